@@ -36,7 +36,8 @@ enum zs_status {
     ZS_UNSUPPORTED, /* metadata in order, but of a kind this build does not handle */
     ZS_ARGUMENT,    /* the caller asked for something that is not there or not possible */
     ZS_NO_MEMORY,
-    ZS_CANCELLED    /* the caller's callback asked to stop */
+    ZS_CANCELLED,   /* the caller's callback asked to stop */
+    ZS_CONFLICT     /* another writer replaced what was to be replaced; nothing was written */
 };
 
 /* Owned by the caller; the message is set on every status but ZS_OK. */

@@ -1,4 +1,5 @@
 """A small S3 server in memory: PUT, GET with ranges, HEAD, DELETE, listing, copying, multipart uploads. Objects appear whole or not at all."""
+import hashlib
 import re
 import threading
 import time
@@ -19,18 +20,33 @@ class ObjectStore(webserver.Server):
     fault     called with (method, "bucket/key", query as a dictionary); a status that it returns is the answer
     latency   seconds that every answer waits
     most      requests that were under way at once
+    loses     called with (method, "bucket/key") after the work is done; where it is true the connection ends without an answer
+    sees      called with the headers of each PUT
+    holds     the conditions that a PUT is held to, of "If-Match" and "If-None-Match"
     """
 
     def __init__(self):
         self.objects, self.uploads, self.log, self.removed, self.refuse, self.lock = {}, {}, [], [], lambda method, key: False, threading.Lock()
         self.fault = lambda method, key, query: None
         self.ages, self.latency, self.under_way, self.most = {}, 0.0, 0, 0
+        self.holds = ("If-Match", "If-None-Match")
+        self.loses, self.sees = lambda method, key: False, lambda headers: None
         super().__init__(_Handler)
 
     def settings(self):
         """The configuration options with which GDAL's /vsis3/ asks it; while it serves."""
         return {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key",
-                "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": self.host}
+                "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": self.host, "SHARDEDZARR_CONDITIONAL_PUT": "YES"}
+
+    def is_refused(self, key, headers):
+        """Whether a PUT is of another version than its conditions name."""
+        now = etag_of(self.objects[key]) if key in self.objects else None
+        return ("If-None-Match" in self.holds and headers.get("If-None-Match") == "*" and now is not None) or \
+            ("If-Match" in self.holds and headers.get("If-Match", now) != now)
+
+
+def etag_of(data):
+    return '"%s"' % hashlib.md5(data).hexdigest()
 
 
 class _Handler(webserver.Handler):
@@ -65,6 +81,7 @@ class _Handler(webserver.Handler):
         if refused:
             return self.answer(self.status)
         owner = self.server.owner
+        owner.sees(self.headers)
         with owner.lock:
             if "uploadId" in query:
                 owner.uploads[query["uploadId"]][int(query["partNumber"])] = body
@@ -73,9 +90,14 @@ class _Handler(webserver.Handler):
                 if source not in owner.objects:
                     return self.answer(404)
                 owner.objects[key] = owner.objects[source]
+            elif owner.is_refused(key, self.headers):
+                return self.answer(412)
             else:
                 owner.objects[key] = body
-        self.answer(200, {"ETag": '"%x"' % hash(body)})
+        if owner.loses(self.command, key):
+            self.close_connection = True
+            return None
+        self.answer(200, {"ETag": etag_of(body)})
 
     def do_POST(self):
         key, query, body, refused = self._begin()
@@ -116,7 +138,7 @@ class _Handler(webserver.Handler):
             return self._list(key.rstrip("/"), query)
         if key not in objects:
             return self.answer(404)
-        data, etag = objects[key], '"%x"' % hash(objects[key])
+        data, etag = objects[key], etag_of(objects[key])
         part = self.part(len(data))
         if part is None or self.command == "HEAD":
             return self.answer(200, {"ETag": etag}, data)

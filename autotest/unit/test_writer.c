@@ -96,7 +96,7 @@ static void finish(struct zs_shard_writer *w)
 {
     struct zs_error err;
     bool is_lost;
-    must(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, &is_lost, &err), &err);
+    must(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err), &err);
     zs_shard_writer_free(w);
 }
 
@@ -287,7 +287,7 @@ static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
     must(zs_shard_writer_create(store, "s", level, ZS_ORDER_ROW_MAJOR, base, object, &w, &err), &err);
     put(w, 7, "y");
     bool is_lost = true;
-    CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, &is_lost, &err) == ZS_CORRUPT);
+    CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err) == ZS_CORRUPT);
     CHECK(!is_lost);
     zs_shard_writer_free(w);
     CHECK_CONTAINS(err.message, "memory/s");
@@ -325,10 +325,10 @@ static void test_after_a_failed_write_what_was_put_is_published_and_nothing_else
                 any = any || chunks[number] != NULL;
             }
             bool is_lost = false;
-            enum zs_status status = zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, &is_lost, &err);
+            enum zs_status status = zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err);
             CHECK(has_object(store, "s") == (status == ZS_OK && any));
             if (status != ZS_OK && !is_lost)
-                status = zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, &is_lost, &err); /* the store works again */
+                status = zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err); /* the store works again */
             CHECK((status == ZS_OK) != is_lost);
             CHECK(has_object(store, "s") == (status == ZS_OK && any));
             if (status == ZS_OK && any)
@@ -357,7 +357,7 @@ static void test_a_read_error_while_neighbours_are_copied_publishes_nothing(void
         faults.calls = 0;
         faults.fail_at = fail_at;
         bool is_lost;
-        CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, &is_lost, &err) != ZS_OK);
+        CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err) != ZS_OK);
         CHECK(!is_lost);
         check_shard(store, levels.of, ZS_ORDER_ROW_MAJOR, chunks);
         zs_shard_writer_free(w);

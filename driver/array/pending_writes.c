@@ -382,12 +382,16 @@ static enum zs_status check_document(struct zs_array *array, struct zs_error *er
 }
 
 /* Whether publishing itself detects that others changed the shard, so that no request is needed to check it. */
-static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *s)
+static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *s, bool expects)
 {
+    const struct zs_object *object = zs_shard_writer_object(s->writer);
     const uint64_t version = version_of(s);
     size_t at = 0;
     uint64_t chunk;
-    if (!array->store->is_remote || version == 0 || !zs_shard_writer_will_read(s->writer))
+    if (!array->store->is_remote || !s->is_opened)
+        return false;
+    if (expects ? object != NULL && zs_object_etag(object) == NULL
+                : version == 0 || !zs_shard_writer_will_read(s->writer))
         return false;
     for (const struct zs_written *written; (written = zs_map_next(&s->written, &at, &chunk)) != NULL;)
         if (written->version != version)
@@ -471,25 +475,37 @@ static enum zs_status catch_up(struct zs_array *array, struct zs_open_shard *s, 
     return ZS_OK;
 }
 
-/* Publishes over what the shard is by now. */
+/* One try to publish over what the shard is by now. */
+static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *s, const char *key, bool expects,
+                                  bool is_up_to_date, bool *is_lost, struct zs_error *err)
+{
+    if (!is_up_to_date)
+        ZS_TRY(catch_up(array, s, key, err));
+    return zs_shard_writer_publish(s->writer, array->update, expects, is_lost, err);
+}
+
+/* Publishes over what the shard is by now, again where another writer was quicker. */
 static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard *s, const char *key, bool *is_lost,
                                    struct zs_error *err)
 {
-    if (!detects_conflict(array, s))
-        ZS_TRY(catch_up(array, s, key, err));
-    enum zs_status status = zs_shard_writer_publish(s->writer, array->update, is_lost, err);
-    for (int i = 0; i < ZS_STALE_RETRIES && status != ZS_OK && !*is_lost; i++) {
+    const bool expects = !is_written_whole(array, s) && zs_store_has_conditions(array->store);
+    const int most = expects ? ZS_MOST_CONFLICTS : ZS_STALE_RETRIES;
+    enum zs_status status = try_publish(array, s, key, expects, detects_conflict(array, s, expects), is_lost, err);
+    for (int i = 0; i < most && status != ZS_OK && !*is_lost; i++) {
         const struct zs_object *object = zs_shard_writer_object(s->writer);
-        if (object == NULL || !zs_object_is_stale(object))
+        if (status != ZS_CONFLICT && (object == NULL || !zs_object_is_stale(object)))
             break;
-        ZS_TRY(catch_up(array, s, key, err));
-        status = zs_shard_writer_publish(s->writer, array->update, is_lost, err);
+        if (expects)
+            zs_conflict_wait(i);
+        status = try_publish(array, s, key, expects, false, is_lost, err);
     }
+    if (status == ZS_CONFLICT)
+        return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", most);
     if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, s))
         return status;
     /* What is beyond the edges of the array cannot be kept. */
     zs_shard_writer_forget_stored(s->writer);
-    return zs_shard_writer_publish(s->writer, array->update, is_lost, err);
+    return zs_shard_writer_publish(s->writer, array->update, false, is_lost, err);
 }
 
 /* A shard on its way to the store. */
@@ -515,7 +531,7 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     if (status == ZS_OK && !array->store->is_remote) /* else it was asked for all */
         status = check_document(array, err);
     if (status == ZS_OK)
-        status = is_alone ? zs_shard_writer_publish(g->s->writer, array->update, &g->is_lost, err)
+        status = is_alone ? zs_shard_writer_publish(g->s->writer, array->update, false, &g->is_lost, err)
                           : publish_over(array, g->s, key, &g->is_lost, err);
     zs_store_unlock(array->store, lock);
     free(key);
@@ -766,36 +782,84 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
     return status;
 }
 
-/* Stores a chunk that is an object of its own. */
+/* What is put of a chunk that is an object of its own: what came from the caller, or that over what others wrote. */
+struct chunk_object {
+    uint64_t chunk;
+    const char *key;
+    const void *data; /* encoded; NULL: it is empty */
+    size_t n;
+    const struct zs_written *written; /* NULL: all of it was written */
+};
+
+/* Encodes a chunk of fill values: a removal cannot expect anything. */
+static enum zs_status encode_fill(struct zs_array *array, struct merge *m, struct zs_error *err)
+{
+    zs_chunk_fill(array, m->level, m->ours.data);
+    return zs_chunk_encode(m->level, m->scratch, m->ours.data, &m->encoded, &m->n, err);
+}
+
+/* Puts a chunk of which a part was written over what the store has of it by now. */
+static enum zs_status put_over(struct zs_array *array, const struct chunk_object *c, bool expects, struct zs_error *err)
+{
+    struct zs_buffer present = {0};
+    struct merge m = {0};
+    char *etag = NULL;
+    zs_store_forget(array->store, c->key);
+    enum zs_status status =
+        zs_store_get_tagged(array->store, c->key, zs_level_bound(array->innermost), &present, &etag, err);
+    const bool is_empty = status == ZS_NOT_FOUND;
+    if (is_empty)
+        status = ZS_OK;
+    const bool is_changed = status == ZS_OK && content_of(is_empty, &present) != c->written->content;
+    if (status == ZS_OK)
+        status = merge_begin(array, c->chunk, &m, err);
+    m.encoded = c->data;
+    m.n = c->n;
+    if (status == ZS_OK && is_changed) {
+        const struct zs_buffer ours = {.data = (unsigned char *)c->data, .size = c->n};
+        status = decode_present(array, m.level, m.scratch, c->data == NULL, &ours, m.ours.data, err);
+        if (status == ZS_OK)
+            status = merge(array, c->written, is_empty, &present, &m, err);
+    }
+    if (status == ZS_OK && m.encoded == NULL && expects && !is_empty)
+        status = encode_fill(array, &m, err);
+    if (status == ZS_OK && m.encoded != NULL)
+        status = zs_store_put_over(array->store, c->key, !expects ? NULL : is_empty ? "" : etag, m.encoded, m.n, err);
+    else if (status == ZS_OK)
+        status = zs_store_remove(array->store, c->key, err);
+    merge_end(&m);
+    zs_buffer_free(&present);
+    free(etag);
+    return status;
+}
+
+/* The same, again where another writer was quicker. */
+static enum zs_status put_over_others(struct zs_array *array, const struct chunk_object *c, struct zs_error *err)
+{
+    const bool expects = zs_store_has_conditions(array->store);
+    for (int attempt = 0;; attempt++) {
+        const enum zs_status status = put_over(array, c, expects, err);
+        if (status != ZS_CONFLICT || attempt == ZS_MOST_CONFLICTS)
+            return status;
+        zs_conflict_wait(attempt);
+    }
+}
+
 static enum zs_status put_object(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
                                  const struct zs_written *written, struct zs_error *err)
 {
-    struct merge m = {0};
-    struct zs_buffer present = {0};
     struct zs_lock *lock = NULL;
-    bool is_empty = true;
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
+    const struct chunk_object c = {chunk, key, data, n, written};
     enum zs_status status = array->is_new ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
     if (status == ZS_OK)
         status = check_document(array, err);
     if (status == ZS_OK && written != NULL && !array->is_new)
-        status = read_present(array, NULL, chunk, &is_empty, &present, err);
-    if (status == ZS_OK && written != NULL && !array->is_new && content_of(is_empty, &present) != written->content) {
-        const struct zs_buffer ours = {.data = (unsigned char *)data, .size = n};
-        status = merge_begin(array, chunk, &m, err);
-        if (status == ZS_OK)
-            status = decode_present(array, m.level, m.scratch, data == NULL, &ours, m.ours.data, err);
-        if (status == ZS_OK)
-            status = merge(array, written, is_empty, &present, &m, err);
-        data = m.encoded;
-        n = m.n;
-    }
-    if (status == ZS_OK)
+        status = put_over_others(array, &c, err);
+    else if (status == ZS_OK)
         status = data != NULL ? zs_store_put(array->store, key, data, n, err) : zs_store_remove(array->store, key, err);
     zs_store_unlock(array->store, lock);
-    merge_end(&m);
-    zs_buffer_free(&present);
     free(key);
     zs_shard_forget(array, chunk);
     return status;

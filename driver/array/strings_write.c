@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "array/strings_private.h"
 #include "shard/writer.h"
 
@@ -47,6 +48,7 @@ struct writer {
     const struct zs_texts *texts;
     zs_text_give_fn give;
     void *ctx;
+    bool expects;  /* each object replaces the one that was read: zs_store_has_conditions() */
     char **values; /* of the chunk that is written, in stored order: new elements, else NULL */
 };
 
@@ -101,7 +103,7 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
         status = zs_text_items_open(w->texts, before->data, before->size, &items, err);
     if (status == ZS_OK)
         status = append_all(w, before != NULL ? &items : NULL, count, plain, is_empty, err);
-    if (status == ZS_OK && !*is_empty)
+    if (status == ZS_OK && (!*is_empty || w->expects))
         status = zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, plain->data, plain->size,
                                  encoded, n, err);
     zs_text_items_close(&items);
@@ -121,12 +123,13 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     const void *encoded = NULL;
     size_t n = 0;
     uint64_t number = 0;
+    char *etag = NULL;
     enum zs_status status;
     if (shard != NULL) {
         number = zs_grid_number_in_shard(&texts->grid, zs_grid_number(&texts->grid, texts->chain.count - 1, at));
         status = zs_shard_writer_get_stored(shard, number, &is_absent, &before, err);
     } else {
-        status = zs_store_get(texts->store, key, zs_bytes_bound(texts->max_chunk), &before, err);
+        status = zs_store_get_tagged(texts->store, key, zs_bytes_bound(texts->max_chunk), &before, &etag, err);
         is_absent = status == ZS_NOT_FOUND;
         status = is_absent ? ZS_OK : status;
     }
@@ -137,8 +140,11 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
         status = encode(w, part, at, is_absent ? NULL : &before, scratch, &plain, &is_empty, &encoded, &n, err);
     if (status == ZS_OK && shard != NULL)
         status = zs_shard_writer_put(shard, number, is_empty ? NULL : encoded, n, err);
-    else if (status == ZS_OK)
-        status = is_empty ? zs_store_remove(texts->store, key, err) : zs_store_put(texts->store, key, encoded, n, err);
+    else if (status == ZS_OK && is_empty && !w->expects)
+        status = zs_store_remove(texts->store, key, err);
+    else if (status == ZS_OK && !(is_empty && is_absent))
+        status = zs_store_put_over(texts->store, key, !w->expects ? NULL : is_absent ? "" : etag, encoded, n, err);
+    free(etag);
     zs_scratch_release(scratch);
     zs_buffer_free(&before);
     zs_buffer_free(&plain);
@@ -164,7 +170,7 @@ static enum zs_status put_shard(struct writer *w, const struct zs_text_part *who
          first = false)
         status = put_leaf(w, &part, at, shard, key, err);
     if (status == ZS_OK)
-        status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, &is_lost, err);
+        status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, w->expects, &is_lost, err);
     zs_shard_writer_free(shard);
     return status;
 }
@@ -177,10 +183,16 @@ static enum zs_status put_object(struct writer *w, const struct zs_text_part *pa
     char *key = zs_chunk_key(texts->bytes->array, texts->node->path, at);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    w->expects = zs_store_has_conditions(texts->store);
     enum zs_status status = zs_store_lock(texts->store, key, &lock, err);
-    zs_store_forget(texts->store, key); /* what it is by now */
-    if (status == ZS_OK)
+    for (int attempt = 0; status == ZS_OK; attempt++) {
+        zs_store_forget(texts->store, key); /* what it is by now */
         status = texts->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
+        if (status != ZS_CONFLICT || attempt == ZS_MOST_CONFLICTS)
+            break;
+        zs_conflict_wait(attempt);
+        status = ZS_OK;
+    }
     zs_store_unlock(texts->store, lock);
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", texts->store->root, key);

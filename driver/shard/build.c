@@ -322,13 +322,22 @@ static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard,
     return status;
 }
 
+/* Has the commit expect the stored object, where that can be told. */
+static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct zs_writer **out, struct zs_error *err)
+{
+    const char *etag = writer->object != NULL ? zs_object_etag(writer->object) : "";
+    return writer->expects && etag != NULL ? zs_writer_expect(out, writer->store, writer->key, etag, err) : ZS_OK;
+}
+
 static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_error *err)
 {
     struct sink sink = {0};
     ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
-    const enum zs_status status =
+    enum zs_status status =
         (writer->root->level->bytes_codec_count > 0 ? build_encoded : build)(writer, writer->root, &sink, err);
     zs_ahead_clear(&writer->ahead);
+    if (status == ZS_OK)
+        status = expect_stored(writer, &sink.out, err);
     if (status == ZS_OK)
         return zs_writer_commit(sink.out, err);
     zs_writer_abort(sink.out);
@@ -341,10 +350,16 @@ static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_err
     const enum zs_status status = zs_sink_write_index(&sink, writer->root->level, writer->root->fresh, 0, err);
     writer->is_broken = true; /* if this fails, no chunk can be put behind the index */
     ZS_TRY(status);
+    ZS_TRY(expect_stored(writer, &writer->temp, err));
     bool is_kept;
-    const enum zs_status committed = zs_writer_try_commit(sink.out, &is_kept, err);
+    const enum zs_status committed = zs_writer_try_commit(writer->temp, &is_kept, err);
     if (!is_kept)
         writer->temp = NULL;
+    if (committed == ZS_CONFLICT && is_kept) { /* more is put behind the index, whose bytes are waste then */
+        writer->temp_size = sink.size;
+        writer->replaced++;
+        writer->is_broken = false;
+    }
     writer->is_lost = committed != ZS_OK && !is_kept; /* it was given away */
     return committed;
 }
@@ -354,8 +369,11 @@ static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_err
 {
     bool all_empty;
     ZS_TRY(is_all_empty(writer, writer->root, &all_empty, err));
-    if (all_empty)
+    if (all_empty && !writer->expects)
         return zs_store_remove(writer->store, writer->key, err);
+    if (all_empty && writer->object == NULL)
+        return ZS_OK;
+    /* A removal cannot expect anything: a shard of empty chunks is put instead. */
     const struct zs_level *level = writer->root->level;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     if (numbers == NULL)
@@ -382,10 +400,11 @@ static enum zs_status (*const ways[])(struct zs_shard_writer *writer, bool *done
     [ZS_UPDATE_IN_PLACE] = zs_shard_overwrite,
 };
 
-enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
-                                       struct zs_error *err)
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool expects,
+                                       bool *is_lost, struct zs_error *err)
 {
     bool done = false;
+    writer->expects = expects;
     *is_lost = writer->is_lost;
     if (writer->is_lost)
         return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);

@@ -68,9 +68,11 @@ bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
 /* Publishes the shard, or removes the object when all chunks are empty; the writer can only be freed then. The lock of
  * the object must be held. A stored object is changed as `update` says, where it can be (writer_private.h), else
- * replaced. After a failure everything that was put is kept for another try, unless *is_lost is set. */
-enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool *is_lost,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+ * replaced. With `expects` it replaces the stored object or none: ZS_CONFLICT where there is another now, in a store
+ * that zs_store_has_conditions(). After a failure everything that was put is kept for another try, unless *is_lost is
+ * set. */
+enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool expects,
+                                       bool *is_lost, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- order.c: space-filling orders of the chunks of a shard ---- */
 

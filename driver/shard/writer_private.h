@@ -39,6 +39,7 @@ struct zs_shard_writer {
     uint64_t temp_size;
     uint64_t replaced; /* chunks put more than once: their first bytes are wasted */
     bool is_broken;    /* a write failed: the bytes of temp from temp_size on are unknown */
+    bool expects;      /* the new object replaces the stored one or none, and nothing else */
     bool is_lost;      /* publishing failed after temp was given away */
 
     struct shard *root;

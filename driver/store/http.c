@@ -8,6 +8,7 @@
 
 #include "base/cache.h"
 #include "base/checked.h"
+#include "store/vsi.h"
 #include "base/map.h"
 
 struct http_store {
@@ -104,6 +105,7 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
     o->base.size = size;
     o->base.version = zs_hash(ZS_HASH ^ size, o->tag, tag != NULL ? strlen(tag) : 0);
     o->base.is_versioned = tag != NULL && is_strong_etag;
+    o->base.etag = is_strong_etag ? o->tag : NULL;
     *object = &o->base;
     return ZS_OK;
 }
@@ -552,6 +554,7 @@ enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store,
     }
     h->base = (struct zs_store){.ops = &ops, .inner = vsi, .root = root, .path = vsi->path, .is_remote = true};
     h->base.max_batch = vsi->max_batch;
+    h->base.can_expect = zs_vsi_kind(vsi)->sends_conditions;
     h->client = client;
     *store = &h->base;
     return ZS_OK;

@@ -68,6 +68,10 @@ enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const
                            size_t limit, struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_answer_free(struct zs_http_answer *answer);
 
+/* The value of GDAL_HTTP_HEADERS for this path with one more line, without commas. NULL without memory, freed with
+ * free(). */
+char *zs_http_headers_with(const char *path, const char *line);
+
 /* Requests the URL behind any path of GDAL's, for the status alone, which GDAL's own files do not give. ZS_HTTP_REFUSED
  * where the path has no URL. */
 enum zs_http_kind zs_http_look(const char *path);

@@ -165,6 +165,23 @@ static char **add_user_headers(char **lines, const char *text)
     return lines;
 }
 
+/* Commas stand between quoted lines: at line ends GDAL 3.6 takes the quotes of a value away, later ones do not. */
+char *zs_http_headers_with(const char *path, const char *line)
+{
+    const char *user = zs_vsi_option(path, "GDAL_HTTP_HEADERS");
+    char **lines = CSLAddString(user != NULL ? add_user_headers(NULL, user) : NULL, line);
+    char *text = zs_strdup("");
+    for (char **l = lines; text != NULL && *l != NULL; l++) {
+        char *escaped = CPLEscapeString(*l, -1, CPLES_BackslashQuotable);
+        char *longer = zs_format("%s%s\"%s\"", text, text[0] != '\0' ? "," : "", escaped);
+        CPLFree(escaped);
+        free(text);
+        text = longer;
+    }
+    CSLDestroy(lines);
+    return text;
+}
+
 static char **request_options(const char *path, const char *session, const char *range, const char *etag, size_t limit)
 {
     char **options = session != NULL ? CSLSetNameValue(NULL, "PERSISTENT", session) : NULL;

@@ -209,11 +209,22 @@ enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uin
 enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
                             struct zs_error *err)
 {
+    return zs_store_get_tagged(store, key, max_bytes, out, NULL, err);
+}
+
+enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                                   char **etag, struct zs_error *err)
+{
     struct zs_object *object;
     struct zs_first_read first = {.kind = ZS_READ_ALL, .n = max_bytes, .all = out};
+    if (etag != NULL)
+        *etag = NULL;
     ZS_TRY(zs_object_open_first(store, key, &first, &object, err));
+    const char *tag = etag != NULL ? zs_object_etag(object) : NULL;
+    if (tag != NULL)
+        *etag = zs_strdup(tag);
     zs_object_close(object);
-    return ZS_OK;
+    return tag == NULL || *etag != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 uint64_t zs_object_size(const struct zs_object *object)
@@ -227,6 +238,11 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
         return zs_fail(err, ZS_CORRUPT, "expected %zu bytes at offset %llu, found an object of %llu bytes", n,
                        (unsigned long long)offset, (unsigned long long)object->size);
     return n == 0 ? ZS_OK : object->store->ops->read(object, offset, n, data, err);
+}
+
+const char *zs_object_etag(const struct zs_object *object)
+{
+    return object->is_versioned ? object->etag : NULL;
 }
 
 bool zs_object_is_remembered(const struct zs_object *object)
@@ -260,9 +276,17 @@ void zs_object_close(struct zs_object *object)
 
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n, struct zs_error *err)
 {
+    return zs_store_put_over(store, key, NULL, data, n, err);
+}
+
+enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const char *etag, const void *data, size_t n,
+                                 struct zs_error *err)
+{
     struct zs_writer *writer;
     ZS_TRY(zs_store_create(store, key, &writer, err));
     enum zs_status status = zs_writer_write(writer, data, n, err);
+    if (status == ZS_OK && etag != NULL)
+        status = zs_writer_expect(&writer, store, key, etag, err);
     if (status == ZS_OK)
         return zs_writer_commit(writer, err);
     zs_writer_abort(writer);
@@ -311,6 +335,13 @@ enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t 
 
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 {
+    if (writer->expected != NULL) {
+        bool is_kept;
+        const enum zs_status status = zs_writer_try_commit(writer, &is_kept, err);
+        if (is_kept)
+            zs_writer_abort(writer);
+        return status;
+    }
     return ops_of(writer)->commit(writer, err);
 }
 
@@ -319,7 +350,9 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
     *is_kept = false;
     if (!writer->store->is_remote || ops_of(writer)->send == NULL)
         return zs_writer_commit(writer, err);
-    const enum zs_status status = ops_of(writer)->send(writer, err);
+    enum zs_status status = ops_of(writer)->send(writer, err);
+    if (status != ZS_OK && writer->expected != NULL)
+        status = zs_expectation_judge(writer, status, err);
     *is_kept = status != ZS_OK;
     if (!*is_kept)
         zs_writer_abort(writer); /* releases what was sent */
@@ -328,8 +361,10 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 
 void zs_writer_abort(struct zs_writer *writer)
 {
+    struct zs_expectation *expected = writer != NULL ? writer->expected : NULL;
     if (writer != NULL)
         ops_of(writer)->abort(writer);
+    zs_expectation_free(expected);
 }
 
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)

@@ -55,6 +55,13 @@ enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_
 /* Publishes an object from memory, whole or not at all. */
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
                             struct zs_error *err) ZS_MUST_CHECK;
+/* zs_store_get(), and the ETag that a later commit can expect; freed with free(), NULL where the store tells none. */
+enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
+                                   char **etag, struct zs_error *err) ZS_MUST_CHECK;
+/* zs_store_put() over the object that has this ETag, or, with "", where there is none: see zs_writer_expect(). NULL
+ * expects nothing. */
+enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const char *etag, const void *data, size_t n,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 /* Removes an object, or a symbolic link itself; an absent one is fine. */
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes n objects; absent ones are fine. Removes those called zarr.json first, in their order and one by one, so that
@@ -153,6 +160,28 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 /* Gives up the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);
 
+/* ---- Commits that expect a version (conditional.c) ----
+ *
+ * Object stores have no locks. Many of them refuse a commit instead, unless the object under its key is still the one
+ * that was read: If-Match and If-None-Match of RFC 9110. */
+
+/* Whether the server holds a commit to what it expects. It is asked once per process and root, with a small object of
+ * our own; SHARDEDZARR_CONDITIONAL_PUT=YES or NO answers for it. False where there are locks. */
+bool zs_store_has_conditions(struct zs_store *store);
+/* Whether the last answer was no: two writers may lose changes of each other. */
+bool zs_store_lacks_conditions(const struct zs_store *store);
+/* The ETag by which a commit can expect this object; NULL where the store tells none. It belongs to the object. */
+const char *zs_object_etag(const struct zs_object *object);
+/* Has the commit of a writer for `key` replace the object that has this ETag, or, with "", make one where there is
+ * none. Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. A commit whose answer was
+ * lost has succeeded if the store has its bytes. The writer may become another one. Does nothing in stores of which
+ * zs_store_has_conditions() is always false. */
+enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
+                                struct zs_error *err) ZS_MUST_CHECK;
+/* Waits after conflict number `attempt` (0, 1, ...) of a change: longer each time, a second at most, and for a random
+ * part of that, so that writers that met do not meet again. */
+void zs_conflict_wait(int attempt);
+
 /* ---- Objects changed in place, by the holder of their lock ----
  *
  * No change is atomic: a kill leaves the bytes written until then, a power failure any of those written since the last
@@ -220,6 +249,8 @@ struct zs_writing_ops {
                                    struct zs_error *err);
     /* Optional: where there is a disk. */
     enum zs_status (*sync)(struct zs_store *s, struct zs_error *err);
+    /* Optional, of a store before another: gives up its own writer for the other store's, to which the bytes went. */
+    struct zs_writer *(*unwrap)(struct zs_writer *writer);
 };
 
 /* Commits that are sent beside the caller's work: zs_store_overlap(), _settle() and _overlap_end(). */
@@ -289,6 +320,8 @@ struct zs_store {
     const char *manifest;
     const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
     bool is_snapshot; /* it shows one of many states that its root has: nothing is kept beside it that tells of one */
+    bool can_expect;  /* objects tell ETags, and a commit can carry a condition */
+    bool lacks_conditions; /* see zs_store_lacks_conditions() */
 };
 struct zs_object {
     struct zs_store *store;
@@ -304,10 +337,22 @@ struct zs_file {
     struct zs_store *store;
     uint64_t size, version; /* when it was opened */
 };
+/* What a commit is to replace. */
+struct zs_expectation {
+    struct zs_store *store; /* that was asked for the writer: it may stand before the writer's */
+    char *key, *etag;
+};
 struct zs_writer {
     struct zs_store *store;
     uint64_t size;
+    struct zs_expectation *expected; /* NULL: whatever is there */
 };
+
+/* Tells what the failure of a commit that expects a version means. ZS_OK: the store has its bytes (the answer was
+ * lost). ZS_CONFLICT: another version is there. Else the failure. */
+enum zs_status zs_expectation_judge(struct zs_writer *writer, enum zs_status failure,
+                                    struct zs_error *err) ZS_MUST_CHECK;
+void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
 /* Puts a store before a remote one, which it takes over, also on failure. It adds nothing until zs_store_overlap()
  * (uploads.c). */

@@ -343,6 +343,17 @@ static enum zs_status uploads_commit(struct zs_writer *writer, struct zs_error *
     return status;
 }
 
+/* A commit that expects a version waits for the answer. An older upload of its key is over by then. */
+static struct zs_writer *uploads_unwrap(struct zs_writer *writer)
+{
+    struct upload_writer *w = (struct upload_writer *)writer;
+    struct zs_writer *inner = w->inner;
+    let_go(writer->store, w->key);
+    w->inner = NULL;
+    uploads_abort(writer);
+    return inner;
+}
+
 /* ---- All of them ---- */
 
 static bool begin(struct zs_store *store)
@@ -390,7 +401,8 @@ static const struct zs_writing_ops writing = {.create = uploads_create,
                                               .commit = uploads_commit,
                                               .abort = uploads_abort,
                                               .remove = uploads_remove,
-                                              .remove_batch = uploads_remove_batch};
+                                              .remove_batch = uploads_remove_batch,
+                                              .unwrap = uploads_unwrap};
 static const struct zs_overlap_ops overlap = {.begin = begin, .is_on = is_on, .settle = settle, .end = end};
 static const struct zs_store_ops ops = {.open = uploads_open,
                                         .read = uploads_read,
@@ -412,6 +424,7 @@ enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **s
     }
     a->base = (struct zs_store){.ops = &ops, .inner = inner, .root = root, .path = inner->path, .is_remote = true};
     a->base.max_batch = inner->max_batch;
+    a->base.can_expect = inner->can_expect;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->done, NULL);
     *store = &a->base;

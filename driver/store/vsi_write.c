@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/descriptors.h"
+#include "store/http.h"
 #include "store/staging.h"
 #include "store/vsi.h"
 
@@ -21,6 +22,9 @@
 /* GDAL sends objects of more than 50 MB in parts, one after the other, with a request before and one after them. Up to
  * this size, it is told to hold the object in memory and to send it with one request. */
 #define MAX_WHOLE_MB 128
+/* ... and so is what carries a condition, since GDAL would send that with each part: up to this size, beyond which S3
+ * needs parts anyway and the condition is left out. */
+#define MAX_CONDITIONAL_MB 4096
 
 struct vsi_writer {
     struct zs_writer base; /* with its size */
@@ -175,17 +179,58 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer,
 static const char *begin_whole(const struct vsi_writer *w)
 {
     static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
-    const unsigned mb = (unsigned)(zs_min_u64(w->base.size, (uint64_t)MAX_WHOLE_MB << 20) >> 20) + 1;
+    const bool is_conditional = w->base.expected != NULL;
+    const unsigned most = is_conditional ? MAX_CONDITIONAL_MB : MAX_WHOLE_MB;
+    const unsigned mb = (unsigned)(zs_min_u64(w->base.size, (uint64_t)most << 20) >> 20) + 1;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         char text[16];
-        if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > MAX_WHOLE_MB ||
-            zs_vsi_option(w->path, settings[i][1]) != NULL)
+        if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > most ||
+            (!is_conditional && zs_vsi_option(w->path, settings[i][1]) != NULL))
             continue;
         snprintf(text, sizeof text, "%u", mb);
         CPLSetThreadLocalConfigOption(settings[i][1], text);
         return settings[i][1];
     }
     return NULL;
+}
+
+/* Settings of this thread for one upload, with what they were before. */
+struct upload_settings {
+    const char *chunk_size; /* the name of one that was set; NULL: none */
+    bool has_headers;
+    char *headers_before;
+};
+
+static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
+{
+    *u = (struct upload_settings){0};
+    if (w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB) {
+        char *line = w->base.expected->etag[0] == '\0' ? zs_strdup("If-None-Match: *")
+                                                       : zs_format("If-Match: %s", w->base.expected->etag);
+        char *headers = line != NULL ? zs_http_headers_with(w->path, line) : NULL;
+        const char *before = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
+        free(line);
+        u->headers_before = before != NULL ? zs_strdup(before) : NULL;
+        if (headers == NULL || (before != NULL && u->headers_before == NULL)) {
+            free(headers);
+            free(u->headers_before);
+            return zs_fail_memory(err);
+        }
+        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", headers);
+        u->has_headers = true;
+        free(headers);
+    }
+    u->chunk_size = begin_whole(w);
+    return ZS_OK;
+}
+
+static void end_upload(struct upload_settings *u)
+{
+    if (u->chunk_size != NULL)
+        CPLSetThreadLocalConfigOption(u->chunk_size, NULL);
+    if (u->has_headers)
+        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", u->headers_before);
+    free(u->headers_before);
 }
 
 /* Uploads the finished file, for file systems that only know whole objects. Reads it once before: an upload cannot be
@@ -195,17 +240,18 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     void *buffer = malloc(COPY_BUFFER_BYTES);
     if (buffer == NULL)
         return zs_fail_memory(err);
+    struct upload_settings settings = {0};
     enum zs_status status = copy_to(w, NULL, buffer, err);
-    const char *setting = begin_whole(w);
+    if (status == ZS_OK)
+        status = begin_upload(w, &settings, err);
     VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;
-    if (setting != NULL)
-        CPLSetThreadLocalConfigOption(setting, NULL);
     if (status == ZS_OK && out == NULL)
         status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_reason());
     if (status == ZS_OK)
         status = copy_to(w, out, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
+    end_upload(&settings);
     free(buffer);
     return status;
 }

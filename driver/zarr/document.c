@@ -178,14 +178,22 @@ char *zs_document_key(const char *path)
 
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err)
 {
+    return zs_document_get_tagged(store, key, document, NULL, err);
+}
+
+enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
+                                      struct zs_error *err)
+{
     struct zs_buffer text = {0};
-    enum zs_status status = zs_store_get(store, key, ZS_JSON_MAX_BYTES, &text, err);
+    enum zs_status status = zs_store_get_tagged(store, key, ZS_JSON_MAX_BYTES, &text, etag, err);
     if (status == ZS_OK) {
         status = zs_json_parse((const char *)text.data, text.size, document, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", store->root, key);
     }
     zs_buffer_free(&text);
+    if (status == ZS_NOT_FOUND && etag != NULL && (*etag = zs_strdup("")) == NULL)
+        status = zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot keep that nothing is there", store->root, key);
     return status;
 }
 
@@ -208,11 +216,12 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
                       path[0] != '\0' ? "/" : "", path);
 }
 
-enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *text, struct zs_error *err)
+enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,
+                                    struct zs_error *err)
 {
     char *key = zs_document_key(path);
     const enum zs_status status = key != NULL
-                                      ? zs_store_put(store, key, text, strlen(text), err)
+                                      ? zs_store_put_over(store, key, etag, text, strlen(text), err)
                                       : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
     free(key);
     return status;
@@ -222,7 +231,7 @@ enum zs_status zs_document_put(struct zs_store *store, const char *path, const z
 {
     char *text;
     ZS_TRY(zs_document_print(store, path, document, &text, err));
-    const enum zs_status status = zs_document_put_text(store, path, text, err);
+    const enum zs_status status = zs_document_put_text(store, path, NULL, text, err);
     free(text);
     return status;
 }

@@ -64,13 +64,16 @@ char *zs_document_key(const char *path);
  * where it is none. */
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document,
                                struct zs_error *err) ZS_MUST_CHECK;
+/* The same, and the ETag of zs_store_get_tagged(), "" where nothing is. */
+enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* The text of the zarr.json of the node at `path` ("" is the root), freed with free(). ZS_ARGUMENT for what
  * zs_document_get() would refuse to read: what is written must be readable. */
 enum zs_status zs_document_print(const struct zs_store *store, const char *path, const zs_json *document, char **text,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* Writes such a text. */
-enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *text,
+/* Writes such a text, with `etag` over the document of that version: zs_store_put_over(). */
+enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,
                                     struct zs_error *err) ZS_MUST_CHECK;
 /* Both. */
 enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document,

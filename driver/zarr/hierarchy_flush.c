@@ -6,19 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err)
+/* zs_document_load(), with the ETag of what was read, "" where nothing is, unless that is NULL. */
+static enum zs_status load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
+                                  struct zs_error *err)
 {
     *document = NULL;
     char *key = zs_document_key(path);
     if (key == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
-    const enum zs_status status = zs_document_get(store, key, document, err);
+    const enum zs_status status = zs_document_get_tagged(store, key, document, etag, err);
     free(key);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err)
+{
+    return load_tagged(store, path, document, NULL, err);
 }
 
 /* ---- Consolidated metadata ---- */
@@ -138,11 +146,12 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
 struct outgoing {
     char *path;
     char *text;               /* NULL: it stays as it is */
+    char *etag;               /* of what it was made of, "" for nothing; NULL: not known */
     struct zs_change *change; /* of the node itself, borrowed; NULL: only what it consolidates may have changed */
 };
 
 /* Reads what the store has of a document, puts what changed over it, in the node itself and in what it consolidates,
- * and prints it. (Where a store can commit against a version that it expects, this is where that is read.) */
+ * and prints it. */
 static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
     const struct zs_node *node =
@@ -150,8 +159,10 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     zs_json *document = NULL;
     bool is_changed = false;
     enum zs_status status = ZS_OK;
+    free(o->etag);
+    o->etag = NULL;
     if (!zs_hierarchy_is_unmade(h) || (o->change != NULL && o->change->kind == ZS_CHANGE_EDIT))
-        status = zs_document_load(h->store, o->path, &document, err);
+        status = load_tagged(h->store, o->path, &document, &o->etag, err);
     if (status == ZS_OK && node != NULL)
         status = zs_change_merge(&document, node, o->change, &is_changed, err);
     if (status == ZS_OK && document != NULL)
@@ -169,14 +180,28 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     return status;
 }
 
-static enum zs_status put(struct zs_hierarchy *h, const struct outgoing *o, struct zs_error *err)
+/* Puts a document over what it was made of; where another writer put one meanwhile, it is made anew over that. */
+static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
+{
+    const bool expects = !zs_hierarchy_is_unmade(h) && zs_store_has_conditions(h->store);
+    for (int attempt = 0;; attempt++) {
+        const enum zs_status status =
+            o->text != NULL ? zs_document_put_text(h->store, o->path, expects ? o->etag : NULL, o->text, err) : ZS_OK;
+        if (status != ZS_CONFLICT || attempt == ZS_MOST_CONFLICTS)
+            return status;
+        zs_conflict_wait(attempt);
+        ZS_TRY(prepare(h, o, err));
+    }
+}
+
+static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
     /* the root, with which a store opens, and changed documents come after what they refer to */
     if (o->path[0] == '\0' || o->change == NULL || o->change->kind != ZS_CHANGE_NEW)
         ZS_TRY(zs_store_settle(h->store, err));
     if (o->text == NULL)
         return ZS_OK;
-    ZS_TRY(zs_document_put_text(h->store, o->path, o->text, err));
+    ZS_TRY(put_text(h, o, err));
     if (o->change != NULL)
         o->change->is_put = true;
     return ZS_OK;
@@ -199,6 +224,7 @@ static void free_documents(struct outgoings *all)
     for (size_t i = 0; i < all->count; i++) {
         free(all->list[i].path);
         free(all->list[i].text);
+        free(all->list[i].etag);
     }
     free(all->list);
 }

@@ -1,0 +1,186 @@
+"""Several writers of one store on an object store: what one publishes is made again over what the others did meanwhile."""
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import writers
+from support import assert_same, error_of, warnings_of, open_array, read_all
+from writing import copy, source
+
+PATH = "/vsis3/bucket/a.zarr"
+NAME = 'SHARDEDZARR:"%s":/v' % PATH
+
+
+def update():
+    return gdal.OpenEx(NAME, gdal.OF_RASTER | gdal.OF_UPDATE)
+
+
+def made(size=64, **options):
+    copy(PATH, source(np.zeros((1, size, size), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=16, OVERVIEWS="NONE",
+         **{"SHARD_SHAPE": size, **options}).FlushCache()
+
+
+def stored():
+    gdal.VSICurlClearCache()
+    return read_all(open_array(PATH))[0]
+
+
+@pytest.fixture
+def meets(s3):
+    """Calls what it is given between the reading and the putting of an object whose name ends so, once."""
+    def arrange(name, act):
+        done = []
+
+        def fault(method, key, query):
+            if method == "PUT" and key.endswith(name) and not done:
+                done.append(key)
+                act()
+        s3.fault = fault
+        return done
+    return arrange
+
+
+@pytest.mark.parametrize("options", [{}, {"SHARD_SHAPE": 16}, {"COMPRESS": "NONE", "INDEX_LOCATION": "START"}], ids=["shard", "chunk", "index first"])
+def test_what_two_write_into_one_object_at_once_is_both_there(s3, meets, options):
+    made(**options)
+    ours = update()
+    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 0, 0)
+
+    def other():
+        theirs = update()
+        theirs.GetRasterBand(1).WriteArray(np.full((2, 2), 2, "uint8"), 4, 4)
+        theirs.FlushCache()
+    done = meets("v/c/0/0", other)
+    ours.FlushCache()
+    ours = None
+    assert done
+    expected = np.zeros((64, 64), "uint8")
+    expected[:2, :2], expected[4:6, 4:6] = 1, 2
+    assert_same(stored(), expected)
+
+
+def test_a_shard_that_both_make_has_the_chunks_of_both(s3, meets):
+    made()  # chunks of the fill value: no shard is there
+    assert "bucket/a.zarr/v/c/0/0" not in s3.objects
+    ours = update()
+    ours.GetRasterBand(1).WriteArray(np.full((16, 16), 1, "uint8"), 0, 0)
+
+    def other():
+        theirs = update()
+        theirs.GetRasterBand(1).WriteArray(np.full((16, 16), 2, "uint8"), 16, 0)
+        theirs.FlushCache()
+    assert meets("v/c/0/0", other) == []
+    ours.FlushCache()
+    ours = None
+    expected = np.zeros((64, 64), "uint8")
+    expected[:16, :16], expected[:16, 16:32] = 1, 2
+    assert_same(stored(), expected)
+
+
+def test_attributes_that_two_set_at_once_are_both_there(s3, meets):
+    made()
+    ours = update()
+    ours.SetMetadataItem("ours", "1")
+
+    def other():
+        theirs = update()
+        theirs.SetMetadataItem("theirs", "2")
+        theirs.FlushCache()
+    done = meets("v/zarr.json", other)
+    ours.FlushCache()
+    ours = None
+    assert done
+    gdal.VSICurlClearCache()
+    for name in (NAME, PATH):  # the array's own document, and the consolidated metadata
+        assert {key: value for key, value in gdal.OpenEx(name).GetMetadata().items() if key.endswith("s")} == {"ours": "1", "theirs": "2"}
+
+
+def test_an_object_that_somebody_removed_is_made_of_what_is_ours(s3, meets):
+    made()
+    ours = update()
+    ours.GetRasterBand(1).WriteArray(np.full((16, 16), 3, "uint8"), 0, 0)
+    ours.FlushCache()
+    ours.GetRasterBand(1).WriteArray(np.full((16, 16), 1, "uint8"), 16, 0)
+    meets("v/c/0/0", lambda: s3.objects.pop("bucket/a.zarr/v/c/0/0"))
+    ours.FlushCache()
+    ours = None
+    expected = np.zeros((64, 64), "uint8")
+    expected[:16, 16:32] = 1
+    assert_same(stored(), expected)
+
+
+def test_an_answer_that_is_lost_is_no_failure_where_the_server_has_done_the_work(s3):
+    made()
+    lost = []
+
+    def after(method, key):
+        if method == "PUT" and len(lost) < 3:
+            lost.append(key)
+            return True
+    s3.loses = after
+    ours = update()
+    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 0, 0)
+    ours.SetMetadataItem("ours", "1")
+    ours.FlushCache()
+    ours = None
+    s3.loses = lambda method, key: False
+    assert len(lost) == 3  # the shard, and two documents
+    assert stored()[0, 0] == 1 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
+
+
+def test_a_shard_that_others_replace_each_time_is_an_error_that_says_so_and_keeps_what_was_written(s3):
+    made()
+    ours = update()
+    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 0, 0)
+    s3.fault = lambda method, key, query: 412 if method == "PUT" and key.endswith("c/0/0") else None
+    refused = s3.objects["bucket/a.zarr/v/c/0/0"] if "bucket/a.zarr/v/c/0/0" in s3.objects else None
+    assert "writing failed" in error_of(ours.FlushCache)  # nobody else was there: the server refuses for no reason
+    assert s3.objects.get("bucket/a.zarr/v/c/0/0") == refused
+    s3.fault = lambda method, key, query: None
+    ours.FlushCache()
+    ours = None
+    assert stored()[0, 0] == 1
+
+
+# ------------------------------------------------------------------------------------------------- what a server holds to
+
+@pytest.mark.parametrize("holds, warned", [(("If-Match", "If-None-Match"), False), ((), True), (("If-None-Match",), True), (("If-Match",), True)],
+                         ids=["both", "none", "only new", "only old"])
+def test_a_server_is_asked_once_whether_it_holds_to_conditions(s3, holds, warned):
+    name = "/vsis3/bucket/%d%s.zarr" % (len(holds), "".join(holds)[:4])
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+    s3.holds = holds
+    for expected in (1, 0):  # probes: objects of temporary names
+        s3.log.clear()
+
+        def edit():
+            dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+            dataset.SetMetadataItem("k", str(expected))
+            dataset.FlushCache()
+        _, messages = warnings_of(edit)
+        assert any("does not hold a PUT to a condition" in message for message in messages) == warned, messages
+        assert len({key for method, key in s3.log if method == "PUT" and ".shardedzarr-" in key}) == expected
+    assert not [key for key in s3.objects if ".shardedzarr-" in key]
+    assert gdal.OpenEx('SHARDEDZARR:"%s":/v' % name).GetMetadataItem("k") == "0"
+
+
+def test_no_asks_nothing_and_sends_no_condition(s3):
+    made()
+    s3.holds = ()
+    conditions = []
+    s3.sees = lambda headers: conditions.extend(name for name in ("If-Match", "If-None-Match") if name in headers)
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "NO")
+    ours = update()
+    ours.SetMetadataItem("k", "1")
+    ours.FlushCache()
+    ours = None
+    assert not conditions and not [key for method, key in s3.log if ".shardedzarr-" in key]
+
+
+# ------------------------------------------------------------------------------------------------- many at once
+
+def test_many_processes_lose_nothing_beside_kills_and_lost_answers(s3, tmp_path):
+    counts = writers.run(s3.host, "bucket", processes=4, seconds=8, latency=0.005, lose=0.02, kill=2.5, seed=7, folder=str(tmp_path))
+    assert counts["lost"] == [] and [line for line in counts["reader"] if line.startswith("back")] == [], counts
+    assert counts["pixels"] > 20 and counts["conflicts"] > 0 and counts["killed"] > 0, counts

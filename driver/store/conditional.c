@@ -1,0 +1,195 @@
+/* Commits that expect a version, and which stores hold them to it. GDAL's upload says that it failed and not why: what
+ * the store has afterwards tells a conflict from a failure. */
+#define _DEFAULT_SOURCE /* getrandom(), nanosleep() */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "store/staging.h"
+#include "store/vsi.h"
+
+#define COMPARE_BYTES ((size_t)1 << 20)
+
+void zs_expectation_free(struct zs_expectation *expected)
+{
+    if (expected == NULL)
+        return;
+    free(expected->key);
+    free(expected->etag);
+    free(expected);
+}
+
+enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
+                                struct zs_error *err)
+{
+    if (!store->can_expect)
+        return ZS_OK;
+    while ((*writer)->store->ops->writing->unwrap != NULL)
+        *writer = (*writer)->store->ops->writing->unwrap(*writer);
+    struct zs_expectation *expected = zs_calloc(1, sizeof *expected);
+    if (expected != NULL)
+        *expected = (struct zs_expectation){.store = store, .key = zs_strdup(key), .etag = zs_strdup(etag)};
+    if (expected == NULL || expected->key == NULL || expected->etag == NULL) {
+        zs_expectation_free(expected);
+        return zs_fail_memory(err);
+    }
+    zs_expectation_free((*writer)->expected);
+    (*writer)->expected = expected;
+    return ZS_OK;
+}
+
+void zs_conflict_wait(int attempt)
+{
+    static const uint64_t most_ms[] = {20, 40, 80, 160, 320, 640, 1000};
+    const size_t count = sizeof most_ms / sizeof most_ms[0];
+    uint64_t chance = 0;
+    (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
+    const uint64_t us = chance % (1000 * most_ms[(size_t)attempt < count ? (size_t)attempt : count - 1]);
+    const struct timespec time = {.tv_sec = 0, .tv_nsec = (long)us * 1000};
+    (void)nanosleep(&time, NULL);
+}
+
+/* ---- What a failed commit means ---- */
+
+/* Whether the store has the bytes of the writer under its key. */
+static bool has_bytes(struct zs_writer *writer, struct zs_object *object)
+{
+    struct zs_buffer theirs = {0}, ours = {0};
+    struct zs_error ignored;
+    const uint64_t size = writer->size;
+    bool is_same = zs_object_size(object) == size && zs_buffer_reset(&theirs, COMPARE_BYTES, &ignored) == ZS_OK &&
+                   zs_buffer_reset(&ours, COMPARE_BYTES, &ignored) == ZS_OK;
+    for (uint64_t offset = 0; offset < size && is_same;) {
+        const size_t n = (size_t)zs_min_u64(size - offset, COMPARE_BYTES);
+        is_same = zs_object_read(object, offset, n, theirs.data, &ignored) == ZS_OK &&
+                  zs_writer_read(writer, offset, n, ours.data, &ignored) == ZS_OK &&
+                  memcmp(theirs.data, ours.data, n) == 0;
+        offset += n;
+    }
+    zs_buffer_free(&theirs);
+    zs_buffer_free(&ours);
+    return is_same;
+}
+
+enum zs_status zs_expectation_judge(struct zs_writer *writer, enum zs_status failure, struct zs_error *err)
+{
+    struct zs_store *store = writer->expected->store;
+    const char *key = writer->expected->key, *expected = writer->expected->etag;
+    struct zs_object *now;
+    struct zs_error ignored;
+    const bool expects_none = expected[0] == '\0';
+    zs_store_forget(store, key);
+    const enum zs_status opened = zs_object_open(store, key, &now, &ignored);
+    if (opened == ZS_NOT_FOUND && !expects_none)
+        return zs_fail(err, ZS_CONFLICT, "%s/%s: another writer removed it meanwhile", store->root, key);
+    if (opened != ZS_OK)
+        return failure;
+    const char *etag = zs_object_etag(now);
+    enum zs_status status = failure;
+    if (etag == NULL || expects_none || strcmp(etag, expected) != 0)
+        status = has_bytes(writer, now) ? ZS_OK
+                                        : zs_fail(err, ZS_CONFLICT, "%s/%s: another writer replaced it meanwhile",
+                                                  store->root, key);
+    zs_object_close(now);
+    return status;
+}
+
+/* ---- Which stores hold a commit to what it expects ---- */
+
+/* What each root that was asked for said, as long as the process lives: there are few. */
+struct answer {
+    struct answer *next;
+    bool holds;
+    char root[];
+};
+static struct answer *answers;
+static pthread_mutex_t answers_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Sends a few bytes, with an ETag under that condition. */
+static bool put(struct zs_store *store, const char *key, const char *etag)
+{
+    static const char text[] = "May a PUT expect a version?\n";
+    struct zs_writer *writer;
+    struct zs_error ignored;
+    if (zs_store_create(store, key, &writer, &ignored) != ZS_OK)
+        return false;
+    bool is_put = zs_writer_write(writer, text, strlen(text), &ignored) == ZS_OK &&
+                  (etag == NULL || zs_writer_expect(&writer, store, key, etag, &ignored) == ZS_OK);
+    while (writer->store->ops->writing->unwrap != NULL)
+        writer = writer->store->ops->writing->unwrap(writer);
+    is_put = is_put && writer->store->ops->writing->send(writer, &ignored) == ZS_OK;
+    zs_writer_abort(writer);
+    return is_put;
+}
+
+/* What a server does with conditions. */
+enum held { HELD, NOT_HELD, NOT_KNOWN };
+
+/* A server that holds to conditions makes an object where there is none, and refuses to make it again and to replace it
+ * as another version than it is. One that refuses the first of these and takes an object without a condition does not
+ * know them; of one that refuses that, too, nothing is known. */
+static enum held ask_server(struct zs_store *store)
+{
+    static const char no_version[] = "\"00000000000000000000000000000000\"";
+    struct zs_error ignored;
+    char *path = zs_temporary_path("");
+    if (path == NULL)
+        return NOT_KNOWN;
+    const char *key = path + 1;
+    enum held held = NOT_KNOWN;
+    if (put(store, key, ""))
+        held = !put(store, key, "") && !put(store, key, no_version) ? HELD : NOT_HELD;
+    else if (put(store, key, NULL))
+        held = NOT_HELD;
+    const enum zs_status status = held != NOT_KNOWN ? zs_store_remove(store, key, &ignored) : ZS_OK;
+    (void)status; /* what is left has the name of a temporary file */
+    free(path);
+    return held;
+}
+
+/* The answer of a root, asked for at first. Others wait meanwhile: they would ask the same. Where nothing is known a
+ * condition is sent: what is refused is an error, and loses nothing. */
+static bool holds_conditions(struct zs_store *store)
+{
+    (void)pthread_mutex_lock(&answers_lock);
+    struct answer *a = answers;
+    while (a != NULL && strcmp(a->root, store->path) != 0)
+        a = a->next;
+    bool holds = a != NULL && a->holds;
+    if (a == NULL) {
+        const enum held held = ask_server(store);
+        const size_t n = strlen(store->path) + 1;
+        holds = held != NOT_HELD;
+        a = held != NOT_KNOWN ? malloc(sizeof *a + n) : NULL;
+        if (a != NULL) {
+            *a = (struct answer){.next = answers, .holds = holds};
+            memcpy(a->root, store->path, n);
+            answers = a;
+        }
+    }
+    (void)pthread_mutex_unlock(&answers_lock);
+    return holds;
+}
+
+bool zs_store_has_conditions(struct zs_store *store)
+{
+    if (!store->is_remote)
+        return false;
+    const char *setting = zs_vsi_option(store->path, "SHARDEDZARR_CONDITIONAL_PUT");
+    bool holds = false;
+    if (store->can_expect && setting != NULL && (strcasecmp(setting, "YES") == 0))
+        holds = true;
+    else if (store->can_expect && (setting == NULL || !(strcasecmp(setting, "NO") == 0)))
+        holds = holds_conditions(store);
+    __atomic_store_n(&store->lacks_conditions, !holds, __ATOMIC_RELAXED);
+    return holds;
+}
+
+bool zs_store_lacks_conditions(const struct zs_store *store)
+{
+    return __atomic_load_n(&store->lacks_conditions, __ATOMIC_RELAXED);
+}
