@@ -84,14 +84,38 @@ def scene_values(scene, group, names):
     return [value_of(scene, *group.strip("/").split("/"), name) for name in names]
 
 
-def test_groups_are_listed_before_the_arrays(scene):
+def test_groups_of_one_kind_are_listed_before_the_arrays_of_others(scene):
     dataset = open_ours(str(scene / "scene.zarr"))
     assert dataset.RasterCount == 0
-    fine, coarse, cube = FINE, COARSE, "/cube"
-    assert listed(dataset) == [cube, fine, coarse] + ["/cube/mask", "/cube/t2m", "/cube/tp"] + \
-        [fine + "/" + name for name in ("b10", "b2", "b3", "b8a", "half")] + [coarse + "/b05", coarse + "/b06"]
-    assert dataset.GetSubDatasets()[1][1] == "measurements/reflectance/r10m - [4x150x170] b2, b3, b8a, b10 (UInt16, Int16, Float32, Byte)"
-    assert dataset.GetSubDatasets()[0][1] == "cube - [7x150x170] mask, t2m, tp (Byte, Float64, Float32)"
+    assert listed(dataset) == [COARSE] + ["/cube/mask", "/cube/t2m", "/cube/tp"] + [FINE + "/" + name for name in ("b10", "b2", "b3", "b8a", "half")]
+    assert dataset.GetSubDatasets()[0][1] == "measurements/reflectance/r20m - [2x75x85] b05, b06 (UInt32)"
+
+
+def follow(name, options=()):
+    """All rasters that are reached by the names of subdatasets, as (name, bands), and how many datasets were opened on the way."""
+    found, ways = [], [name]
+    for number, way in enumerate(ways):
+        assert number < 1000, "names lead in a circle"
+        dataset = open_ours(way, list(options))
+        found += [(way, dataset.RasterCount)] if dataset.RasterCount > 0 else []
+        ways += [sub for sub, _ in dataset.GetSubDatasets()]
+    return found, len(ways)
+
+
+def test_who_follows_names_comes_to_every_raster_once(scene, tmp_path):
+    """As rioxarray, QGIS and gdal_translate -sds do."""
+    found, opened = follow(str(scene / "scene.zarr"))
+    assert sorted(bands for _, bands in found) == [1, 1, 1, 1, 1, 1, 2, 3, 3] and opened == len(found) + 1
+    path, _ = three(tmp_path / "s.zarr")
+    for name in (path, name_of(path, "/")):
+        assert len(follow(name)[0]) == (3 if name == path else 1)
+    path, _ = three(tmp_path / "one.zarr", ("uint8",) * 3)
+    assert [follow(name) for name in (path, name_of(path, "/"))] == [([(path, 3)], 1), ([(name_of(path, "/"), 3)], 1)]
+    put_array(path, "cube", counting((4,) + SHAPE))
+    found, opened = follow(name_of(path, "/cube"), ["MULTIBAND=NO"])
+    assert [bands for _, bands in found] == [1] * 4 and opened == 5
+    subprocess.run(["gdal_translate", "-q", "-sds", str(scene / "scene.zarr"), str(tmp_path / "a.tif")], check=True)
+    assert len([name for name in os.listdir(tmp_path) if name.endswith(".tif")]) == 9
 
 
 def test_bands_mean_what_their_arrays_do(scene):
@@ -168,16 +192,31 @@ def test_the_programs_take_a_group(scene, tmp_path, group):
 
 # ---------------------------------------------------------------------------------------------------------------- what opens
 
-def test_a_store_of_nothing_else_opens_at_once(tmp_path):
-    path, values = three(tmp_path / "s.zarr")
+@pytest.mark.parametrize("unit", [None, "K"])
+def test_a_store_of_bands_of_one_kind_opens_at_once(tmp_path, unit):
+    path, values = three(tmp_path / "s.zarr", ("int16",) * 3)
+    for name, array in zip(("b1", "b2", "b10"), values):
+        put_array(path, name, array, attributes={"units": unit} if unit else {})
+    for name in (path, path + "/zarr.json", name_of(path, "/")):
+        dataset = open_ours(name)
+        assert names_of(dataset) == ["b1", "b2", "b10"] and dataset.GetSubDatasets() == []
+        for band, wanted in zip(bands_of(dataset), values):
+            np.testing.assert_array_equal(band.ReadAsArray(), wanted)
+
+
+@pytest.mark.parametrize("differ", ["type", "unit", "one has none", "dimensions"])
+def test_a_store_of_variables_is_a_list_of_them_and_opens_as_a_group_by_name(tmp_path, differ):
+    path = put_group(tmp_path / "s.zarr", a=counting(SHAPE))
+    put_array(path, "b", {"type": counting(SHAPE, "float32"), "dimensions": counting((2,) + SHAPE)}.get(differ), attributes={"unit": {"units": "K"}, "one has none": {"unit": "m"}}.get(differ, {}))
+    if differ == "unit":
+        put_array(path, "a", attributes={"units": "mm"})
     dataset = open_ours(path)
-    assert names_of(dataset) == ["b1", "b2", "b10"]
-    for band, wanted in zip(bands_of(dataset), values):
-        np.testing.assert_array_equal(band.ReadAsArray(), wanted)
-    assert listed(dataset) == ["/", "/b1", "/b10", "/b2"] and dataset.GetSubDatasets()[0][1] == "s - [3x6x10] b1, b2, b10 (Byte, Int16, Float32)"
-    assert set(subdatasets(dataset)) == {"/b1", "/b2", "/b10"}
-    assert names_of(open_ours(dataset.GetSubDatasets()[0][0])) == ["b1", "b2", "b10"]
-    assert names_of(open_ours(path + "/zarr.json")) == ["b1", "b2", "b10"]
+    assert dataset.RasterCount == 0 and listed(dataset) == ["/a", "/b"]
+    assert open_array(path, "/").RasterCount == (3 if differ == "dimensions" else 2)
+    oracle.put(path, {"zarr.json": group_meta({"gdal:bands": ["b", "a"]})})
+    assert held_band(open_ours(path), 1).GetDescription().startswith("b")  # the group says that they are bands
+    put_array(path, "c")
+    assert open_ours(path).RasterCount == 0
 
 
 def test_a_group_in_groups_opens_at_once_where_it_is_all(tmp_path):
@@ -203,7 +242,7 @@ def test_where_there_is_more_the_store_is_a_list(tmp_path, also):
         codecs = {"codecs": [sharding((3, 5), {"name": "acme.squeeze"})]} if also == "unreadable codec" else {"data_type": "acme.number"}
         oracle.write(path + "/c", {**array_meta(SHAPE, **dims), **codecs})
     dataset = open_ours(path)
-    assert dataset.RasterCount == 0 and listed(dataset) == ["/", "/a", "/b", "/c"]
+    assert dataset.RasterCount == 0 and listed(dataset) == (["/a", "/b", "/c"] if also == "unreadable codec" else ["/", "/c"])
     whole, messages = warnings_of(lambda: open_array(path, "/"))
     assert names_of(whole) == ["a", "b"] and not whole.GetSubDatasets()
     assert_same(read_all(whole), np.stack([counting(SHAPE), counting(SHAPE) + 1]))
@@ -256,7 +295,7 @@ def test_two_dimensional_coordinates_are_no_bands(tmp_path):
 
 def test_files_of_a_group_are_those_of_its_arrays(tmp_path):
     path, _ = three(tmp_path / "s.zarr")
-    assert sorted(os.path.relpath(name, path) for name in open_ours(path).GetFileList()) == ["b1/zarr.json", "b10/zarr.json", "b2/zarr.json", "zarr.json"]
+    assert sorted(os.path.relpath(name, path) for name in open_array(path, "/").GetFileList()) == ["b1/zarr.json", "b10/zarr.json", "b2/zarr.json", "zarr.json"]
     oracle.consolidate(path)
     assert sorted(os.path.relpath(name, path) for name in open_ours(path).GetFileList()) == ["zarr.json"]
 
@@ -277,7 +316,8 @@ def test_a_copy_into_an_array_per_band_is_one_dataset_again(tmp_path, names):
     del made
     dataset = open_ours(str(tmp_path / "a.zarr"))
     assert_same(read_all(dataset), values)
-    assert names_of(dataset) == names and ("gdal:bands" in document(tmp_path / "a.zarr")["attributes"]) == (names[0] == "red")
+    assert names_of(dataset) == names
+    assert document(tmp_path / "a.zarr")["attributes"]["gdal:bands"] == [{"name": name} for name in names]
     assert [band.GetColorInterpretation() for band in bands_of(dataset)] == [colours[name] for name in names]
     assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
     assert dataset.GetMetadata() == {"TITLE": "x"} and dataset.GetMetadata("RPC") == {"LINE_OFF": "1"}
@@ -388,7 +428,7 @@ def test_what_bands_mean_is_written_to_their_arrays(tmp_path):
     third.SetColorInterpretation(gdal.GCI_RedBand)
     first.SetMetadataItem("note", "one")
     dataset = None
-    dataset = open_ours(path)
+    dataset = open_array(path, "/")
     first, second, third = bands_of(dataset)
     assert [band.GetNoDataValue() for band in (first, second, third)] == [7, 0, -1]
     assert (second.GetScale(), second.GetOffset(), second.GetUnitType(), first.GetScale(), third.GetUnitType()) == (0.5, 3, "m", None, "")
@@ -497,7 +537,7 @@ def test_overviews_are_made_for_all_arrays(tmp_path):
     assert dataset.BuildOverviews("NEAREST", [2, 4], lambda done, *_: told.append(done) or 1) == 0
     assert {band.GetOverviewCount() for band in bands_of(dataset)} == {2} and told[-1] == 1 and told == sorted(told)
     dataset = None
-    dataset = open_ours(path)
+    dataset = open_array(path, "/")
     assert names_of(dataset) == ["b1", "b2", "b10"] and {band.GetOverviewCount() for band in bands_of(dataset)} == {2}
     for band, (name, array) in zip(bands_of(dataset), values.items()):
         for level in (0, 1):
@@ -511,7 +551,7 @@ def test_overviews_are_made_for_all_arrays(tmp_path):
     dataset = update(path)
     dataset.BuildOverviews("NONE", [])
     dataset = None
-    assert {band.GetOverviewCount() for band in bands_of(open_ours(path))} == {0} and not os.path.exists(path + "/ovr_2x")
+    assert {band.GetOverviewCount() for band in bands_of(open_array(path, "/"))} == {0} and not os.path.exists(path + "/ovr_2x")
 
 
 def test_a_level_that_one_array_lacks_is_none_of_the_group(tmp_path):

@@ -230,7 +230,8 @@ def test_arrays_of_the_same_cells_are_one_dataset(tmp_path):
     n = 12 * 4**order
     path = put_store(tmp_path / "s.zarr", order, np.arange(n, dtype="int32"), name="a")
     b = put_values(tmp_path / "s.zarr/b", np.arange(2 * n, dtype="float32").reshape(2, n))
-    dataset = open_ours(name_of(path))
+    assert len(open_ours(name_of(path)).GetSubDatasets()) == 2
+    dataset = open_array(path, "/")
     assert dataset.RasterCount == 3
     assert held_band(dataset, 1).GetDescription() == "a"
     expected = np.stack([to_raster(np.arange(n, dtype="float64"), order, -1)] + [to_raster(v.astype("float64"), order, np.nan) for v in b])
@@ -339,12 +340,13 @@ def test_the_scale_is_that_of_proj(tmp_path):
 
 # ------------------------------------------------------------------------------------------------------------------- faces
 
-def test_faces_are_subdatasets(tmp_path, places):
+def test_faces_open_by_name_and_are_not_listed_in_place_of_the_map(tmp_path, places):
+    """QGIS and rioxarray would take the twelve, and not the map."""
     order = 8
     path = put_store(tmp_path / "s.zarr", order)
-    dataset = open_array(path, "/v")
-    names = [name for name, _ in dataset.GetSubDatasets()]
-    assert len(names) == 12 and names[3].endswith("/v:face=3")
+    assert open_ours(path).RasterCount == open_array(path, "/v").RasterCount == 1
+    assert open_ours(path).GetSubDatasets() == open_array(path, "/v").GetSubDatasets() == []
+    names = [name_of(path, "/v:face=%d" % face) for face in range(12)]
     p = places[order]
     cells = p["wgs84"].astype("int64")
     for face, name in enumerate(names):

@@ -9,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, write_coordinate
-from support import as_raster, assert_pixels, error_of, held_band, open_array, subdatasets
+from support import as_raster, assert_pixels, error_of, held_band, open_array
 
 SHAPE = (4, 6)
 NAN = float("nan")
@@ -115,8 +115,9 @@ def test_arrays_named_by_a_colour_have_it(tmp_path, name, expected):
     oracle.write(tmp_path, group_meta())
     for array in ("red", "green", "blue"):
         oracle.write(tmp_path / array, array_meta(SHAPE, "uint8"))
-    found = subdatasets(open_array(tmp_path))
-    assert held_band(gdal.Open(found["/" + name][0])).GetColorInterpretation() == expected
+    assert held_band(open_array(tmp_path, "/" + name)).GetColorInterpretation() == expected
+    whole = open_array(tmp_path)
+    assert [held_band(whole, b).GetColorInterpretation() for b in (1, 2, 3)] == [gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_RedBand]
 
 
 def test_bands_take_their_description_from_a_coordinate(tmp_path):

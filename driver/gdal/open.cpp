@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 
 #include "gdal/raster/container.h"
@@ -248,12 +249,6 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);
-    if (ds->View().IsWholeSphere())
-    {
-        CPLStringList faces;
-        zsListFaces(faces, connection, node->path);
-        ds->SetSubdatasets(faces);
-    }
     return ds;
 }
 
@@ -303,21 +298,29 @@ static void addMasks(const ZSStore &store, const ZSConnection &connection, const
     }
 }
 
-/* All that can be opened by itself. Groups of more bands than GDAL has are opened in part alone. */
+/* Each raster once: as a band of a group of one kind, which comes first, or by itself. Who follows all names, or copies
+ * all subdatasets, gets nothing twice. All else opens by its name. `broken` is a group of which arrays cannot be read,
+ * or null. */
 static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSStore> &store,
                                                      const ZSConnection &connection, const struct zs_node *group,
-                                                     const Found &found)
+                                                     const Found &found,
+                                                     const struct zs_raster_group *broken = nullptr)
 {
     auto container = std::make_unique<ShardedZarrContainer>(store, group);
+    std::set<const struct zs_node *> bands;
     for (const auto &g : found.groups)
     {
-        if (g.bands <= ZS_MOST_BANDS)
-            container->Add(connection.SubdatasetName(g.group->path),
-                           titleOf(connection, g.group) + " - " + zsDescribeGroup(g));
+        if (!g.is_one_kind || g.bands > ZS_MOST_BANDS || &g == broken)
+            continue;
+        bands.insert(g.arrays, g.arrays + g.count);
+        container->Add(connection.SubdatasetName(g.group->path),
+                       titleOf(connection, g.group) + " - " + zsDescribeGroup(g));
     }
     for (size_t i = 0; i < found.count + found.unreadable; i++)
     {
         const struct zs_node *node = found.nodes.get()[i];
+        if (bands.count(node) > 0)
+            continue;
         container->Add(connection.SubdatasetName(node->path),
                        std::string(node->path) + " - " +
                            (i < found.count ? zsDescribe(*store, node, found.count <= ZS_MOST_TIMES)
@@ -357,26 +360,21 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     if (options.multiband && !found.groups.Find(*store, rasters, found.count, options, err))
         return nullptr;
     const auto *first = found.groups.begin();
-    const bool isAlone =
-        found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
-    const struct zs_raster_group *wanted = isAlone ? first : connection.has_array ? found.groups.Of(group) : nullptr;
+    const bool isAll = found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
+    const struct zs_raster_group *wanted = isAll && first->is_one_kind ? first
+                                           : connection.has_array      ? found.groups.Of(group)
+                                                                       : nullptr;
     if (wanted == nullptr || (wanted->bands > ZS_MOST_BANDS && !connection.Chooses()))
         return listAll(store, connection, group, found);
     std::vector<std::string> missing;
     auto ds = zsOpenRasterGroup(store, connection, *wanted, options, access, missing, err);
     if (!missing.empty() && !connection.has_array)
-        return listAll(store, connection, group, found); // who names the group knows what is in it
+        return listAll(store, connection, group, found, wanted); // who names the group knows what is in it
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);
-    // What is one of a list itself has none: who follows names, as rioxarray does, comes to an end.
-    if (isAlone && missing.empty() && !connection.has_array)
-    {
-        CPLStringList parts = listAll(store, connection, group, found)->Subdatasets();
-        if (ds->View().IsWholeSphere())
-            zsListFaces(parts, connection, group->path);
-        ds->SetSubdatasets(parts);
-    }
+    if (!isAll)
+        ds->SetIsOneOfMany();
     warnOfMissing(*wanted, found, missing);
     return ds;
 }

@@ -372,6 +372,14 @@ enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metad
     return read_metadata(group, false, metadata, err);
 }
 
+const char *zs_unit_attribute(const zs_json *attributes)
+{
+    const char *unit = text_attribute(attributes, "units");
+    if (unit == NULL)
+        unit = text_attribute(attributes, "unit");
+    return unit != NULL ? unit : text_attribute(zs_json_get(attributes, "_eopf_attrs"), "units");
+}
+
 enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning, struct zs_error *err)
 {
     const zs_json *a = node->attributes;
@@ -386,12 +394,7 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
 
     bool ok = read_colour(a, &m);
     ok = ok && zs_colour_table_read(zs_json_get(a, "gdal:color_table"), &m.colour_table, &m.colour_count);
-    const char *unit = text_attribute(a, "units");
-    if (unit == NULL)
-        unit = text_attribute(a, "unit");
-    if (unit == NULL)
-        unit = text_attribute(zs_json_get(a, "_eopf_attrs"), "units");
-    m.unit = copy_or_null(unit, &ok);
+    m.unit = copy_or_null(zs_unit_attribute(a), &ok);
     const char *description = text_attribute(a, "long_name");
     m.description = copy_or_null(description != NULL ? description : text_attribute(a, "standard_name"), &ok);
     ok = ok && zs_categories_read(a, &m.categories);

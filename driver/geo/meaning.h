@@ -46,6 +46,9 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_meaning_clear(struct zs_meaning *meaning);
 
+/* The unit that the attributes of an array name; borrowed, NULL where there is none. */
+const char *zs_unit_attribute(const zs_json *attributes);
+
 /* A copy that owns what it points to, as one that was read does. ZS_NO_MEMORY only. */
 enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy,
                                struct zs_error *err) ZS_MUST_CHECK;

@@ -8,7 +8,6 @@
 #include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/variables.h"
-#include "raster/groups.h"
 #include "raster/masks.h"
 #include "zarr/contents.h"
 
@@ -284,20 +283,18 @@ static bool has_cell_coordinate(const struct zs_raster_spec *spec)
 
 /* ---- The whole ---- */
 
-/* Lists the arrays where their names do not tell the order of their bands. */
+/* Lists the arrays in the order of their bands, so that the group opens as the raster that it was (raster/groups.h). */
 static enum zs_status list_bands(struct zs_raster *r, struct zs_error *err)
 {
     const size_t n = r->spec->array_count;
+    if (n < 2)
+        return ZS_OK;
     const char **names = zs_calloc(n, sizeof *names);
-    bool is_told = true;
     if (names == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu arrays", n);
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < n; k++)
         names[k] = r->spec->arrays[k].name;
-        is_told = is_told && (k == 0 || zs_compare_naturally(names[k - 1], names[k]) < 0);
-    }
-    const enum zs_status status =
-        is_told ? ZS_OK : zs_band_list_write(zs_document_attributes(r->root), names, n, err);
+    const enum zs_status status = zs_band_list_write(zs_document_attributes(r->root), names, n, err);
     free(names);
     return status;
 }

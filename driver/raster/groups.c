@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "geo/band_list.h"
 #include "geo/healpix.h"
+#include "geo/meaning.h"
 #include "geo/place.h"
 #include "geo/scope.h"
 #include "raster/healpix.h"
@@ -207,6 +208,24 @@ static size_t find_grid(const struct member *m, size_t n, size_t *count)
     return best;
 }
 
+/* See struct zs_raster_group; the bands are in order, so what is not listed is last. */
+static bool is_one_kind(const struct member *m, size_t n)
+{
+    if (m[n - 1].band != SIZE_MAX)
+        return true;
+    const struct zs_array_meta *first = m[0].node->array;
+    const char *unit = zs_unit_attribute(m[0].node->attributes);
+    for (size_t i = 0; i < n; i++) {
+        const struct zs_array_meta *a = m[i].node->array;
+        const char *other = zs_unit_attribute(m[i].node->attributes);
+        const bool is_same_unit = unit == NULL ? other == NULL : other != NULL && strcmp(unit, other) == 0;
+        if (!is_same_unit || a->dtype.type != first->dtype.type || a->dtype.size != first->dtype.size ||
+            a->ndim > (m[i].axes.y < 0 ? 1 : 2))
+            return false;
+    }
+    return true;
+}
+
 static void add_group(struct zs_raster_groups *groups, size_t room_used, const struct zs_node *group, struct member *m,
                       size_t n)
 {
@@ -214,7 +233,7 @@ static void add_group(struct zs_raster_groups *groups, size_t room_used, const s
         m[i].band = zs_band_list_place(group->attributes, zs_path_name(m[i].node->path));
     qsort(m, n, sizeof *m, compare_bands);
     const struct zs_node **arrays = groups->arrays + room_used;
-    struct zs_raster_group g = {group, arrays, n, m->width, m->height, 0};
+    struct zs_raster_group g = {group, arrays, n, m->width, m->height, 0, is_one_kind(m, n)};
     for (size_t i = 0; i < n; i++) {
         arrays[i] = m[i].node;
         if (!zs_add_u64(g.bands, m[i].slices, &g.bands))

@@ -12,6 +12,8 @@ struct zs_raster_group {
     size_t count;                        /* 2 and more */
     uint64_t width, height;
     uint64_t bands; /* slices of all arrays; UINT64_MAX when 64 bits do not count them */
+    bool is_one_kind; /* The arrays are the bands of one raster: the group lists them all (geo/band_list.h), or they
+                         have one data type and one unit, and no dimensions beside X and Y (or the cells). */
 };
 
 /* Zero-initialise; the nodes are borrowed, the lists owned. */

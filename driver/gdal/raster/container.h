@@ -13,10 +13,6 @@ class ShardedZarrContainer final : public GDALDataset
     /* With the metadata of `group`, if it is not null. */
     ShardedZarrContainer(const std::shared_ptr<ZSStore> &store, const struct zs_node *group);
     void Add(const std::string &name, const std::string &description);
-    const CPLStringList &Subdatasets() const
-    {
-        return m_subdatasets;
-    }
     char **GetFileList() override;
     char **GetMetadataDomainList() override;
     ZSMetadata GetMetadata(const char *domain = "") override;

@@ -113,7 +113,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     ds->nOpenFlags = scope;
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
     ds->AttachPam(GetDescription());
-    ds->SetSubdatasets(m_subdatasets);
+    ds->m_isAll = m_isAll;
     if (!m_overviews.Beside().empty())
         ds->m_overviews.KeepBeside(m_overviews.Beside());
     return ds;

@@ -38,7 +38,7 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_isMask = false;
     struct zs_validity m_validity = {}; /* of a mask, and of its overviews: how its elements tell it */
 
-    CPLStringList m_subdatasets;
+    bool m_isAll = true; /* there is no other raster in the store */
     bool m_geolocationAdded = false;
     bool m_hasSideCar = false; /* a side-car file was read: it is written again when what it says goes to the store */
     bool m_isClosed = false;
@@ -137,10 +137,9 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
-    /* A group that is all of its store: what is in it can be opened by itself, too. */
-    void SetSubdatasets(const CPLStringList &list)
+    void SetIsOneOfMany()
     {
-        m_subdatasets = list;
+        m_isAll = false;
     }
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order);
@@ -189,7 +188,7 @@ class ShardedZarrDataset : public GDALPamDataset
     /* Whether it is a group, and other things are in the store. */
     bool IsOneOfMany() const
     {
-        return m_view.IsGroup() && m_subdatasets.empty();
+        return !m_isAll;
     }
     bool HasIrregularAxes() const
     {

@@ -3,7 +3,7 @@
 #include "gdal/connection.h"
 #include "gdal/files.h"
 
-static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE", SUBDATASETS[] = "SUBDATASETS";
+static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
 
 /* ---- Georeferencing ---- */
 
@@ -85,11 +85,6 @@ static bool isStructure(const char *domain)
     return domain != nullptr && EQUAL(domain, IMAGE_STRUCTURE);
 }
 
-static bool isSubdatasets(const char *domain)
-{
-    return domain != nullptr && EQUAL(domain, SUBDATASETS);
-}
-
 void ShardedZarrDataset::ReadDomain(const char *domain)
 {
     if (zsIsDefaultDomain(domain))
@@ -108,8 +103,6 @@ char **ShardedZarrDataset::GetMetadataDomainList()
     CPLStringList list(GDALPamDataset::GetMetadataDomainList());
     if (list.FindString(IMAGE_STRUCTURE) < 0)
         list.AddString(IMAGE_STRUCTURE);
-    if (!m_subdatasets.empty())
-        list.AddString(SUBDATASETS);
     return list.StealList();
 }
 
@@ -117,8 +110,6 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
     if (isStructure(domain))
         return m_items->Structure().List();
-    if (isSubdatasets(domain))
-        return m_subdatasets.List();
     ReadDomain(domain);
     return GDALPamDataset::GetMetadata(domain);
 }
@@ -127,8 +118,6 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
 {
     if (isStructure(domain))
         return m_items->Structure().FetchNameValue(name);
-    if (isSubdatasets(domain))
-        return m_subdatasets.FetchNameValue(name);
     ReadDomain(domain);
     if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
         return GDALPamDataset::GetMetadataItem(name, domain);

@@ -298,26 +298,6 @@ bool zsTakeFace(const ZSArray &array, ZSConnection &connection, int &shown, stru
     return true;
 }
 
-void zsListFaces(CPLStringList &list, const std::string &name, const std::string &title)
-{
-    for (int face = 0; face < ZS_HEALPIX_FACES; face++)
-    {
-        const std::string key = "SUBDATASET_" + std::to_string(list.size() / 2 + 1), number = std::to_string(face);
-        list.AddString((key + "_NAME=" + name + ":" + FACE + "=" + number).c_str());
-        list.AddString((key + "_DESC=" + title + " - face " + number).c_str());
-    }
-}
-
-void zsListFaces(CPLStringList &list, const ZSConnection &connection, const std::string &path)
-{
-    std::string name = connection.SubdatasetName(path);
-    if (!connection.indices.empty())
-        return; // which are not mixed with names
-    for (const auto &choice : connection.named)
-        name += ":" + zsEscapedWord(choice.first) + "=" + choice.second;
-    zsListFaces(list, name, path.empty() ? "/" : path);
-}
-
 /* ---- Size ---- */
 
 bool zsHealpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err)
