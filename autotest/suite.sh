@@ -10,7 +10,7 @@ if [ "${2:-}" = C ]; then
     cmake --build "$1" -j "$(nproc)"
     exec ctest --test-dir "$1" --output-on-failure -j "$(nproc)"
 fi
-sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray procps proj-bin proj-data ca-certificates
+sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray python3-cftime procps proj-bin proj-data ca-certificates
 case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
 echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
 

@@ -376,6 +376,14 @@ def described(path, dimension, values, attributes=None, data_type="int64"):
     return [dataset.GetRasterBand(b + 1).GetDescription() for b in range(len(values))]
 
 
+def on_a_grid(path, dimension, values, attributes=None, data_type="int64"):
+    """The same store, in a place: its dataset."""
+    described(path, dimension, values, attributes, data_type)
+    write_coordinate(path, "x", np.arange(5.0), {"units": "m"})
+    write_coordinate(path, "y", np.arange(4.0), {"units": "m"})
+    return open_array(path, "/data")
+
+
 @pytest.mark.parametrize("dimension, values", [("band", [1, 2, 3]), ("band", [3, 1, 4]), ("member", [0, 1, 2]), ("member", [1, 2, 3])])
 def test_an_index_is_no_description(tmp_path, dimension, values):
     assert described(tmp_path, dimension, values) == ["", "", ""]
@@ -383,10 +391,78 @@ def test_an_index_is_no_description(tmp_path, dimension, values):
 
 @pytest.mark.parametrize("dimension, values, attributes, data_type, expected", [
     ("wavelength", [492.7, 559.8], {"units": "nm"}, "float64", ["wavelength=492.7", "wavelength=559.8"]),
-    ("time", [0, 1], {"units": "days since 2024-05-01"}, "int64", ["time=2024-05-01T00:00:00", "time=2024-05-02T00:00:00"]),
+    ("time", [0, 1], {"units": "days since 2024-05-01"}, "int64", ["2024-05-01T00:00:00", "2024-05-02T00:00:00"]),  # as QGIS reads times
     ("level", [850, 500], {}, "int64", ["level=850", "level=500"]), ("depth", [0, 1], {"units": "m"}, "int64", ["depth=0", "depth=1"])])
 def test_values_that_mean_something_describe_bands(tmp_path, dimension, values, attributes, data_type, expected):
     assert described(tmp_path, dimension, values, attributes, data_type) == expected
+
+
+def test_the_title_of_a_series_does_not_hide_its_times(tmp_path):
+    """`to_datetime(@band_description)` of QGIS reads the whole description."""
+    store = tmp_path / "s.zarr"
+    oracle.write(store, group_meta())
+    oracle.write(store / "data", array_meta((2, 4, 5), "uint8", dimension_names=["time", "y", "x"], attributes={"long_name": "temperature"}))
+    write_coordinate(store, "time", [0, 1], {"units": "days since 2024-05-01"}, "int64")
+    dataset = open_array(store, "/data")
+    assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2)] == ["2024-05-01T00:00:00", "2024-05-02T00:00:00"]
+    made = copy(tmp_path / "c.zarr", dataset)
+    assert [made.GetRasterBand(b).GetDescription() for b in (1, 2)] == ["2024-05-01T00:00:00", "2024-05-02T00:00:00"]
+    assert document(tmp_path / "c.zarr", "c")["attributes"]["long_name"] == "temperature" and leftovers(tmp_path / "c.zarr", "c") == []
+
+
+@pytest.mark.parametrize("values, data_type, numbers, type_number", [
+    ([0, 6, 12], "int64", "0,6,12", 4), ([0, 6, 12], "uint8", "0,6,12", 4), ([0.5, 6, 12.25], "float64", "0.5,6,12.25", 6),
+    ([0.1, 6, 12], "float32", "0.1,6,12", 5), ([-3, 0, 3 * 10**9], "int64", "-3,0,3000000000", 6)])
+def test_coordinates_of_one_dimension_are_told_as_the_netcdf_driver_does(tmp_path, values, data_type, numbers, type_number):
+    """Which rioxarray and copies to netCDF understand."""
+    store = tmp_path / "s.zarr"
+    dataset = on_a_grid(store, "time", values, {"units": "seconds since 2024-05-01"}, data_type)
+    told = {name: value for name, value in dataset.GetMetadata().items() if name.startswith("NETCDF")}
+    assert told == {"NETCDF_DIM_EXTRA": "{time}", "NETCDF_DIM_time_DEF": "{3,%d}" % type_number, "NETCDF_DIM_time_VALUES": "{%s}" % numbers}
+    assert [dataset.GetRasterBand(b + 1).GetMetadataItem("NETCDF_DIM_time") for b in range(3)] == numbers.split(",")
+    assert open_array(store, "/data").GetMetadataItem("NETCDF_DIM_EXTRA") == "{time}"
+    part = open_array(store, "/data:time=1..2")
+    assert part.GetMetadataItem("NETCDF_DIM_time_VALUES") == "{%s}" % numbers[numbers.index(",") + 1:]
+    assert open_array(store, "/data:1").GetMetadataItem("NETCDF_DIM_EXTRA") is None
+    made = gdal.GetDriverByName("netCDF").CreateCopy(str(tmp_path / "c.nc"), dataset)
+    assert made is not None and gdal.GetLastErrorMsg() == ""
+    del made
+    assert gdal.Open(str(tmp_path / "c.nc")).GetMetadataItem("NETCDF_DIM_time_VALUES") == "{%s}" % numbers
+    copy(tmp_path / "c.zarr", dataset)
+    variable = document(tmp_path / "c.zarr", "time")
+    assert variable["data_type"] == data_type and axis(tmp_path / "c.zarr", "time")[0] == [np.dtype(data_type).type(v) for v in values]
+    assert leftovers(tmp_path / "c.zarr", "c") == []
+
+
+@pytest.mark.parametrize("values, data_type", [([2**60, 2**60 + 1], "int64"), (["a", "b"], "string"), (None, None)])
+def test_coordinates_that_netcdf_has_no_number_for_are_not_told_so(tmp_path, values, data_type):
+    oracle.write(tmp_path, group_meta())
+    oracle.write(tmp_path / "data", array_meta((2, 4, 5), "uint8", dimension_names=["member", "y", "x"]))
+    if data_type == "int64":
+        write_coordinate(tmp_path, "member", values, {}, data_type)
+    dataset = open_array(tmp_path, "/data")
+    assert not [name for name in dataset.GetMetadata() if name.startswith("NETCDF")] and dataset.GetRasterBand(1).GetMetadataItem("NETCDF_DIM_member") is None
+
+
+def test_what_the_coordinates_tell_is_not_written_by_an_edit(tmp_path):
+    on_a_grid(tmp_path, "time", [0, 6], {"units": "hours since 2024-05-01"})
+    before = document(tmp_path, "data")
+    items = open_array(tmp_path, "/data").GetMetadata()
+    dataset = gdal.OpenEx("SHARDEDZARR:%s:/data" % tmp_path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.SetMetadata({**items, "mine": "1"})
+    dataset.GetRasterBand(1).SetMetadata({**dataset.GetRasterBand(1).GetMetadata()})
+    dataset = None
+    assert document(tmp_path, "data")["attributes"] == {**before.get("attributes", {}), "mine": "1"}
+
+
+def test_numbers_of_bands_do_not_travel_into_copies(tmp_path):
+    made = copy(tmp_path / "a.zarr", source(counting((3, *SIZE), "uint8"), UTM, "EPSG:32632"))
+    tif = gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), made)
+    for dataset in (made, tif):
+        assert [dataset.GetRasterBand(b).GetMetadata() for b in (1, 2, 3)] == [{}] * 3
+        assert not [name for name in dataset.GetMetadata() if "band" in name]
+    described(tmp_path / "b", "band", [8, 4, 3])  # these are names
+    assert open_array(tmp_path / "b", "/data").GetRasterBand(1).GetMetadata() == {"DIM_band_INDEX": "0", "DIM_band_VALUE": "8", "NETCDF_DIM_band": "8"}
 
 
 def test_bands_of_our_rgb_have_no_description(tmp_path):

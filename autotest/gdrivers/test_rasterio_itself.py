@@ -4,7 +4,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta, plain_meta
+from stores import array_meta, group_meta, plain_meta, write_coordinate
 from support import assert_same, name_of, need, open_ours, read_all
 from writing import UTM, copy, source
 
@@ -109,3 +109,27 @@ def test_a_store_that_opens_as_a_group_opens_there(tmp_path, how):
         assert {"t2m", "d2m"} <= set(variables)
     else:
         assert module("xarray").open_dataset(path, engine="rasterio").sizes["x"] == 10
+
+
+def cube(path, **units):
+    """A store of (time, y, x) variables, as xarray writes it."""
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name, unit in units.items():
+        oracle.write(path / name, array_meta((3, 4, 6), "float32", dimension_names=["time", "y", "x"], attributes={"units": unit}), np.arange(72, dtype="float32").reshape(3, 4, 6))
+    write_coordinate(path, "time", [0, 6, 12], {"units": "hours since 2026-05-01"}, "int64")
+    write_coordinate(path, "x", np.arange(6.0), {"units": "m"})
+    write_coordinate(path, "y", np.arange(4.0), {"units": "m"})
+    return str(path)
+
+
+def test_rioxarray_has_the_times_of_a_cube(tmp_path):
+    module("cftime")  # by which rioxarray reads times
+    found = module("rioxarray").open_rasterio(cube(tmp_path / "a.zarr", t2m="K"))
+    assert found.dims == ("time", "y", "x") and [str(time) for time in found.time.values] == ["2026-05-01 %02d:00:00" % hour for hour in (0, 6, 12)]
+
+
+def test_rioxarray_has_the_variables_of_a_store(tmp_path):
+    module("cftime")
+    path = cube(tmp_path / "a.zarr", t2m="K", tp="mm")
+    found = module("rioxarray").open_rasterio(path)
+    assert sorted(found.data_vars) == ["t2m", "tp"] and found.t2m.dims == ("time", "y", "x") and found.tp.sizes["time"] == 3

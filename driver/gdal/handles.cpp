@@ -90,6 +90,9 @@ void ZSArray::TakeLabels(ZSArray &other)
     labels = other.labels;
     labelUnits = other.labelUnits;
     labelsSpeak = other.labelsSpeak;
+    labelsCount = other.labelsCount;
+    numbers = other.numbers;
+    numbersType = other.numbersType;
     labelsRead = true;
 }
 

@@ -92,6 +92,9 @@ struct ZSArray
     std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
     std::vector<std::string> labelUnits;
     bool labelsSpeak = false; /* whether some say more than an index does */
+    bool labelsCount = false; /* whether they only number the bands, and there is nothing to be said by them */
+    std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
+    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/extra_axis.h) */
     bool overviewsFound = false;
     std::vector<std::shared_ptr<ZSArray>> overviews;
 

@@ -6,7 +6,7 @@
 #include <cpl_string.h>
 
 #include "base/memory.h"
-#include "geo/cf_time.h"
+#include "geo/labels.h"
 #include "geo/write.h"
 
 const char *zs_extra_axis_attribute(char *const *attributes, const char *name)
@@ -92,6 +92,48 @@ enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char 
         }
     free(out);
     return zs_fail(err, ZS_INVALID, "expected coordinates that are numbers or times, found %s and others", texts[0]);
+}
+
+/* The narrowest type of classic netCDF that holds what these are; ZS_RAW where there is none. */
+static enum zs_data_type classic_type(const struct zs_dtype *dtype, const unsigned char *elements, size_t count)
+{
+    const double most_exact = 9007199254740992.0; /* 2^53 */
+    bool is_int32 = true, is_exact = true;
+    if (dtype->type == ZS_INT8 || dtype->type == ZS_INT16 || dtype->type == ZS_INT32 || dtype->type == ZS_FLOAT32 ||
+        dtype->type == ZS_FLOAT64)
+        return dtype->type;
+    for (size_t i = 0; i < count; i++) {
+        const double v = zs_dtype_to_double(dtype, elements + i * dtype->size);
+        is_int32 = is_int32 && v >= INT32_MIN && v <= INT32_MAX;
+        is_exact = is_exact && v > -most_exact && v < most_exact;
+    }
+    return is_int32 ? ZS_INT32 : is_exact ? ZS_FLOAT64 : ZS_RAW;
+}
+
+enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
+                                     enum zs_data_type *type, char ***numbers, struct zs_error *err)
+{
+    void *elements = NULL;
+    enum zs_data_type found;
+    char text[ZS_LABEL_SIZE];
+    ZS_TRY(zs_extra_axis_parse(texts, count, attributes, &found, &elements, err));
+    const struct zs_dtype dtype = zs_dtype_of(found);
+    const struct zs_label_source source = {.dtype = &dtype, .elements = elements, .count = count};
+    char **list = zs_calloc(count + 1, sizeof *list);
+    bool ok = list != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
+        zs_label_print(&source, i, text, sizeof text);
+        list[i] = zs_strdup(text);
+        ok = list[i] != NULL;
+    }
+    *type = classic_type(&dtype, elements, count);
+    free(elements);
+    if (ok && *type != ZS_RAW) {
+        *numbers = list;
+        return ZS_OK;
+    }
+    zs_metadata_free(list);
+    return ok ? zs_fail(err, ZS_INVALID, "coordinates are beyond what a double holds") : zs_no_memory(err);
 }
 
 /* Attributes that are another's business: of how it was stored, or of variables that are not copied. */

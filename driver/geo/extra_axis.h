@@ -26,6 +26,12 @@ const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
 enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
                                    enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
 
+/* The same as numbers that `units` counts, as the netCDF driver of GDAL tells coordinates: *numbers is a list of
+ * `count` texts, freed with zs_metadata_free(). *type is a data type of classic netCDF that holds them all, which int64
+ * is none of. ZS_INVALID when there is none, too. */
+enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
+                                     enum zs_data_type *type, char ***numbers, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as
  * they were stored elsewhere, are left out. */
 enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis,

@@ -21,7 +21,7 @@ CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
     CPLStringList items;
     View().ReadLabels(source);
     const auto position = View().BandPosition(nBand);
-    for (size_t i = 0; i < position.size(); i++)
+    for (size_t i = 0; i < position.size() && !array.labelsCount; i++)
     {
         const int d = View().Slices(source).dims[i];
         const char *dimension = zs_dimension_name(array.node, d);
@@ -36,6 +36,8 @@ CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
             if (!array.labelUnits[i].empty())
                 zsSetItem(items, (key + "_UNIT").c_str(), array.labelUnits[i].c_str());
         }
+        if (!array.numbers.empty())
+            zsSetItem(items, ("NETCDF_" + key).c_str(), array.numbers[position[i]].c_str());
         place += (i == 0 ? "" : ", ") + name + "=" + text;
     }
     return items;
@@ -72,7 +74,11 @@ void ShardedZarrRasterBand::AddMetadata()
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
-    if (isSpoken && !isOneOfMany)
+    const auto position = View().BandPosition(nBand);
+    const std::string label = isSpoken && position.size() == 1 ? array.labels[0][position[0]] : "";
+    if (isSpoken && !View().IsGroup() && zsIsTime(label))
+        description = label; // which QGIS takes for a time, in `to_datetime(@band_description)`
+    else if (isSpoken && !isOneOfMany)
         description += (description.empty() ? "" : ", ") + place;
     if (!description.empty())
         GDALMajorObject::SetDescription(description.c_str());
@@ -138,7 +144,8 @@ ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
     if (zsIsDefaultDomain(domain) &&
-        (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "STATISTICS_")))
+        (name == nullptr || STARTS_WITH_CI(name, "DIM_") || STARTS_WITH_CI(name, "NETCDF_DIM_") ||
+         STARTS_WITH_CI(name, "STATISTICS_")))
         AddMetadata();
     if (!zsIsDefaultDomain(domain))
         AddDomains(domain);

@@ -307,8 +307,7 @@ static std::string timeAt(const ZSStore &store, const struct zs_node *node, int 
         return "";
     const ZSOwned<struct zs_labels> cleared(&labels, zs_labels_clear);
     std::string text = labels.values != nullptr ? labels.values[0] : "";
-    int year, month, day;
-    if (sscanf(text.c_str(), "%d-%2d-%2d", &year, &month, &day) != 3)
+    if (!zsIsTime(text))
         return "";
     if (zsEndsWith(text, MIDNIGHT))
         text.resize(text.size() - strlen(MIDNIGHT));

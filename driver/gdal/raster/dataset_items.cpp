@@ -100,6 +100,29 @@ CPLStringList ZSItems::AxisItems()
     return items;
 }
 
+CPLStringList ZSItems::NetcdfItems()
+{
+    CPLStringList items;
+    // Of a raster without a transform the netCDF driver of GDAL 3.6 makes no copy that has another dimension.
+    if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || m_view.store->hierarchy == nullptr ||
+        !m_georef().has_transform)
+        return items;
+    m_view.ReadLabels(0);
+    const ZSArray &array = m_view.Array(0);
+    if (array.numbers.empty())
+        return items;
+    const std::string name = zsDimensionName(array.node, m_view.Slices(0).dims[0]), key = "NETCDF_DIM_" + name;
+    std::string values;
+    for (const auto &number : array.numbers)
+        values += (values.empty() ? "" : ",") + number;
+    zsSetItem(items, "NETCDF_DIM_EXTRA", ("{" + name + "}").c_str());
+    zsSetItem(items, (key + "_DEF").c_str(),
+              ("{" + std::to_string(array.numbers.size()) + "," + std::to_string(zsNetcdfType(array.numbersType)) + "}")
+                  .c_str());
+    zsSetItem(items, (key + "_VALUES").c_str(), ("{" + values + "}").c_str());
+    return items;
+}
+
 /* ---- Reading ---- */
 
 /* The group that the array is directly in, null where there is none. */
@@ -153,6 +176,18 @@ void ZSItems::Read()
         zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
     const auto sideCar = m_dataset.GDALPamDataset::GetMetadata();
     m_dataset.GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), sideCar).List());
+}
+
+void ZSItems::ReadAll()
+{
+    Read();
+    if (m_netcdfRead)
+        return;
+    m_netcdfRead = true;
+    const CPLStringList items = NetcdfItems();
+    m_fromStore = zsMergeItems(items.List(), m_fromStore.List());
+    const auto known = m_dataset.GDALMajorObject::GetMetadata();
+    m_dataset.GDALMajorObject::SetMetadata(zsMergeItems(items.List(), known).List());
 }
 
 void ZSItems::ReadDomains(const char *domain)
@@ -227,7 +262,8 @@ void ZSItems::SetChanged(const char *domain)
 
 CPLStringList ZSItems::ItemsToWrite()
 {
-    CPLStringList items = zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), AxisItems().List());
+    const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
+    CPLStringList items = zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List());
     const ZSArray &array = m_view.Array(0);
     if (array.axes.y < 0 ||
         zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))

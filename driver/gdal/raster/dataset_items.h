@@ -17,7 +17,7 @@ class ZSItems : public ZSDatasetPart
 
   private:
     const Georef m_georef; /* for AREA_OR_POINT */
-    bool m_isRead = false, m_domainsRead = false;
+    bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false;
     CPLStringList m_fromStore; /* what the store says: a side-car file does not repeat it */
     struct zs_domains m_domains = {};
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
@@ -27,6 +27,9 @@ class ZSItems : public ZSDatasetPart
     void AddFixedPlace(CPLStringList &md, size_t source, int dim);
     void AddAxisItems(CPLStringList &md, size_t source);
     CPLStringList AxisItems();
+    /* Coordinates of the only band dimension as the netCDF driver tells them, which rioxarray and that driver's copies
+     * understand. */
+    CPLStringList NetcdfItems();
     enum zs_status RemoveItemsAbove(struct zs_error *err);
 
   protected:
@@ -62,6 +65,8 @@ class ZSItems : public ZSDatasetPart
 
     /* Gives the dataset the items of the default domain, or of another (NULL: of all), unless it has them. */
     void Read();
+    /* The same with NETCDF_DIM_ items, for which coordinates are read: for who asks for all, or for these. */
+    void ReadAll();
     void ReadDomains(const char *domain);
     /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape
      * shards have. Of the array as it is, and nothing that a side-car file should repeat. */

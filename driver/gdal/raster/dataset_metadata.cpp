@@ -111,6 +111,8 @@ ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
     if (isStructure(domain))
         return m_items->Structure().List();
     ReadDomain(domain);
+    if (zsIsDefaultDomain(domain))
+        m_items->ReadAll();
     return GDALPamDataset::GetMetadata(domain);
 }
 
@@ -119,6 +121,8 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
     if (isStructure(domain))
         return m_items->Structure().FetchNameValue(name);
     ReadDomain(domain);
+    if (zsIsDefaultDomain(domain) && name != nullptr && STARTS_WITH_CI(name, "NETCDF_DIM_"))
+        m_items->ReadAll();
     if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
         return GDALPamDataset::GetMetadataItem(name, domain);
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);

@@ -88,11 +88,36 @@ bool ZSSourceAxes::ReadArray(GDALDataset &source)
     return !m_axes.empty();
 }
 
+/* The numbers of bands are no coordinates of anything else. */
+static bool isCounted(const std::string &source, const CPLStringList &attributes)
+{
+    return source == "band" && attributes.empty();
+}
+
+/* The same, of what does not only count bands. */
+bool ZSSourceAxes::ReadPlaces(GDALDataset &source)
+{
+    return ReadArray(source) && !(m_axes.size() == 1 && isCounted(m_axes[0].source, m_axes[0].attributes));
+}
+
+/* Types of netCDF, by their numbers; "" is none of numbers. */
+static const char *const NETCDF_TYPES[] = {"",        "int8",  "",       "int16",  "int32", "float32",
+                                           "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
+
+int zsNetcdfType(enum zs_data_type type)
+{
+    const struct zs_dtype dtype = zs_dtype_of(type);
+    for (int i = 0; i < static_cast<int>(CPL_ARRAYSIZE(NETCDF_TYPES)); i++)
+    {
+        if (strcmp(NETCDF_TYPES[i], dtype.name) == 0)
+            return i;
+    }
+    return 0;
+}
+
 /* NETCDF_DIM_time=6, and of the dataset NETCDF_DIM_time_DEF={3,5}: size and type. */
 bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
 {
-    static const char *const types[] = {"",        "int8",  "",       "int16",  "int32", "float32",
-                                        "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
     for (const auto &name : namesOfItems(source, "NETCDF_DIM_", ""))
     {
         const std::string item = "NETCDF_DIM_" + name;
@@ -101,8 +126,8 @@ bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
         const char *definition = source.GetMetadataItem((item + "_DEF").c_str());
         const char *comma = definition != nullptr ? strchr(definition, ',') : nullptr;
         const int type = comma != nullptr ? atoi(comma + 1) : 0;
-        if (type > 0 && type < static_cast<int>(CPL_ARRAYSIZE(types)))
-            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, types[type]);
+        if (type > 0 && type < static_cast<int>(CPL_ARRAYSIZE(NETCDF_TYPES)))
+            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, NETCDF_TYPES[type]);
     }
     return !m_axes.empty();
 }
@@ -237,9 +262,7 @@ bool ZSSourceAxes::Settle(GDALDataset &source, const std::vector<std::string> &n
         axis.name = isRenamed ? names[i] : axis.source;
         if (!isRenamed && (!zsIsArrayName(axis.name) || !used.insert(axis.name).second))
             return false;
-        // The numbers of bands are no coordinates of anything else.
-        const bool isCounted = axis.source == "band" && axis.attributes.empty();
-        if (!axis.has_values || (isCounted && axis.name != "band"))
+        if (!axis.has_values || (isCounted(axis.source, axis.attributes) && axis.name != "band"))
             continue;
         std::vector<const char *> texts;
         for (const auto &text : axis.values)
@@ -272,10 +295,11 @@ void ZSSourceAxes::Count(int bands, const std::vector<std::string> &names)
 
 void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::string> &names)
 {
-    // What an array of ours or of others is made of comes last: a copy that could not have a time has bands that are
-    // counted, too.
+    // Where an array was comes first, for it has the exact types; but a copy that could not have a time has bands that
+    // are counted, too.
     bool found = false;
-    for (const auto read : {&ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib, &ZSSourceAxes::ReadArray})
+    for (const auto read : {&ZSSourceAxes::ReadPlaces, &ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib,
+                            &ZSSourceAxes::ReadArray})
     {
         if (!found)
         {
@@ -340,11 +364,11 @@ std::string ZSSourceAxes::Place(size_t band, size_t bands) const
     return place;
 }
 
-/* "temperature, time=2024-05-01T00:00:00" without the place. */
-static std::string withoutPlace(const char *description, const std::string &place)
+/* "temperature, time=2024-05-01T00:00:00" without the place; the label alone is one, too. */
+static std::string withoutPlace(const char *description, const std::string &place, const char *label)
 {
     std::string text = description != nullptr ? description : "";
-    if (!place.empty() && text == place)
+    if ((!place.empty() && text == place) || (label != nullptr && text == label))
         return "";
     if (!place.empty() && zsEndsWith(text, (", " + place).c_str()))
         text.resize(text.size() - place.size() - 2);
@@ -358,16 +382,22 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_meaning>
     std::vector<std::string> prefixes, spent = m_spent;
     spent.insert(spent.end(), {"DIM_band_INDEX", "DIM_band_VALUE"}); // of a source that only counts them
     for (const auto &axis : m_axes)
-        prefixes.insert(prefixes.end(), {axis.source + "#", "NETCDF_DIM_" + axis.source + "_"});
+    {
+        const std::string item = "DIM_" + axis.source;
+        prefixes.insert(prefixes.end(), {axis.source + "#", "NETCDF_" + item + "_"});
+        spent.insert(spent.end(), {item + "_INDEX", item + "_VALUE", item + "_UNIT", "NETCDF_" + item});
+    }
+    const std::string only = m_axes.size() == 1 ? "DIM_" + m_axes[0].source + "_VALUE" : "";
     metadata = without(metadata.List(), prefixes, {"NETCDF_DIM_EXTRA", ZS_EXTRA_DIMENSIONS});
     std::vector<std::string> descriptions;
     for (size_t b = 0; b < bands.size(); b++)
     {
         struct zs_meaning &m = bands[b];
         const CPLStringList kept = without(m.metadata, {}, spent);
+        const char *label = only.empty() ? nullptr : zsItemValue(m.metadata, only.c_str());
+        descriptions.push_back(withoutPlace(m.description, Place(b, bands.size()), label));
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(kept.List());
-        descriptions.push_back(withoutPlace(m.description, Place(b, bands.size())));
     }
     const bool isCommon = bands.size() > 1 && isSame(descriptions);
     if (isCommon && !descriptions[0].empty() && zsItemValue(metadata.List(), "long_name") == nullptr)

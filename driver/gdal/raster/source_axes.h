@@ -17,6 +17,9 @@ extern "C"
  * slowest first. Where there is only one, it goes without saying. */
 constexpr const char *ZS_EXTRA_DIMENSIONS = "EXTRA_DIM";
 
+/* What the netCDF driver calls a type of numbers; 0 for others. */
+int zsNetcdfType(enum zs_data_type type);
+
 /* What the metadata of a source's bands tell of extra dimensions (time, level ...).
  *
  * Understood are DIM_<name>_INDEX, _VALUE and _UNIT (this driver, GDAL's Zarr driver, all that makes a raster of a
@@ -57,6 +60,7 @@ class ZSSourceAxes
     std::vector<std::string> m_spent; /* names of items of bands */
 
     bool ReadArray(GDALDataset &source);
+    bool ReadPlaces(GDALDataset &source);
     bool ReadNetcdf(GDALDataset &source);
     bool ReadGrib(GDALDataset &source);
     bool Take(GDALDataset &source, const std::string &name, const std::string &item);

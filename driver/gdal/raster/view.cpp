@@ -13,6 +13,7 @@
 extern "C"
 {
 #include "geo/coordinates.h"
+#include "geo/extra_axis.h"
 #include "raster/healpix.h"
 }
 
@@ -211,6 +212,40 @@ static bool haveSameDimensions(const ZSArray &a, const struct zs_slices &s, cons
     return same;
 }
 
+bool zsIsTime(const std::string &label)
+{
+    int year, month, day;
+    return sscanf(label.c_str(), "%d-%2d-%2d", &year, &month, &day) == 3;
+}
+
+/* Whether a dimension is called as it is where bands are only counted, and its labels are their numbers. */
+static bool countsBands(const struct zs_node *node, int dim, uint64_t first, const std::vector<std::string> &labels)
+{
+    bool counts = zsDimensionName(node, dim) == "band";
+    for (size_t i = 0; i < labels.size() && counts; i++)
+        counts = labels[i] == std::to_string(first + i + 1);
+    return counts;
+}
+
+/* The labels of the only band dimension as numbers, where they are such. */
+static void readNumbers(struct zs_hierarchy *h, ZSArray &array, int dim)
+{
+    std::vector<const char *> texts;
+    for (const auto &label : array.labels[0])
+        texts.push_back(label.c_str());
+    char **attributes = nullptr, **numbers = nullptr;
+    struct zs_error err;
+    if (texts.empty() || zs_dimension_name(array.node, dim) == nullptr || array.labelsCount)
+        return;
+    if (zs_label_attributes(h, array.node, dim, &attributes, &err) != ZS_OK)
+        zsReport(err);
+    const ZSOwned<char *> attributesFreed(attributes, zs_metadata_free);
+    if (zs_extra_axis_numbers(texts.data(), texts.size(), attributes, &array.numbersType, &numbers, &err) != ZS_OK)
+        return; // texts, or a missing one
+    array.numbers.assign(numbers, numbers + texts.size());
+    zs_metadata_free(numbers);
+}
+
 void ZSView::ReadLabels(size_t source)
 {
     for (size_t other = 0; other < source && Slices(source).dim_count > 0; other++)
@@ -247,6 +282,12 @@ void ZSView::ReadLabels(size_t source)
     array.labels = std::move(values);
     array.labelUnits = std::move(units);
     array.labelsSpeak = speak;
+    if (dims == 1)
+    {
+        const int d = slices.dims[0];
+        array.labelsCount = countsBands(array.node, d, slices.first[d], array.labels[0]);
+        readNumbers(store->hierarchy, array, d);
+    }
     array.labelsRead = true;
 }
 

@@ -29,6 +29,9 @@ using ZSBandSources = std::vector<ZSBandSource>;
 /* GDAL makes no dataset of more bands. */
 constexpr uint64_t ZS_MOST_BANDS = 65536;
 
+/* Whether a label is an instant: 2026-05-01T06:00:00. */
+bool zsIsTime(const std::string &label);
+
 /* An array is meant by its number in `sources`; a dataset of one array has the first alone. Bands count from 1. */
 class ZSView
 {
