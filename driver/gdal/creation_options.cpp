@@ -90,20 +90,9 @@ bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSD
 
 bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
 {
-    const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
-    uint64_t bytes = spec.dtype.size;
-    for (size_t d = 0; d < dims; d++)
-        bytes *= spec.chunk[d];
-
-    // As many chunks as make about ZS_SHARD_BYTES, near to a square, and no more than there are.
-    uint64_t perShard = std::max<uint64_t>(1, ZS_SHARD_BYTES / bytes), ky = 1, kx = 1;
-    while (ky * kx * 2 <= perShard)
-        (kx <= ky ? kx : ky) *= 2;
-    for (size_t d = 0; d < dims; d++)
-    {
-        const uint64_t needed = (dimensions[d].size + spec.chunk[d] - 1) / spec.chunk[d];
-        shards[d].all = spec.chunk[d] * std::min(d == y ? ky : d == x ? kx : 1, needed);
-    }
+    zsUsualShards(dimensions, spec.dtype.size, shards);
+    for (size_t d = 0; d < dimensions.size() && shard.IsGiven(); d++) // dimensions that it leaves out are not grouped
+        shards[d].all = dimensions[d].unit;
     return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard, spec.edges);
 }
 

@@ -13,10 +13,6 @@ extern "C"
 #include "raster/create.h"
 }
 
-/* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
- * changes. */
-constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
-
 /* The finest order whose 5 x 5 faces are a raster of GDAL. */
 constexpr int ZS_MOST_HEALPIX_ORDER = 28;
 

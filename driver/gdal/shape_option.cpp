@@ -165,6 +165,38 @@ bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSSh
            zsRefuseOption("SHARD_SHAPE", "AUTO, for chunks whose lengths differ are in no shards", "a shape");
 }
 
+void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<ZSDivision> &shards)
+{
+    const size_t dims = dimensions.size();
+    std::vector<uint64_t> chunks(dims, 1);
+    uint64_t bytes = item, all = 1;
+    for (const auto &dimension : dimensions)
+        bytes *= dimension.unit;
+    const uint64_t most = std::max<uint64_t>(1, ZS_SHARD_BYTES / bytes);
+    const auto grow = [&](size_t d) {
+        const uint64_t needed = (dimensions[d].size + dimensions[d].unit - 1) / dimensions[d].unit;
+        const uint64_t more = std::min(2 * chunks[d], needed);
+        if (more <= chunks[d] || all / chunks[d] * more > most)
+            return false;
+        all = all / chunks[d] * more;
+        chunks[d] = more;
+        return true;
+    };
+    const size_t x = dims - 1, y = dims > 1 ? dims - 2 : x;
+    for (bool more = true; more;)
+    {
+        const size_t first = chunks[x] <= chunks[y] ? x : y;
+        more = grow(first) || grow(first == x ? y : x);
+    }
+    for (size_t d = y; d-- > 0;)
+    {
+        while (grow(d))
+            continue;
+    }
+    for (size_t d = 0; d < dims; d++)
+        shards[d].all = dimensions[d].unit * chunks[d];
+}
+
 bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
                   const struct zs_edges **edges)
 {

@@ -45,6 +45,10 @@ struct ZSDimension
     const char *what; /* "rows" */
 };
 
+/* Near this many decoded bytes per shard: few enough objects, and still few enough bytes to rewrite when one
+ * changes. */
+constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
+
 /* A shape option as it was given. */
 class ZSShapeOption
 {
@@ -83,6 +87,9 @@ class ZSShapeOption
 bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSShapeOption &shard,
                   std::vector<ZSDimension> &dimensions, uint64_t *shape, const struct zs_edges **edges,
                   bool &hasEdges);
+/* The usual shards of such chunks: as many as make about ZS_SHARD_BYTES, and no more than there are; of the last two
+ * dimensions, near to a square, then of those before. */
+void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<ZSDivision> &shards);
 /* Takes shards of such chunks likewise. False (CPLError emitted) where there are too many chunks in one. */
 bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
                   const struct zs_edges **edges);

@@ -357,45 +357,9 @@ bool ZSMdimArrayOptions::ApplyChunks(struct zs_array_spec &spec)
     return true;
 }
 
-/* As many chunks as make about ZS_SHARD_BYTES, and no more than there are: of the last two dimensions, near to a
- * square; then of those before. */
-static std::vector<uint64_t> usualShard(const std::vector<ZSDimension> &dimensions, uint64_t most)
-{
-    const size_t dims = dimensions.size();
-    std::vector<uint64_t> chunks(dims, 1);
-    uint64_t all = 1;
-    const auto grow = [&](size_t d) {
-        const uint64_t needed = (dimensions[d].size + dimensions[d].unit - 1) / dimensions[d].unit;
-        const uint64_t more = std::min(2 * chunks[d], needed);
-        if (more <= chunks[d] || all / chunks[d] * more > most)
-            return false;
-        all = all / chunks[d] * more;
-        chunks[d] = more;
-        return true;
-    };
-    const size_t x = dims - 1, y = dims > 1 ? dims - 2 : x;
-    for (bool more = true; more;)
-    {
-        const size_t first = chunks[x] <= chunks[y] ? x : y;
-        more = grow(first) || grow(first == x ? y : x);
-    }
-    for (size_t d = y; d-- > 0;)
-    {
-        while (grow(d))
-            continue;
-    }
-    return chunks;
-}
-
 bool ZSMdimArrayOptions::ApplyShards(struct zs_array_spec &spec)
 {
-    const size_t dims = m_dimensions.size();
-    uint64_t bytes = spec.dtype.size;
-    for (size_t d = 0; d < dims; d++)
-        bytes *= spec.chunk_shape[d];
-    const auto usual = usualShard(m_dimensions, std::max<uint64_t>(1, ZS_SHARD_BYTES / bytes));
-    for (size_t d = 0; d < dims; d++)
-        m_shards[d].all = spec.chunk_shape[d] * usual[d];
+    zsUsualShards(m_dimensions, spec.dtype.size, m_shards);
     return (!m_options.shard.IsGiven() || m_options.shard.Apply(m_dimensions, m_shards)) &&
            zsTakeShards(m_shards, spec.chunk_shape, spec.shard_shape, spec.edges);
 }
