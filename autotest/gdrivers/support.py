@@ -151,15 +151,14 @@ def warnings_of(action):
 
 
 def subdatasets(dataset):
-    """{array or slice, as in the connection string: (name, description)} of a dataset of several rasters; its groups are left out."""
+    """{array, group or slice, as in the connection string: (name, description)} of a dataset of several rasters."""
     found = {}
     for name, description in dataset.GetSubDatasets():
         key = re.fullmatch(r"SHARDEDZARR:[^\"].*:(/.*)", name)
         assert key, name
         found[key.group(1)] = (name, description)
-    groups = [key for key in found if any(other.startswith(key.rstrip("/") + "/") and other != key for other in found)]
-    assert dataset.RasterCount == 0 or groups
-    return {key: value for key, value in found.items() if key not in groups}
+    assert dataset.RasterCount == 0
+    return found
 
 
 # -------------------------------------------------------------------------------------------------- what it must look like

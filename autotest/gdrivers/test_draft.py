@@ -134,7 +134,7 @@ def test_what_gdal_wrote_then_opens_by_our_prefix_with_its_place(tmp_path, optio
     values = np.random.default_rng(1).integers(0, 99, (2, 40, 50)).astype("float32")
     source.WriteArray(values)
     gdal.GetDriverByName("Zarr").CreateCopy(root, source, options=["FORMAT=ZARR_V3", "BLOCKSIZE=16,20"] + options)
-    assert set(subdatasets(open_ours("SHARDEDZARR:" + root))) == {"/Band1", "/Band2"}
+    assert open_ours("SHARDEDZARR:" + root).RasterCount == 2
     for i in range(2):
         band = open_array(root, "/Band%d" % (i + 1))
         assert_same(band, values[i], i)

@@ -8,7 +8,7 @@ import pytest
 from osgeo import gdal
 
 from stores import group_meta
-from support import error_of, fixture_path, held_band, open_array, open_ours
+from support import error_of, fixture_path, held_band, open_array, open_ours, subdatasets
 from test_healpix import WGS84, face_cells, morton, plane_cells, put_values, to_raster
 from writing import driver
 
@@ -160,11 +160,13 @@ def test_coarser_orders_are_overviews(tmp_path):
 
 
 def test_arrays_of_other_shapes_and_kinds(tmp_path):
-    """Several arrays are bands of a group; times before the cells, which differ between leaves, are left out."""
+    """Several arrays are bands of their group, and listed where they are of two kinds; times before the cells, which differ between leaves, are
+    left out."""
     root, values = put_hive(tmp_path / "h", 3, 1, [3])
     for name, array in (("w", np.arange(16, dtype="float32")), ("times", np.arange(32, dtype="int16").reshape(2, 16))):
         put_values("%s/%s/3/%s" % (root, leaf_of(1, 3), name), array)
-    dataset = open_ours(root)
+    assert list(subdatasets(open_ours(root))) == ["/3/v", "/3/w"]
+    dataset = open_array(root, "/3")
     assert [dataset.GetRasterBand(i + 1).GetDescription() for i in range(dataset.RasterCount)] == ["v", "w"]
     expected = np.full(12 * 64, np.nan, "float32")
     expected[48:64] = np.arange(16)
