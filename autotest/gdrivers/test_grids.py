@@ -9,8 +9,8 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, GZIP, array_meta, counting, group_meta, random_chain, random_values, sharding
-from support import (as_raster, assert_pixels, assert_reads, declined, error_of, held_band, need_zarr_python_34, open_array, random_window,
-                     read_all, run_peer)
+from support import (as_raster, assert_pixels, assert_reads, error_of, held_band, need_zarr_python_34, open_array, random_window,
+                     read_all, run_peer, theirs)
 from test_update import update
 from test_validate import assert_clean, assert_found
 from writing import copy, created, document, driver, pairs, source
@@ -205,7 +205,7 @@ def test_rectilinear_stores_open_by_their_name_and_others_without_shards_do_not(
         assert gdal.IdentifyDriverEx(str(tmp_path / name / member), gdal.OF_RASTER, ["ShardedZarr"]) is not None
     oracle.write(tmp_path / "b", group_meta())
     oracle.write(tmp_path / "b/rectilinear", array_meta((6, 7), "uint16", (3, 7), [BIG]), values)
-    assert declined(str(tmp_path / "b")) == (True, [])
+    assert theirs(str(tmp_path / "b"))
 
 
 def test_a_rectilinear_store_is_replaced_and_deleted_as_others_are(tmp_path):

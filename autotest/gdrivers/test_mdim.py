@@ -11,7 +11,7 @@ from osgeo import gdal
 import oracle
 import stores
 from mdim import attributes_of, only_array, open_mdim, root_of
-from support import FIXTURES, declined, error_of, fixture_path, name_of, need, run_peer
+from support import FIXTURES, error_of, fixture_path, name_of, need, run_peer, theirs
 
 SHARDED = {"codecs": [stores.sharding([2, 2])]}
 
@@ -214,7 +214,7 @@ def test_an_array_that_is_the_store_is_called_as_that(tmp_path):
 
 def test_what_is_not_ours_is_left_to_others(tmp_path):
     path, _ = write_array(tmp_path / "plain.zarr", [4, 4], codecs=[stores.LITTLE])
-    assert declined(path, gdal.OF_MULTIDIM_RASTER) == (True, [])
+    assert theirs(path, gdal.OF_MULTIDIM_RASTER)
     assert root_of(path).GetMDArrayNames() == ["plain"], "by the prefix it is"
 
 

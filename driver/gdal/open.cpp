@@ -152,6 +152,10 @@ static bool isAloneWithRepositories(const GDALOpenInfo &info)
     return isAlone(info, "Icechunk");
 }
 
+/* Whether GDAL's own driver reads arrays of v3 without shards: till 3.10 it takes such stores, and then knows no codec
+ * `bytes`. It did read the draft of 2022 before. */
+constexpr bool GDALS_OWN_READS_V3 = ZS_GDAL_AT_LEAST(11);
+
 /* Whether a name is spelt as that of a commit of a repository, or of the object that one has. */
 static bool isOfRepository(const GDALOpenInfo &info, const ZSConnection &connection)
 {
@@ -203,7 +207,7 @@ static int identify(const GDALOpenInfo *info)
                        ? TRUE
                        : GDAL_IDENTIFY_UNKNOWN;
         case Look::OTHER:
-            return isAlone(*info) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // it may as well be damaged
+            return !GDALS_OWN_READS_V3 || isAlone(*info) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // it may as well be damaged
         case Look::NOT_V3:
             break;
     }
@@ -564,7 +568,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     const bool isOpen = openHierarchy(*store, connection, text, consolidated, mayBeOther, layout, err);
     a.isOurs = a.isOurs || layout == Layout::HIVE ||
                (layout == Layout::REPOSITORY && isAloneWithRepositories(info));
-    const bool isMeant = a.isOurs || (layout == Layout::ZARR && isAlone(info));
+    const bool isTheirs = GDALS_OWN_READS_V3 || (isOpen && zs_hierarchy_is_draft(store->hierarchy));
+    const bool isMeant = a.isOurs || (layout == Layout::ZARR && (isAlone(info) || !isTheirs));
     if (isOpen && findNode(store, connection, isMeant, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
