@@ -269,9 +269,18 @@ def test_a_group_without_a_document_is_warned_of(tmp_path):
 
 # ------------------------------------------------------------------------------------------------------------ exit status
 
+def test_a_store_that_is_not_there_is_one_error(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for name in ("absent.zarr", "empty"):
+        done = subprocess.run([PROGRAM, tmp_path / name], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr == "" and done.stdout.count("error: ") == 1 and "1 errors" in done.stdout
+        assert "error: %s/zarr.json: there is no such file\n" % (tmp_path / name) in done.stdout
+        if GDAL >= 3110000 and shutil.which("gdal"):
+            command = subprocess.run(["gdal", "driver", "shardedzarr", "validate", "--quiet", tmp_path / name], capture_output=True, text=True)
+            assert command.returncode == 1 and command.stdout.count("error: ") == 1
+
+
 def test_what_cannot_be_checked_ends_with_2(tmp_path, simple):
-    assert validate(tmp_path / "absent.zarr").status == 2
-    assert validate(tmp_path).status == 2  # no zarr.json
     change_document(simple, codecs=[codec("bytes", endian="little"), codec("numcodecs.pcodec")])
     assert_found(simple, "unchecked", "zarr.json", '"numcodecs.pcodec" is not supported')
 
@@ -293,7 +302,7 @@ def test_several_stores_end_with_the_worst(tmp_path, simple):
     shutil.copytree(simple, bad)
     truncate(bad / "c" / "1" / "0", 20)
     assert validate(simple, bad, tmp_path / "absent.zarr").status == 1
-    assert validate(simple, tmp_path / "absent.zarr").status == 2
+    assert validate(simple, tmp_path / "absent.zarr").status == 1
     assert validate(simple, simple).status == 0
 
 

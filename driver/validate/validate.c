@@ -132,6 +132,8 @@ static enum zs_status check_all(struct zs_check *c, const char *commit, struct z
         status = open_repository(c, commit, err);
     if (status == ZS_CORRUPT) /* of a repository */
         return zs_report_failure(c, "", status, err);
+    if (status == ZS_NOT_FOUND)
+        status = ZS_INVALID; /* that there is no store is an error, and nothing that could not be checked */
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED) /* there is something, and it is no Zarr v3 */
         return zs_report_failure(c, "zarr.json", status, err);
     ZS_TRY(status);

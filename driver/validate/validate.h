@@ -48,9 +48,9 @@ struct zs_validate_summary {
     uint64_t dead_bytes;                  /* in shards, of no index and of no chunk that one names */
 };
 
-/* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found.
- * Else what was in the way: ZS_NOT_FOUND where there is no zarr.json, ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY; *summary then
- * says how far it came. */
+/* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found;
+ * that there is no store is an error that was found. Else what was in the way: ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY;
+ * *summary then says how far it came. */
 enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
                            struct zs_validate_summary *summary, struct zs_error *err) ZS_MUST_CHECK;
 
