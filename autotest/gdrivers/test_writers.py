@@ -165,6 +165,29 @@ def test_a_server_is_asked_once_whether_it_holds_to_conditions(s3, holds, warned
     assert gdal.OpenEx('SHARDEDZARR:"%s":/v' % name).GetMetadataItem("k") == "0"
 
 
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_that_knows_no_conditions(s3, lost):
+    name = "/vsis3/bucket/lost%d.zarr" % lost
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+    puts = []
+
+    def loses(method, key):
+        if method == "PUT" and ".shardedzarr-" in key:
+            puts.append(key)
+            return len(puts) <= lost
+    s3.loses = loses
+
+    def edit():
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", "1")
+        dataset.FlushCache()
+    conditions = []
+    s3.sees = lambda headers: conditions.append("If-Match" in headers or "If-None-Match" in headers)
+    assert warnings_of(edit)[1] == []
+    assert puts and all(conditions)
+
+
 def test_no_asks_nothing_and_sends_no_condition(s3):
     made()
     s3.holds = ()

@@ -109,45 +109,63 @@ struct answer {
 static struct answer *answers;
 static pthread_mutex_t answers_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Sends a few bytes, with an ETag under that condition. */
-static bool put(struct zs_store *store, const char *key, const char *etag)
+/* Puts a few bytes, with an ETag under that condition. Whether the server has them then, even if its answer was
+ * lost. */
+static bool put(struct zs_store *store, const char *key, const char *etag, const char *text)
 {
-    static const char text[] = "May a PUT expect a version?\n";
     struct zs_writer *writer;
     struct zs_error ignored;
+    bool is_kept = true;
     if (zs_store_create(store, key, &writer, &ignored) != ZS_OK)
         return false;
     bool is_put = zs_writer_write(writer, text, strlen(text), &ignored) == ZS_OK &&
                   (etag == NULL || zs_writer_expect(&writer, store, key, etag, &ignored) == ZS_OK);
     while (writer->store->ops->writing->unwrap != NULL)
         writer = writer->store->ops->writing->unwrap(writer);
-    is_put = is_put && writer->store->ops->writing->send(writer, &ignored) == ZS_OK;
-    zs_writer_abort(writer);
+    is_put = is_put && zs_writer_try_commit(writer, &is_kept, &ignored) == ZS_OK;
+    if (is_kept)
+        zs_writer_abort(writer);
     return is_put;
 }
 
 /* What a server does with conditions. */
 enum held { HELD, NOT_HELD, NOT_KNOWN };
 
-/* A server that holds to conditions makes an object where there is none, and refuses to make it again and to replace it
- * as another version than it is. One that refuses the first of these and takes an object without a condition does not
- * know them; of one that refuses that, too, nothing is known. */
-static enum held ask_server(struct zs_store *store)
+/* Asks with an object of this name. A server that holds to conditions makes it where there is none, and refuses to make
+ * it again and to replace it as another version than it is. *is_refused: it was not made. */
+static enum held ask_with(struct zs_store *store, const char *key, bool *is_refused)
 {
     static const char no_version[] = "\"00000000000000000000000000000000\"";
     struct zs_error ignored;
-    char *path = zs_temporary_path("");
-    if (path == NULL)
+    *is_refused = !put(store, key, "", "May a PUT expect that nothing is there?\n");
+    if (*is_refused)
         return NOT_KNOWN;
-    const char *key = path + 1;
-    enum held held = NOT_KNOWN;
-    if (put(store, key, ""))
-        held = !put(store, key, "") && !put(store, key, no_version) ? HELD : NOT_HELD;
-    else if (put(store, key, NULL))
-        held = NOT_HELD;
-    const enum zs_status status = held != NOT_KNOWN ? zs_store_remove(store, key, &ignored) : ZS_OK;
+    const bool holds = !put(store, key, "", "May it expect that again?\n") &&
+                       !put(store, key, no_version, "May it expect another version?\n");
+    const enum zs_status status = zs_store_remove(store, key, &ignored);
     (void)status; /* what is left has the name of a temporary file */
-    free(path);
+    return holds ? HELD : NOT_HELD;
+}
+
+/* A server that refuses a condition twice and takes an object without one does not know conditions. Where that is
+ * refused too, nothing is known. */
+static enum held ask_server(struct zs_store *store)
+{
+    struct zs_error ignored;
+    enum held held = NOT_KNOWN;
+    bool is_refused = true;
+    for (int attempt = 0; attempt < 2 && is_refused; attempt++) {
+        char *path = zs_temporary_path("");
+        if (path == NULL)
+            return NOT_KNOWN;
+        held = ask_with(store, path + 1, &is_refused);
+        if (attempt == 1 && is_refused && put(store, path + 1, NULL, "May there be a PUT?\n")) {
+            held = NOT_HELD;
+            const enum zs_status status = zs_store_remove(store, path + 1, &ignored);
+            (void)status;
+        }
+        free(path);
+    }
     return held;
 }
 
