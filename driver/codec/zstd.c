@@ -1,9 +1,9 @@
 /* The zstd codec (zarr-extensions codecs/zstd), by libzstd. */
+#include "codec/codec.h"
+
 #ifdef ZS_HAVE_ZSTD
 #include <stdlib.h>
 #include <zstd.h>
-
-#include "codec/codec.h"
 
 struct zstd {
     int level;

@@ -179,7 +179,7 @@ namespace
 {
 class CellGeoreferencing final : public ZSGeoreferencing
 {
-    const std::vector<GDAL_GCP> m_none;
+    const std::vector<GDAL_GCP> m_none{};
 
     void Read() override
     {
