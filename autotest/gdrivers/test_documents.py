@@ -160,7 +160,8 @@ def test_every_command_runs_as_it_stands_and_prints_what_is_shown(place, documen
 
 
 def is_slow_here(command):
-    return "mosaic.py" in command and "libasan" in os.environ.get("LD_PRELOAD", "")  # as in test_mosaic.py
+    """Whether it makes or reads a mosaic, under ASan: as in test_mosaic.py."""
+    return "mosaic" in command and "libasan" in os.environ.get("LD_PRELOAD", "")
 
 
 @pytest.mark.no_driver
