@@ -428,7 +428,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
     block.clear();
     if (!store.IsInPlace())
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "array /%s: has no place before its store was flushed", node->path);
+        CPLError(CE_Failure, CPLE_AppDefined, "array /%s: flush it first: a new array is in no file yet", node->path);
         return false;
     }
     if (zs_array_find_chunk(array, coordinates, &found, &err) != ZS_OK)
