@@ -154,7 +154,7 @@ def test_names_of_history_lead_to_their_commits(written):
 
 
 def test_arrays_of_text_are_read(written):
-    assert open_mdim(str(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray("names").Read() == ["Zürich", "", "Bern"]
+    assert open_mdim(by_us(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray("names").Read() == ["Zürich", "", "Bern"]
 
 
 @pytest.mark.parametrize("written", [1], indirect=True)
