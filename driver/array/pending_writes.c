@@ -301,6 +301,17 @@ static enum zs_status decode_present(const struct zs_array *array, const struct 
     return ZS_OK;
 }
 
+/* Reads a chunk that is an object of its own, past all caches. With `etag` a later commit can expect it. */
+static enum zs_status read_object(struct zs_array *array, const char *key, bool *is_empty, struct zs_buffer *out,
+                                  char **etag, struct zs_error *err)
+{
+    zs_store_forget(array->store, key);
+    const enum zs_status status =
+        zs_store_get_tagged(array->store, key, zs_level_bound(array->innermost), out, etag, err);
+    *is_empty = status == ZS_NOT_FOUND;
+    return *is_empty ? ZS_OK : status;
+}
+
 /* Reads the encoded bytes that the store has of an innermost chunk; `s` is its open shard, NULL where chunks are
  * objects. */
 static enum zs_status read_present(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, bool *is_empty,
@@ -312,11 +323,9 @@ static enum zs_status read_present(struct zs_array *array, struct zs_open_shard 
         return zs_shard_writer_get_stored(s->writer, zs_grid_number_in_shard(&array->grid, chunk), is_empty, out, err);
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
-    zs_store_forget(array->store, key);
-    enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), out, err);
+    const enum zs_status status = read_object(array, key, is_empty, out, NULL, err);
     free(key);
-    *is_empty = status == ZS_NOT_FOUND;
-    return *is_empty ? ZS_OK : status;
+    return status;
 }
 
 /* Tells whether the stored bytes are still the same: zs_content_of(). */
@@ -804,14 +813,10 @@ static enum zs_status put_over(struct zs_array *array, const struct chunk_object
     struct zs_buffer present = {0};
     struct merge m = {0};
     char *etag = NULL;
-    zs_store_forget(array->store, c->key);
-    enum zs_status status =
-        zs_store_get_tagged(array->store, c->key, zs_level_bound(array->innermost), &present, &etag, err);
-    const bool is_empty = status == ZS_NOT_FOUND;
-    if (is_empty)
-        status = ZS_OK;
+    bool is_empty = true;
+    enum zs_status status = read_object(array, c->key, &is_empty, &present, &etag, err);
     const bool is_changed = status == ZS_OK && content_of(is_empty, &present) != c->written->content;
-    if (status == ZS_OK)
+    if (is_changed || (status == ZS_OK && c->data == NULL)) /* else what was encoded is put as it is */
         status = merge_begin(array, c->chunk, &m, err);
     m.encoded = c->data;
     m.n = c->n;

@@ -23,13 +23,20 @@ void zs_expectation_free(struct zs_expectation *expected)
     free(expected);
 }
 
+/* The writer that sends the bytes, where stores stand before its own. */
+static struct zs_writer *unwrap(struct zs_writer *writer)
+{
+    while (writer->store->ops->writing->unwrap != NULL)
+        writer = writer->store->ops->writing->unwrap(writer);
+    return writer;
+}
+
 enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
                                 struct zs_error *err)
 {
     if (!store->can_expect)
         return ZS_OK;
-    while ((*writer)->store->ops->writing->unwrap != NULL)
-        *writer = (*writer)->store->ops->writing->unwrap(*writer);
+    *writer = unwrap(*writer);
     struct zs_expectation *expected = zs_calloc(1, sizeof *expected);
     if (expected != NULL)
         *expected = (struct zs_expectation){.store = store, .key = zs_strdup(key), .etag = zs_strdup(etag)};
@@ -120,8 +127,7 @@ static bool put(struct zs_store *store, const char *key, const char *etag, const
         return false;
     bool is_put = zs_writer_write(writer, text, strlen(text), &ignored) == ZS_OK &&
                   (etag == NULL || zs_writer_expect(&writer, store, key, etag, &ignored) == ZS_OK);
-    while (writer->store->ops->writing->unwrap != NULL)
-        writer = writer->store->ops->writing->unwrap(writer);
+    writer = unwrap(writer);
     is_put = is_put && zs_writer_try_commit(writer, &is_kept, &ignored) == ZS_OK;
     if (is_kept)
         zs_writer_abort(writer);
@@ -199,10 +205,8 @@ bool zs_store_has_conditions(struct zs_store *store)
         return false;
     const char *setting = zs_vsi_option(store->path, "SHARDEDZARR_CONDITIONAL_PUT");
     bool holds = false;
-    if (store->can_expect && setting != NULL && (strcasecmp(setting, "YES") == 0))
-        holds = true;
-    else if (store->can_expect && (setting == NULL || !(strcasecmp(setting, "NO") == 0)))
-        holds = holds_conditions(store);
+    if (store->can_expect && (setting == NULL || strcasecmp(setting, "NO") != 0))
+        holds = (setting != NULL && strcasecmp(setting, "YES") == 0) || holds_conditions(store);
     __atomic_store_n(&store->lacks_conditions, !holds, __ATOMIC_RELAXED);
     return holds;
 }

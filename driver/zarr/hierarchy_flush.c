@@ -183,7 +183,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
 /* Puts a document over what it was made of; where another writer put one meanwhile, it is made anew over that. */
 static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
-    const bool expects = !zs_hierarchy_is_unmade(h) && zs_store_has_conditions(h->store);
+    const bool expects = o->text != NULL && !zs_hierarchy_is_unmade(h) && zs_store_has_conditions(h->store);
     for (int attempt = 0;; attempt++) {
         const enum zs_status status =
             o->text != NULL ? zs_document_put_text(h->store, o->path, expects ? o->etag : NULL, o->text, err) : ZS_OK;
