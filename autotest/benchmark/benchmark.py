@@ -1,9 +1,9 @@
 """Runs the cases and prints the table: benchmark.py DATA OUT.json [--size small|full] [--rounds N] [--cases REGULAR-EXPRESSION]
-    [--contenders ours,cog,...]
+    [--contenders ours,cog,...] [--threads 1,2,4]
 
 Each run is a process of its own (worker.py); the contenders of a case take turns. A first run of each, which also fills the page cache,
 checks that all yield the same values; with --rounds 0, as for the small size, its time is all there is. No time is judged: a table says
-what was met.
+what was met. With --threads this driver runs alone, with each number of threads, and the table shows its efficiency.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "gdrivers"))
 from webserver import RangeServer  # noqa: E402
 
 SCALES = {"small": 8, "full": 1}
-THREADS = "2"
+THREADS = "2"  # what --threads changes
 DIFFERS = "reads other values than the first"
 SLOW = 8.0  # a contender that takes so many seconds is not asked again
 PLUGINS, PEERS, LIMIT = (os.environ["BENCHMARK_" + name] for name in ("PLUGINS", "PEERS", "LIMIT"))
@@ -160,7 +160,36 @@ def print_table(results, full):
     print("Cells: median seconds (processor seconds), peak memory, =size of what was written, +bytes written for it, HTTP requests and bytes. /cog: ours divided by COG, and so on.")
 
 
+def efficiency(by_threads):
+    """The table of --threads: seconds (processor seconds), and what share of all threads' time shortens the run."""
+    counts = sorted(by_threads, key=int)
+    print(" | ".join(["case"] + ["%s threads" % n for n in counts] + ["efficiency of %s" % n for n in counts[1:]]))
+    for name in by_threads[counts[0]]:
+        ours = [by_threads[n][name].get("ours") for n in counts]
+        cells = ["%s (%s)" % (brief(o["seconds"]), brief(o["cpu"])) if o else "fails" for o in ours]
+        for n, o in zip(counts[1:], ours[1:]):
+            more = int(n) / int(counts[0])
+            cells.append("%.2f" % (ours[0]["seconds"] / o["seconds"] / more) if o and ours[0] else "")
+        print(" | ".join([name] + cells))
+
+
+def run_all(chosen, data, scale, rounds, server):
+    """{name of a case: its medians}, and all complaints."""
+    results, wrong = {}, []
+    for case in chosen:
+        print("%s ..." % case.name, file=sys.stderr, flush=True)
+        if case.data:
+            subprocess.run([sys.executable, os.path.join(HERE, "rasters.py"), data, str(scale), case.data], check=True, env=environment("ours"))
+        os.makedirs(data, exist_ok=True)
+        results[case.name], complaints = run_case(case, data, server, scale, rounds)
+        for contender, medians in results[case.name].items():
+            print("    %-12s %s" % (contender, cell(medians)), file=sys.stderr, flush=True)
+        wrong += complaints
+    return results, wrong
+
+
 def main():
+    global THREADS
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
     parser.add_argument("out")
@@ -168,6 +197,7 @@ def main():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--cases", default="")
     parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "plain", "limit"] + cases.LIBRARIES))
+    parser.add_argument("--threads", default="")
     arguments = parser.parse_args()
     full = arguments.size == "full"
     rounds = (5 if full else 0) if arguments.rounds is None else arguments.rounds
@@ -175,21 +205,20 @@ def main():
     chosen = [case for case in cases.CASES.values() if re.search(arguments.cases, case.name) and (full or not case.only_full)]
 
     for case in chosen:
-        case.contenders = [name for name in case.contenders if name in OWN + arguments.contenders.split(",")]
-    results, wrong = {}, []
+        case.contenders = [name for name in case.contenders if name in (["ours"] if arguments.threads else OWN + arguments.contenders.split(","))]
+    counts = arguments.threads.split(",") if arguments.threads else [THREADS]
+    by_threads, wrong = {}, []
     with RangeServer(data) as server:
-        for case in chosen:
-            print("%s ..." % case.name, file=sys.stderr, flush=True)
-            if case.data:
-                subprocess.run([sys.executable, os.path.join(HERE, "rasters.py"), data, str(scale), case.data], check=True, env=environment("ours"))
-            os.makedirs(data, exist_ok=True)
-            results[case.name], complaints = run_case(case, data, server, scale, rounds)
-            for contender, medians in results[case.name].items():
-                print("    %-12s %s" % (contender, cell(medians)), file=sys.stderr, flush=True)
+        for THREADS in counts:
+            by_threads[THREADS], complaints = run_all(chosen, data, scale, rounds, server)
             wrong += complaints
-            with open(arguments.out, "w") as file:
-                json.dump({"size": arguments.size, "rounds": rounds, "threads": THREADS, "cases": results, "wrong": wrong}, file, indent=1)
-    print_table(results, full)
+    results = by_threads[counts[-1]]
+    with open(arguments.out, "w") as file:
+        json.dump({"size": arguments.size, "rounds": rounds, "threads": counts, "cases": results, "by_threads": by_threads, "wrong": wrong}, file, indent=1)
+    if arguments.threads:
+        efficiency(by_threads)
+    else:
+        print_table(results, full)
     print("\n".join("WRONG: " + complaint for complaint in wrong) or "All contenders of a case read the same values.")
     # That another contender cannot do a case, or is not here, is no failure of ours.
     return any("ours fails" in complaint or DIFFERS in complaint for complaint in wrong) or not results
