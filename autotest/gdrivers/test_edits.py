@@ -704,6 +704,38 @@ def test_crs_and_transform_that_two_sessions_set_are_both_there(tmp_path, first,
     assert geotransform(seen) == (600000, 20, 0, 5000000, 0, -20) and seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
 
 
+@pytest.mark.parametrize("first", ["transform", "registration"])
+@pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
+@pytest.mark.parametrize("levels", [0, 1])
+def test_transform_and_registration_that_two_sessions_set_are_both_there(tmp_path, first, style, levels):
+    path, moved = str(tmp_path / "a.zarr"), (600000, 20, 0, 5000000, 0, -20)
+    copy(path, source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633"), GEOREFERENCING=style, OVERVIEWS="NONE")
+    if levels:
+        update(path).BuildOverviews("NEAREST", [2])
+    sessions = [update(path), update(path)]
+    for session in sessions:
+        assert geotransform(session) == UTM and session.GetMetadataItem("AREA_OR_POINT") in (None, "Area")
+    del session
+    sessions[0].SetGeoTransform(moved)
+    sessions[1].SetMetadataItem("AREA_OR_POINT", "Point")
+    while sessions:
+        sessions.pop(0 if first == "transform" else -1)
+    seen = open_ours(path)
+    assert geotransform(seen) == moved and seen.GetMetadataItem("AREA_OR_POINT") == "Point"
+    assert seen.GetRasterBand(1).GetOverviewCount() == levels
+
+
+@pytest.mark.parametrize("mapping", [None, MAPPING])
+def test_a_registration_changes_no_other_array_and_no_other_attribute(tmp_path, mapping):
+    """Neither of the array nor of those beside it, whose place CF tells."""
+    path = georeferenced(tmp_path / "a.zarr", mapping=mapping)
+    before = nodes_of(path)
+    update(path, "/a").SetMetadataItem("AREA_OR_POINT", "Point")
+    after = nodes_of(path)
+    assert after["a"].pop("AREA_OR_POINT") == "Point" and after == before
+    assert open_ours(name_of(path, "/a")).GetMetadataItem("AREA_OR_POINT") == "Point"
+
+
 def test_a_raster_that_is_moved_along_one_axis_keeps_the_units_of_both(tmp_path):
     path = georeferenced(tmp_path / "a.zarr", ("km", "km"), (1000, 1000))
     dataset = update(path, "/a")

@@ -284,6 +284,28 @@ static bool keeps_transform(const struct zs_georef_update *update, const struct 
     return is_same;
 }
 
+/* Reads the georeferencing that the store has now, which another session may have changed; that of an array which is
+ * not stored yet from `h`. */
+static enum zs_status read_stored(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                  struct zs_georef *georef, struct zs_error *err)
+{
+    struct zs_hierarchy *stored = NULL;
+    const struct zs_node *there = NULL;
+    enum zs_status status = ZS_NOT_FOUND;
+    zs_store_forget(zs_hierarchy_store(h), node->key);
+    if (!zs_hierarchy_is_new(h))
+        status = zs_hierarchy_open(zs_hierarchy_store(h), false, &stored, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_node(stored, node->path, &there, err);
+    if (status == ZS_OK && there->array == NULL)
+        status = zs_fail(err, ZS_INVALID, "%s/%s: expected an array, as when it was opened",
+                         zs_hierarchy_store(h)->root, node->path);
+    if (status == ZS_OK)
+        status = zs_georef_read(stored, there, axes, georef, err);
+    zs_hierarchy_free(stored);
+    return status == ZS_NOT_FOUND ? zs_georef_read(h, node, axes, georef, err) : status;
+}
+
 /* Adds an array and its overviews, each with the style that it is to have. */
 static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
                                 struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
@@ -381,6 +403,25 @@ static void find_shared(struct zs_hierarchy *h, const struct relatives *r, const
     free(group);
 }
 
+/* What an array is to have: what is set, and what it keeps. */
+static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                  const struct zs_georef_update *update, struct zs_georef_out *out,
+                                  struct zs_error *err)
+{
+    struct zs_georef now = {0}, wanted = {.srs = update->srs};
+    if (update->keeps_transform)
+        ZS_TRY(zs_georef_read(h, node, axes, &now, err));
+    else if (update->keeps_registration)
+        ZS_TRY(read_stored(h, node, axes, &now, err));
+    wanted.has_transform = update->keeps_transform ? now.has_transform : update->has_transform;
+    memcpy(wanted.transform, update->keeps_transform ? now.transform : update->transform, sizeof wanted.transform);
+    wanted.pixel_is_point =
+        update->keeps_transform || update->keeps_registration ? now.pixel_is_point : update->pixel_is_point;
+    zs_georef_clear(&now);
+    *out = zs_place_out(node, axes, &wanted);
+    return ZS_OK;
+}
+
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, struct zs_error *err)
 {
@@ -396,16 +437,9 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
             status = add_siblings(h, &r, &of, err);
     }
 
-    struct zs_georef now = {0}, wanted = {.srs = update->srs};
-    if (status == ZS_OK && update->keeps_transform)
-        status = zs_georef_read(h, nodes[0], axes[0], &now, err);
-    wanted.has_transform = update->keeps_transform ? now.has_transform : update->has_transform;
-    wanted.pixel_is_point = update->keeps_transform ? now.pixel_is_point : update->pixel_is_point;
-    memcpy(wanted.transform, update->keeps_transform ? now.transform : update->transform, sizeof wanted.transform);
-    zs_georef_clear(&now);
     struct zs_georef_out geo = {0};
     if (status == ZS_OK)
-        geo = zs_place_out(nodes[0], axes[0], &wanted);
+        status = find_wanted(h, nodes[0], axes[0], update, &geo, err);
     struct zs_place_beside beside = {.is_written = false};
     for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
         struct relative *one = &r.list[i];
@@ -440,6 +474,58 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
                                 const struct zs_georef_update *update, struct zs_error *err)
 {
     return zs_update_georefs(h, &node, &axes, 1, update, err);
+}
+
+/* ---- Registration ---- */
+
+/* Writes the registration of an array or an overview, in what spatial: says of it itself. */
+static enum zs_status write_registration(struct zs_hierarchy *h, const struct relative *one,
+                                         const struct zs_georef_out *geo, struct zs_error *err)
+{
+    struct zs_georef_out at =
+        zs_georef_at_size(geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+    zs_json *attributes;
+    zs_place_name_dimensions(&at, one->node, one->axes);
+    if (!one->style.is_brief) { /* else its entry in the multiscales says so */
+        ZS_TRY(zs_hierarchy_edit(h, one->node, &attributes, err));
+        ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
+    }
+    return ZS_OK;
+}
+
+static enum zs_status update_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                          bool pixel_is_point, struct zs_error *err)
+{
+    struct relatives r = {0};
+    struct relative one = {.node = node, .axes = axes};
+    struct zs_georef now;
+    ZS_TRY(read_stored(h, node, axes, &now, err));
+    struct zs_georef_out geo = zs_place_out(node, axes, &now);
+    const bool is_said = zs_place_has_registration(h, node, axes, geo.has_transform);
+    geo.srs = NULL; /* of the CRS nothing is written */
+    geo.keeps_srs = true;
+    geo.pixel_is_point = pixel_is_point;
+    zs_place_style_find(h, node, axes, &one.style);
+    enum zs_status status = ZS_OK;
+    if (is_said && now.pixel_is_point != pixel_is_point)
+        status = add_family(h, &r, one, &one.style, err);
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
+        status = write_registration(h, &r.list[i], &geo, err);
+        if (status == ZS_OK)
+            status = write_groups(h, r.list[i].node, r.list[i].axes, &geo, &r, err);
+    }
+    relatives_clear(&r);
+    zs_georef_clear(&now);
+    return status;
+}
+
+enum zs_status zs_update_registrations(struct zs_hierarchy *h, const struct zs_node *const *nodes,
+                                       const struct zs_axes *axes, size_t count, bool pixel_is_point,
+                                       struct zs_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        ZS_TRY(update_registration(h, nodes[i], axes[i], pixel_is_point, err));
+    return ZS_OK;
 }
 
 /* ---- Meaning ---- */

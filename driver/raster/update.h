@@ -24,7 +24,8 @@
 struct zs_georef_update {
     bool keeps_transform, keeps_srs; /* what the store has by now, whoever set it */
     bool has_transform;
-    double transform[6]; /* GDAL's order, pixel corners */
+    double transform[6];     /* GDAL's order, pixel corners */
+    bool keeps_registration; /* of a transform that is set: as the store has it by now */
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
     bool is_alone;            /* no array beside it follows: the transform stays what it is */
@@ -51,6 +52,13 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *georef,
                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* Sets whether pixels are points, of arrays where spatial: says so (zs_place_has_registration()), and of their
+ * overviews; others stay as they are. The transform is that of the store by now: spatial: gives its origin by
+ * registration. */
+enum zs_status zs_update_registrations(struct zs_hierarchy *h, const struct zs_node *const *nodes,
+                                       const struct zs_axes *axes, size_t count, bool pixel_is_point,
+                                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets the ellipsoid of HEALPix cells whose group says by the dggs convention that they are some. */
 enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,

@@ -80,7 +80,7 @@ CPLErr ZSGeoreferencing::SetTransform(const double *transform)
 void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
 {
     if (isPoint != Get().pixel_is_point)
-        m_changed |= TRANSFORM;
+        m_changed |= REGISTRATION;
     m_georef.pixel_is_point = isPoint;
 }
 
@@ -103,6 +103,7 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     struct zs_georef_update update = {};
     update.keeps_transform = (m_changed & TRANSFORM) == 0;
     update.keeps_srs = (m_changed & CRS) == 0;
+    update.keeps_registration = (m_changed & REGISTRATION) == 0;
     update.has_transform = m_georef.has_transform;
     memcpy(update.transform, m_georef.transform, sizeof update.transform);
     update.pixel_is_point = m_georef.pixel_is_point;
@@ -112,7 +113,12 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     const auto axes = std::move(m_axes);
     m_nodes.clear();
     m_axes.clear();
-    return zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err);
+    struct zs_hierarchy *h = m_view.store->hierarchy;
+    if ((m_changed & (TRANSFORM | CRS)) != 0)
+        ZS_TRY(zs_update_georefs(h, nodes.data(), axes.data(), nodes.size(), &update, err));
+    if ((m_changed & (TRANSFORM | REGISTRATION)) != REGISTRATION)
+        return ZS_OK; // written with the transform
+    return zs_update_registrations(h, nodes.data(), axes.data(), nodes.size(), update.pixel_is_point, err);
 }
 
 /* ---- Ground control points of a product (geo/gcps.h), and two-dimensional coordinates ---- */

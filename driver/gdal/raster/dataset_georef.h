@@ -25,11 +25,11 @@ class ZSGeoreferencing : public ZSDatasetPart
     std::vector<struct zs_axes> m_axes;
 
   protected:
-    static constexpr unsigned TRANSFORM = 1, CRS = 2;
+    static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4;
     ZSView &m_view;
     struct zs_georef m_georef = {};
     bool m_isRead = false; /* when first asked for: it may cost requests */
-    unsigned m_changed = 0; /* TRANSFORM | CRS */
+    unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION */
 
     /* Reads m_georef. */
     virtual void Read();
