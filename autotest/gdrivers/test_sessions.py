@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
+import oracle
+from stores import plain_meta
 from support import GDAL, close, error_of
 from test_mdim_write import dimensions, extended, made, updated, write
 from writing import check_consolidated, document
@@ -178,7 +180,8 @@ def in_sessions(path, *actions):
     del session
     while sessions: # closes the first
         sessions.pop(0)
-    check_consolidated(path)
+    if document(path)["node_type"] == "group":
+        check_consolidated(path)
     return gdal.Open(str(path))
 
 
@@ -221,6 +224,20 @@ def test_properties_that_two_sessions_set_of_bands_are_both_there(tmp_path, whol
     assert units == {"unit": ["m", "ft", whole or ""], "units of all": ["m", "km", "km"]}.get(other, ["m", whole or "", whole or ""])
     assert other != "nodata" or [band.GetNoDataValue() for band in bands] == [7] * 3
     assert other != "scale" or [band.GetScale() for band in bands] == [0.5, None, None]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("attributes", [{}, {"_FillValue": 9}, {"missing_value": 9}])
+def test_nodata_that_two_sessions_set_of_bands_of_others_are_both_there(tmp_path, attributes, order):
+    path = str(tmp_path / "a.zarr")
+    meta = plain_meta((3, 4, 6), "int16", attributes=attributes, fill_value=1, dimension_names=["t", "y", "x"])
+    oracle.write(path, meta, np.ones((3, 4, 6), "int16"))
+    whole = 9 if attributes else 1
+    seen = in_sessions(path, *[lambda d: d.GetRasterBand(1).SetNoDataValue(7), lambda d: d.GetRasterBand(2).SetNoDataValue(8)][::order])
+    assert [seen.GetRasterBand(n).GetNoDataValue() for n in (1, 2, 3)] == [7, 8, whole]
+    assert document(tmp_path / "a.zarr")["attributes"] == {**attributes, "gdal:bands": [{"nodata": 7}, {"nodata": 8}, {}]}
+    seen = in_sessions(path, lambda d: d.GetRasterBand(1).SetNoDataValue(whole))
+    assert [seen.GetRasterBand(n).GetNoDataValue() for n in (1, 2, 3)] == [whole, 8, whole]
 
 
 def test_domains_that_two_sessions_set_are_both_there(tmp_path):

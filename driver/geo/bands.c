@@ -452,6 +452,7 @@ struct change {
     unsigned which, common; /* ZS_BAND_...; those in common are the array's alone */
     const struct zs_dtype *dtype;
     struct zs_meaning array;
+    bool knows_nodata; /* array.nodata is what the array says, not of one that is being made */
 };
 
 /* Puts what is the band's own into its entry: what the array does not say of it already. */
@@ -463,7 +464,7 @@ static bool change_entry(zs_json *e, const struct change *c, const struct zs_mea
         if ((c->which & p->bit) == 0)
             continue;
         zs_json_remove(e, p->member);
-        const bool is_said = p->bit != ZS_BAND_NODATA && p->is_same(m, &c->array);
+        const bool is_said = (p->bit != ZS_BAND_NODATA || c->knows_nodata) && p->is_same(m, &c->array);
         if ((c->common & p->bit) == 0 && !is_said)
             ok = p->has(m) ? p->put(e, p->member, c->dtype, m) : zs_json_add_null(e, p->member) != NULL;
     }
@@ -649,8 +650,9 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
                                       unsigned which, struct zs_error *err)
 {
     const char *name;
-    const struct zs_node array = {.path = "", .type = ZS_NODE_ARRAY, .attributes = attributes};
-    struct change change = {.which = which, .dtype = dtype};
+    const struct zs_node array = {
+        .path = "", .type = ZS_NODE_ARRAY, .attributes = attributes, .array = (struct zs_array_meta *)(uintptr_t)meta};
+    struct change change = {.which = which, .dtype = dtype, .knows_nodata = meta != NULL};
     if (count == 0)
         return ZS_OK;
     if ((which & (ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)

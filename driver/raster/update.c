@@ -296,7 +296,7 @@ static enum zs_status read_stored(struct zs_hierarchy *h, const struct zs_node *
     if (!zs_hierarchy_is_new(h))
         status = zs_hierarchy_open(zs_hierarchy_store(h), false, &stored, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_node(stored, node->path, &there, err);
+        status = zs_hierarchy_stored_node(stored, node->path, &there, err);
     if (status == ZS_OK && there->array == NULL)
         status = zs_fail(err, ZS_INVALID, "%s/%s: expected an array, as when it was opened",
                          zs_hierarchy_store(h)->root, node->path);
