@@ -725,6 +725,16 @@ def test_transform_and_registration_that_two_sessions_set_are_both_there(tmp_pat
     assert seen.GetRasterBand(1).GetOverviewCount() == levels
 
 
+@pytest.mark.parametrize("transform", [(1, 0, 0, 2, 0, 0), (float("nan"), 1, 0, 2, 0, -1), (0, 1, 1, 0, 1, 1)])
+def test_a_transform_that_cannot_be_inverted_is_refused_and_the_one_that_is_there_stays(tmp_path, transform):
+    path = georeferenced(tmp_path / "a.zarr")
+    before, dataset = nodes_of(path), update(path, "/a")
+    assert "can be inverted" in error_of(dataset.SetGeoTransform, transform)
+    assert geotransform(dataset) == UTM
+    dataset = None
+    assert nodes_of(path) == before
+
+
 @pytest.mark.parametrize("mapping", [None, MAPPING])
 def test_a_registration_changes_no_other_array_and_no_other_attribute(tmp_path, mapping):
     """Neither of the array nor of those beside it, whose place CF tells."""

@@ -218,11 +218,7 @@ bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct z
 
 bool zs_search_take(struct zs_search *s, const double *t)
 {
-    const double determinant = t[1] * t[5] - t[2] * t[4];
-    for (int i = 0; i < 6; i++)
-        if (!isfinite(t[i]))
-            return false;
-    if (determinant == 0 || !isfinite(determinant))
+    if (!zs_transform_is_valid(t))
         return false;
     memcpy(s->out->transform, t, 6 * sizeof *t);
     s->out->has_transform = true;

@@ -7,6 +7,15 @@
 #include "geo/cf.h"
 #include "geo/conventions.h"
 
+bool zs_transform_is_valid(const double *t)
+{
+    const double determinant = t[1] * t[5] - t[2] * t[4];
+    for (int i = 0; i < 6; i++)
+        if (!isfinite(t[i]))
+            return false;
+    return determinant != 0 && isfinite(determinant);
+}
+
 bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint64_t height)
 {
     const double tolerance = 0.01 * (fabs(a[1]) + fabs(a[2]) + fabs(a[4]) + fabs(a[5]));

@@ -46,6 +46,9 @@ enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node
                               struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
 void zs_georef_clear(struct zs_georef *georef);
 
+/* Whether a transform is one that a store keeps: finite, and such that it can be inverted. */
+bool zs_transform_is_valid(const double *transform);
+
 /* Whether two transforms put every corner of the raster within a hundredth of a pixel of each other. */
 bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint64_t height);
 

@@ -1,6 +1,7 @@
 #include "copy.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -16,6 +17,7 @@ extern "C"
 {
 #include "base/descriptors.h"
 #include "base/parallel.h"
+#include "geo/georef.h"
 #include "raster/pixels.h"
 #include "store/staging.h"
 }
@@ -356,8 +358,23 @@ static bool hasMask(GDALRasterBand &band)
     return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
 }
 
+/* What JSON has no number for, what says nothing, and bytes that are to be read with a sign. */
+static void addProperties(GDALRasterBand &band, Losses &losses)
+{
+    int hasScale = FALSE, hasOffset = FALSE;
+    const double scale = band.GetScale(&hasScale), offset = band.GetOffset(&hasOffset);
+    if ((hasScale && !std::isfinite(scale)) || (hasOffset && !std::isfinite(offset)))
+        losses.Add("scale or offset that is not finite");
+    if (band.GetColorTable() != nullptr && band.GetColorTable()->GetColorEntryCount() == 0)
+        losses.Add("colour table without entries");
+    const char *sign = band.GetMetadataItem("PIXELTYPE", "IMAGE_STRUCTURE");
+    if (sign != nullptr && EQUAL(sign, "SIGNEDBYTE"))
+        losses.Add("PIXELTYPE=SIGNEDBYTE (bytes are written without a sign)");
+}
+
 static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask, Losses &losses)
 {
+    addProperties(band, losses);
     if (!hasOneMask && hasMask(band))
         losses.Add("masks that are not one for all bands");
     addDomains(band, losses);
@@ -379,6 +396,9 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     const OGRSpatialReference *srs = source.GetSpatialRef();
     if (srs != nullptr && srs->GetCoordinateEpoch() > 0) // what is written of a CRS is its WKT or code
         losses.Add("coordinate epoch of the CRS");
+    double transform[6];
+    if (zsReadTransform(source, transform) && !zs_transform_is_valid(transform))
+        losses.Add("geotransform that cannot be inverted");
     addDomains(source, losses);
     const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
     if (own != nullptr && own->HasIrregularAxes())

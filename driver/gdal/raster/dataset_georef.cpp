@@ -71,6 +71,14 @@ CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool)
 CPLErr ZSGeoreferencing::SetTransform(const double *transform)
 {
     Get();
+    if (!zs_transform_is_valid(transform))
+    {
+        CPLError(CE_Failure, CPLE_IllegalArg,
+                 "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
+                 zsShown(m_view.store->name).c_str(), transform[0], transform[1], transform[2], transform[3],
+                 transform[4], transform[5]);
+        return CE_Failure;
+    }
     std::copy(transform, transform + 6, m_georef.transform);
     m_georef.has_transform = true;
     m_changed |= TRANSFORM;
