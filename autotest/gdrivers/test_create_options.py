@@ -68,7 +68,7 @@ def test_usual_shards_have_about_64_mib_along_all_dimensions(tmp_path, shape, da
     ({"COMPRESS": "NONE"}, []), ({"COMPRESS": "GZIP"}, [("gzip", {"level": 6})]), ({"COMPRESS": "GZIP", "LEVEL": 0}, [("gzip", {"level": 0})]),
     ({"COMPRESS": "ZSTD"}, [("zstd", {"level": 3})]), ({"COMPRESS": "ZSTD", "LEVEL": -7}, [("zstd", {"level": -7})]),
     ({"COMPRESS": "ZSTD", "LEVEL": 22}, [("zstd", {"level": 22})]),
-    ({}, [("blosc", {"cname": "zstd", "shuffle": "bitshuffle", "typesize": 2})]),
+    ({}, [("blosc", {"cname": "zstd", "typesize": 2})]),
     ({"COMPRESS": "BLOSC", "LEVEL": 9, "BLOSC_CNAME": "lz4"}, [("blosc", {"cname": "lz4", "clevel": 9})]),
     ({"BLOSC_CNAME": "lz4hc", "BLOSC_SHUFFLE": "BYTE"}, [("blosc", {"cname": "lz4hc", "shuffle": "shuffle"})]),
     ({"BLOSC_CNAME": "blosclz", "BLOSC_SHUFFLE": "NONE"}, [("blosc", {"cname": "blosclz", "shuffle": "noshuffle"})]),
@@ -84,6 +84,43 @@ def test_the_codecs_are_as_asked_for(tmp_path, options, codecs):
     assert [name for name, _ in found] == ["bytes"] + [name for name, _ in codecs]
     for (_, conf), (_, expected) in zip(found[1:], codecs):
         assert {k: conf[k] for k in expected} == expected
+
+
+def surface(side, seed=1):
+    """Values of a surface with some noise, -1 to 1."""
+    y, x = np.mgrid[:side, :side] / side
+    return np.sin(7 * x + 3 * y) * np.cos(5 * y) + np.random.default_rng(seed).normal(size=(side, side)) * 0.001
+
+
+KINDS = {"scene": lambda s: (s * 4000 + 4500).astype("uint16"), "terrain": lambda s: (s * 900).astype("float32"),
+         "scaled": lambda s: np.round(s * 500).astype("float32") * np.float32(0.01), "scaled double": lambda s: np.round(s * 500) * 0.01,
+         "classes": lambda s: (s * 3).astype("int8").astype("uint8"), "valid": lambda s: np.where(s > 0.2, 255, 0).astype("uint8"),
+         "constant": lambda s: np.full(s.shape, 7, "uint8"), "complex": lambda s: (s + 1j * s).astype("complex64"),
+         "with nodata": lambda s: np.where(s < 0.3, np.float32(-9999), np.round(s * 200)).astype("float32")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", ["copy", "strips", "create"])
+def test_the_filter_of_blosc_is_the_one_that_makes_the_data_smallest(tmp_path, kind, way):
+    """Create() knows no data: by data type."""
+    need("blosc", oracle.available("blosc:zstd"))
+    pixels, sizes = KINDS[kind](surface(600)), {}
+    if way == "strips":
+        given = gdal.Translate(str(tmp_path / "a.tif"), source(pixels), creationOptions=["BLOCKYSIZE=7"])
+    else:
+        given = source(pixels)
+    for filter in ("NONE", "BYTE", "BIT", None, "AUTO"):
+        path, options = tmp_path / ("%s.zarr" % filter), {"OVERVIEWS": "NONE", **({"BLOSC_SHUFFLE": filter} if filter else {})}
+        (created(path, pixels[None], **options) if way == "create" else copy(path, given, **options))
+        np.testing.assert_array_equal(open_ours(str(path)).ReadAsArray(), pixels)
+        sizes[filter] = sum(map(len, shards(path, filter or "None").values()))
+    chosen = open_ours(str(path)).GetMetadataItem("BLOSC_SHUFFLE", "IMAGE_STRUCTURE")
+    assert sizes[None] == sizes["AUTO"] == sizes[chosen]
+    by_type = "NONE" if pixels.dtype.itemsize == 1 else "BIT" if pixels.dtype.kind in "iu" else "BYTE"
+    if way == "create":
+        assert chosen == by_type
+    else:
+        assert sizes[chosen] <= 1.03 * min(sizes[f] for f in ("NONE", "BYTE", "BIT"))
 
 
 @pytest.mark.parametrize("location", ["START", "END"])

@@ -10,7 +10,7 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import array_meta, group_meta, plain_meta
+from stores import array_meta, group_meta, plain_meta, spatial_proj
 from support import close, error_of, geotransform, held_band, name_of, open_ours, warnings_of
 from writing import UTM, arrays, copy, created, document, driver, source
 
@@ -733,6 +733,23 @@ def test_a_transform_that_cannot_be_inverted_is_refused_and_the_one_that_is_ther
     assert geotransform(dataset) == UTM
     dataset = None
     assert nodes_of(path) == before
+
+
+@pytest.mark.parametrize("edit", ["item", "domain", "registration"])
+def test_a_registration_that_an_array_says_twice_stays_unless_it_becomes_another(tmp_path, edit):
+    path = tmp_path / "a.zarr"
+    attributes = {**spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"), "AREA_OR_POINT": "Area"}
+    oracle.put(str(path), {"zarr.json": group_meta()})
+    oracle.write(str(path / "a"), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    dataset = update(str(path), "/a")
+    if edit == "registration":
+        dataset.SetMetadataItem("AREA_OR_POINT", "Point")
+    else:
+        dataset.SetMetadataItem("k", "v", *["D"] * (edit == "domain"))
+    dataset = None
+    after = attributes_of(str(path), "a")
+    assert after.get("AREA_OR_POINT") == (None if edit == "registration" else "Area")
+    assert open_ours(name_of(str(path), "/a")).GetMetadataItem("AREA_OR_POINT") == ("Point" if edit == "registration" else "Area")
 
 
 @pytest.mark.parametrize("mapping", [None, MAPPING])

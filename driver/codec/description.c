@@ -45,6 +45,28 @@ const char *zs_compression_name(const struct zs_array_meta *meta)
     return find(meta->codecs, 0);
 }
 
+/* The configuration of the innermost blosc codec, NULL where there is none. */
+static const zs_json *find_blosc(const zs_json *codecs, int depth)
+{
+    const zs_json *outer = NULL, *inner = NULL;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {
+        const zs_json *configuration = zs_json_get(c, "configuration");
+        if (zs_json_equals(zs_json_get(c, "name"), "blosc"))
+            outer = configuration;
+        if (strcmp(name_of(c), "sharding_indexed") == 0 && depth < ZS_MAX_LEVELS)
+            inner = find_blosc(zs_json_get(configuration, "codecs"), depth + 1);
+    }
+    return inner != NULL ? inner : outer;
+}
+
+const char *zs_blosc_filter_name(const struct zs_array_meta *meta)
+{
+    const zs_json *shuffle = zs_json_get(find_blosc(meta->codecs, 0), "shuffle");
+    if (zs_json_equals(shuffle, "shuffle"))
+        return "BYTE";
+    return zs_json_equals(shuffle, "bitshuffle") ? "BIT" : zs_json_equals(shuffle, "noshuffle") ? "NONE" : NULL;
+}
+
 static bool has_checksum(const zs_json *codecs, int depth)
 {
     bool has = false;

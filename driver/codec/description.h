@@ -10,6 +10,10 @@
  * creation option. Only names are looked at: whether the codecs can be used is another question. */
 const char *zs_compression_name(const struct zs_array_meta *meta);
 
+/* The filter of the blosc codec that encodes the innermost chunks, as BLOSC_SHUFFLE names it: "NONE", "BYTE" or "BIT";
+ * NULL without that codec. */
+const char *zs_blosc_filter_name(const struct zs_array_meta *meta);
+
 /* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta);
 

@@ -8,6 +8,7 @@
 #include "gdal/raster/copy.h"
 #include "creation_options.h"
 #include "gdal/raster/dataset.h"
+#include "gdal/raster/filter.h"
 #include "gdal/raster/items.h"
 #include "files.h"
 #include "guard.h"
@@ -402,6 +403,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
                                                                                 : nullptr);
     spec.srs = !isCells && srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
+    zsChooseFilter(*source, type, packing, options, spec);
     const std::string group = groupOf(options, arrays.Name(0));
     const auto factors = options.OverviewFactors(spec);
     // Overviews read and write again: about as much as a third of the pixels. Statistics read.

@@ -151,7 +151,8 @@ struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
     // What measured smallest at level 3 on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 %
     // smaller than with zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are. Level 2
     // is written in three quarters of the time, but read in a third more, and a little larger.
-    if (blosc_shuffle.empty())
+    guesses_shuffle = blosc_shuffle.empty();
+    if (guesses_shuffle)
     {
         const struct zs_dtype stored = encoding.is_packed ? zs_dtype_of(encoding.packed_type) : dtype;
         const bool integer = GDALDataTypeIsInteger(zsGDALType(stored.type, stored.size)) != FALSE;

@@ -33,7 +33,8 @@ struct ZSCreationOptions
     enum zs_georef_style style = {};
     struct zs_encoding encoding = {}; /* as far as it does not depend on the data type: see EncodingOf() */
     bool has_level = false;
-    std::string blosc_cname, blosc_shuffle; /* the latter "" : by data type */
+    std::string blosc_cname, blosc_shuffle; /* the latter "" before EncodingOf(): by data type */
+    bool guesses_shuffle = false;           /* blosc_shuffle is of the data type, no option */
     int chunk_order = 0;
     enum zs_update update = {}; /* of what the same session publishes and then writes to again */
     int threads = 0;

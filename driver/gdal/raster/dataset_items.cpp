@@ -244,6 +244,9 @@ CPLStringList &ZSItems::Structure()
     m_structure.SetNameValue("INTERLEAVE", holdsBands ? "PIXEL" : "BAND");
     if (compression != nullptr)
         m_structure.SetNameValue("COMPRESSION", compression);
+    const char *filter = zs_blosc_filter_name(m_view.Array(0).node->array);
+    if (filter != nullptr && m_view.sources.size() == 1)
+        m_structure.SetNameValue("BLOSC_SHUFFLE", filter);
     const std::string shard = shardShape(info);
     const bool isShared = std::all_of(m_view.sources.begin(), m_view.sources.end(), [&](const ZSBandSource &source)
                                       { return shardShape(zs_array_get_info(source.array->array)) == shard; });
@@ -260,6 +263,14 @@ void ZSItems::SetChanged(const char *domain)
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
 }
 
+/* AREA_OR_POINT as the array itself says it beside spatial:, where both say the same; else null. */
+const char *ZSItems::StoredRegistration()
+{
+    const zs_json *said = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
+    const char *shown = m_georef().pixel_is_point ? GDALMD_AOP_POINT : GDALMD_AOP_AREA;
+    return zs_json_equals(said, shown) ? shown : nullptr;
+}
+
 CPLStringList ZSItems::ItemsToWrite()
 {
     const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
@@ -267,7 +278,7 @@ CPLStringList ZSItems::ItemsToWrite()
     const ZSArray &array = m_view.Array(0);
     if (array.axes.y < 0 ||
         zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))
-        zsSetItem(items, GDALMD_AREA_OR_POINT, nullptr);
+        zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
     return items;
 }
 

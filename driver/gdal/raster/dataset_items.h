@@ -31,6 +31,7 @@ class ZSItems : public ZSDatasetPart
      * understand. */
     CPLStringList NetcdfItems();
     enum zs_status RemoveItemsAbove(struct zs_error *err);
+    const char *StoredRegistration();
 
   protected:
     GDALPamDataset &m_dataset;
