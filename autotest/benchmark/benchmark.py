@@ -114,7 +114,8 @@ def missed(case, medians):
         if bar in ("cog", "gdal", "plain", "limit") or bar in cases.LIBRARIES:
             value, what = ratio(medians, bar), "%.2f x " + bar
         elif bar == "size":
-            value, what = ours["size"] / medians["cog"]["size"], "%.2f x the size of cog"
+            cog = medians.get("cog")
+            value, what = ours["size"] / cog["size"] if cog else None, "%.2f x the size of cog"
         else:
             value, what = ours[bar], {"seconds": "%.4f s", "megabytes": "%.0f MB", "requests": "%.0f requests"}[bar]
         if value is not None and value > most:
