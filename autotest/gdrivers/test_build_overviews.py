@@ -8,7 +8,8 @@ from osgeo import gdal
 import oracle
 from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
 from support import assert_same, error_of, name_of, open_array, open_ours, read_all
-from writing import UTM, arrays, check_consolidated, copy, created, document, files_of, shards, source
+from test_validate import assert_clean, validate
+from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, files_of, shards, source
 
 RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
 
@@ -272,6 +273,23 @@ def test_a_level_of_another_size_makes_way_when_the_new_one_is_there(tmp_path):
     dataset.BuildOverviews("NONE", [])
     dataset = None
     assert not [n for n in os.listdir(path) if n.startswith("ovr")]
+
+
+def test_levels_that_a_killed_writer_left_unlisted_are_not_shown_named_by_the_validator_and_made_again(tmp_path):
+    """Killed between the documents of the levels and the consolidated metadata of the root, the last to be written."""
+    path, pixels = tmp_path / "a.zarr", terrain((64, 96), "uint8")
+    copy(path, source(pixels), OVERVIEWS="2", CHUNK_SHAPE=16, SHARD_SHAPE=32)
+    root = document(path)
+    listed = root["consolidated_metadata"]["metadata"]
+    change_document(path, attributes={k: v for k, v in root["attributes"].items() if k != "multiscales"},
+                    consolidated_metadata={**root["consolidated_metadata"], "metadata": {k: v for k, v in listed.items() if "ovr_" not in k}})
+    assert levels(open_ours(str(path))) == []
+    np.testing.assert_array_equal(open_ours(str(path)).ReadAsArray(), pixels)
+    assert any("not listed" in message for _, _, message in validate(path).findings)
+    build(path, "AVERAGE", 2)
+    assert len(levels(open_ours(str(path)))) == 1
+    assert_clean(path)
+    check_consolidated(path)
 
 
 def test_small_images_are_read_from_overviews_alone(tmp_path):
