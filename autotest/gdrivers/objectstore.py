@@ -49,6 +49,9 @@ def etag_of(data):
     return '"%s"' % hashlib.md5(data).hexdigest()
 
 
+REASONS = {403: (b"AccessDenied", b"Nobody &amp; nothing may do this")}
+
+
 class _Handler(webserver.Handler):
     def _begin(self):
         """(key, query, body, whether it is refused)"""
@@ -76,10 +79,13 @@ class _Handler(webserver.Handler):
         self.status = owner.fault(self.command, key, query) or (403 if owner.refuse(self.command, key) else 204)
         return key, query, body, self.status != 204
 
+    def refusal(self):
+        self.answer(self.status, body=b"<Error><Code>%s</Code><Message>%s</Message></Error>" % REASONS.get(self.status, (b"Failed", b"As asked for")))
+
     def do_PUT(self):
         key, query, body, refused = self._begin()
         if refused:
-            return self.answer(self.status)
+            return self.refusal()
         owner = self.server.owner
         owner.sees(self.headers)
         with owner.lock:
@@ -102,7 +108,7 @@ class _Handler(webserver.Handler):
     def do_POST(self):
         key, query, body, refused = self._begin()
         if refused:
-            return self.answer(self.status)
+            return self.refusal()
         owner = self.server.owner
         with owner.lock:
             if "uploads" in query:
@@ -132,7 +138,7 @@ class _Handler(webserver.Handler):
     def do_GET(self):
         key, query, _, refused = self._begin()
         if refused:
-            return self.answer(self.status)
+            return self.refusal()
         objects = self.server.owner.objects
         if "/" not in key.rstrip("/") and key not in objects:
             return self._list(key.rstrip("/"), query)

@@ -280,7 +280,8 @@ def with_epoch(dataset):
 LOSSES = {"scale or offset that is not finite": lambda dataset: dataset.GetRasterBand(1).SetScale(float("nan")),
           "geotransform that cannot be inverted": lambda dataset: dataset.SetGeoTransform((1, 0, 0, 2, 0, 0)),
           "colour table without entries": lambda dataset: dataset.GetRasterBand(1).SetColorTable(gdal.ColorTable()),
-          "PIXELTYPE=SIGNEDBYTE": lambda dataset: dataset.GetRasterBand(1).SetMetadataItem("PIXELTYPE", "SIGNEDBYTE", "IMAGE_STRUCTURE"),
+          **({"PIXELTYPE=SIGNEDBYTE": lambda dataset: dataset.GetRasterBand(1).SetMetadataItem("PIXELTYPE", "SIGNEDBYTE", "IMAGE_STRUCTURE")}
+             if GDAL < 3070000 else {}),
           "ground control points": with_gcps, "coordinate epoch": with_epoch, "metadata domain GEOLOCATION": with_geolocation,
           "raster attribute table": with_table,
           "masks that are not one for all bands": lambda dataset: dataset.GetRasterBand(1).CreateMaskBand(0),

@@ -231,8 +231,14 @@ def test_an_upload_that_fails_among_others_is_an_error_and_leaves_nothing(s3, re
     s3.latency = 0.01
     s3.refuse = lambda method, key: method == "PUT" and key.endswith(refused)
     message = error_of(made, noise(1, 1000, 1000), OVERVIEWS="2")
-    assert "/vsis3/bucket/a.zarr" + refused in message
+    assert message.endswith("/vsis3/bucket/a.zarr%s: writing failed: AccessDenied: Nobody & nothing may do this" % refused)
+    assert message.count("/vsis3/") == 1
     assert s3.objects == {}
+
+
+def test_buckets_of_others_are_not_asked_whether_a_new_store_lies_in_a_repository(s3):
+    made(noise(1, 40, 40), OVERVIEWS="NONE")
+    assert {key.split("/")[0] for _, key in s3.log} == {"bucket"}
 
 
 def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):

@@ -460,9 +460,12 @@ bool zsIsNoRepository(const ZSConnection &connection)
     std::string path = store[0] == '/' || current == nullptr ? store : std::string(current) + "/" + store;
     CPLFree(current);
     const size_t whole = path.size();
-    while (path.size() > 1 && connection.commit.empty() && !isProtected(path, path.size() < whole))
+    // Above a bucket there is only the name of GDAL's file system: "/vsis3/repo" would be a bucket of somebody else.
+    const auto isFolder = [&path]
+    { return path.size() > 1 && (!STARTS_WITH(path.c_str(), "/vsi") || path.rfind('/') > 0); };
+    while (isFolder() && connection.commit.empty() && !isProtected(path, path.size() < whole))
         path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-    if (path.size() <= 1)
+    if (!isFolder())
         return true;
     CPLError(CE_Failure, CPLE_NotSupported, "%s: %s", zsShown(path).c_str(), ZS_ICECHUNK_READ_ONLY);
     return false;

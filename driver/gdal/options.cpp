@@ -219,8 +219,8 @@ static const std::vector<Row<Creation>> &creationRows()
         {ANY, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
          [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
         {ANY, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
-         "Reordering inside BLOSC before compression. AUTO: a copy of a raster takes what makes samples of it smallest; "
-         "else by data type",
+         "Reordering inside BLOSC before compression. AUTO: a copy of a raster takes what makes samples of it "
+         "smallest; else by data type",
          [](Creation &o, Value &v) {
              static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};
              o.blosc_shuffle = names[v.choice];

@@ -71,6 +71,18 @@ void zs_vsi_quiet_end(struct zs_vsi_quiet *q);
  * into GDAL. */
 const char *zs_vsi_reason(void);
 
+/* What an object store answers to a request that fails: GDAL says of an upload only that it failed, and prints the
+ * answer where CPL_DEBUG asks for that. Between the two calls, in one thread, the last such answer is kept. */
+struct zs_vsi_answer {
+    char *reason;       /* "Code: Message" of the answer's XML; NULL: none */
+    char *debug_before; /* CPL_DEBUG of this thread, which is set meanwhile */
+    bool prints;        /* the user asked for these messages, too */
+};
+void zs_vsi_answer_begin(struct zs_vsi_answer *a);
+void zs_vsi_answer_end(struct zs_vsi_answer *a);
+/* The answer, else zs_vsi_reason(). */
+const char *zs_vsi_answer_reason(const struct zs_vsi_answer *a);
+
 /* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
 void zs_vsi_hand_down_settings(void);
 

@@ -52,6 +52,67 @@ const char *zs_vsi_reason(void)
     return copy;
 }
 
+/* A copy of what stands between <name> and </name>, NULL where that is not there. */
+static char *xml_text(const char *xml, const char *name)
+{
+    char *open = zs_format("<%s>", name), *close = zs_format("</%s>", name), *text = NULL;
+    const char *begin = open != NULL ? strstr(xml, open) : NULL;
+    begin = begin != NULL ? begin + strlen(open) : NULL;
+    const char *end = begin != NULL && close != NULL ? strstr(begin, close) : NULL;
+    if (end != NULL)
+        text = zs_strndup(begin, (size_t)(end - begin));
+    char *plain = text != NULL ? CPLUnescapeString(text, NULL, CPLES_XML) : NULL;
+    free(text);
+    text = plain != NULL ? zs_strdup(plain) : NULL;
+    CPLFree(plain);
+    free(open);
+    free(close);
+    return text;
+}
+
+static void CPL_STDCALL keep_answer(CPLErr type, CPLErrorNum number, const char *message)
+{
+    struct zs_vsi_answer *a = CPLGetErrorHandlerUserData();
+    if (type != CE_Debug)
+        return;
+    if (a->prints)
+        CPLDefaultErrorHandler(type, number, message);
+    char *code = xml_text(message, "Code"), *text = xml_text(message, "Message");
+    if (code != NULL) {
+        free(a->reason);
+        a->reason = text != NULL ? zs_format("%s: %s", code, text) : zs_strdup(code);
+    }
+    free(code);
+    free(text);
+}
+
+void zs_vsi_answer_begin(struct zs_vsi_answer *a)
+{
+    const char *before = CPLGetThreadLocalConfigOption("CPL_DEBUG", NULL);
+    *a = (struct zs_vsi_answer){.debug_before = before != NULL ? zs_strdup(before) : NULL};
+    a->prints = CPLGetConfigOption("CPL_DEBUG", NULL) != NULL;
+    if (!a->prints)
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", "S3,GS,AZURE,OSS,SWIFT");
+    CPLPushErrorHandlerEx(keep_answer, a);
+}
+
+void zs_vsi_answer_end(struct zs_vsi_answer *a)
+{
+    CPLPopErrorHandler();
+    if (!a->prints)
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", a->debug_before);
+    free(a->debug_before);
+    free(a->reason);
+}
+
+const char *zs_vsi_answer_reason(const struct zs_vsi_answer *a)
+{
+    char *shown = a->reason != NULL ? zs_text_shown(a->reason) : NULL;
+    const char *copy = shown != NULL ? CPLSPrintf("%s", shown) : zs_vsi_reason();
+    free(shown);
+    return copy;
+}
+
 const char *zs_vsi_option(const char *path, const char *name)
 {
     return VSIGetPathSpecificOption(path, name, NULL);

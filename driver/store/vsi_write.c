@@ -155,8 +155,9 @@ enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_
     return status;
 }
 
-/* Copies all bytes that were written, or fails; only reads them when `out` is NULL. */
-static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer, struct zs_error *err)
+/* Copies all bytes that were written, or fails; only reads them when `out`, and with it `answer`, is NULL. */
+static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, const struct zs_vsi_answer *answer, void *buffer,
+                              struct zs_error *err)
 {
     const uint64_t size = w->base.size;
     for (uint64_t left = size; left > 0;) {
@@ -169,7 +170,7 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, void *buffer,
                            (unsigned long long)size, w->temp_path, (unsigned long long)(size - left + got),
                            zs_vsi_reason());
         if (out != NULL && VSIFWriteL(buffer, 1, part, out) != part)
-            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
+            return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_answer_reason(answer));
         left -= part;
     }
     return ZS_OK;
@@ -213,7 +214,6 @@ static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_set
         u->headers_before = before != NULL ? zs_strdup(before) : NULL;
         if (headers == NULL || (before != NULL && u->headers_before == NULL)) {
             free(headers);
-            free(u->headers_before);
             return zs_fail_memory(err);
         }
         CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", headers);
@@ -241,17 +241,20 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     if (buffer == NULL)
         return zs_fail_memory(err);
     struct upload_settings settings = {0};
-    enum zs_status status = copy_to(w, NULL, buffer, err);
+    struct zs_vsi_answer answer;
+    enum zs_status status = copy_to(w, NULL, NULL, buffer, err);
+    zs_vsi_answer_begin(&answer);
     if (status == ZS_OK)
         status = begin_upload(w, &settings, err);
     VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;
     if (status == ZS_OK && out == NULL)
-        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_answer_reason(&answer));
     if (status == ZS_OK)
-        status = copy_to(w, out, buffer, err);
+        status = copy_to(w, out, &answer, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
-        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
+        status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_answer_reason(&answer));
     end_upload(&settings);
+    zs_vsi_answer_end(&answer);
     free(buffer);
     return status;
 }

@@ -367,9 +367,11 @@ static void addProperties(GDALRasterBand &band, Losses &losses)
         losses.Add("scale or offset that is not finite");
     if (band.GetColorTable() != nullptr && band.GetColorTable()->GetColorEntryCount() == 0)
         losses.Add("colour table without entries");
+#if !ZS_GDAL_AT_LEAST(7) // which has a type of its own
     const char *sign = band.GetMetadataItem("PIXELTYPE", "IMAGE_STRUCTURE");
     if (sign != nullptr && EQUAL(sign, "SIGNEDBYTE"))
         losses.Add("PIXELTYPE=SIGNEDBYTE (bytes are written without a sign)");
+#endif
 }
 
 static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask, Losses &losses)
