@@ -1,5 +1,5 @@
-/* shardedzarr.h: reading and writing windows of sharded Zarr v3 arrays that exist. The C API of the core, below the GDAL
- * driver. Stores and arrays are made with the driver, or by any other writer of Zarr v3.
+/* shardedzarr.h: reading and writing windows of sharded Zarr v3 arrays that exist. The C API of the core, below the
+ * GDAL driver. Stores and arrays are made with the driver, or by any other writer of Zarr v3.
  *
  *   struct zs_error err;
  *   struct zs_array *array;

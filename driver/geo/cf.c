@@ -36,17 +36,17 @@ static const char *coordinate_units(const struct zs_search *s, bool *is_degrees)
     return units;
 }
 
-static void find_crs(struct zs_search *s, enum zs_belief belief)
+static void find_crs(struct zs_search *s, enum zs_priority priority)
 {
     bool in_own_group, is_degrees;
-    if (belief != ZS_SAID && belief != ZS_GUESSED)
+    if (priority != ZS_STATED && priority != ZS_IMPLIED)
         return;
     const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
     /* An empty grid mapping says nothing. */
-    if ((belief == ZS_SAID) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
+    if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
     const char *units = coordinate_units(s, &is_degrees);
-    if (belief == ZS_SAID)
+    if (priority == ZS_STATED)
         s->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
     /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
      * every reader people compare with; only where nothing else was said, not where a grid mapping could not be
@@ -175,9 +175,9 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
     return ZS_OK;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
 {
-    return belief == ZS_SAID ? find_on_axes(s, err) : ZS_OK;
+    return priority == ZS_STATED ? find_on_axes(s, err) : ZS_OK;
 }
 
 /* ---- Writing ---- */

@@ -157,7 +157,7 @@ static enum zs_status choose_label(const struct dimension *d, const struct zs_la
                                    uint64_t *index, struct zs_error *err)
 {
     struct wanted w = {.text = text, .tolerance = tolerance_of(s)};
-    if (!s->is_believed)
+    if (!s->has_values)
         return zs_fail(err, ZS_ARGUMENT, "%s: its coordinates cannot be read; an index i is asked for by i..i",
                        d->name);
     if (s->is_time && !zs_time_span(s->unit.calendar, text, &w.from, &w.to))
@@ -268,7 +268,7 @@ static enum zs_status find_end(const struct dimension *d, const struct zs_label_
         *at += is_last;
         return ZS_OK;
     }
-    if (!s->is_believed || !s->is_time || !zs_time_span(s->unit.calendar, text, &from, &to))
+    if (!s->has_values || !s->is_time || !zs_time_span(s->unit.calendar, text, &from, &to))
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected indices, times, first or last as the ends of a range, found %s", d->name, text);
     return first_from(d, s, is_last ? to : from, at, err);

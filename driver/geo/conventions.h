@@ -11,14 +11,14 @@
 
 struct zs_healpix;
 
-/* How much what is said is worth. All conventions are asked for what they have of one kind before any is asked for
- * the next; among one kind the order of the table counts. georef.h tells what that makes. */
-enum zs_belief {
-    ZS_DECLARED,  /* by a convention that `zarr_conventions` declares, by UUID, on the array or above */
-    ZS_SAID,      /* plainly, for just this array, or for the level of a pyramid that it is of */
-    ZS_LEFT_OVER, /* less than a transform or a CRS, or by drafts, or for the whole of a group */
-    ZS_GUESSED,   /* by nobody, and meant all the same */
-    ZS_BELIEFS
+/* The priority of what metadata state. All conventions are asked for one priority before any is asked for the next;
+ * within one, the order of the table counts. georef.h lists the result. */
+enum zs_priority {
+    ZS_DECLARED, /* by a convention that `zarr_conventions` declares, by UUID, on the array or above */
+    ZS_STATED,   /* in full, for this array, or for the level of a pyramid that it is of */
+    ZS_PARTIAL,  /* less than a transform or a CRS; or by drafts; or for a whole group */
+    ZS_IMPLIED,  /* by no member, as longitudes and latitudes imply a CRS */
+    ZS_PRIORITIES
 };
 
 /* An array whose place is looked for. */
@@ -80,9 +80,9 @@ struct zs_convention {
 
     /* X and Y of an array, false where it does not say. */
     bool (*find_axes)(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
-    /* Transform, and CRS, into s->out; what is not said in the way of `belief` stays unknown. */
-    enum zs_status (*find_transform)(struct zs_search *s, enum zs_belief belief, struct zs_error *err);
-    void (*find_crs)(struct zs_search *s, enum zs_belief belief);
+    /* Set the transform, and the CRS, of s->out, as far as the convention has them at this priority. */
+    enum zs_status (*find_transform)(struct zs_search *s, enum zs_priority priority, struct zs_error *err);
+    void (*find_crs)(struct zs_search *s, enum zs_priority priority);
     /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it does
      * not say that they are any. */
     bool (*find_healpix)(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
@@ -105,11 +105,11 @@ struct zs_convention {
 
     /* Members of a node, or of an entry in its multiscales, each for itself. */
     void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to);
-    /* All that is said of the array's place, believed or not. */
+    /* All places that the array's metadata state, used or not. */
     enum zs_status (*tell)(struct zs_search *s, const struct zs_told *told, struct zs_error *err);
 };
 
-/* All of them; among what is worth the same, what comes first is believed. Ends with NULL. */
+/* All conventions. Within one priority the first of them counts. Ends with NULL. */
 extern const struct zs_convention *const zs_conventions[];
 
 /* Whether attributes declare the convention: `zarr_conventions` as an array of objects with a uuid, or without one with

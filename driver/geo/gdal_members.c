@@ -7,11 +7,11 @@
 
 #define GEOTRANSFORM "gdal:geotransform"
 
-static void find_crs(struct zs_search *s, enum zs_belief belief)
+static void find_crs(struct zs_search *s, enum zs_priority priority)
 {
     const zs_json *crs = zs_json_get(s->node->attributes, "_CRS");
     const char *text;
-    if (belief != ZS_SAID)
+    if (priority != ZS_STATED)
         return;
     if (zs_json_string(zs_json_get(crs, "url"), &text))
         s->out->srs = zs_crs_from_url(text);
@@ -21,11 +21,11 @@ static void find_crs(struct zs_search *s, enum zs_belief belief)
         s->out->srs = zs_crs_from_projjson(zs_json_get(crs, "projjson"));
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
 {
     double t[6];
     (void)err;
-    if (belief == ZS_SAID && zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
+    if (priority == ZS_STATED && zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
         (void)!zs_search_take(s, t);
     return ZS_OK;
 }

@@ -31,26 +31,26 @@ bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint
 
 /* ---- All conventions in turn ---- */
 
-static bool is_asked(const struct zs_search *s, const struct zs_convention *convention, enum zs_belief belief)
+static bool is_asked(const struct zs_search *s, const struct zs_convention *convention, enum zs_priority priority)
 {
-    return belief != ZS_DECLARED || zs_scope_declares(&s->scope, convention);
+    return priority != ZS_DECLARED || zs_scope_declares(&s->scope, convention);
 }
 
 static enum zs_status find_transform(struct zs_search *s, struct zs_error *err)
 {
-    for (enum zs_belief belief = 0; belief < ZS_BELIEFS; belief++)
+    for (enum zs_priority priority = 0; priority < ZS_PRIORITIES; priority++)
         for (const struct zs_convention *const *c = zs_conventions; *c != NULL && !s->out->has_transform; c++)
-            if ((*c)->find_transform != NULL && is_asked(s, *c, belief))
-                ZS_TRY((*c)->find_transform(s, belief, err));
+            if ((*c)->find_transform != NULL && is_asked(s, *c, priority))
+                ZS_TRY((*c)->find_transform(s, priority, err));
     return ZS_OK;
 }
 
 static void find_crs(struct zs_search *s)
 {
-    for (enum zs_belief belief = 0; belief < ZS_BELIEFS; belief++)
+    for (enum zs_priority priority = 0; priority < ZS_PRIORITIES; priority++)
         for (const struct zs_convention *const *c = zs_conventions; *c != NULL && s->out->srs == NULL; c++)
-            if ((*c)->find_crs != NULL && is_asked(s, *c, belief))
-                (*c)->find_crs(s, belief);
+            if ((*c)->find_crs != NULL && is_asked(s, *c, priority))
+                (*c)->find_crs(s, priority);
 }
 
 static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

@@ -1,6 +1,6 @@
 /* geo/georef.h: where the pixels of an array lie: affine transform, coordinate reference system, geolocation arrays.
  *
- * Sources, in the order they are believed (the table in conventions.c, by what each thing said is worth):
+ * Sources by their priority (conventions.h; among one priority the table in conventions.c):
  *   1. the `spatial:` and `proj:` conventions, by UUID (FORMATS 4.1-4.4): on the array, on its group, or on the
  * multiscales entry of its group or of the group above that names its group or itself;
  *   2. CF: grid_mapping with one-dimensional coordinate variables or GeoTransform;
@@ -13,8 +13,7 @@
  *   8. zagg's `crs`, `resolution` and `bounds` of the group that holds the array;
  *   9. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
- * A transform with a `spatial:shape` beside it that is not the array's shape is not believed, nor is a bbox of no
- * area. */
+ * A transform beside a `spatial:shape` that is not the array's shape is left out, and so is a bbox without area. */
 #ifndef ZS_GEO_GEOREF_H
 #define ZS_GEO_GEOREF_H
 

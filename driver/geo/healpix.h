@@ -1,6 +1,6 @@
 /* geo/healpix.h: what a store says of an array whose elements are HEALPix cells (Gorski et al. 2005; FORMATS 7.2,
  * 10.3). Conventions that say it have find_healpix in the table (conventions.h): dggs, and CF's grid mapping, which
- * 1.13 and the stores of easy.gems spell differently. Where two speak the first of the table is believed. */
+ * 1.13 and the stores of easy.gems spell differently. Of two, the first of the table counts. */
 #ifndef ZS_GEO_HEALPIX_H
 #define ZS_GEO_HEALPIX_H
 

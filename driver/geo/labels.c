@@ -108,9 +108,9 @@ bool zs_label_instant(const struct zs_label_source *s, uint64_t i, struct zs_ins
 }
 
 /* A single element that is the fill value may be one that its writer left out because it is (xarray counts "days since"
- * the day of its only time step, which is then 0). It is not believed where it could not be a value: NaN, or a time of
+ * the day of its only time step, which is then 0). It counts as none where it could not be a value: NaN, or a time of
  * the year 1970, in which nobody's only time step lies but where stores without chunks all begin. */
-static bool believes_single(const struct zs_label_source *s)
+static bool is_single_value(const struct zs_label_source *s)
 {
     char text[ZS_LABEL_SIZE];
     zs_label_print(s, 0, text, sizeof text);
@@ -144,7 +144,7 @@ enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node
         s.is_time = zs_cf_time_parse(units, calendar, &s.unit);
     s.masks = s.meaning.has_nodata && zs_json_get(c->attributes, "_FillValue") != NULL;
     /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
-    s.is_believed = s.elements != NULL && (!is_blank || (count == 1 && believes_single(&s)));
+    s.has_values = s.elements != NULL && (!is_blank || (count == 1 && is_single_value(&s)));
     *source = s;
     return ZS_OK;
 }
@@ -240,13 +240,13 @@ static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *
 
     struct zs_label_source source;
     ZS_TRY(zs_label_source_read(h, c, first, count, &source, err));
-    const enum zs_status status = source.is_believed ? print_all(&source, at, n, labels, err) : ZS_OK;
+    const enum zs_status status = source.has_values ? print_all(&source, at, n, labels, err) : ZS_OK;
     const enum zs_data_type type = c->array->dtype.type;
     const bool is_plain = !source.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL &&
                           source.meaning.unit == NULL && !source.meaning.has_scale && !source.meaning.has_offset;
     labels->is_index = is_plain && source.elements != NULL && is_index(&source, first, zs_dimension_name(node, dim));
-    labels->is_unreadable = !source.is_believed;
-    if (source.is_believed && status == ZS_OK && !source.is_time)
+    labels->is_unreadable = !source.has_values;
+    if (source.has_values && status == ZS_OK && !source.is_time)
         labels->unit = unit_of(&source);
     zs_label_source_clear(&source);
     return status;

@@ -16,8 +16,8 @@ struct zs_label_source {
     bool is_time;
     struct zs_time_unit unit; /* where it is */
     struct zs_meaning meaning;
-    bool masks;       /* meaning.nodata marks missing elements */
-    bool is_believed; /* there are values, and not only what a store without its chunks looks like */
+    bool masks;      /* meaning.nodata marks missing elements */
+    bool has_values; /* there are values, and not only what a store without its chunks looks like */
 };
 
 /* Reads elements [first, first + count) of the coordinate variable `c`, which is of numbers or times: see

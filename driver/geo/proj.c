@@ -28,27 +28,27 @@ static OGRSpatialReferenceH crs_of(const zs_json *members)
     return srs;
 }
 
-static void find_crs(struct zs_search *s, enum zs_belief belief)
+static void find_crs(struct zs_search *s, enum zs_priority priority)
 {
     int64_t code;
     for (int p = 0; p < s->scope.places && s->out->srs == NULL; p++) {
         const zs_json *members = s->scope.place[p].members;
-        if (belief == ZS_DECLARED || belief == ZS_SAID)
+        if (priority == ZS_DECLARED || priority == ZS_STATED)
             s->out->srs = crs_of(members);
-        else if (belief == ZS_LEFT_OVER && zs_json_int64(zs_json_get(members, "proj:epsg"), &code))
+        else if (priority == ZS_PARTIAL && zs_json_int64(zs_json_get(members, "proj:epsg"), &code))
             s->out->srs = zs_crs_from_epsg(code);
     }
 }
 
 /* Drafts before the spatial convention kept a transform on each array as `proj:transform` (six or nine numbers).
  * Copies of it have wandered to arrays of other sizes, so it counts only with a `proj:shape` that is the array's. */
-static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
 {
     (void)err;
     const zs_json *members = s->node->attributes;
     double a[9], shape[2];
     const zs_json *transform = zs_json_get(members, "proj:transform");
-    if (belief != ZS_LEFT_OVER)
+    if (priority != ZS_PARTIAL)
         return ZS_OK;
     if (!zs_json_doubles(transform, a, 9) && !zs_json_doubles(transform, a, 6))
         return ZS_OK;

@@ -160,7 +160,7 @@ static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
 }
 
 /* Takes the bounding box of place number `p`: a raster whose north is up, all levels of a pyramid over the same
- * ground. One beside a transform adds nothing where that is believed, and is no better where it is not. */
+ * ground. Beside a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
 static bool take_bbox(struct zs_search *s, int p)
 {
     const struct zs_place *place = &s->scope.place[p];
@@ -206,14 +206,14 @@ static bool take_first(struct zs_search *s, bool only_scaled)
     return false;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
 {
     (void)err;
-    if (belief == ZS_DECLARED || belief == ZS_SAID)
+    if (priority == ZS_DECLARED || priority == ZS_STATED)
         (void)!take_first(s, false);
-    if (belief == ZS_SAID && !s->out->has_transform)
+    if (priority == ZS_STATED && !s->out->has_transform)
         (void)!take_first(s, true);
-    for (int p = 0; belief == ZS_LEFT_OVER && p < s->scope.places && !s->out->has_transform; p++)
+    for (int p = 0; priority == ZS_PARTIAL && p < s->scope.places && !s->out->has_transform; p++)
         (void)!take_bbox(s, p);
     return ZS_OK;
 }

@@ -107,11 +107,11 @@ static bool transform_of(const struct zs_search *s, double *t)
     return true;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_belief belief, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
 {
     double t[6];
     (void)err;
-    if (belief == ZS_LEFT_OVER && transform_of(s, t))
+    if (priority == ZS_PARTIAL && transform_of(s, t))
         (void)!zs_search_take(s, t);
     return ZS_OK;
 }
@@ -127,10 +127,10 @@ static OGRSpatialReferenceH crs_of(const zs_json *members)
     return srs != NULL ? srs : zs_crs_from_projjson(crs);
 }
 
-static void find_crs(struct zs_search *s, enum zs_belief belief)
+static void find_crs(struct zs_search *s, enum zs_priority priority)
 {
     struct grid g;
-    const struct zs_node *group = belief == ZS_LEFT_OVER ? grid_above(&s->scope, &g) : NULL;
+    const struct zs_node *group = priority == ZS_PARTIAL ? grid_above(&s->scope, &g) : NULL;
     if (group != NULL)
         s->out->srs = crs_of(group->attributes);
 }
