@@ -493,23 +493,24 @@ static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *
     return zs_shard_writer_publish(s->writer, array->update, expects, is_lost, err);
 }
 
+/* Whether a try failed because another writer replaced what it was based on. */
+static bool is_overtaken(const struct zs_open_shard *s, enum zs_status status)
+{
+    const struct zs_object *object = zs_shard_writer_object(s->writer);
+    return status == ZS_CONFLICT || (status != ZS_OK && object != NULL && zs_object_is_stale(object));
+}
+
 /* Publishes over what the shard is by now, again where another writer was quicker. */
 static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard *s, const char *key, bool *is_lost,
                                    struct zs_error *err)
 {
     const bool expects = !is_written_whole(array, s) && zs_store_has_conditions(array->store);
-    const int most = expects ? ZS_MOST_CONFLICTS : ZS_STALE_RETRIES;
+    int tries = 0;
     enum zs_status status = try_publish(array, s, key, expects, detects_conflict(array, s, expects), is_lost, err);
-    for (int i = 0; i < most && status != ZS_OK && !*is_lost; i++) {
-        const struct zs_object *object = zs_shard_writer_object(s->writer);
-        if (status != ZS_CONFLICT && (object == NULL || !zs_object_is_stale(object)))
-            break;
-        if (expects)
-            zs_conflict_wait(i);
+    while (is_overtaken(s, status) && !*is_lost && (expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES))
         status = try_publish(array, s, key, expects, false, is_lost, err);
-    }
     if (status == ZS_CONFLICT)
-        return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", most);
+        return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", tries);
     if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, s))
         return status;
     /* What is beyond the edges of the array cannot be kept. */
@@ -842,12 +843,12 @@ static enum zs_status put_over(struct zs_array *array, const struct chunk_object
 static enum zs_status put_over_others(struct zs_array *array, const struct chunk_object *c, struct zs_error *err)
 {
     const bool expects = zs_store_has_conditions(array->store);
-    for (int attempt = 0;; attempt++) {
-        const enum zs_status status = put_over(array, c, expects, err);
-        if (status != ZS_CONFLICT || attempt == ZS_MOST_CONFLICTS)
-            return status;
-        zs_conflict_wait(attempt);
-    }
+    enum zs_status status;
+    int tries = 0;
+    do
+        status = put_over(array, c, expects, err);
+    while (status == ZS_CONFLICT && zs_conflict_again(&tries));
+    return status;
 }
 
 static enum zs_status put_object(struct zs_array *array, uint64_t chunk, const void *data, size_t n,

@@ -185,14 +185,12 @@ static enum zs_status put_object(struct writer *w, const struct zs_text_part *pa
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
     w->expects = zs_store_has_conditions(texts->store);
     enum zs_status status = zs_store_lock(texts->store, key, &lock, err);
-    for (int attempt = 0; status == ZS_OK; attempt++) {
-        zs_store_forget(texts->store, key); /* what it is by now */
-        status = texts->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
-        if (status != ZS_CONFLICT || attempt == ZS_MOST_CONFLICTS)
-            break;
-        zs_conflict_wait(attempt);
-        status = ZS_OK;
-    }
+    int tries = 0;
+    if (status == ZS_OK)
+        do {
+            zs_store_forget(texts->store, key); /* what it is by now */
+            status = texts->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
+        } while (status == ZS_CONFLICT && zs_conflict_again(&tries));
     zs_store_unlock(texts->store, lock);
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", texts->store->root, key);

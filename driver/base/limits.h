@@ -28,7 +28,7 @@
 
 /* How often a change is made again over what other writers published meanwhile, where a store holds commits to what
  * they expect (conditional.c); beyond, it is an error, and what was written is kept for another flush. With the waits
- * between (zs_conflict_wait()) that is half a minute. */
+ * between (zs_conflict_again()) that is half a minute. */
 #define ZS_MOST_CONFLICTS 60
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/checked.h"
+#include "base/limits.h"
 #include "store/staging.h"
 #include "store/vsi.h"
 
@@ -49,15 +50,19 @@ enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *stor
     return ZS_OK;
 }
 
-void zs_conflict_wait(int attempt)
+bool zs_conflict_again(int *tries)
 {
     static const uint64_t most_ms[] = {20, 40, 80, 160, 320, 640, 1000};
     const size_t count = sizeof most_ms / sizeof most_ms[0];
     uint64_t chance = 0;
+    const int attempt = (*tries)++;
+    if (attempt >= ZS_MOST_CONFLICTS)
+        return false;
     (void)getrandom(&chance, sizeof chance, GRND_NONBLOCK);
     const uint64_t us = chance % (1000 * most_ms[(size_t)attempt < count ? (size_t)attempt : count - 1]);
     const struct timespec time = {.tv_sec = 0, .tv_nsec = (long)us * 1000};
     (void)nanosleep(&time, NULL);
+    return true;
 }
 
 /* ---- What a failed commit means ---- */

@@ -178,9 +178,10 @@ const char *zs_object_etag(const struct zs_object *object);
  * zs_store_has_conditions() is always false. */
 enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
                                 struct zs_error *err) ZS_MUST_CHECK;
-/* Waits after conflict number `attempt` (0, 1, ...) of a change: longer each time, a second at most, and for a random
- * part of that, so that writers that met do not meet again. */
-void zs_conflict_wait(int attempt);
+/* Whether a change that ended with ZS_CONFLICT is to be made again, over what is there by now: false after
+ * ZS_MOST_CONFLICTS. *tries is 0 at first. Waits before: longer each time, a second at most, and for a random part of
+ * that, so that writers that met do not meet again. */
+bool zs_conflict_again(int *tries);
 
 /* ---- Objects changed in place, by the holder of their lock ----
  *

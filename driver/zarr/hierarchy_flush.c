@@ -184,12 +184,11 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
 static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
     const bool expects = o->text != NULL && !zs_hierarchy_is_unmade(h) && zs_store_has_conditions(h->store);
-    for (int attempt = 0;; attempt++) {
+    for (int tries = 0;;) {
         const enum zs_status status =
             o->text != NULL ? zs_document_put_text(h->store, o->path, expects ? o->etag : NULL, o->text, err) : ZS_OK;
-        if (status != ZS_CONFLICT || attempt == ZS_MOST_CONFLICTS)
+        if (status != ZS_CONFLICT || !zs_conflict_again(&tries))
             return status;
-        zs_conflict_wait(attempt);
         ZS_TRY(prepare(h, o, err));
     }
 }
