@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,6 +39,12 @@ def environment(contender, case=None):
 
 
 def limit_command(case, data, scale):
+    if case.layout:
+        target, layout, source = data + "limit.zarr", case.layout, rasters.SOURCES[case.data]
+        shutil.rmtree(target, ignore_errors=True)
+        size = rasters.scaled(source.size, scale)
+        return [LIMIT + "_create", rasters.source_path(data, case.data), target, size, size, rasters.scaled(layout.shard, scale),
+                rasters.chunk_of(layout, scale), rasters.ITEM_SIZES[source.dtype], THREADS]
     if case.data in rasters.DEEP:
         (steps, height, width), shard, (_, chunk, _) = rasters.deep_sizes(case.data, scale)
         return [LIMIT + "_map", data + rasters.file_name(case.data) + ".zarr/data", steps, height, width, shard[1], shard[2], chunk,

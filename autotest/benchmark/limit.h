@@ -62,7 +62,7 @@ static unsigned long peak_kilobytes(void)
 }
 
 /* {"seconds", "cpu", "megabytes", "crc"} since `start`; crc is the zlib.crc32 of the array. */
-static void print_result(double start, double start_cpu, const unsigned char *array, size_t bytes)
+static inline void print_result(double start, double start_cpu, const unsigned char *array, size_t bytes)
 {
     const double seconds = now(CLOCK_MONOTONIC) - start, cpu = now(CLOCK_PROCESS_CPUTIME_ID) - start_cpu;
     printf("{\"seconds\": %.6f, \"cpu\": %.6f, \"megabytes\": %.1f, \"crc\": %u}\n", seconds, cpu,

@@ -17,6 +17,7 @@ sh autotest/peers.sh "$build/peers"
 mkdir -p "$build/benchmark" build
 cc -std=c11 -O2 -Wall -Wextra -o "$build/benchmark/limit" autotest/benchmark/limit.c -lzstd -lblosc -ldeflate -lpthread
 cc -std=c11 -O2 -Wall -Wextra -o "$build/benchmark/limit_map" autotest/benchmark/limit_map.c -lblosc -ldeflate -lpthread
+cc -std=c11 -O2 -Wall -Wextra -o "$build/benchmark/limit_create" autotest/benchmark/limit_create.c -lzstd -ldeflate -lpthread
 # A copy: whoever builds meanwhile does not change what is measured.
 mkdir -p "$build/benchmark/plugins"
 cp "${BENCHMARK_PLUGIN:-$build/gdalplugins/gdal_ShardedZarr.so}" "$build/benchmark/plugins/gdal_ShardedZarr.so"
