@@ -10,7 +10,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import plain_meta
+from stores import array_meta
 from support import GDAL, close, error_of
 from test_mdim_write import dimensions, extended, made, updated, write
 from writing import check_consolidated, document
@@ -230,7 +230,7 @@ def test_properties_that_two_sessions_set_of_bands_are_both_there(tmp_path, whol
 @pytest.mark.parametrize("attributes", [{}, {"_FillValue": 9}, {"missing_value": 9}])
 def test_nodata_that_two_sessions_set_of_bands_of_others_are_both_there(tmp_path, attributes, order):
     path = str(tmp_path / "a.zarr")
-    meta = plain_meta((3, 4, 6), "int16", attributes=attributes, fill_value=1, dimension_names=["t", "y", "x"])
+    meta = array_meta((3, 4, 6), "int16", attributes=attributes, fill_value=1, dimension_names=["t", "y", "x"])
     oracle.write(path, meta, np.ones((3, 4, 6), "int16"))
     whole = 9 if attributes else 1
     seen = in_sessions(path, *[lambda d: d.GetRasterBand(1).SetNoDataValue(7), lambda d: d.GetRasterBand(2).SetNoDataValue(8)][::order])

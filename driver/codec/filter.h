@@ -6,7 +6,8 @@
 
 /* Encodes samples of an array's elements with each filter, and gives the one that makes them smallest in all:
  * "noshuffle", "shuffle" or "bitshuffle". spec->encoding.blosc_shuffle, the guess by data type, stays where no other
- * saves more than a fiftieth. Only sizes count: the same samples give the same filter on each machine.
+ * saves more than a fiftieth. Only sizes count, no times: the same samples give the same filter wherever blosc is the
+ * same.
  *   spec     dtype, fill value and encoding (blosc) of the array; chunk_shape is the shape of a sample, not sharded
  *   samples  count of them, each of dense elements in native byte order */
 enum zs_status zs_filter_choose(const struct zs_array_spec *spec, const void *const *samples, size_t count,

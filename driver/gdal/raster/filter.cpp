@@ -14,6 +14,7 @@ namespace
 {
 constexpr uint64_t SAMPLE_BYTES = 256 << 10; /* about one block of blosc */
 constexpr uint64_t MOST_SAMPLES = 8;
+constexpr uint64_t ONE_OF = 150; /* pixels is read at most, for each is encoded three times; but one sample at least */
 constexpr uint64_t MOST_COLUMNS = 512;
 
 /* Which pixels are read: `count` windows of one size, each at the corner of one of the source's blocks. */
@@ -37,7 +38,7 @@ static Sampling samplingOf(GDALDataset &source, uint64_t item)
     const uint64_t read = std::max(block, columns * rows), all = width * height * bands;
     s.columns = static_cast<int>(columns);
     s.rows = static_cast<int>(rows);
-    s.count = std::min(std::max<uint64_t>(1, all / read / 50), MOST_SAMPLES);
+    s.count = std::min(std::max<uint64_t>(1, all / read / ONE_OF), MOST_SAMPLES);
     return s;
 }
 

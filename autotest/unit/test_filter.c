@@ -1,0 +1,79 @@
+/* The filter of blosc that suits samples of an array. */
+#include <math.h>
+
+#include "check.h"
+#include "codec/filter.h"
+
+enum { ROWS = 64, COLUMNS = 256, COUNT = ROWS * COLUMNS };
+
+static struct zs_array_spec spec_of(enum zs_data_type type, const char *guess)
+{
+    struct zs_array_spec spec = {.ndim = 2, .chunk_shape = {ROWS, COLUMNS}, .dtype = zs_dtype_of(type)};
+    spec.encoding = (struct zs_encoding){
+        .compression = ZS_COMPRESS_BLOSC, .level = 3, .blosc_cname = "zstd", .blosc_shuffle = guess};
+    return spec;
+}
+
+static const char *chosen(enum zs_data_type type, const char *guess, const void *sample)
+{
+    const struct zs_array_spec spec = spec_of(type, guess);
+    const void *const samples[] = {sample, sample};
+    const char *filter = NULL;
+    struct zs_error err;
+    CHECK(zs_filter_choose(&spec, samples, 2, &filter, &err) == ZS_OK);
+    return filter;
+}
+
+static void test_bits_of_a_mask_are_best_apart(void)
+{
+    static uint8_t mask[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        mask[i] = (i * i / 97 + i / COLUMNS) % 7 < 3 ? 255 : 0;
+    CHECK_EQ_STR(chosen(ZS_UINT8, "noshuffle", mask), "bitshuffle");
+}
+
+static void test_floats_of_few_values_are_best_as_they_are(void)
+{
+    static float scaled[COUNT];
+    uint32_t random = 1;
+    for (int i = 0; i < COUNT; i++) {
+        random = random * 1664525u + 1013904223u;
+        scaled[i] = (float)(random >> 26) * 0.01f;
+    }
+    CHECK_EQ_STR(chosen(ZS_FLOAT32, "shuffle", scaled), "noshuffle");
+    CHECK_EQ_STR(chosen(ZS_FLOAT32, "noshuffle", scaled), "noshuffle");
+}
+
+static void test_smooth_floats_are_best_by_bytes(void)
+{
+    static float smooth[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        smooth[i] = 1000.0f + 50.0f * sinf((float)(i % COLUMNS) / 40) * cosf((float)(i / COLUMNS) / 30);
+    CHECK_EQ_STR(chosen(ZS_FLOAT32, "bitshuffle", smooth), "shuffle");
+}
+
+static void test_the_guess_stays_where_nothing_is_saved(void)
+{
+    static uint16_t constant[COUNT];
+    CHECK_EQ_STR(chosen(ZS_UINT16, "bitshuffle", constant), "bitshuffle");
+    CHECK_EQ_STR(chosen(ZS_UINT16, "noshuffle", constant), "noshuffle");
+}
+
+static void test_samples_stay_as_they_are(void)
+{
+    static uint16_t sample[COUNT], before[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        before[i] = sample[i] = (uint16_t)(i * 31);
+    CHECK(chosen(ZS_UINT16, "bitshuffle", sample) != NULL);
+    CHECK(memcmp(sample, before, sizeof sample) == 0);
+}
+
+int main(void)
+{
+    RUN(test_bits_of_a_mask_are_best_apart);
+    RUN(test_floats_of_few_values_are_best_as_they_are);
+    RUN(test_smooth_floats_are_best_by_bytes);
+    RUN(test_the_guess_stays_where_nothing_is_saved);
+    RUN(test_samples_stay_as_they_are);
+    return check_result();
+}
