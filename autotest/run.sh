@@ -68,6 +68,8 @@ esac
 step "the first command of the README" sh data/egm96.sh
 step "clang compiles without a warning" clang_build
 step "compiles without zstd, blosc, bz2 and zfp" bare_build
+step "a codec and an option, added as the contributors' page says" sh autotest/recipes.sh build-recipes
+forget build-recipes
 step "tests with ASan and UBSan" asan_tests
 forget build-asan build-bare build-clang
 step "tests in C with ThreadSanitizer" sh autotest/tsan.sh build-tsan

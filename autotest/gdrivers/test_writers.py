@@ -20,6 +20,13 @@ def made(size=64, **options):
          **{"SHARD_SHAPE": size, **options}).FlushCache()
 
 
+def wrote(value, x=0, y=0, side=16):
+    """A session that wrote a square of one value, which is pending."""
+    dataset = update()
+    dataset.GetRasterBand(1).WriteArray(np.full((side, side), value, "uint8"), x, y)
+    return dataset
+
+
 def stored():
     gdal.VSICurlClearCache()
     return read_all(open_array(PATH))[0]
@@ -43,14 +50,8 @@ def meets(s3):
 @pytest.mark.parametrize("options", [{}, {"SHARD_SHAPE": 16}, {"COMPRESS": "NONE", "INDEX_LOCATION": "START"}], ids=["shard", "chunk", "index first"])
 def test_what_two_write_into_one_object_at_once_is_both_there(s3, meets, options):
     made(**options)
-    ours = update()
-    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 0, 0)
-
-    def other():
-        theirs = update()
-        theirs.GetRasterBand(1).WriteArray(np.full((2, 2), 2, "uint8"), 4, 4)
-        theirs.FlushCache()
-    done = meets("v/c/0/0", other)
+    ours = wrote(1, side=2)
+    done = meets("v/c/0/0", lambda: wrote(2, 4, 4, side=2).FlushCache())
     ours.FlushCache()
     ours = None
     assert done
@@ -62,14 +63,8 @@ def test_what_two_write_into_one_object_at_once_is_both_there(s3, meets, options
 def test_a_shard_that_both_make_has_the_chunks_of_both(s3, meets):
     made()  # chunks of the fill value: no shard is there
     assert "bucket/a.zarr/v/c/0/0" not in s3.objects
-    ours = update()
-    ours.GetRasterBand(1).WriteArray(np.full((16, 16), 1, "uint8"), 0, 0)
-
-    def other():
-        theirs = update()
-        theirs.GetRasterBand(1).WriteArray(np.full((16, 16), 2, "uint8"), 16, 0)
-        theirs.FlushCache()
-    assert meets("v/c/0/0", other) == []
+    ours = wrote(1)
+    assert meets("v/c/0/0", lambda: wrote(2, 16).FlushCache()) == []
     ours.FlushCache()
     ours = None
     expected = np.zeros((64, 64), "uint8")
@@ -97,8 +92,7 @@ def test_attributes_that_two_set_at_once_are_both_there(s3, meets):
 
 def test_an_object_that_somebody_removed_is_made_of_what_is_ours(s3, meets):
     made()
-    ours = update()
-    ours.GetRasterBand(1).WriteArray(np.full((16, 16), 3, "uint8"), 0, 0)
+    ours = wrote(3)
     ours.FlushCache()
     ours.GetRasterBand(1).WriteArray(np.full((16, 16), 1, "uint8"), 16, 0)
     meets("v/c/0/0", lambda: s3.objects.pop("bucket/a.zarr/v/c/0/0"))

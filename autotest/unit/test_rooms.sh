@@ -26,9 +26,14 @@ for path in */; do
     esac
     [ $room = doc ] || grep -q "^| .$room. |" doc/contributing.md || complain "doc/contributing.md does not say what $room/ knows"
 done
-# The two faces of gdal/ share what lies in gdal/ itself, and know nothing of each other.
+# The two faces of gdal/ share what lies in gdal/ itself, and know nothing of each other. It asks them by gdal/faces.h.
 crossing=$(grep -n '#include "gdal/multidim/' gdal/raster/*; grep -n '#include "gdal/raster/' gdal/multidim/*)
 [ -z "$crossing" ] || complain "one face includes the other: $crossing"
+inside=$(grep -nE '#include "(gdal/)?(raster|multidim)/[a-z_]*\.h"' gdal/*.h gdal/*.cpp | grep -E '"gdal/|"multidim/')
+[ -z "$inside" ] || complain "gdal/ includes the inside of a face: $inside"
+# validate/ is a program: the plugin has a command of it, and nothing else.
+validating=$(grep -n '#include "validate/' gdal/*.h gdal/*.cpp gdal/*/* | grep -v '^gdal/command.cpp')
+[ -z "$validating" ] || complain "validate/ is a program, not a room of the plugin: $validating"
 # What GDAL's file systems are like is known in one place.
 others=$(grep -l '#include <cpl_vsi' ./*/*.[ch] | grep -v '^./store/vsi')
 [ -z "$others" ] || complain "cpl_vsi.h is for store/vsi*.c: $others"

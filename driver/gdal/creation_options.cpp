@@ -1,6 +1,5 @@
 #include "creation_options.h"
 
-#include "gdal/raster/source_axes.h"
 #include "types.h"
 
 #include <algorithm>
@@ -164,20 +163,20 @@ struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
     return e;
 }
 
-void ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, ZSSourceAxes &axes, const bool *taken)
+bool ZSCreationOptions::RenameDimensions(struct zs_raster_spec &spec, const bool *taken)
 {
     if (!dim_names.empty())
-        return;
+        return false;
     const struct zs_axes at = zs_raster_axes(&spec);
     for (int d = 0; d < zs_raster_ndim(&spec); d++)
     {
         const char *name = d == at.x ? spec.dim_x : d == at.y ? spec.dim_y : spec.axes[d].name;
         dim_names.push_back(taken[d] ? std::string(name) + "_" + spec.arrays[0].name : name);
     }
-    axes.Rename(dim_names);
     if (at.y >= 0)
         spec.dim_y = dim_names[static_cast<size_t>(at.y)].c_str();
     spec.dim_x = dim_names[static_cast<size_t>(at.x)].c_str();
+    return true;
 }
 
 std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec &spec) const

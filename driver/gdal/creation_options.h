@@ -16,8 +16,6 @@ extern "C"
 /* The finest order whose 5 x 5 faces are a raster of GDAL. */
 constexpr int ZS_MOST_HEALPIX_ORDER = 28;
 
-class ZSSourceAxes;
-
 /* What the options ask for: nothing before Parse(), by which the table of options sets all members, to the defaults at
  * least. */
 struct ZSCreationOptions
@@ -72,8 +70,9 @@ struct ZSCreationOptions
     bool Apply(struct zs_raster_spec &spec);
 
     /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has
-     * for others: with `_<array>` at the end. Names that were given stay. */
-    void RenameDimensions(struct zs_raster_spec &spec, ZSSourceAxes &axes, const bool *taken);
+     * for others: with `_<array>` at the end. True: dim_names has the names of all dimensions; false: names that were
+     * given stay. */
+    bool RenameDimensions(struct zs_raster_spec &spec, const bool *taken);
 
     /* Factors of the overviews that a raster of this spec shall have. */
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;

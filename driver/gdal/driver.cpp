@@ -1,6 +1,7 @@
 /* The one symbol that the plugin exports. */
 #include "driver.h"
 
+#include "faces.h"
 #include "guard.h"
 #include "options.h"
 
@@ -85,6 +86,44 @@ static bool isOfAnotherGDAL(const void *caller)
     return isOther;
 }
 
+/* A source without bands, but with a root group, is copied as that. */
+static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions options,
+                               GDALProgressFunc progress, void *progressData)
+{
+    const bool isMultidim = source->GetRasterCount() == 0 && source->GetRootGroup() != nullptr;
+    const auto copy = isMultidim ? zsMdimCopy : zsRasterCopy;
+    return copy(name, source, strict != FALSE, options, progress, progressData);
+}
+
+static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type,
+                           ZSCreateOptions options)
+{
+    return zsRasterCreate(name, width, height, bands, type, options);
+}
+
+static void addCreation(GDALDriver &driver)
+{
+    driver.SetMetadataItem(GDAL_DMD_CREATIONDATATYPES, "Byte "
+#if ZS_GDAL_AT_LEAST(7)
+                                                       "Int8 "
+#endif
+                                                       "UInt16 Int16 UInt32 Int32 UInt64 Int64 "
+#if ZS_GDAL_AT_LEAST(11)
+                                                       "Float16 "
+#endif
+                                                       "Float32 Float64 CFloat32 CFloat64");
+    driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsOptionList(ZS_RASTER).c_str());
+    driver.pfnCreateCopy = ZSGuarded<createCopy>::Call;
+    driver.pfnCreate = ZSGuarded<create>::Call;
+    driver.SetMetadataItem(GDAL_DCAP_CREATE_MULTIDIMENSIONAL, "YES");
+    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_DATASET_CREATIONOPTIONLIST, zsOptionList(ZS_DATASET).c_str());
+    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, zsOptionList(ZS_ARRAY).c_str());
+    driver.pfnCreateMultiDimensional = ZSGuarded<zsMdimCreate>::Call;
+    driver.pfnDelete = ZSGuarded<zsDelete>::Call;
+    driver.pfnRename = ZSGuarded<zsRename>::Call;
+    driver.pfnCopyFiles = ZSGuarded<zsCopyFiles>::Call;
+}
+
 void GDALRegister_ShardedZarr()
 {
     if (isOfAnotherGDAL(__builtin_return_address(0)))
@@ -129,7 +168,7 @@ void GDALRegister_ShardedZarr()
         zs_icechunk_forget_all();
     };
 #endif
-    zsAddCreation(*driver);
+    addCreation(*driver);
     zsAddCommands(*driver);
     GetGDALDriverManager()->RegisterDriver(driver);
 }

@@ -1,4 +1,4 @@
-/* gdal/driver.h: what GDAL calls of the driver, each in a file of its name; driver.cpp registers it. */
+/* gdal/driver.h: what GDAL calls of the driver itself; driver.cpp registers it, and what faces.h has. */
 #ifndef ZS_GDAL_DRIVER_H
 #define ZS_GDAL_DRIVER_H
 
@@ -17,9 +17,6 @@ GDALDataset *zsOpen(GDALOpenInfo *info);
  * owns it. */
 GDALSubdatasetInfo *zsSubdatasetInfo(const char *name);
 #endif
-
-/* Adds the creation options and functions. */
-void zsAddCreation(GDALDriver &driver);
 
 /* GDALDriver::pfnDelete, pfnRename, pfnCopyFiles (files.cpp). */
 CPLErr zsDelete(const char *name);

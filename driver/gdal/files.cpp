@@ -1,11 +1,11 @@
-#include "files.h"
+/* Stores as directories of files: deleted, renamed, copied, packed. */
+#include "target.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "connection.h"
 #include "handles.h"
-#include "target.h"
 
 extern "C"
 {

@@ -1,14 +1,10 @@
 #include "driver.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 
-#include "gdal/raster/container.h"
-#include "gdal/raster/dataset.h"
-#include "gdal/raster/selection.h"
+#include "faces.h"
 #include "guard.h"
-#include "gdal/multidim/mdim.h"
 #include "options.h"
 
 extern "C"
@@ -20,7 +16,7 @@ extern "C"
 
 /* ---- Identify ---- */
 
-/* What a zarr.json says of itself, as far as can be told without parsing it. */
+/* What a zarr.json is, found without parsing it. */
 enum class Look
 {
     NOT_V3,
@@ -30,21 +26,21 @@ enum class Look
     OTHER
 };
 
-/* Words that tell what a file is: bits of an answer. First those that are enough for most: each that is not there costs
- * a walk through the file. */
+/* Words that show what a file is, as bits. Those that suffice for most files come first: a word that is absent costs a
+ * walk through the file. */
 constexpr unsigned ZARR_FORMAT = 1, SHARDING_INDEXED = 2, GROUP = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16,
                    CHUNK_SHAPES = 32;
 static const char *const WORDS[] = {"\"zarr_format\"",         "\"sharding_indexed\"", "\"group\"",
                                     "\"metadata_key_suffix\"", "\"chunks_per_shard\"", "\"chunk_shapes\""};
 
-/* Which of them are in a file; having found all of `enough` it looks no further. */
+/* Which words are in a file. Stops when all of `enough` are found. */
 static unsigned wordsIn(const char *path, unsigned enough)
 {
-    // A pipe would wait for somebody who writes to it.
+    // Reading a pipe would wait for a writer.
     VSIStatBufL st;
     if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
         return 0;
-    // Piecewise, with an overlap as long as the longest word looked for.
+    // Read piecewise, with an overlap longer than the longest word.
     constexpr size_t PIECE = 65536, OVERLAP = 32;
     const std::unique_ptr<char[]> text(new char[OVERLAP + PIECE]); // not cleared: most files are short
     VSILFILE *file = VSIFOpenL(path, "rb"); // nothing below throws
@@ -79,8 +75,8 @@ static Look lookAt(const char *path)
     return (found & METADATA_KEY_SUFFIX) != 0 ? Look::DRAFT : Look::OTHER;
 }
 
-/* Remote directories look like nothing until they are asked for their zarr.json: that is done for names that end in
- * .zarr or have no ending at all, and not for the files of other drivers. */
+/* Whether to ask a remote path for its zarr.json: if its name ends in .zarr or .icechunk, or has no ending. Files of
+ * other drivers are not asked. */
 static bool mayBeRemoteStore(const char *name)
 {
     if (!STARTS_WITH(name, "/vsi"))
@@ -93,14 +89,14 @@ static bool mayBeRemoteStore(const char *name)
            (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
 }
 
-/* Below the store, where the draft has those of arrays. */
+/* Directory of the arrays' documents in a store of the draft. */
 constexpr const char *DRAFT_DOCUMENTS = "/meta/root";
 
-/* A look takes 15 us, all of them 4 ms: who knows that there is more asks by the prefix. */
+/* Most documents that Identify() reads. One takes 15 us, all of them 4 ms; larger stores are opened by the prefix. */
 constexpr int MOST_LOOKS = 256;
 
-/* Whether an array below a directory of a local store is for us, as far as `looks` looks can tell. In a store of the
- * draft the directory is one of documents. */
+/* Whether an array below a directory of a local store is ours, found in at most `looks` documents. In a store of the
+ * draft the directory is DRAFT_DOCUMENTS, or below it. */
 static bool hasOurs(const std::string &path, bool isDraft, int &looks)
 {
     static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
@@ -124,29 +120,27 @@ static bool hasOurs(const std::string &path, bool isDraft, int &looks)
     return false;
 }
 
-/* Whether this driver is asked and no other (`gdalinfo -if`, rasterio's `driver`): then any name may be a store's. */
+/* Whether GDAL asks this driver alone (`gdalinfo -if`, rasterio's `driver`): then any name may be that of a store. */
 static bool isOnlyOne(const GDALOpenInfo &info)
 {
     return CSLCount(info.papszAllowedDrivers) == 1; // which is ours, or we were not asked
 }
 
-/* Whether it is asked by name, and who asks wants to hear why nothing is opened. Otherwise others may come next, or it
- * was a mere try. */
+/* Whether GDAL asks this driver by name, and wants errors. Otherwise other drivers come next, or it was only a try. */
 static bool isNamed(const GDALOpenInfo &info)
 {
     return STARTS_WITH_CI(info.pszFilename, "SHARDEDZARR:") ||
            (isOnlyOne(info) && (info.nOpenFlags & GDAL_OF_VERBOSE_ERROR) != 0);
 }
 
-/* Whether nobody else would open a store of Zarr v3, since GDAL's own driver is not there or is not asked. Then arrays
- * need not be sharded. */
+/* Whether GDAL's own driver is absent or not asked. Then this driver opens arrays without shards, too. */
 static bool isAlone(const GDALOpenInfo &info, const char *gdalsOwn = "Zarr")
 {
     return (info.papszAllowedDrivers != nullptr && CSLFindString(info.papszAllowedDrivers, gdalsOwn) < 0) ||
            GetGDALDriverManager()->GetDriverByName(gdalsOwn) == nullptr;
 }
 
-/* The same for Icechunk repositories, which GDAL reads from 3.14 on. */
+/* Like isAlone(), for Icechunk repositories, which GDAL reads from 3.14 on. */
 static bool isAloneWithRepositories(const GDALOpenInfo &info)
 {
     return isAlone(info, "Icechunk");
@@ -184,8 +178,8 @@ static int identify(const GDALOpenInfo *info)
         return FALSE;
     if (isOther && !isOfRepository(*info, connection))
         return FALSE;
-    // GDALIdentifyDriver() asks for all kinds of datasets, in silence. Nobody opens it then, but who deletes it is
-    // decided: worth a request, and looks.
+    // GDALIdentifyDriver() asks for all kinds of datasets, in silence, to decide which driver deletes the store: worth
+    // a request, and looking at documents.
     const bool isForGood = (info->nOpenFlags & GDAL_OF_VECTOR) != 0 && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
     if (zsIsRemote(connection.store) && !isForGood)
         return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
@@ -224,167 +218,14 @@ static int identify(const GDALOpenInfo *info)
 int zsIdentify(GDALOpenInfo *info)
 {
     const int found = identify(info);
-    // For who asks nobody else we open it to see. TRUE would be a promise: by it GDAL chooses who deletes.
+    // Asked alone, this driver finds out by opening. TRUE would be a promise: by it GDAL chooses which driver deletes.
     return found == FALSE && isOnlyOne(*info) ? GDAL_IDENTIFY_UNKNOWN : found;
 }
 
 /* ---- Open ---- */
 
-static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &store, ZSConnection connection,
-                                             const struct zs_node *node, const ZSOpenOptions &options,
-                                             GDALAccess access, const char *name, struct zs_error *err)
-{
-    const auto opened = ZSArray::Open(*store, node, options, err);
-    std::vector<struct zs_choice> choices;
-    int shown = ZS_HEALPIX_SPHERE;
-    if (opened == nullptr || !zsTakeFace(*opened, connection, shown, err) ||
-        !zsChoose(*store, node, opened->axes, connection, choices, err))
-        return nullptr;
-    struct zs_slices slices;
-    // What cannot be found is told by Over().
-    const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, choices.data(),
-                                        choices.size(), &slices, err) == ZS_OK;
-    if (isFound && !options.multiband && choices.empty() && node->array->ndim > 2)
-        return zsListSlices(store, connection, node, slices);
-    if (isFound && slices.count > ZS_MOST_BANDS)
-        return zsListParts(store, connection, node, slices);
-    const ZSBandSources sources(1, ZSBandSource{opened, choices, shown});
-    auto ds = ShardedZarrDataset::Over(store, sources, nullptr, options, access, err);
-    if (ds == nullptr)
-        return nullptr;
-    ds->AttachPam(name);
-    return ds;
-}
-
-/* The reason without the name of the document, which it begins with. */
-static std::string whyUnreadable(const struct zs_node *node)
-{
-    const std::string message = node->array_error->message, document = std::string(node->key) + ": ";
-    return message.compare(0, document.size(), document) == 0 ? message.substr(document.size()) : message;
-}
-
-namespace
-{
-/* What zs_rasters_find() found below a group. */
-struct Found
-{
-    std::unique_ptr<const struct zs_node *, decltype(&free)> nodes{nullptr, free};
-    size_t count = 0, unreadable = 0; /* rasters, and behind them those that cannot be read */
-    ZSRasterGroups groups;
-};
-} // namespace
-
-/* What a group is called in a list: QGIS calls a layer so. */
-static std::string titleOf(const ZSConnection &connection, const struct zs_node *group)
-{
-    const std::string path = group->path, store = CPLGetBasename(connection.store.c_str());
-    return !path.empty() ? path : !store.empty() ? store : "/";
-}
-
-/* Arrays that are masks of others, behind all others. */
-static void addMasks(const ZSStore &store, const ZSConnection &connection, const Found &found,
-                     ShardedZarrContainer &container)
-{
-    std::vector<const struct zs_node *> masks;
-    for (size_t i = 0; i < found.count; i++)
-    {
-        struct zs_error err;
-        struct zs_axes axes;
-        struct zs_mask mask;
-        const struct zs_node *node = found.nodes.get()[i];
-        if (zs_axes_find(store.hierarchy, node, nullptr, nullptr, &axes, &err) != ZS_OK ||
-            zs_mask_find(store.hierarchy, node, axes, &mask, &err) != ZS_OK || mask.node == nullptr ||
-            std::find(masks.begin(), masks.end(), mask.node) != masks.end())
-            continue;
-        masks.push_back(mask.node);
-        container.Add(connection.SubdatasetName(mask.node->path),
-                      std::string(mask.node->path) + " - " + zsDescribe(store, mask.node, false) + ", a mask");
-    }
-}
-
-/* Each raster once: as a band of a group of one kind, which comes first, or by itself. Who follows all names, or copies
- * all subdatasets, gets nothing twice. All else opens by its name. `broken` is a group of which arrays cannot be read,
- * or null. */
-static std::unique_ptr<ShardedZarrContainer> listAll(const std::shared_ptr<ZSStore> &store,
-                                                     const ZSConnection &connection, const struct zs_node *group,
-                                                     const Found &found,
-                                                     const struct zs_raster_group *broken = nullptr)
-{
-    auto container = std::make_unique<ShardedZarrContainer>(store, group);
-    std::set<const struct zs_node *> bands;
-    for (const auto &g : found.groups)
-    {
-        if (!g.is_one_kind || g.bands > ZS_MOST_BANDS || &g == broken)
-            continue;
-        bands.insert(g.arrays, g.arrays + g.count);
-        container->Add(connection.SubdatasetName(g.group->path),
-                       titleOf(connection, g.group) + " - " + zsDescribeGroup(g));
-    }
-    for (size_t i = 0; i < found.count + found.unreadable; i++)
-    {
-        const struct zs_node *node = found.nodes.get()[i];
-        if (bands.count(node) > 0)
-            continue;
-        container->Add(connection.SubdatasetName(node->path),
-                       std::string(node->path) + " - " +
-                           (i < found.count ? zsDescribe(*store, node, found.count <= ZS_MOST_TIMES)
-                                            : "cannot be read: " + whyUnreadable(node)));
-    }
-    addMasks(*store, connection, found, *container);
-    return container;
-}
-
-/* An array that cannot be read may have been one of the grid: then bands are missing, and the others have other
- * numbers. */
-static void warnOfMissing(const struct zs_raster_group &group, const Found &found,
-                          const std::vector<std::string> &missing)
-{
-    for (const auto &message : missing)
-        CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path, message.c_str());
-    for (size_t i = found.count; i < found.count + found.unreadable; i++)
-    {
-        const struct zs_node *node = found.nodes.get()[i];
-        if (zs_raster_group_misses(&group, node))
-            CPLError(CE_Warning, CPLE_AppDefined, "/%s: a band is missing: %s", group.group->path,
-                     node->array_error->message);
-    }
-}
-
-static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                              const struct zs_node *group, const ZSOpenOptions &options,
-                                              GDALAccess access, const char *name, struct zs_error *err)
-{
-    const struct zs_node **rasters = nullptr;
-    Found found;
-    if (zs_rasters_find(store->hierarchy, group, &rasters, &found.count, &found.unreadable, err) != ZS_OK)
-        return nullptr;
-    found.nodes.reset(rasters);
-    if (found.count == 1)
-        return openNode(store, connection, rasters[0], options, access, name, err);
-    if (options.multiband && !found.groups.Find(*store, rasters, found.count, options, err))
-        return nullptr;
-    const auto *first = found.groups.begin();
-    const bool isAll = found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
-    const struct zs_raster_group *wanted = isAll && first->is_one_kind ? first
-                                           : connection.has_array      ? found.groups.Of(group)
-                                                                       : nullptr;
-    if (wanted == nullptr || (wanted->bands > ZS_MOST_BANDS && !connection.Chooses()))
-        return listAll(store, connection, group, found);
-    std::vector<std::string> missing;
-    auto ds = zsOpenRasterGroup(store, connection, *wanted, options, access, missing, err);
-    if (!missing.empty() && !connection.has_array)
-        return listAll(store, connection, group, found, wanted); // who names the group knows what is in it
-    if (ds == nullptr)
-        return nullptr;
-    ds->AttachPam(name);
-    if (!isAll)
-        ds->SetIsOneOfMany();
-    warnOfMissing(*wanted, found, missing);
-    return ds;
-}
-
-/* Whether a store that was not opened by our prefix is for us. Other drivers come next: what cannot be told at once, or
- * cannot be read, is theirs. */
+/* Whether a store that was not named by our prefix is ours. What is not found at once, or cannot be read, is left to
+ * the drivers that come next. */
 static bool looksOurs(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
 {
     if (node->type == ZS_NODE_ARRAY)
@@ -398,7 +239,7 @@ static bool looksOurs(const ZSStore &store, const ZSConnection &connection, cons
     return !zsIsRemote(connection.store) && hasOurs(root + below, isDraft, looks);
 }
 
-/* Whether a name is that of the array that the whole store is. */
+/* Whether the name is that of the store's root, which is an array. */
 static bool isRootArray(const ZSStore &store, const ZSConnection &connection, const struct zs_node *&node)
 {
     struct zs_error ignored;
@@ -406,7 +247,7 @@ static bool isRootArray(const ZSStore &store, const ZSConnection &connection, co
            zs_hierarchy_node(store.hierarchy, "", &node, &ignored) == ZS_OK && node->type == ZS_NODE_ARRAY;
 }
 
-/* The node that a connection names. What look like indices are part of the name where only that is there. */
+/* The node that a connection names. What looks like indices is part of the name where only such a node exists. */
 static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node,
                                 struct zs_error *err)
 {
@@ -426,7 +267,7 @@ static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, 
     return ZS_OK;
 }
 
-/* Adds to the message that something is not there what there is. */
+/* Adds the rasters of the store to the message that a node does not exist. */
 static void tellWhatThereIs(const ZSStore &store, struct zs_error *err)
 {
     constexpr size_t MOST = 10;
@@ -446,7 +287,7 @@ static void tellWhatThereIs(const ZSStore &store, struct zs_error *err)
                                   names.c_str(), count > MOST ? " ..." : ""));
 }
 
-/* The node that a name means. false: not there, or not ours; `err` says why to those who asked for us. */
+/* Finds the node of a connection. False: it does not exist (with the message in err), or is not ours. */
 static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, bool isOurs,
                      const struct zs_node *&node, struct zs_error *err)
 {
@@ -467,14 +308,13 @@ namespace
 struct Attempt
 {
     std::unique_ptr<GDALDataset> dataset;
-    bool isOurs = false;     // `err` is worth telling
+    bool isOurs = false;     // report `err`
     bool isReplaced = false; // the store was exchanged for another on the way: what was found out is of both
 };
 } // namespace
 
-/* GDAL has read the beginning of the file that it was given: of the metadata of a remote store so much at once that it
- * is most often all. What it read may be from long ago, since /vsicurl/ remembers: none to change a store by. "" where
- * it has not all of it. */
+/* The root's metadata, where GDAL read all of a remote zarr.json before it asked this driver; else "". They may be old,
+ * since /vsicurl/ caches: not for opening in update mode. */
 static std::string readAlready(GDALOpenInfo &info, const ZSConnection &connection)
 {
     constexpr vsi_l_offset AT_ONCE = 16384; // what /vsicurl/ asks for
@@ -496,7 +336,7 @@ enum class Layout
     REPOSITORY
 };
 
-/* A hive or a repository, which puts its own store before the store. ZS_NOT_FOUND: it is neither. */
+/* Puts the store of a hive or a repository before the store. ZS_NOT_FOUND: it is neither. */
 static enum zs_status openLayout(ZSStore &store, const ZSConnection &connection, Layout &layout, struct zs_error *err)
 {
     enum zs_status status = ZS_NOT_FOUND;
@@ -516,7 +356,7 @@ static enum zs_status openLayout(ZSStore &store, const ZSConnection &connection,
     return status;
 }
 
-/* Without a zarr.json at the root it may be a hive, of which nobody else makes one store, or a repository. */
+/* Opens the hierarchy of a store. Without a zarr.json at the root it may be a hive or a repository. */
 static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const std::string &text, bool consolidated,
                           bool mayBeOther, Layout &layout, struct zs_error *err)
 {
@@ -549,7 +389,7 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
-/* `text` of the root's metadata, or "". */
+/* Opens the store once. `text`: the root's metadata, or "". */
 static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
 {
     Attempt a;
@@ -579,18 +419,12 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
             return a;
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);
-        if ((info.nOpenFlags & GDAL_OF_MULTIDIM_RASTER) != 0)
-            a.dataset = zsMdimOpen(store, node, connection, options, info.eAccess, err);
-        else
-            a.dataset = node->type == ZS_NODE_GROUP
-                        ? openGroup(store, connection, node, options, info.eAccess, info.pszFilename, err)
-                        : openNode(store, connection, node, options, info.eAccess, info.pszFilename, err);
+        const bool isMultidim = (info.nOpenFlags & GDAL_OF_MULTIDIM_RASTER) != 0;
+        a.dataset = isMultidim ? zsMdimOpen(store, node, connection, options, info.eAccess, err)
+                               : zsRasterOpen(store, node, connection, options, info.eAccess, info.pszFilename, err);
     }
     if (a.dataset != nullptr && layout == Layout::REPOSITORY)
         zsDescribeRepository(*store, *a.dataset);
-    auto raster = dynamic_cast<ShardedZarrDataset *>(a.dataset.get());
-    if (raster != nullptr && connection.array.empty() && !connection.Chooses() && !raster->IsOneOfMany())
-        raster->Overviews().KeepBeside(store->store->root);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;
 }

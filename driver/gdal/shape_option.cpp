@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gdal/raster/dataset.h"
+#include "handles.h"
 
 extern "C"
 {

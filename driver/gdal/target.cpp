@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "connection.h"
-#include "files.h"
 #include "guard.h"
 #include "handles.h"
 

@@ -1,11 +1,10 @@
 /* validate/validate.h: whether a store is what its metadata say, all of it: documents, shard indexes, chunks,
- * overviews, places.
+ * overviews, places. A program over the rooms, and the library that it is made of.
  *
  * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what
  * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot tell: bytes
  * that were changed and still decode where neither the codecs nor the chunks carry a checksum (blosc, zstd by default,
- * raw
- * bytes). */
+ * raw bytes). */
 #ifndef ZS_VALIDATE_VALIDATE_H
 #define ZS_VALIDATE_VALIDATE_H
 

@@ -10,6 +10,16 @@ def pick(rng, choices):
     return choices[int(rng.integers(len(choices)))]
 
 
+def random_parts(rng, shape):
+    """Slices of one or two windows; where they are not all of it, chunks and shards stay absent."""
+    for _ in range(pick(rng, [1, 1, 2])):
+        begin = [int(rng.integers(0, s)) for s in shape]
+        part = tuple(slice(b, int(rng.integers(b, s)) + 1) for b, s in zip(begin, shape))
+        if rng.random() < 0.5:
+            part = tuple(slice(0, s) for s in shape)
+        yield part
+
+
 def random_values(rng, dtype, shape):
     """Some smooth, some noise, some of the type's extremes; NaN, infinities and NaT among the types that have them."""
     size = int(np.prod(shape))

@@ -20,7 +20,7 @@ if not zarr.__version__.startswith("2."):
 sys.modules["zarr.tests.test_storage_v3"] = types.SimpleNamespace(DummyStorageTransfomer=types.SimpleNamespace(extension_uri=""))
 from zarr._storage.v3_storage_transformers import ShardingStorageTransformer  # noqa: E402
 
-from randoms import UNITS, pick, random_fill, random_values, save_stores  # noqa: E402
+from randoms import UNITS, pick, random_fill, random_parts, random_values, save_stores  # noqa: E402
 
 TYPES = ["b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16", "M8", "m8"]
 
@@ -60,11 +60,7 @@ def random_store(path, seed):
                         filters=random_filters(rng, dtype) if rng.random() < 0.3 else None, dimension_separator=pick(rng, "/."),
                         write_empty_chunks=bool(rng.integers(2)), overwrite=True)
     values = random_values(rng, dtype.newbyteorder("="), shape) if shape else np.array(1, dtype)
-    for _ in range(pick(rng, [1, 1, 2])):  # parts only, so that chunks and shards stay absent
-        begin = [int(rng.integers(0, s)) for s in shape]
-        part = tuple(slice(b, int(rng.integers(b, s)) + 1) for b, s in zip(begin, shape))
-        if rng.random() < 0.5:
-            part = tuple(slice(0, s) for s in shape)
+    for part in random_parts(rng, shape):
         array[part] = values[part]
     read = np.asarray(array[...]).astype(dtype.newbyteorder("="))
     return read.view("int64") if dtype.kind in "mM" else read

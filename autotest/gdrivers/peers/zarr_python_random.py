@@ -13,7 +13,7 @@ import numpy as np
 import zarr
 from zarr.codecs import BloscCodec, BytesCodec, Crc32cCodec, GzipCodec, ShardingCodec, TransposeCodec, ZstdCodec
 
-from randoms import UNITS, pick, random_fill, random_values, save_stores
+from randoms import UNITS, pick, random_fill, random_parts, random_values, save_stores
 
 TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
          "complex64", "complex128", "datetime64", "timedelta64"]  # r8 is beyond its sharding codec
@@ -80,11 +80,7 @@ def random_store(path, seed):
                         dimension_names=pick(rng, [None, ["d%d" % i for i in range(ndim)]]), overwrite=True,
                         config={"write_empty_chunks": bool(rng.integers(2))})
     expected, values = np.full(shape, fill, dtype), random_values(rng, dtype, shape)
-    for _ in range(pick(rng, [1, 1, 2])):  # parts only, so that chunks and shards stay absent
-        begin = [int(rng.integers(0, s)) for s in shape]
-        part = tuple(slice(b, int(rng.integers(b, s)) + 1) for b, s in zip(begin, shape))
-        if rng.random() < 0.5:
-            part = tuple(slice(0, s) for s in shape)
+    for part in random_parts(rng, shape):
         array[part] = values[part]
         expected[part] = values[part]
     return expected.view("int64") if dtype.kind in "mM" else expected

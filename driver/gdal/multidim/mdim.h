@@ -49,7 +49,7 @@ class ZSMdimSized : public GDALDimension
 {
   public:
     using GDALDimension::GDALDimension;
-    /* Its group is at another path. */
+    /* Takes the path that its group has by now. */
     virtual void SetGroup(const std::string &)
     {
     }
@@ -58,7 +58,7 @@ class ZSMdimSized : public GDALDimension
         m_nSize = size;
     }
 #if ZS_GDAL_AT_LEAST(8)
-    /* It is called otherwise by now, in the store too. */
+    /* Takes the name that it has in the store by now. */
     virtual void SetName(const std::string &name)
     {
         BaseRename(name);
@@ -66,12 +66,12 @@ class ZSMdimSized : public GDALDimension
 #endif
 };
 
-/* An array that GDAL's user has, whose node may be replaced. */
+/* A live object of GDAL's user, whose node may be replaced. */
 class ZSMdimFollower
 {
   public:
     virtual ~ZSMdimFollower() = default;
-    /* It is that of another node by now, and what it has open is not valid any more. False with the message in err. */
+    /* Switches to another node; what is open of the old one is not valid any more. False with the message in err. */
     virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
 };
 
@@ -93,7 +93,7 @@ struct ZSMdimNode
     bool isSrsSet = false;                            /* of the array, and not written yet */
     std::shared_ptr<OGRSpatialReference> srs;
 
-    /* It is opened again when it is asked for. */
+    /* Closes the array; it is reopened lazily. */
     void Close()
     {
         opened.reset();
@@ -134,7 +134,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes;       /* by path; closed before the store */
     std::map<std::string, std::weak_ptr<GDALDimension>> m_dimensions; /* by DimensionKey() */
 
-    /* ---- Of what is written (mdim_store.cpp) ---- */
+    /* ---- Writing (mdim_store.cpp) ---- */
 
     bool m_isUpdatable = false;
     bool m_fsync = true;
@@ -146,7 +146,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
 
-    /* That of a path, and those of all nodes at and below one. */
+    /* The handle of a path, and those of all nodes at and below one. */
     std::shared_ptr<ZSMdimNode> Handle(const std::string &path);
     std::vector<std::shared_ptr<ZSMdimNode>> HandlesWithin(const std::string &path) const;
     std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
@@ -156,7 +156,9 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool WriteDocuments();
     bool TakePlace();
 
-    /* ---- Of what changes its shape, or goes (mdim_store.cpp) ---- */
+    bool FollowNode(const struct zs_node *node, struct zs_error *err);
+
+    /* ---- Arrays that become longer (mdim_resize.cpp) ---- */
 
     using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
 
@@ -166,20 +168,22 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     void AddSharing(const struct zs_node *node, const struct zs_dimension *dims, const std::vector<uint64_t> &sizes,
                     const struct zs_node *other, Shapes &shapes) const;
     bool Restate(const Shapes &shapes, struct zs_error *err);
-    bool FollowNode(const struct zs_node *node, struct zs_error *err);
     using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
-    /* A dimension as an array has it; without an array, with a number below 0, one that was made. */
-    struct HeldPlace
+    void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
+
+    /* ---- What is renamed or deleted (mdim_rename.cpp) ---- */
+
+    /* A dimension that the array at `path` has as its number-th; with a number below 0 one that was made. */
+    struct DimensionUse
     {
         std::string path;
         int number;
-        std::shared_ptr<GDALDimension> dimension; /* null: nobody has it */
+        std::shared_ptr<GDALDimension> dimension; /* null: it is not live */
     };
     bool HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const;
     std::shared_ptr<GDALDimension> HeldDimension(const struct zs_node *node, int number,
                                                  const struct zs_dimension &dim);
-    bool TellRenamed(const std::vector<HeldPlace> &places, const std::string &name, struct zs_error *err);
-    void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
+    bool RenameLive(const std::vector<DimensionUse> &uses, const std::string &name, struct zs_error *err);
     void Forget(const std::string &path);
     bool RemoveLevels(const std::string &path);
     bool MoveNode(const std::string &from, const std::string &name);
@@ -272,26 +276,26 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<ZSMdimOpened> OpenNew(const struct zs_node *node, int chunkOrder, struct zs_error *err);
     /* Opens an array again whose node was replaced. */
     std::shared_ptr<ZSMdimOpened> OpenAgain(const struct zs_node *node, const ZSMdimOpened &old, struct zs_error *err);
-    /* Makes an array, and all that share a dimension with it, longer. All are, or none. */
+    /* Makes an array, and all that share a dimension with it, longer; all of them or none. */
     bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
     /* The levels of an array that go where it goes, by their paths; none of another node. */
     bool OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels);
-    /* Removes a node and all below it, with its overviews and what names it, from a store that is in its place at once.
-     */
+    /* Removes a node and all below it, with its overviews and the references to it; at once where the store is in its
+     * place. */
     bool Remove(const std::string &path);
-    /* Takes an array out again that was added and then could not be made. */
+    /* Removes an array that was added and then could not be made. */
     void Unmake(const struct zs_node *node);
-    /* Gives a node another name, at once; its overviews, and what names it, too. */
+    /* Renames a node at once, with its overviews and all references to it. */
     bool Rename(const std::string &path, const std::string &name);
-    /* Gives a dimension another name, in all arrays that have it, or in none: that of the array at a path, by its
-     * number there, or (path null) one that was made in a group. */
+    /* Renames a dimension in all arrays that share it, or in none: the one that the array at a path has as its
+     * number-th, or (path null) one that was made in a group. */
     bool RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
                          const std::string &group, const std::string &name);
-    /* Tells whoever has what is below a group that this is called otherwise. */
+    /* Tells live objects below a group that it was renamed. */
     void TellNames(const std::string &path);
-    /* The group at a path, one object while it lives. */
+    /* The group of a node, one object while it lives. */
     std::shared_ptr<GDALGroup> Group(const struct zs_node *node);
-    /* Registers what was made. */
+    /* Registers an array that was made. */
     void AddArray(const std::string &path, const std::shared_ptr<GDALMDArray> &array)
     {
         Handle(path)->array = array;
@@ -351,6 +355,23 @@ inline std::string zsParentPath(const std::string &path)
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
+/* Name of a dimension of an array, "" where it has none. */
+inline std::string zsMdimNameOf(const struct zs_dimension &dim)
+{
+    return dim.name != nullptr ? dim.name : "";
+}
+
+/* Whether two arrays share a dimension: it has one name and one size in both, and they are siblings, have the same
+ * coordinate variable, or have it as one object that GDAL's user made. */
+inline bool zsIsSameDimension(const struct zs_node *node, const struct zs_dimension &dim, const struct zs_node *other,
+                              const struct zs_dimension &others, bool isMadeAsOne)
+{
+    const bool isCalled = zsMdimNameOf(dim) == zsMdimNameOf(others) && !zsMdimNameOf(dim).empty();
+    const bool isSibling = zsParentPath(node->path) == zsParentPath(other->path);
+    const bool hasSameVariable = dim.variable != nullptr && dim.variable == others.variable;
+    return isCalled && dim.size == others.size && (isSibling || hasSameVariable || isMadeAsOne);
+}
+
 /* ---- mdim_group.cpp ---- */
 
 /* A group that is not the root. */
@@ -390,10 +411,6 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
 
 /* ---- mdim_create.cpp ---- */
 
-/* GDALDriver::pfnCreateMultiDimensional, and what a copy of a multidimensional source is. */
-GDALDataset *zsMdimCreate(const char *name, CSLConstList rootOptions, CSLConstList options);
-GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
-                        GDALProgressFunc progress, void *progressData);
 /* A new array in a group; null (CPLError emitted). */
 std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                             const std::string &name,
@@ -482,11 +499,6 @@ bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChun
 
 /* A dataset of the store's root group; closing it flushes the store. */
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
-
-/* The dataset of a group, or of one array. Null, with the message in err. */
-std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
-                                        const ZSConnection &connection, const ZSOpenOptions &options,
-                                        GDALAccess access, struct zs_error *err);
 
 /* ---- mdim_create.cpp: the creation options of rasters that mean something here ---- */
 

@@ -6,7 +6,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/creation_options.h"
-#include "gdal/files.h"
+#include "gdal/faces.h"
 #include "gdal/guard.h"
 #include "gdal/options.h"
 #include "gdal/target.h"
@@ -20,7 +20,7 @@ extern "C"
 
 /* ---- Stores ---- */
 
-/* Where and how a store is made, without what is for arrays alone. */
+/* Parses where and how a store is made. The options for its arrays are left in `arrays`. */
 static bool parse(const char *name, CSLConstList list, ZSCreationOptions &options, ZSConnection &connection,
                   CPLStringList &arrays)
 {
@@ -46,8 +46,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     return false;
 }
 
-/* A store that is empty, in a place of its own; `source` of the copy that it is to be, or null. Null (CPLError
- * emitted). */
+/* Makes an empty store beside its target. `source`: what is copied into it, or null. Null (CPLError emitted). */
 static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *source, CSLConstList list)
 {
     ZSCreationOptions options;
@@ -130,7 +129,7 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
 
 /* ---- Arrays ---- */
 
-/* Whether the array has the coordinates of its dimension. */
+/* Whether an array of that name is the coordinate variable of its dimension. */
 static bool isCoordinate(const std::string &name, const std::vector<std::shared_ptr<GDALDimension>> &dimensions)
 {
     return dimensions.size() == 1 && dimensions[0]->GetName() == name;
@@ -138,7 +137,7 @@ static bool isCoordinate(const std::string &name, const std::vector<std::shared_
 
 namespace
 {
-/* A node that goes again, unless it is released. */
+/* A new node, removed again unless it is released. */
 struct ZSUnmake
 {
     ZSMdimStore *store;
@@ -150,25 +149,7 @@ struct ZSUnmake
 using ZSMadeNode = std::unique_ptr<const struct zs_node, ZSUnmake>;
 } // namespace
 
-/* Its document and its node, in memory. */
-static const struct zs_node *makeNumbers(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
-                                         const std::string &name, const struct zs_array_spec &spec,
-                                         bool isData)
-{
-    const struct zs_node *node = nullptr;
-    struct zs_error err;
-    enum zs_status status = zs_array_make(store->Hierarchy(), group->path, name.c_str(), &spec, &node, &err);
-    if (status == ZS_OK && isData)
-        status = zs_nodata_write(store->Hierarchy(), node, nullptr, &err); // until one is set
-    if (status == ZS_OK)
-        return node;
-    zsReport(err);
-    return nullptr;
-}
-
-/* ---- Of text ---- */
-
-/* Texts are in one chunk, if they are not very many; and plain, which all that read text know. */
+/* Lays texts out in one chunk, if they are not very many. They are not compressed: every reader of texts knows that. */
 static void usualStrings(struct zs_array_spec &spec)
 {
     constexpr uint64_t MOST_TEXTS = 1 << 16;
@@ -181,43 +162,64 @@ static void usualStrings(struct zs_array_spec &spec)
     }
 }
 
-static std::shared_ptr<GDALMDArray> newStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
-                                               const std::string &name,
-                                               const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
-                                               struct zs_array_spec &spec, CSLConstList list)
+/* Adds the node of an array to the store, in memory. Null with the message in err. */
+static const struct zs_node *makeNode(ZSMdimStore &store, const struct zs_node *group, const std::string &name,
+                                      const struct zs_array_spec &spec, bool isText, bool isCoordinate,
+                                      struct zs_error *err)
 {
     const struct zs_node *node = nullptr;
-    struct zs_error err;
-    ZSMdimArrayOptions options(isCoordinate(name, dimensions));
-    spec.dtype = zs_dtype_of(ZS_UINT8);
-    if (!options.Apply(list, store->ArrayOptions(), spec))
-    {
-        store->MarkRefused();
-        return nullptr;
-    }
-    if (!options.HasShape())
-        usualStrings(spec);
-    if (!options.HasCompression())
-        spec.encoding.compression = ZS_COMPRESS_NONE;
-    zs_json *document = zs_strings_document(&spec);
-    if (zs_node_make(store->Hierarchy(), group->path, name.c_str(), document, &node, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return nullptr;
-    }
+    enum zs_status status =
+        isText ? zs_node_make(store.Hierarchy(), group->path, name.c_str(), zs_strings_document(&spec), &node, err)
+               : zs_array_make(store.Hierarchy(), group->path, name.c_str(), &spec, &node, err);
+    if (status == ZS_OK && !isText && !isCoordinate && spec.ndim > 0)
+        status = zs_nodata_write(store.Hierarchy(), node, nullptr, err); // until one is set
+    return status == ZS_OK ? node : nullptr;
+}
+
+/* The array of a new node, registered with the store; or the node goes again. Null with the message in err. */
+static std::shared_ptr<GDALMDArray> addArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
+                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions, bool isText,
+                                             int chunkOrder, struct zs_error *err)
+{
     ZSMadeNode made(node, {store.get()});
-    auto array = zsMdimStrings(store, node, dimensions, &err);
-    if (array == nullptr)
-    {
-        zsReport(err);
+    const auto opened = isText ? nullptr : store->OpenNew(node, chunkOrder, err);
+    if (!isText && opened == nullptr)
         return nullptr;
-    }
+    auto array = isText ? zsMdimStrings(store, node, dimensions, err)
+                        : zsMdimArray(store, node, opened, dimensions, err);
+    if (array == nullptr)
+        return nullptr;
     store->AddArray(node->path, array);
     made.release();
     return array;
 }
 
-/* ---- Of either ---- */
+/* The Zarr data type of an array of GDAL's; false (the store complains) where there is none. That of texts is bytes. */
+static bool typeOf(const ZSMdimStore &store, const std::string &name, const GDALExtendedDataType &type, size_t dims,
+                   struct zs_dtype &dtype)
+{
+    enum zs_data_type zarrType = ZS_UINT8;
+    const bool isNumeric = type.GetClass() == GEDTC_NUMERIC;
+    const bool isKnown = isNumeric ? zsZarrType(type.GetNumericDataType(), &zarrType) : type.GetClass() == GEDTC_STRING;
+    dtype = zs_dtype_of(zarrType);
+    if (isKnown && dims <= ZS_MAX_NDIM)
+        return true;
+    const std::string what = isNumeric ? GDALGetDataTypeName(type.GetNumericDataType()) : "structured types";
+    store.Complain("array " + name + ": " +
+                   (dims > ZS_MAX_NDIM ? "expected at most " + std::to_string(ZS_MAX_NDIM) + " dimensions"
+                                       : "there is no Zarr data type for " + what));
+    return false;
+}
+
+/* Of floats what is not written is NaN, as in GDAL's own driver: nobody takes it for a measured 0. */
+static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec &spec)
+{
+    const GDALDataType number = type.GetNumericDataType();
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
+    if (GDALDataTypeIsFloating(number) != FALSE && GDALDataTypeIsComplex(number) == FALSE && spec.ndim > 0)
+        zsStore(&storing, &nan, spec.fill_value, static_cast<ptrdiff_t>(spec.dtype.size), 1);
+}
 
 std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                             const std::string &name,
@@ -225,21 +227,9 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
                                             const GDALExtendedDataType &type, CSLConstList list)
 {
     struct zs_array_spec spec = {};
-    enum zs_data_type zarrType = ZS_UINT8;
-    const bool isText = type.GetClass() == GEDTC_STRING;
-    if ((!isText && (type.GetClass() != GEDTC_NUMERIC || !zsZarrType(type.GetNumericDataType(), &zarrType))) ||
-        dimensions.size() > ZS_MAX_NDIM)
-    {
-        const std::string what = type.GetClass() != GEDTC_NUMERIC
-                                     ? "structured types"
-                                     : GDALGetDataTypeName(type.GetNumericDataType());
-        store->Complain("array " + name + ": " +
-                        (dimensions.size() > ZS_MAX_NDIM
-                             ? "expected at most " + std::to_string(ZS_MAX_NDIM) + " dimensions"
-                             : "there is no Zarr data type for " + what));
+    const bool isText = type.GetClass() == GEDTC_STRING, isOwn = isCoordinate(name, dimensions);
+    if (!typeOf(*store, name, type, dimensions.size(), spec.dtype))
         return nullptr;
-    }
-    spec.dtype = zs_dtype_of(zarrType);
     for (const auto &d : dimensions)
     {
         spec.shape[spec.ndim] = d->GetSize();
@@ -248,36 +238,23 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     CPLStringList own(CSLDuplicate(list));
     if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
         own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 gives that of the source to whoever makes a copy
-    if (isText)
-        return newStrings(store, group, name, dimensions, spec, own.List());
-    // Of floats what is not written is NaN, as in GDAL's own driver: nobody takes it for a measured 0.
-    const bool isFloat = GDALDataTypeIsFloating(type.GetNumericDataType()) != FALSE &&
-                         GDALDataTypeIsComplex(type.GetNumericDataType()) == FALSE;
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
-    if (isFloat && spec.ndim > 0)
-        zsStore(&storing, &nan, spec.fill_value, static_cast<ptrdiff_t>(spec.dtype.size), 1);
-    const bool isOwn = isCoordinate(name, dimensions);
+    if (!isText)
+        setFillValue(type, spec);
     ZSMdimArrayOptions options(isOwn);
     if (!options.Apply(own.List(), store->ArrayOptions(), spec))
     {
         store->MarkRefused();
         return nullptr;
     }
-    const struct zs_node *node = makeNumbers(store, group, name, spec, spec.ndim > 0 && !isOwn);
-    if (node == nullptr)
-        return nullptr;
-    ZSMadeNode made(node, {store.get()});
+    if (isText && !options.HasShape())
+        usualStrings(spec);
+    if (isText && !options.HasCompression())
+        spec.encoding.compression = ZS_COMPRESS_NONE;
     struct zs_error err;
-    const auto opened = store->OpenNew(node, options.ChunkOrder(), &err);
-    auto array = opened != nullptr ? zsMdimArray(store, node, opened, dimensions, &err) : nullptr;
+    const struct zs_node *node = makeNode(*store, group, name, spec, isText, isOwn, &err);
+    auto array = node != nullptr ? addArray(store, node, dimensions, isText, options.ChunkOrder(), &err) : nullptr;
     if (array == nullptr)
-    {
         zsReport(err);
-        return nullptr;
-    }
-    store->AddArray(node->path, array);
-    made.release();
     return array;
 }
 
@@ -301,7 +278,7 @@ void zsWarnOfRasterOptions(CSLConstList options)
     }
 }
 
-/* ---- Of one array ---- */
+/* ---- Options of one array ---- */
 
 static bool checkNames(CSLConstList options)
 {

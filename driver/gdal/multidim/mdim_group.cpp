@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gdal/faces.h"
 #include "gdal/guard.h"
 
 extern "C"

@@ -5,7 +5,7 @@
 
 #include "dataset.h"
 #include "gdal/connection.h"
-#include "gdal/files.h"
+#include "gdal/target.h"
 #include "gdal/guard.h"
 
 extern "C"

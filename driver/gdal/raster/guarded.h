@@ -12,6 +12,15 @@
         return zsGuard([&] { return Base::name arguments; });  \
     }
 
+/* The metadata of a dataset or a band. */
+#define ZS_GUARDED_METADATA                                                                           \
+    ZS_GUARDED(char **, GetMetadataDomainList, (), ())                                                \
+    ZS_GUARDED(ZSMetadata, GetMetadata, (const char *domain), (domain))                               \
+    ZS_GUARDED(const char *, GetMetadataItem, (const char *name, const char *domain), (name, domain)) \
+    ZS_GUARDED(CPLErr, SetMetadata, (ZSMetadataArg metadata, const char *domain), (metadata, domain)) \
+    ZS_GUARDED(CPLErr, SetMetadataItem, (const char *name, const char *value, const char *domain),    \
+               (name, value, domain))
+
 class ZSGuardedDataset final : public ShardedZarrDataset
 {
     using Base = ShardedZarrDataset;
@@ -41,12 +50,7 @@ class ZSGuardedDataset final : public ShardedZarrDataset
     ZS_GUARDED(int, GetGCPCount, (), ())
     ZS_GUARDED(const OGRSpatialReference *, GetGCPSpatialRef, () const, ())
     ZS_GUARDED(const GDAL_GCP *, GetGCPs, (), ())
-    ZS_GUARDED(char **, GetMetadataDomainList, (), ())
-    ZS_GUARDED(ZSMetadata, GetMetadata, (const char *domain), (domain))
-    ZS_GUARDED(const char *, GetMetadataItem, (const char *name, const char *domain), (name, domain))
-    ZS_GUARDED(CPLErr, SetMetadata, (ZSMetadataArg metadata, const char *domain), (metadata, domain))
-    ZS_GUARDED(CPLErr, SetMetadataItem, (const char *name, const char *value, const char *domain),
-               (name, value, domain))
+    ZS_GUARDED_METADATA
     ZS_GUARDED(CPLErr, CreateMaskBand, (int flags), (flags))
     ZS_GUARDED(char **, GetFileList, (), ())
     ZS_GUARDED(CPLErr, AdviseRead,
@@ -95,12 +99,7 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     ZS_GUARDED(CPLErr, SetColorTable, (GDALColorTable *table), (table))
     ZS_GUARDED(const char *, GetDescription, () const, ())
     ZS_GUARDED(void, SetDescription, (const char *description), (description))
-    ZS_GUARDED(char **, GetMetadataDomainList, (), ())
-    ZS_GUARDED(ZSMetadata, GetMetadata, (const char *domain), (domain))
-    ZS_GUARDED(const char *, GetMetadataItem, (const char *name, const char *domain), (name, domain))
-    ZS_GUARDED(CPLErr, SetMetadata, (ZSMetadataArg metadata, const char *domain), (metadata, domain))
-    ZS_GUARDED(CPLErr, SetMetadataItem, (const char *name, const char *value, const char *domain),
-               (name, value, domain))
+    ZS_GUARDED_METADATA
     ZS_GUARDED(int, GetOverviewCount, (), ())
     ZS_GUARDED(GDALRasterBand *, GetOverview, (int i), (i))
     ZS_GUARDED(GDALRasterAttributeTable *, GetDefaultRAT, (), ())
@@ -129,6 +128,7 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     }
 };
 
+#undef ZS_GUARDED_METADATA
 #undef ZS_GUARDED
 
 #endif

@@ -1,22 +1,20 @@
-#include "driver.h"
+/* New rasters: what Create() and CreateCopy() make. */
+#include "gdal/faces.h"
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 
-#include "connection.h"
-#include "gdal/raster/copy.h"
-#include "creation_options.h"
-#include "gdal/raster/dataset.h"
-#include "gdal/raster/filter.h"
-#include "gdal/raster/items.h"
-#include "files.h"
-#include "guard.h"
-#include "gdal/raster/healpix_target.h"
-#include "gdal/multidim/mdim.h"
-#include "gdal/raster/new_arrays.h"
-#include "gdal/raster/source_axes.h"
-#include "target.h"
+#include "copy.h"
+#include "dataset.h"
+#include "filter.h"
+#include "gdal/connection.h"
+#include "gdal/creation_options.h"
+#include "gdal/driver.h"
+#include "gdal/guard.h"
+#include "gdal/target.h"
+#include "healpix_target.h"
+#include "items.h"
+#include "new_arrays.h"
+#include "source_axes.h"
 
 extern "C"
 {
@@ -25,7 +23,7 @@ extern "C"
 
 /* ---- What is written ---- */
 
-/* Name for the array: of a file or store without its ending. */
+/* Default name of the array: that of the file or store, without its ending. */
 static std::string defaultArrayName(const std::string &file, const struct zs_raster_spec *spec)
 {
     std::string name = CPLGetBasename(file.c_str());
@@ -35,8 +33,8 @@ static std::string defaultArrayName(const std::string &file, const struct zs_ras
     return zsIsArrayName(name) && !taken ? name : "data";
 }
 
-/* The name that the options give; else of the store, or in one that is appended to of the source, with a number behind
- * it where there is something of that name. */
+/* Name of the array: from the options; else that of the store, or, where it is appended to a store, that of the source,
+ * with a number behind it where that name is taken. */
 static std::string arrayName(const ZSCreationOptions &options, const std::string &store, GDALDataset *source,
                              const struct zs_raster_spec &spec)
 {
@@ -99,14 +97,14 @@ static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, i
     return options.Apply(spec);
 }
 
-/* Group of a raster in its store: a raster that is appended has one of its own, so that its coordinates meet no
- * others. */
+/* Group of a raster in its store. A raster that is appended has a group of its own, so that its coordinates do not
+ * collide with others. */
 static std::string groupOf(const ZSCreationOptions &options, const char *array)
 {
     return options.append ? array : "";
 }
 
-/* Where a creation writes: an existing store that is appended to, or a target of its own. */
+/* Opens where a creation writes: an existing store that is appended to, or a target of its own. */
 static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &options, const char *array,
                        GDALDataset *source, ZSTarget &target)
 {
@@ -150,7 +148,8 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
         bool taken[ZS_MAX_NDIM] = {};
         if (status == ZS_OK)
             status = zs_raster_dimensions_taken(store.hierarchy, group.c_str(), &spec, taken, &err);
-        options.RenameDimensions(spec, axes, taken);
+        if (options.RenameDimensions(spec, taken))
+            axes.Rename(options.dim_names);
     }
     if (status == ZS_OK)
     {
@@ -187,9 +186,8 @@ static void removeAppended(const std::string &path, const std::string &group)
     zsRemoveSilently(path + "/" + group);
 }
 
-/* Where a store is now, as the user calls it unless that is the directory that the process works in, which lost its
- * name to it. */
-static std::string placeOf(const ZSConnection &connection, const ZSTarget &target)
+/* Path of the store by now: as the user named it, unless that is the working directory, which the store replaced. */
+static std::string pathOf(const ZSConnection &connection, const ZSTarget &target)
 {
     return connection.store == "." && !target.Root().empty() ? target.Root() : connection.store;
 }
@@ -231,7 +229,7 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     return false;
 }
 
-/* What is made shall open. */
+/* Refuses more bands than GDAL opens. */
 static bool mayHaveBands(const char *name, int bands)
 {
     if (static_cast<uint64_t>(bands) <= ZS_MOST_BANDS)
@@ -286,12 +284,11 @@ static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string
     return true;
 }
 
-static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
+static GDALDataset *createCopy(const char *name, GDALDataset *source, bool strict, CSLConstList optionList,
                                GDALProgressFunc progress, void *progressData);
 
-/* A store in an archive is made as files first and then packed in one go; the archive is made beside the one it
- * replaces. */
-static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, int strict,
+/* Makes a store as files and then packs it into an archive, beside the archive that it replaces. */
+static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, bool strict,
                                   CSLConstList optionList, GDALProgressFunc progress, void *progressData)
 {
     if (!zsMayReplaceArchive(connection.store, *source))
@@ -314,7 +311,7 @@ static GDALDataset *createArchive(const char *name, const ZSConnection &connecti
     return ds;
 }
 
-/* Of cells there is no array beside them that says which are valid: what is not becomes nodata. */
+/* HEALPix cells have no mask: warns, or refuses a strict copy, where the source has one. */
 static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
 {
     auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
@@ -325,7 +322,7 @@ static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
     return !isStrict;
 }
 
-static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
+static GDALDataset *createCopy(const char *name, GDALDataset *source, bool strict, CSLConstList optionList,
                                GDALProgressFunc progress, void *progressData)
 {
     ZSCreationOptions options;
@@ -348,10 +345,10 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
     const bool isCells = options.healpix_order >= 0;
     std::unique_ptr<ZSWarpedCells> warped;
     GDALRasterBand &first = *source->GetRasterBand(1); // the nodata of one that is warped may be a double
-    if (isCells && !checkCellMask(name, *source, strict != FALSE))
+    if (isCells && !checkCellMask(name, *source, strict))
         return nullptr;
     if (isCells)
-        source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, strict != FALSE, healpix, warped);
+        source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, strict, healpix, warped);
     if (source == nullptr)
         return nullptr;
     GDALDataType type = source->GetRasterBand(1)->GetRasterDataType();
@@ -457,24 +454,21 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, int strict
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))
         return nullptr;
-    return openCreated(placeOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name,
+    return openCreated(pathOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name,
                        options)
         .release();
 }
 
-static GDALDataset *createCheckedCopy(const char *name, GDALDataset *source, int strict, ZSCreateOptions optionList,
-                                      GDALProgressFunc progress, void *progressData)
+GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                          GDALProgressFunc progress, void *progressData)
 {
-    if (source->GetRasterCount() == 0 && source->GetRootGroup() != nullptr)
-        return zsMdimCopy(name, source, strict != FALSE, optionList, progress, progressData);
-    return zsCheckLosses(name, *source, strict != FALSE)
-               ? createCopy(name, source, strict, optionList, progress, progressData)
-               : nullptr;
+    return zsCheckLosses(name, *source, strict) ? createCopy(name, source, strict, options, progress, progressData)
+                                                : nullptr;
 }
 
 /* ---- Create ---- */
 
-/* Cells of all the sphere are so many pixels; gdalwarp chooses others unless it is told. */
+/* Checks that the raster has the size of the whole sphere's cells; gdalwarp chooses another unless it is told. */
 static bool checkCells(const char *name, const ZSCreationOptions &options, int width, int height,
                        struct zs_healpix &healpix)
 {
@@ -492,8 +486,8 @@ static bool checkCells(const char *name, const ZSCreationOptions &options, int w
     return false;
 }
 
-static GDALDataset *create(const char *name, int width, int height, int bands, GDALDataType type,
-                           ZSCreateOptions optionList)
+GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, GDALDataType type,
+                            CSLConstList optionList)
 {
     ZSCreationOptions options;
     ZSConnection connection;
@@ -566,7 +560,7 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     const bool waits = !options.append && target->Replaces();
     if (!options.append && !waits && !target->Commit())
         return nullptr;
-    auto ds = openCreated(waits ? path : placeOf(connection, *target), group, arrays.Name(0), name, options);
+    auto ds = openCreated(waits ? path : pathOf(connection, *target), group, arrays.Name(0), name, options);
     auto made = dynamic_cast<ShardedZarrDataset *>(ds.get());
     if (ds != nullptr && made == nullptr)
         CPLError(CE_Failure, CPLE_AppDefined, "%s: what was made does not open as one raster",
@@ -580,27 +574,4 @@ static GDALDataset *create(const char *name, int width, int height, int bands, G
     if (waits)
         made->CommitLater(std::move(target));
     return ds.release();
-}
-
-void zsAddCreation(GDALDriver &driver)
-{
-    driver.SetMetadataItem(GDAL_DMD_CREATIONDATATYPES, "Byte "
-#if ZS_GDAL_AT_LEAST(7)
-                                                       "Int8 "
-#endif
-                                                       "UInt16 Int16 UInt32 Int32 UInt64 Int64 "
-#if ZS_GDAL_AT_LEAST(11)
-                                                       "Float16 "
-#endif
-                                                       "Float32 Float64 CFloat32 CFloat64");
-    driver.SetMetadataItem(GDAL_DMD_CREATIONOPTIONLIST, zsOptionList(ZS_RASTER).c_str());
-    driver.pfnCreateCopy = ZSGuarded<createCheckedCopy>::Call;
-    driver.pfnCreate = ZSGuarded<create>::Call;
-    driver.SetMetadataItem(GDAL_DCAP_CREATE_MULTIDIMENSIONAL, "YES");
-    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_DATASET_CREATIONOPTIONLIST, zsOptionList(ZS_DATASET).c_str());
-    driver.SetMetadataItem(GDAL_DMD_MULTIDIM_ARRAY_CREATIONOPTIONLIST, zsOptionList(ZS_ARRAY).c_str());
-    driver.pfnCreateMultiDimensional = ZSGuarded<zsMdimCreate>::Call;
-    driver.pfnDelete = ZSGuarded<zsDelete>::Call;
-    driver.pfnRename = ZSGuarded<zsRename>::Call;
-    driver.pfnCopyFiles = ZSGuarded<zsCopyFiles>::Call;
 }

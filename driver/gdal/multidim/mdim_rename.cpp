@@ -1,0 +1,462 @@
+/* Nodes that are deleted or renamed, and dimensions that are renamed. */
+#include "mdim.h"
+
+#include <algorithm>
+#include <functional>
+
+extern "C"
+{
+#include "raster/overviews.h"
+#include "raster/references.h"
+#include "zarr/contents.h"
+#include "zarr/make.h"
+#include "zarr/name.h"
+}
+
+/* ---- Deleting ---- */
+
+/* Drops what is pending of a node and of those below it, and marks their live objects as deleted. */
+void ZSMdimStore::Forget(const std::string &path)
+{
+    for (const auto &handle : HandlesWithin(path))
+    {
+#if ZS_GDAL_AT_LEAST(8)
+        const auto array = handle->array.lock();
+        const auto group = handle->group.lock();
+        if (array != nullptr)
+            array->Deleted();
+        if (group != nullptr)
+            group->Deleted();
+#endif
+        handle->isThere = false;
+        const std::lock_guard<std::mutex> held(m_lock);
+        handle->Close();
+        handle->made.clear();
+        m_nodes.erase(handle->path);
+    }
+}
+
+/* Removes the overviews of an array. */
+bool ZSMdimStore::RemoveLevels(const std::string &path)
+{
+    struct zs_error err;
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!OwnLevels(path, axes, levels))
+        return false;
+    for (const auto &level : levels)
+        Forget(level);
+    if (levels.empty() || zs_overviews_remove(Hierarchy(), Node(path), axes, nullptr, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
+bool ZSMdimStore::Remove(const std::string &path)
+{
+    struct zs_error err;
+    const bool isNew = m_target != nullptr;
+    if (!RemoveLevels(path))
+        return false;
+    // Remove its chunks from a new store now: another array that takes the path must not find them.
+    if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), &err) != ZS_OK) ||
+        zs_references_change(Hierarchy(), path.c_str(), nullptr, &err) != ZS_OK ||
+        zs_hierarchy_remove(Hierarchy(), path.c_str(), &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    Forget(path);
+    return isNew || Flush(false);
+}
+
+void ZSMdimStore::Unmake(const struct zs_node *node)
+{
+    struct zs_error err;
+    Forget(node->path);
+    if (zs_hierarchy_remove(Hierarchy(), node->path, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message); // the first error was reported already
+}
+
+/* ---- Renaming nodes ---- */
+
+bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels)
+{
+    struct zs_error err;
+    char **paths = nullptr;
+    size_t count = 0;
+    const struct zs_node *node = m_target == nullptr ? Node(path) : nullptr;
+    if (node == nullptr || node->array == nullptr || node->array->ndim < 2 ||
+        zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
+        return true;
+    if (zs_overviews_own(Hierarchy(), node, axes, &paths, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    const auto release = [count](char **list) { zs_paths_free(list, count); };
+    const std::unique_ptr<char *, decltype(release)> released(paths, release);
+    levels.assign(paths, paths + count);
+    return true;
+}
+
+/* Renames a node, and changes the references to it; false with CPLError emitted. */
+bool ZSMdimStore::MoveNode(const std::string &from, const std::string &name)
+{
+    struct zs_error err, ignored;
+    const std::string parent = zsParentPath(from), to = (parent.empty() ? "" : parent + "/") + name;
+    // References are flushed with the first step of the rename, which a journal finishes.
+    enum zs_status status = zs_references_change(Hierarchy(), from.c_str(), to.c_str(), &err);
+    if (status == ZS_OK && (status = zs_node_rename(Hierarchy(), from.c_str(), name.c_str(), &err)) != ZS_OK &&
+        zs_references_change(Hierarchy(), to.c_str(), from.c_str(), &ignored) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", ignored.message);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    return FollowMove(from, to);
+}
+
+/* Switches a live object (null: there is none) to the node at a path; false with CPLError emitted. */
+template <class Object> bool ZSMdimStore::Follow(const std::shared_ptr<Object> &object, const std::string &path)
+{
+    struct zs_error err;
+    auto *follower = dynamic_cast<ZSMdimFollower *>(object.get());
+    const struct zs_node *node = follower != nullptr ? Node(path) : nullptr;
+    if (follower == nullptr || node == nullptr)
+        return follower == nullptr;
+    const bool follows = follower->Follow(node, &err);
+    if (!follows)
+        zsReport(err);
+    return follows;
+}
+
+/* Switches live objects of a node, and of those below it, to its new path. */
+bool ZSMdimStore::FollowMove(const std::string &from, const std::string &to)
+{
+    const auto moved = HandlesWithin(from);
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_dimensions.clear();
+        for (const auto &handle : moved)
+        {
+            m_nodes.erase(handle->path);
+            handle->path = to + handle->path.substr(from.size());
+            handle->Close();
+        }
+        for (const auto &handle : moved)
+            m_nodes[handle->path] = handle;
+    }
+    for (const auto &handle : moved)
+    {
+        for (const auto &d : handle->made)
+        {
+            auto *sized = dynamic_cast<ZSMdimSized *>(d.get());
+            if (sized != nullptr)
+                sized->SetGroup(handle->path);
+        }
+    }
+    bool ok = true;
+    for (const auto &handle : moved)
+        ok = Follow(handle->array.lock(), handle->path) && ok;
+    for (const auto &handle : moved)
+        ok = Follow(handle->group.lock(), handle->path) && ok;
+    return ok;
+}
+
+bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
+{
+    struct zs_error err;
+    if (!CheckUpdatable())
+        return false;
+    // Publish pending chunks under their keys of today; a new store has no documents yet.
+    const bool isFlushed = m_target != nullptr ? FlushArrays(false) : Flush(false);
+    if (!isFlushed)
+        return false;
+    struct zs_axes axes = {};
+    std::vector<std::string> levels;
+    if (!OwnLevels(path, axes, levels))
+        return false;
+    // Refuse before anything changes: references to a node are changed first.
+    enum zs_status status = zs_node_check_rename(Hierarchy(), path.c_str(), name.c_str(), &err);
+    for (size_t i = 0; i < levels.size() && status == ZS_OK; i++)
+        status = zs_node_check_rename(Hierarchy(), levels[i].c_str(), name.c_str(), &err);
+    if (status == ZS_OK)
+        status = zs_store_sync(m_store->store, &err);
+    if (status != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    bool ok = MoveNode(path, name);
+    for (size_t i = 0; ok && i < levels.size(); i++)
+        ok = MoveNode(levels[i], name);
+    return ok;
+}
+
+void ZSMdimStore::TellNames(const std::string &path)
+{
+#if ZS_GDAL_AT_LEAST(8)
+    const auto tell = [&](const auto &object, const std::string &own) {
+        if (object != nullptr && own != path)
+            object->ParentRenamed(GroupName(zsParentPath(own)));
+    };
+    const auto handles = HandlesWithin(path);
+    for (const auto &handle : handles)
+        tell(handle->array.lock(), handle->path);
+    for (const auto &handle : handles)
+        tell(handle->group.lock(), handle->path);
+    for (const auto &handle : handles)
+    {
+        for (const auto &d : handle->made)
+            d->ParentRenamed(GroupName(handle->path));
+    }
+#else
+    static_cast<void>(path);
+#endif
+}
+
+/* ---- Renaming dimensions: in all arrays that share one, or in none ---- */
+
+#if ZS_GDAL_AT_LEAST(8)
+
+namespace
+{
+/* The dimensions of an array. */
+struct Found
+{
+    const struct zs_node *node;
+    struct zs_dimension dims[ZS_MAX_NDIM];
+    int count = 0;
+};
+
+/* An array that shares a dimension, and the numbers that it has there. */
+struct Having
+{
+    Found array;
+    std::vector<int> numbers;
+};
+} // namespace
+
+/* The dimensions of all arrays. Arrays of which they cannot be read are left out: opening them tells why. */
+static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_error *err)
+{
+    const struct zs_node **nodes = nullptr;
+    size_t listed = 0;
+    if (zs_hierarchy_list(h, &nodes, &listed, err) != ZS_OK)
+        return false;
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    for (size_t i = 0; i < listed; i++)
+    {
+        Found found = {};
+        found.node = nodes[i];
+        if (nodes[i]->type == ZS_NODE_ARRAY &&
+            zs_dimensions_find(h, nodes[i], found.dims, &found.count, nullptr) == ZS_OK)
+            all.push_back(found);
+    }
+    return true;
+}
+
+/* The arrays that share a dimension of `array`, itself among them. `isMade`: whether an array has it as GDAL's user
+ * made it. */
+static std::vector<Having> allWith(const std::vector<Found> &all, const Found &array, const struct zs_dimension &dim,
+                                   const std::function<bool(const Found &)> &isMade)
+{
+    std::vector<Having> having;
+    for (const auto &other : all)
+    {
+        Having h = {other, {}};
+        for (int e = 0; e < other.count; e++)
+        {
+            if (zsIsSameDimension(array.node, dim, other.node, other.dims[e], isMade(other)))
+                h.numbers.push_back(e);
+        }
+        if (!h.numbers.empty())
+            having.push_back(h);
+    }
+    return having;
+}
+
+/* Whether GDAL's user made a dimension of that name in one of the groups. */
+bool ZSMdimStore::HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const
+{
+    for (const auto &group : groups)
+    {
+        for (const auto &d : MadeDimensions(group))
+        {
+            if (d->GetName() == name)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether an array in one of the groups has a dimension of that name. */
+static bool hasDimension(const std::vector<Found> &all, const std::set<std::string> &groups, const std::string &name)
+{
+    for (const auto &f : all)
+    {
+        for (int d = 0; d < f.count && groups.count(zsParentPath(f.node->path)) > 0; d++)
+        {
+            if (zsMdimNameOf(f.dims[d]) == name)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Renames a dimension in all of the arrays, or in none. */
+static bool restate(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &name,
+                    struct zs_error *err)
+{
+    size_t done = 0;
+    const auto change = [h](const Having &one, const char *given, struct zs_error *e) {
+        const char *names[ZS_MAX_NDIM] = {nullptr};
+        const struct zs_node *fresh = nullptr, *now = nullptr;
+        for (int d = 0; d < one.array.count; d++)
+            names[d] = one.array.dims[d].name;
+        for (const int d : one.numbers)
+            names[d] = given != nullptr ? given : names[d];
+        return zs_hierarchy_node(h, one.array.node->path, &now, e) == ZS_OK &&
+               zs_array_restate(h, now, nullptr, names, nullptr, &fresh, e) == ZS_OK;
+    };
+    while (done < having.size() && change(having[done], name.c_str(), err))
+        done++;
+    if (done == having.size())
+        return true;
+    while (done-- > 0)
+        change(having[done], nullptr, nullptr);
+    return false;
+}
+
+/* Renames a dimension in the attributes of its arrays and of their groups. */
+static bool renameInAttributes(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &from,
+                               const std::string &to, struct zs_error *err)
+{
+    std::set<std::string> paths;
+    for (const auto &one : having)
+    {
+        paths.insert(one.array.node->path);
+        if (one.array.node->path[0] != '\0')
+            paths.insert(zsParentPath(one.array.node->path));
+    }
+    for (const auto &path : paths)
+    {
+        const struct zs_node *node = nullptr;
+        if (zs_hierarchy_node(h, path.c_str(), &node, err) != ZS_OK ||
+            zs_dimension_rename_attributes(h, node, from.c_str(), to.c_str(), err) != ZS_OK)
+            return false;
+    }
+    return true;
+}
+
+/* The live object of a dimension, looked up by the name that it has until now; null where there is none. */
+std::shared_ptr<GDALDimension> ZSMdimStore::HeldDimension(const struct zs_node *node, int number,
+                                                          const struct zs_dimension &dim)
+{
+    const auto array = Handle(node->path)->array.lock();
+    const std::lock_guard<std::mutex> held(m_lock);
+    auto dimension = array != nullptr ? array->GetDimensions()[static_cast<size_t>(number)] : nullptr;
+    if (dimension == nullptr)
+        dimension = MadeDimension(node->path, zsMdimNameOf(dim), dim.size);
+    return dimension != nullptr ? dimension : m_dimensions[DimensionKey(node, dim)].lock();
+}
+
+/* Live dimensions take the new name, and live arrays switch to their new nodes. */
+bool ZSMdimStore::RenameLive(const std::vector<DimensionUse> &uses, const std::string &name, struct zs_error *err)
+{
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_dimensions.clear(); // their keys have names
+    }
+    for (const auto &use : uses)
+    {
+        auto *sized = dynamic_cast<ZSMdimSized *>(use.dimension.get());
+        if (sized != nullptr && sized->GetName() != name)
+            sized->SetName(name);
+    }
+    for (const auto &use : uses)
+    {
+        struct zs_dimension dims[ZS_MAX_NDIM];
+        int count = 0;
+        const struct zs_node *node = use.path.empty() && use.number < 0 ? nullptr : Node(use.path);
+        if (node == nullptr)
+            continue;
+        if (zs_dimensions_find(Hierarchy(), node, dims, &count, err) != ZS_OK || !FollowNode(node, err))
+            return false;
+        const std::lock_guard<std::mutex> held(m_lock);
+        if (use.dimension != nullptr && MadeDimension(node->path, name, dims[use.number].size) == nullptr)
+            m_dimensions[DimensionKey(node, dims[use.number])] = use.dimension;
+    }
+    return true;
+}
+
+/* The arrays that share a dimension: the one that an array at `path` has as its number-th, or one that was made. */
+static std::vector<Having> allThatHave(const std::vector<Found> &all, const std::string &name, const char *path,
+                                       int number, const std::function<bool(const Found &)> &isMade)
+{
+    for (const auto &f : all)
+    {
+        for (int d = 0; d < f.count; d++)
+        {
+            const bool isIt = path != nullptr ? strcmp(f.node->path, path) == 0 && d == number : isMade(f);
+            if (isIt && zsMdimNameOf(f.dims[d]) == name)
+                return allWith(all, f, f.dims[d], isMade);
+        }
+    }
+    return {};
+}
+
+bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
+                                  const std::string &group, const std::string &name)
+{
+    struct zs_error err;
+    std::vector<Found> all;
+    const std::string before = self->GetName();
+    if (!CheckUpdatable())
+        return false;
+    if (!zs_is_node_name(name.c_str()) || name.find_first_of(":\\") != std::string::npos)
+    {
+        CPLError(CE_Failure, CPLE_IllegalArg, "dimension %s: \"%s\": expected a name without / \\ and :, not of dots",
+                 before.c_str(), name.c_str());
+        return false;
+    }
+    if (!findAll(Hierarchy(), all, &err))
+    {
+        zsReport(err);
+        return false;
+    }
+    const auto having = allThatHave(all, before, path, number, [&](const Found &f) {
+        return MadeDimension(f.node->path, before, self->GetSize()) == self;
+    });
+    std::set<std::string> groups{group};
+    std::vector<DimensionUse> uses{{"", -1, self}};
+    for (const auto &one : having)
+    {
+        groups.insert(zsParentPath(one.array.node->path));
+        for (const int d : one.numbers)
+            uses.push_back({one.array.node->path, d, HeldDimension(one.array.node, d, one.array.dims[d])});
+    }
+    if ((having.empty() && path != nullptr) || HasMadeDimension(groups, name) ||
+        hasDimension(all, groups, name))
+    {
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 having.empty() && path != nullptr ? "dimension %s: no array calls one so, to be called %s"
+                                                   : "dimension %s: there is one called %s already",
+                 before.c_str(), name.c_str());
+        return false;
+    }
+    for (const auto &one : having)
+    {
+        if (!FlushArray(one.array.node->path)) // it is opened again
+            return false;
+    }
+    if (restate(Hierarchy(), having, name, &err) && renameInAttributes(Hierarchy(), having, before, name, &err) &&
+        RenameLive(uses, name, &err))
+        return true;
+    zsReport(err);
+    return false;
+}
+
+#endif
