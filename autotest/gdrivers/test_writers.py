@@ -1,4 +1,6 @@
 """Several writers of one store on an object store: what one publishes is made again over what the others did meanwhile."""
+import json
+
 import numpy as np
 import pytest
 from osgeo import gdal
@@ -70,6 +72,26 @@ def test_a_shard_that_both_make_has_the_chunks_of_both(s3, meets):
     expected = np.zeros((64, 64), "uint8")
     expected[:16, :16], expected[:16, 16:32] = 1, 2
     assert_same(stored(), expected)
+
+
+@pytest.mark.parametrize("at", ["/v/zarr.json", "a.zarr/zarr.json"])
+def test_consolidated_metadata_list_what_the_last_of_two_writers_put(s3, meets, at):
+    """The other comes before the document of the array is put, or between that and the root's: the root has what the array's own says."""
+    made()
+    ours = update()
+    ours.SetMetadataItem("ours", "1")
+
+    def other():
+        theirs = update()
+        theirs.SetMetadataItem("theirs", "2")
+        theirs.FlushCache()
+    done = meets(at, other)
+    ours.FlushCache()
+    ours = None
+    assert done
+    own, root = (json.loads(s3.objects["bucket/a.zarr/" + name]) for name in ("v/zarr.json", "zarr.json"))
+    assert own["attributes"]["ours"] == "1" and own["attributes"]["theirs"] == "2"
+    assert root["consolidated_metadata"]["metadata"]["v"]["attributes"] == own["attributes"]
 
 
 def test_attributes_that_two_set_at_once_are_both_there(s3, meets):

@@ -100,10 +100,31 @@ static zs_json *members_object(const struct members *m)
     return object;
 }
 
+/* Reads a document that was put again, where the consolidated metadata list neither that nor what it was made of:
+ * without locks another writer may have put both since, so that what is listed is newer. *is_doubtful where the
+ * document is yet to be put. */
+static enum zs_status follow_others(const struct zs_hierarchy *h, const zs_json *listed, struct zs_change *change,
+                                    bool *is_doubtful, struct zs_error *err)
+{
+    if (change->written == NULL || is_listed_so(listed, change->written) ||
+        (change->loaded == NULL ? listed == NULL : is_listed_so(listed, change->loaded)) ||
+        !zs_store_has_conditions(h->store))
+        return ZS_OK;
+    *is_doubtful = !change->is_put;
+    if (*is_doubtful)
+        return ZS_OK;
+    zs_json *now;
+    ZS_TRY(zs_document_load(h->store, change->path, &now, err));
+    zs_json_free(change->written);
+    change->written = now; /* NULL: it is gone, and what lists it is the business of who removed it */
+    return ZS_OK;
+}
+
 /* Updates inline consolidated metadata of the group at `path` with what changed below. Empty ones are not in use,
- * unless they were until now: a first entry would hide all that they do not list. */
+ * unless they were until now: a first entry would hide all that they do not list. *is_doubtful: to be done again when
+ * all documents below are put. */
 static enum zs_status update_consolidated(const struct zs_hierarchy *h, const char *path, zs_json *document,
-                                          bool *is_changed, struct zs_error *err)
+                                          bool *is_changed, bool *is_doubtful, struct zs_error *err)
 {
     zs_json *consolidated = zs_json_get_mutable(document, "consolidated_metadata");
     const zs_json *metadata = zs_json_get(consolidated, "metadata");
@@ -112,7 +133,12 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
         return ZS_OK;
     size_t first, end;
     zs_changes_within(&h->pending, path, &first, &end);
-    struct members m = {.n = path[0] != '\0' ? strlen(path) + 1 : 0, .is_last = true};
+    const size_t above = path[0] != '\0' ? strlen(path) + 1 : 0;
+    for (size_t i = first; i < end; i++)
+        if (strlen(h->pending.list[i]->path) > above)
+            ZS_TRY(follow_others(h, zs_json_get(metadata, h->pending.list[i]->path + above), h->pending.list[i],
+                                 is_doubtful, err));
+    struct members m = {.n = above, .is_last = true};
     m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
     if (m.list == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
@@ -148,6 +174,7 @@ struct outgoing {
     char *text;               /* NULL: it stays as it is */
     char *etag;               /* of what it was made of, "" for nothing; NULL: not known */
     struct zs_change *change; /* of the node itself, borrowed; NULL: only what it consolidates may have changed */
+    bool is_doubtful; /* what it consolidates was put by others, too: it is made again before it is put */
 };
 
 /* Reads what the store has of a document, puts what changed over it, in the node itself and in what it consolidates,
@@ -161,12 +188,17 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     enum zs_status status = ZS_OK;
     free(o->etag);
     o->etag = NULL;
+    o->is_doubtful = false;
     if (!zs_hierarchy_is_unmade(h) || (o->change != NULL && o->change->kind == ZS_CHANGE_EDIT))
         status = load_tagged(h->store, o->path, &document, &o->etag, err);
+    if (status == ZS_OK && o->change != NULL) {
+        zs_json_free(o->change->loaded);
+        o->change->loaded = document != NULL ? zs_document_own(document) : NULL;
+    }
     if (status == ZS_OK && node != NULL)
         status = zs_change_merge(&document, node, o->change, &is_changed, err);
     if (status == ZS_OK && document != NULL)
-        status = update_consolidated(h, o->path, document, &is_changed, err);
+        status = update_consolidated(h, o->path, document, &is_changed, &o->is_doubtful, err);
     free(o->text);
     o->text = NULL;
     if (status == ZS_OK && is_changed)
@@ -181,7 +213,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
 }
 
 /* Puts a document over what it was made of; where another writer put one meanwhile, it is made anew over that. */
-static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
+static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, bool *has_conflict, struct zs_error *err)
 {
     const bool expects = o->text != NULL && !zs_hierarchy_is_unmade(h) && zs_store_has_conditions(h->store);
     for (int tries = 0;;) {
@@ -189,18 +221,21 @@ static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, struc
             o->text != NULL ? zs_document_put_text(h->store, o->path, expects ? o->etag : NULL, o->text, err) : ZS_OK;
         if (status != ZS_CONFLICT || !zs_conflict_again(&tries))
             return status;
+        *has_conflict = true;
         ZS_TRY(prepare(h, o, err));
     }
 }
 
-static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
+static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_conflict, struct zs_error *err)
 {
     /* the root, with which a store opens, and changed documents come after what they refer to */
     if (o->path[0] == '\0' || o->change == NULL || o->change->kind != ZS_CHANGE_NEW)
         ZS_TRY(zs_store_settle(h->store, err));
+    if (o->is_doubtful || *has_conflict) /* what was consolidated is not what was put */
+        ZS_TRY(prepare(h, o, err));
     if (o->text == NULL)
         return ZS_OK;
-    ZS_TRY(put_text(h, o, err));
+    ZS_TRY(put_text(h, o, has_conflict, err));
     if (o->change != NULL)
         o->change->is_put = true;
     return ZS_OK;
@@ -295,10 +330,11 @@ bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
     return root != NULL && root->kind == ZS_CHANGE_NEW;
 }
 
-static enum zs_status put_all(struct zs_hierarchy *h, const struct outgoings *all, struct zs_error *err)
+static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
 {
+    bool has_conflict = false;
     for (size_t i = 0; i < all->count; i++)
-        ZS_TRY(put(h, &all->list[i], err));
+        ZS_TRY(put(h, &all->list[i], &has_conflict, err));
     ZS_TRY(zs_store_settle(h->store, err));
     for (size_t i = 0; i < h->pending.count; i++)
         if (h->pending.list[i]->kind == ZS_CHANGE_REMOVED)

@@ -61,6 +61,7 @@ static void change_free(struct zs_change *change)
     zs_json_free(change->before);
     zs_json_free(change->own);
     zs_json_free(change->written);
+    zs_json_free(change->loaded);
     free(change);
 }
 

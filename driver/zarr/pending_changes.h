@@ -28,6 +28,7 @@ struct zs_change {
     bool is_copy;     /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
     zs_json *own;     /* ... that one, NULL as long as nothing but attributes changes; owned */
     zs_json *written; /* the document as this flush writes it, for the consolidated metadata above; owned */
+    zs_json *loaded;  /* ... and as it was read for that; NULL: it was not there; owned */
 };
 
 /* One for each path, sorted by zs_path_compare(): what is below a group follows it directly. */
