@@ -1,6 +1,7 @@
 """Arrays of text through the multidimensional API: what zarr-python wrote, and what it reads of what was written."""
 import ctypes
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from osgeo import gdal
 from mdim import attributes_of, random_steps, root_of
 from support import GDAL, error_of, run_peer
 from test_mdim_write import dimensions, extended, made, updated
-from writing import check_consolidated, document, files_of
+from writing import change_document, check_consolidated, document, files_of
 
 NAMES = ["", "a", "Zürich", "a b", "日本", "x" * 20, "end", "", ""]
 
@@ -176,6 +177,26 @@ def test_what_is_no_text_or_too_long_is_refused_and_nothing_changes(tmp_path):
         array = root.OpenMDArray(name)
         assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * 1)(*words), [1], [1]) == 0
         assert ("UTF-8" if "variable" in name else "at most") in gdal.GetLastErrorMsg()
+    del array, root
+    dataset = None
+    assert files_of(tmp_path / "texts.zarr") == before
+
+
+@pytest.mark.parametrize("kind", ["fixed_sharded_1", "variable_plain_1", "variable_sharded_1"])
+@pytest.mark.parametrize("change", ["removed", "of another type"])
+def test_no_texts_are_written_to_an_array_that_is_another_by_now(tmp_path, kind, change):
+    run_peer("mdim_texts.py", tmp_path, "write")
+    dataset, root = updated(tmp_path / "texts.zarr")
+    array = root.OpenMDArray(kind)
+    assert array.Read()
+    folder = tmp_path / "texts.zarr" / kind
+    if change == "removed":
+        shutil.rmtree(folder)
+    else:
+        change_document(folder, data_type="int32", fill_value=0)
+    before = files_of(tmp_path / "texts.zarr")
+    assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * 1)(b"new"), [1], [1]) == 0
+    assert ("removed after it was opened" if change == "removed" else "somebody else changed it") in gdal.GetLastErrorMsg()
     del array, root
     dataset = None
     assert files_of(tmp_path / "texts.zarr") == before

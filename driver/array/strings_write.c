@@ -203,10 +203,11 @@ enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node
 {
     struct zs_text_part all, part;
     struct zs_texts t;
-    uint64_t at[ZS_MAX_NDIM] = {0};
+    uint64_t at[ZS_MAX_NDIM] = {0}, version = 0;
     if (node->is_draft)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: arrays of the draft of 2022 are only read", node->path);
     ZS_TRY(zs_text_check(node, request, &all, err));
+    ZS_TRY(zs_hierarchy_check_array(h, node, &version, err));
     ZS_TRY(zs_texts_open(zs_hierarchy_store(h), node,
                          request->max_chunk != 0 ? request->max_chunk : ZS_STRINGS_MAX_BYTES, &t, err));
     struct writer w = {.texts = &t, .give = give, .ctx = ctx};
