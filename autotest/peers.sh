@@ -1,6 +1,7 @@
 #!/bin/sh
-# peers.sh DIRECTORY: other Zarr libraries, from PyPI and npm, apart from the system; and nginx, which is unpacked and not installed, because it
-# would start. DIRECTORY/run SCRIPT ARGUMENT... runs a script with them, in Python or, where its name ends in .mjs, in JavaScript.
+# peers.sh DIRECTORY: other Zarr libraries and object stores, from PyPI, npm and Go, apart from the system; and nginx, which is unpacked and not
+# installed, because it would start. DIRECTORY/run SCRIPT ARGUMENT... runs a script with them, in Python or, where its name ends in .mjs, in
+# JavaScript.
 # Apart from the system's Python because GDAL's bindings need the numpy that they were built with.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,6 +35,13 @@ if [ ! -x "$1/nginx/usr/sbin/nginx" ]; then
     (cd "$1/nginx" && { apt-get download nginx || { apt-get update && apt-get download nginx; }; } >log 2>&1 && dpkg -x nginx_*.deb .) ||
         sh "$here/skip.sh" "nginx from Debian"
 fi
+# Two object stores that others wrote: moto, apart because it brings much with it; and versitygw, which Go builds in two minutes. No Debian that
+# CI runs in has the Go for it (1.25), so that it may be missing there.
+[ -x "$1/moto/bin/moto_server" ] || { /usr/bin/python3 -m venv "$1/moto" &&
+    "$1/moto/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: 'moto[server]'; } || sh "$here/skip.sh" "moto from PyPI"
+PATH="$PATH:/usr/local/go/bin"
+[ -x "$1/versitygw" ] || GOBIN="$(cd "$1" && pwd)" go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
+    echo "SKIPPED: versitygw, which needs Go 1.25"
 # JavaScript from stdin, because imports are then looked up in the current directory and not where the script lies.
 # Without LD_PRELOAD: the peers are not what the sanitizers are for.
 cat > "$1/run" <<END

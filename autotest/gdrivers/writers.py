@@ -88,11 +88,16 @@ class Proxy:
         return head
 
 
+def settings(endpoint):
+    """The configuration options with which GDAL's /vsis3/ asks a server."""
+    return {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secretkey",
+            "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": endpoint}
+
+
 def configure(endpoint):
     from osgeo import gdal
     gdal.UseExceptions()
-    for name, value in {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secretkey",
-                        "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": endpoint}.items():
+    for name, value in settings(endpoint).items():
         gdal.SetConfigOption(name, value)
     return gdal
 
