@@ -110,11 +110,14 @@ static enum zs_status follow_others(const struct zs_hierarchy *h, const zs_json 
         (change->loaded == NULL ? listed == NULL : is_listed_so(listed, change->loaded)) ||
         !zs_store_has_conditions(h->store))
         return ZS_OK;
-    *is_doubtful = !change->is_put;
-    if (*is_doubtful)
+    *is_doubtful = *is_doubtful || !change->is_put;
+    if (!change->is_put)
         return ZS_OK;
     zs_json *now;
-    ZS_TRY(zs_document_load(h->store, change->path, &now, err));
+    char *etag = NULL; /* asked for so that no cache answers */
+    const enum zs_status status = load_tagged(h->store, change->path, &now, &etag, err);
+    free(etag);
+    ZS_TRY(status);
     zs_json_free(change->written);
     change->written = now; /* NULL: it is gone, and what lists it is the business of who removed it */
     return ZS_OK;
