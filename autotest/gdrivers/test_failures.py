@@ -421,14 +421,13 @@ def outcome(action, *arguments):
 
 def in_turn(s3, before, action):
     """Does it with each of its listings failing. Yields its outcome."""
-    nth, count = 0, 1
-    while nth < count:
+    for nth in range(1000):
         s3.objects = dict(before)
         listings = fail_at(s3, nth)
         told = outcome(action)
-        count, nth = len(listings), nth + 1
-        if nth <= count:
-            yield told
+        if len(listings) <= nth:  # there are no more, and none failed
+            return
+        yield told
 
 
 def test_a_deletion_with_a_listing_that_fails_leaves_all_or_nothing_and_says_so(s3, config):
