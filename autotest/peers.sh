@@ -40,7 +40,7 @@ fi
 [ -x "$1/moto/bin/moto_server" ] || { /usr/bin/python3 -m venv "$1/moto" &&
     "$1/moto/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: 'moto[server]'; } || sh "$here/skip.sh" "moto from PyPI"
 PATH="$PATH:/usr/local/go/bin"
-[ -x "$1/versitygw" ] || GOBIN="$(cd "$1" && pwd)" go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
+[ -x "$1/versitygw" ] || GOBIN="$(cd "$1" && pwd)" timeout 300 go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 ||
     echo "SKIPPED: versitygw, which needs Go 1.25"
 # JavaScript from stdin, because imports are then looked up in the current directory and not where the script lies.
 # Without LD_PRELOAD: the peers are not what the sanitizers are for.
