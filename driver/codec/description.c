@@ -17,51 +17,49 @@ static const char *name_of(const zs_json *codec)
 }
 
 /* The compressor of a codec; of blosc, the one inside. */
-static const char *compressor(const char *codec, const zs_json *configuration)
+static const char *compressor(const zs_json *codec)
 {
-    if (strcmp(codec, "blosc") == 0)
-        zs_json_string(zs_json_get(configuration, "cname"), &codec);
-    if (strcmp(codec, "zstd") == 0)
+    const char *name = name_of(codec);
+    if (strcmp(name, "blosc") == 0)
+        zs_json_string(zs_json_get(zs_json_get(codec, "configuration"), "cname"), &name);
+    if (strcmp(name, "zstd") == 0)
         return "ZSTD";
-    return strcmp(codec, "gzip") == 0 || strcmp(codec, "zlib") == 0 ? "DEFLATE" : NULL;
+    return strcmp(name, "gzip") == 0 || strcmp(name, "zlib") == 0 ? "DEFLATE" : NULL;
 }
 
-static const char *find(const zs_json *codecs, int depth)
+static bool is_compressor(const zs_json *codec)
 {
-    const char *outer = NULL, *inner = NULL;
+    return compressor(codec) != NULL;
+}
+
+static bool is_blosc(const zs_json *codec)
+{
+    return zs_json_equals(zs_json_get(codec, "name"), "blosc");
+}
+
+/* The last codec of that kind that encodes the innermost chunks, else the shards around them; NULL without one. */
+static const zs_json *find(const zs_json *codecs, bool (*is_of_kind)(const zs_json *codec), int depth)
+{
+    const zs_json *outer = NULL, *inner = NULL;
     for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {
-        const zs_json *configuration = zs_json_get(c, "configuration");
-        const char *name = name_of(c), *found = compressor(name, configuration);
-        if (found != NULL)
-            outer = found;
-        if (strcmp(name, "sharding_indexed") == 0 && depth < ZS_MAX_LEVELS)
-            inner = find(zs_json_get(configuration, "codecs"), depth + 1);
+        if (is_of_kind(c))
+            outer = c;
+        if (strcmp(name_of(c), "sharding_indexed") == 0 && depth < ZS_MAX_LEVELS)
+            inner = find(zs_json_get(zs_json_get(c, "configuration"), "codecs"), is_of_kind, depth + 1);
     }
     return inner != NULL ? inner : outer;
 }
 
 const char *zs_compression_name(const struct zs_array_meta *meta)
 {
-    return find(meta->codecs, 0);
-}
-
-/* The configuration of the innermost blosc codec, NULL where there is none. */
-static const zs_json *find_blosc(const zs_json *codecs, int depth)
-{
-    const zs_json *outer = NULL, *inner = NULL;
-    for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {
-        const zs_json *configuration = zs_json_get(c, "configuration");
-        if (zs_json_equals(zs_json_get(c, "name"), "blosc"))
-            outer = configuration;
-        if (strcmp(name_of(c), "sharding_indexed") == 0 && depth < ZS_MAX_LEVELS)
-            inner = find_blosc(zs_json_get(configuration, "codecs"), depth + 1);
-    }
-    return inner != NULL ? inner : outer;
+    const zs_json *codec = find(meta->codecs, is_compressor, 0);
+    return codec != NULL ? compressor(codec) : NULL;
 }
 
 const char *zs_blosc_filter_name(const struct zs_array_meta *meta)
 {
-    const zs_json *shuffle = zs_json_get(find_blosc(meta->codecs, 0), "shuffle");
+    const zs_json *codec = find(meta->codecs, is_blosc, 0);
+    const zs_json *shuffle = zs_json_get(zs_json_get(codec, "configuration"), "shuffle");
     if (zs_json_equals(shuffle, "shuffle"))
         return "BYTE";
     return zs_json_equals(shuffle, "bitshuffle") ? "BIT" : zs_json_equals(shuffle, "noshuffle") ? "NONE" : NULL;

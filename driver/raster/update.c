@@ -403,6 +403,15 @@ static void find_shared(struct zs_hierarchy *h, const struct relatives *r, const
     free(group);
 }
 
+/* The georeferencing of the base, at the size and with the names of dimensions of an array that follows. */
+static struct zs_georef_out georef_of(const struct relative *one, const struct zs_georef_out *base)
+{
+    struct zs_georef_out at =
+        zs_georef_at_size(base, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+    zs_place_name_dimensions(&at, one->node, one->axes);
+    return at;
+}
+
 /* What an array is to have: what is set, and what it keeps. */
 static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                   const struct zs_georef_update *update, struct zs_georef_out *out,
@@ -445,14 +454,12 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
         struct relative *one = &r.list[i];
         if (one->keeps_srs && one->keeps_transform)
             continue; /* nothing changes */
-        struct zs_georef_out at =
-            zs_georef_at_size(&geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+        struct zs_georef_out at = georef_of(one, &geo);
         at.old_srs = one->srs;
         at.keeps_transform = one->keeps_transform;
         at.keeps_srs = one->keeps_srs;
         if (one->keeps_srs)
             at.srs = one->srs;
-        zs_place_name_dimensions(&at, one->node, one->axes);
         one->asked = one->style.mapping_name;
         beside.is_written = beside.is_written && i > 0 && is_alike(&r.list[i - 1], one);
         if (beside.is_written)
@@ -478,19 +485,17 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
 
 /* ---- Registration ---- */
 
-/* Writes the registration of an array or an overview, in what spatial: says of it itself. */
-static enum zs_status write_registration(struct zs_hierarchy *h, const struct relative *one,
+/* Writes the registration of an array or an overview, as far as spatial: states it of that and of its groups. */
+static enum zs_status write_registration(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
                                          const struct zs_georef_out *geo, struct zs_error *err)
 {
-    struct zs_georef_out at =
-        zs_georef_at_size(geo, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
+    const struct zs_georef_out at = georef_of(one, geo);
     zs_json *attributes;
-    zs_place_name_dimensions(&at, one->node, one->axes);
     if (!one->style.is_brief) { /* else its entry in the multiscales says so */
         ZS_TRY(zs_hierarchy_edit(h, one->node, &attributes, err));
         ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
     }
-    return ZS_OK;
+    return write_groups(h, one->node, one->axes, &at, r, err);
 }
 
 static enum zs_status update_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
@@ -509,11 +514,8 @@ static enum zs_status update_registration(struct zs_hierarchy *h, const struct z
     enum zs_status status = ZS_OK;
     if (is_said && now.pixel_is_point != pixel_is_point)
         status = add_family(h, &r, one, &one.style, err);
-    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
-        status = write_registration(h, &r.list[i], &geo, err);
-        if (status == ZS_OK)
-            status = write_groups(h, r.list[i].node, r.list[i].axes, &geo, &r, err);
-    }
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++)
+        status = write_registration(h, &r, &r.list[i], &geo, err);
     relatives_clear(&r);
     zs_georef_clear(&now);
     return status;

@@ -52,7 +52,7 @@ const char *zs_vsi_reason(void)
     return copy;
 }
 
-/* A copy of what stands between <name> and </name>, NULL where that is not there. */
+/* Returns a copy of the text of the first element of that name; NULL without one. */
 static char *xml_text(const char *xml, const char *name)
 {
     char *open = zs_format("<%s>", name), *close = zs_format("</%s>", name), *text = NULL;

@@ -64,25 +64,6 @@ static bool is_listed_so(const zs_json *listed, const zs_json *document)
     return is_same;
 }
 
-static void merge_change(struct members *m, const struct zs_change *change)
-{
-    const char *name = change->path + m->n;
-    size_t at = zs_path_position(m->list, m->old, sizeof *m->list, name_of, name);
-    /* Removals first: a path may have been removed and come back. */
-    for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
-        m->list[i].document = NULL;
-    m->is_changed |= change->was_removed;
-    m->is_last &= change->kind != ZS_CHANGE_LEFT && change->written == NULL;
-    if (change->written == NULL)
-        return;
-    if (at == m->old || strcmp(m->list[at].name, name) != 0) {
-        at = m->count++;
-        m->list[at] = (struct member){.name = name};
-    }
-    m->is_changed |= !is_listed_so(m->list[at].document, change->written);
-    m->list[at].document = change->written;
-}
-
 /* Builds the object of the members; NULL without memory. */
 static zs_json *members_object(const struct members *m)
 {
@@ -114,12 +95,32 @@ static enum zs_status follow_others(const struct zs_hierarchy *h, const zs_json 
     if (!change->is_put)
         return ZS_OK;
     zs_json *now;
-    char *etag = NULL; /* asked for so that no cache answers */
-    const enum zs_status status = load_tagged(h->store, change->path, &now, &etag, err);
-    free(etag);
-    ZS_TRY(status);
+    ZS_TRY(zs_document_load(h->store, change->path, &now, err));
     zs_json_free(change->written);
     change->written = now; /* NULL: it is gone, and what lists it is the business of who removed it */
+    return ZS_OK;
+}
+
+static enum zs_status merge_change(const struct zs_hierarchy *h, struct members *m, struct zs_change *change,
+                                   bool *is_doubtful, struct zs_error *err)
+{
+    const char *name = change->path + m->n;
+    size_t at = zs_path_position(m->list, m->old, sizeof *m->list, name_of, name);
+    const bool is_listed = at < m->old && strcmp(m->list[at].name, name) == 0;
+    ZS_TRY(follow_others(h, is_listed ? m->list[at].document : NULL, change, is_doubtful, err));
+    /* Removals first: a path may have been removed and come back. */
+    for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
+        m->list[i].document = NULL;
+    m->is_changed |= change->was_removed;
+    m->is_last &= change->kind != ZS_CHANGE_LEFT && change->written == NULL;
+    if (change->written == NULL)
+        return ZS_OK;
+    if (!is_listed) {
+        at = m->count++;
+        m->list[at] = (struct member){.name = name};
+    }
+    m->is_changed |= !is_listed_so(m->list[at].document, change->written);
+    m->list[at].document = change->written;
     return ZS_OK;
 }
 
@@ -136,12 +137,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
         return ZS_OK;
     size_t first, end;
     zs_changes_within(&h->pending, path, &first, &end);
-    const size_t above = path[0] != '\0' ? strlen(path) + 1 : 0;
-    for (size_t i = first; i < end; i++)
-        if (strlen(h->pending.list[i]->path) > above)
-            ZS_TRY(follow_others(h, zs_json_get(metadata, h->pending.list[i]->path + above), h->pending.list[i],
-                                 is_doubtful, err));
-    struct members m = {.n = above, .is_last = true};
+    struct members m = {.n = path[0] != '\0' ? strlen(path) + 1 : 0, .is_last = true};
     m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
     if (m.list == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
@@ -150,13 +146,14 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     if (m.old > 1)
         qsort(m.list, m.old, sizeof *m.list, compare_members);
     m.count = m.old;
-    for (size_t i = first; i < end; i++)
+    enum zs_status status = ZS_OK;
+    for (size_t i = first; i < end && status == ZS_OK; i++)
         if (strlen(h->pending.list[i]->path) > m.n)
-            merge_change(&m, h->pending.list[i]);
-    zs_json *object = m.is_changed ? members_object(&m) : NULL;
+            status = merge_change(h, &m, h->pending.list[i], is_doubtful, err);
+    zs_json *object = status == ZS_OK && m.is_changed ? members_object(&m) : NULL;
     free(m.list);
-    if (!m.is_changed)
-        return ZS_OK;
+    if (status != ZS_OK || !m.is_changed)
+        return status;
     *is_changed = true;
     if (m.is_last && object != NULL && zs_json_size(object) == 0) { /* to others empty ones hide what comes later */
         zs_json_free(object);
