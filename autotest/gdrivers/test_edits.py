@@ -657,13 +657,67 @@ def test_an_edit_of_georeferencing_leaves_what_others_say(tmp_path, edit):
         assert stamps(path) == stamp
     assert {name: after["spatial_ref"].get(name) for name in ("long_name", "mine")} == {"long_name": "ours", "mine": [1, 2]}
     assert ("towgs84" in after["spatial_ref"]) == (edit != "other crs")
-    assert after["crs"]["theirs"] == "x" and (edit == "other crs" or after["crs"]["crs_wkt"] == THEIRS["crs_wkt"])
+    assert after["crs"]["theirs"] == "x" and after["crs"]["crs_wkt"] == THEIRS["crs_wkt"]
     assert after["y"] == before["y"] and after.get("x") == (None if edit == "rotated" else before["x"])  # zonal(y) has no other
     assert "grid_mapping" not in after["zonal"]
     for name in "ab":
         seen = open_ours(name_of(path, "/" + name))
         assert geotransform(seen) == moved
-        assert seen.GetSpatialRef().GetAuthorityCode(None) == ("32634" if edit == "other crs" else "32633")
+        assert seen.GetSpatialRef().GetAuthorityCode(None) == ("32634" if edit == "other crs" and name == "a" else "32633")
+
+
+def everything(path):
+    """Text of each document of a store, and its objects' times."""
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+    return {os.path.relpath(file, path): open(file).read() if file.endswith(".json") else os.stat(file).st_mtime_ns for file in files}
+
+
+@pytest.mark.parametrize("sibling", ["proj:code", "grid_mapping", "inherited", "of the group"])
+def test_a_crs_changes_no_other_array(tmp_path, sibling):
+    path = str(tmp_path / "a.zarr")
+    said = spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633")
+    of_group = {"proj:code": said.pop("proj:code")} if sibling == "of the group" else {}
+    oracle.put(path, {"zarr.json": {**group_meta(), "attributes": of_group}, "sub/zarr.json": group_meta()})
+    theirs = {"proj:code": said, "grid_mapping": {"grid_mapping": "spatial_ref"}}.get(sibling, {})
+    for name, attributes in {"a": said, "b": said if sibling == "of the group" else theirs, "sub/w": theirs}.items():
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    oracle.write(os.path.join(path, "spatial_ref"), plain_meta((), "int64", attributes=MAPPING), np.int64(0))
+    names, before = ("/b", "/sub/w"), everything(path)
+    crs = [open_ours(name_of(path, name)).GetSpatialRef() for name in names]
+    update(path, "/a").SetSpatialRef(wkt(32634))
+    after = everything(path)
+    assert {file for file in before if before[file] != after[file]} == {"a/zarr.json"}
+    assert open_ours(name_of(path, "/a")).GetSpatialRef().GetAuthorityCode(None) == "32634"
+    for name, was in zip(names, crs):
+        now = open_ours(name_of(path, name)).GetSpatialRef()
+        assert (now is None) == (was is None) and (now is None or now.IsSame(was))
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_a_rotation_keeps_coordinates_that_arrays_of_groups_below_inherit(tmp_path, consolidated):
+    path = georeferenced(tmp_path / "a.zarr")
+    shutil.rmtree(os.path.join(path, "zonal"))
+    oracle.put(path, {"sub/zarr.json": group_meta(), "own/zarr.json": group_meta()})
+    for name, dims in {"sub/w": ["y", "x"], "own/w": ["y", "x"], "own/x": ["x"]}.items():
+        shape = (8, 10)[-len(dims):]
+        oracle.write(os.path.join(path, name), plain_meta(shape, attributes={}, dimension_names=dims), np.ones(shape))
+    if consolidated:
+        oracle.consolidate(path)
+    update(path, "/a").SetGeoTransform((500000, 10, 1, 5000000, 1, -10))
+    assert os.path.exists(os.path.join(path, "x")) and os.path.exists(os.path.join(path, "y"))
+    shutil.rmtree(os.path.join(path, "sub"))
+    if consolidated:
+        oracle.consolidate(path)
+    update(path, "/a").SetGeoTransform((500000, 10, 2, 5000000, 2, -10))
+    assert not os.path.exists(os.path.join(path, "x")) and os.path.exists(os.path.join(path, "y"))  # own/w has an x of its own
+
+
+def test_a_rotation_is_told_of_a_sibling_whose_grid_mapping_is_not_there(tmp_path):
+    path, rotated = georeferenced(tmp_path / "a.zarr"), (500000, 10, 1, 5000000, 1, -10)
+    shutil.rmtree(os.path.join(path, "crs"))
+    assert geotransform(open_ours(name_of(path, "/b"))) == UTM
+    update(path, "/a").SetGeoTransform(rotated)
+    assert [geotransform(open_ours(name_of(path, "/" + name))) for name in "ab"] == [rotated, rotated]
 
 
 @pytest.mark.parametrize("other", ["zonal", None])
@@ -750,6 +804,48 @@ def test_a_registration_that_an_array_says_twice_stays_unless_it_becomes_another
     after = attributes_of(str(path), "a")
     assert after.get("AREA_OR_POINT") == (None if edit == "registration" else "Area")
     assert open_ours(name_of(str(path), "/a")).GetMetadataItem("AREA_OR_POINT") == ("Point" if edit == "registration" else "Area")
+
+
+@pytest.mark.parametrize("said", [1, ["Point"], {"a": 1}, "q", True, None])
+@pytest.mark.parametrize("edit", ["item", "registration"])
+def test_a_registration_that_is_none_stays_as_somebody_spelt_it(tmp_path, said, edit):
+    path = tmp_path / "a.zarr"
+    attributes = {**spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"), "AREA_OR_POINT": said}
+    oracle.put(str(path), {"zarr.json": group_meta()})
+    oracle.write(str(path / "a"), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    update(str(path), "/a").SetMetadataItem(*(("k", "v") if edit == "item" else ("AREA_OR_POINT", "Point")))
+    assert attributes_of(str(path), "a")["AREA_OR_POINT"] == said
+    assert (edit == "registration") == (attributes_of(str(path), "a").get("spatial:registration") == "node")
+
+
+def test_a_registration_that_is_neither_area_nor_point_is_refused(tmp_path):
+    path = georeferenced(tmp_path / "a.zarr")
+    before, dataset = nodes_of(path), update(path, "/a")
+    for action in (lambda: dataset.SetMetadataItem("AREA_OR_POINT", "q"), lambda: dataset.SetMetadata({"AREA_OR_POINT": "q", "k": "v"})):
+        assert 'AREA_OR_POINT: expected Area or Point, found "q"' in error_of(action)
+    dataset = None
+    assert nodes_of(path) == before
+
+
+@pytest.mark.parametrize("said", [5, "text", [], [1, 2], [{"a": 1}, {"a": 2}, {"a": 3}], {"a": 1}])
+def test_band_entries_of_another_shape_are_somebody_elses(tmp_path, said):
+    path = tmp_path / "a.zarr"
+    oracle.put(str(path), {"zarr.json": group_meta()})
+    meta = plain_meta((2, 8, 10), "uint16", attributes={"gdal:bands": said}, dimension_names=["band", "y", "x"])
+    oracle.write(str(path / "a"), meta, np.ones((2, 8, 10), "uint16"))
+    dataset = update(str(path), "/a")
+    for band in (dataset.GetRasterBand(1), dataset.GetRasterBand(2)):
+        band.SetUnitType("K")
+    dataset.SetMetadataItem("k", "v")
+    dataset = None
+    assert attributes_of(str(path), "a") == {"gdal:bands": said, "units": "K", "k": "v"}
+    dataset = update(str(path), "/a")
+    dataset.GetRasterBand(1).SetUnitType("m")
+    is_list = isinstance(said, list) and said in ([], [1, 2])
+    message = error_of(dataset.FlushCache) if said != [] else ""
+    assert ("gdal:bands: expected a list of 2 objects" in message) == (said != [])
+    del dataset
+    assert (attributes_of(str(path), "a")["gdal:bands"] == said) == (said != [])
 
 
 @pytest.mark.parametrize("mapping", [None, MAPPING])

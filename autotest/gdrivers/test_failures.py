@@ -6,7 +6,7 @@ import urllib.parse
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 import oracle
 from stores import CRC32C, LITTLE, array_meta, counting, group_meta, sharding
@@ -553,6 +553,32 @@ def test_a_coordinate_whose_document_is_broken_is_an_error_that_names_it(tmp_pat
     message = error_of(dataset.GetGeoTransform if name != "time" else lambda: held_band(dataset, 2).GetDescription())
     assert name + "/zarr.json" in message
     np.testing.assert_array_equal(dataset.ReadAsArray(), counting((3, 4, 6)))
+
+
+@pytest.mark.parametrize("way", ["html", "empty", "short"])
+@pytest.mark.parametrize("broken", ["b", "x", "spatial_ref", "ovr_2x", "ovr_2x/a"])
+def test_a_broken_document_is_never_a_node_that_is_not_there(tmp_path, way, broken):
+    """Bands are not renumbered, copies leave nothing out, and what does not need the document is read."""
+    path, driver = str(tmp_path / "s.zarr"), gdal.GetDriverByName("ShardedZarr")
+    source = gdal.GetDriverByName("MEM").Create("", 64, 64, 3)
+    source.SetGeoTransform((1, 1, 0, 1, 0, -1))
+    source.SetSpatialRef(osr.SpatialReference('LOCAL_CS["here",UNIT["metre",1]]'))
+    for i, name in enumerate("abc"):
+        source.GetRasterBand(i + 1).SetDescription(name)
+    options = ["SINGLE_ARRAY=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2", "CREATE_CONSOLIDATED_METADATA=NO"]
+    assert driver.CreateCopy(path, source, options=options)
+    assert gdal.OpenEx("SHARDEDZARR:%s:/" % path).RasterCount == 3
+    break_object(os.path.join(path, broken, "zarr.json"), way)
+    where = broken + "/zarr.json"
+    for name in ("SHARDEDZARR:" + path, "SHARDEDZARR:%s:/" % path):
+        assert where in error_of(gdal.OpenEx, name)
+    assert where in error_of(lambda: gdal.OpenEx("SHARDEDZARR:" + path, gdal.OF_MULTIDIM_RASTER).GetRootGroup().GetMDArrayNames())
+    for strict in (True, False):
+        of_arrays = gdal.OpenEx("SHARDEDZARR:" + path, gdal.OF_MULTIDIM_RASTER)
+        assert where in error_of(lambda: driver.CreateCopy(str(tmp_path / "copy.zarr"), of_arrays, strict))
+        assert not os.path.exists(str(tmp_path / "copy.zarr"))
+    if broken == "b":
+        assert support.open_array(path, "/a").ReadAsArray().shape == (64, 64)
 
 
 def test_a_directory_in_the_place_of_a_shard_is_an_error(tmp_path):

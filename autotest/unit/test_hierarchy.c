@@ -158,10 +158,14 @@ static void test_opening_needs_a_root(void)
     struct zs_error err = {0};
     CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_NOT_FOUND);
     put(c.inner, "zarr.json", "{\"zarr_format\":3,");
-    CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_INVALID);
+    CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_CORRUPT);
     CHECK_CONTAINS(err.message, "store/zarr.json: not JSON");
     put(c.inner, "zarr.json", "");
-    CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_INVALID);
+    CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_CORRUPT);
+    CHECK_CONTAINS(err.message, "store/zarr.json: is empty, expected a JSON object");
+    put(c.inner, "zarr.json", "[]");
+    CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_CORRUPT);
+    CHECK_CONTAINS(err.message, "store/zarr.json: expected a JSON object");
     put(c.inner, "zarr.json", "{\"zarr_format\":2}");
     CHECK(zs_hierarchy_open(&c.base, true, &h, &err) == ZS_UNSUPPORTED);
     CHECK_CONTAINS(err.message, "zarr_format");
@@ -189,12 +193,12 @@ static void test_hostile_paths_are_invalid(void)
     close_all(h, &c);
 }
 
-static void test_broken_nodes_leave_the_rest_usable(void)
+static void test_nodes_that_are_not_read_leave_the_rest_usable(void)
 {
-    struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "bad/zarr.json", "{]", "old/zarr.json",
+    struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "bad/zarr.json", "{}", "old/zarr.json",
                               "{\"zarr_format\":2}", "s/zarr.json", STRINGS);
     struct zs_hierarchy *h = open_hierarchy(&c, true);
-    check_no_node(h, "bad", ZS_INVALID, "store/bad/zarr.json: not JSON");
+    check_no_node(h, "bad", ZS_INVALID, "bad/zarr.json: zarr_format: expected 3");
     check_no_node(h, "old", ZS_UNSUPPORTED, "old/zarr.json: zarr_format");
     CHECK_EQ_I64(c.gets, 3);
     const struct zs_node *node = NULL;
@@ -613,6 +617,31 @@ static void test_a_new_store_that_is_held_appears_at_once(void)
     zs_store_free(s);
 }
 
+/* What is no JSON object was cut, or comes from a server that answers with pages of its own: never "absent". */
+static void test_a_damaged_document_is_a_failure(void)
+{
+    static const char *const texts[] = {"", "{]", "<html></html>", "[]", "{\"zarr_format\":3,"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "g/bad/zarr.json", texts[i]);
+        struct zs_hierarchy *h = open_hierarchy(&c, true);
+        const struct zs_node **nodes = NULL;
+        size_t count = 0;
+        struct zs_error err = {0};
+        const size_t before = zs_hierarchy_failures(h);
+        CHECK(zs_hierarchy_check_since(h, before, &err) == ZS_OK);
+        check_no_node(h, "g/bad", ZS_CORRUPT, "store/g/bad/zarr.json: ");
+        CHECK(zs_hierarchy_check_since(h, before, &err) == ZS_CORRUPT);
+        CHECK_CONTAINS(err.message, "store/g/bad/zarr.json: ");
+        CHECK(zs_hierarchy_list(h, &nodes, &count, &err) == ZS_CORRUPT);
+        CHECK_CONTAINS(err.message, "store/g/bad/zarr.json: ");
+        check_node(h, "a", "a", ZS_NODE_ARRAY); /* by its name it opens */
+        put(c.inner, "g/bad/zarr.json", ARRAY);
+        check_list(h, "- a (g) g/bad");
+        CHECK(zs_hierarchy_check_since(h, zs_hierarchy_failures(h), &err) == ZS_OK);
+        close_all(h, &c);
+    }
+}
+
 static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
 {
     struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY,
@@ -627,7 +656,7 @@ static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
     CHECK(zs_hierarchy_stored_node(h, "g", &node, &err) == ZS_NOT_FOUND &&
           zs_hierarchy_stored_node(h, "i", &node, &err) == ZS_NOT_FOUND);
     CHECK_CONTAINS(err.message, "there is no array or group \"i\"");
-    CHECK(zs_hierarchy_stored_node(h, "bad", &node, &err) == ZS_INVALID); /* something is there */
+    CHECK(zs_hierarchy_stored_node(h, "bad", &node, &err) == ZS_CORRUPT); /* something is there */
     c.refused = "g/n/zarr.json";
     CHECK(zs_hierarchy_stored_node(h, "g/n", &node, &err) == ZS_IO);
     c.refused = NULL;
@@ -983,7 +1012,8 @@ int main(void)
     RUN(test_nodes_are_read_once);
     RUN(test_opening_needs_a_root);
     RUN(test_hostile_paths_are_invalid);
-    RUN(test_broken_nodes_leave_the_rest_usable);
+    RUN(test_nodes_that_are_not_read_leave_the_rest_usable);
+    RUN(test_a_damaged_document_is_a_failure);
     RUN(test_failures_of_the_transport_are_asked_again);
     RUN(test_implicit_groups_are_found_where_listing_is_cheap);
     RUN(test_the_walk_lists_all_nodes_once_in_order);

@@ -128,6 +128,7 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
                                        struct zs_error *err, bool *isKind)
 {
     const auto opened = std::make_shared<ZSArray>(node, nullptr, zs_axes{}, true);
+    const size_t failures = zs_hierarchy_failures(store.hierarchy);
     const struct zs_array_options arrayOptions = options.ForArrays();
     enum zs_status status = zs_array_open_node(store.hierarchy, node, &arrayOptions, &opened->array, err);
     if (status == ZS_OK)
@@ -139,6 +140,8 @@ std::shared_ptr<ZSArray> ZSArray::Open(const ZSStore &store, const struct zs_nod
         opened->isHealpix = true;
         opened->axes = {opened->healpix.dim, -1};
     }
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_since(store.hierarchy, failures, err);
     if (isKind != nullptr)
         *isKind = status == ZS_UNSUPPORTED || status == ZS_INVALID;
     return status == ZS_OK ? opened : nullptr;

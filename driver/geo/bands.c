@@ -343,7 +343,7 @@ static const zs_json *of_bands(const zs_json *attributes, const char *name, uint
 static const zs_json *entries_of(const zs_json *attributes, const struct zs_array_meta *meta, uint64_t bands)
 {
     const zs_json *list = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
-    const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
+    const size_t n = zs_json_is_array(list) ? zs_json_size(list) : SIZE_MAX;
     int d = 0;
     while (meta != NULL && d < meta->ndim - 1 && meta->shape[d] == 1)
         d++;
@@ -499,10 +499,20 @@ static bool write_descriptions(zs_json *attributes, const struct zs_meaning *ban
     return ok;
 }
 
-/* The list of entries: that which is there, where it is one of these bands, else a new one. */
-static bool write_entries(zs_json *attributes, const zs_json *old, const struct zs_meaning *bands, size_t count,
-                          const struct change *change)
+/* Whether the attribute is there and is not a list of entries of these bands: then it is somebody else's. */
+static bool is_foreign(const zs_json *attributes, const zs_json *entries)
 {
+    for (const zs_json *e = zs_json_first(entries); e != NULL; e = zs_json_next(e))
+        if (!zs_json_is_object(e) && zs_json_typeof(e) != ZS_JSON_NULL)
+            return true;
+    return entries == NULL && zs_json_typeof(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)) != ZS_JSON_NULL;
+}
+
+/* The list of entries: that which is there, where it is one of these bands, else a new one. */
+static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const struct zs_meaning *bands,
+                                    size_t count, const struct change *change, struct zs_error *err)
+{
+    const bool stays = is_foreign(attributes, old);
     const zs_json *entry = zs_json_first(old);
     zs_json *list = zs_json_new_array();
     bool ok = list != NULL, any = false;
@@ -513,12 +523,16 @@ static bool write_entries(zs_json *attributes, const zs_json *old, const struct 
         any = any || zs_json_size(e) > 0;
         entry = entry != NULL ? zs_json_next(entry) : NULL;
     }
-    if (ok && any)
-        return zs_json_set(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL;
+    if (ok && any && !stays)
+        return zs_json_set(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL ? ZS_OK : zs_no_memory(err);
     zs_json_free(list);
-    if (ok)
+    if (ok && any)
+        return zs_fail(err, ZS_INVALID,
+                       "attribute " ZS_BANDS_ATTRIBUTE ": expected a list of %zu objects, one for each band; what is "
+                       "set of single bands is not written over something else", count);
+    if (ok && !stays && zs_json_size(old) > 0)
         zs_json_remove(attributes, ZS_BANDS_ATTRIBUTE);
-    return ok;
+    return ok ? ZS_OK : zs_no_memory(err);
 }
 
 /* ---- Statistics ---- */
@@ -672,9 +686,9 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
     ZS_TRY(zs_meaning_read(&array, &change.array, err));
     free(change.array.description); /* of the whole, not of a band */
     change.array.description = NULL;
-    const bool ok = write_entries(attributes, old, bands, count, &change);
+    const enum zs_status status = write_entries(attributes, old, bands, count, &change, err);
     zs_meaning_clear(&change.array);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return status;
 }
 
 /* ---- Growing ---- */

@@ -161,11 +161,12 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *
                                   int *count, struct zs_error *err)
 {
     ZS_TRY(sizes_and_names(node, dims, count, err));
+    const size_t failures = zs_hierarchy_failures(h);
     for (int d = 0; d < *count; d++) {
         dims[d].variable = find_variable(h, node, &dims[d]);
         find_kind(&dims[d]);
     }
-    return ZS_OK;
+    return zs_hierarchy_check_since(h, failures, err);
 }
 
 enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,

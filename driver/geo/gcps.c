@@ -38,7 +38,7 @@ static enum zs_status find(struct zs_hierarchy *h, const char *product, const ch
     enum zs_status status = path != NULL ? zs_hierarchy_node_at(h, product, path, node, err)
                                          : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
     free(path);
-    if (status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED) {
+    if (zs_is_no_node(status)) {
         *node = NULL;
         status = ZS_OK;
     }

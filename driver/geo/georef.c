@@ -118,7 +118,12 @@ static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *
 enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                               struct zs_georef *georef, struct zs_error *err)
 {
-    return read_georef(h, node, axes, true, georef, err);
+    const size_t failures = zs_hierarchy_failures(h);
+    ZS_TRY(read_georef(h, node, axes, true, georef, err));
+    const enum zs_status status = zs_hierarchy_check_since(h, failures, err);
+    if (status != ZS_OK)
+        zs_georef_clear(georef);
+    return status;
 }
 
 void zs_georef_clear(struct zs_georef *georef)

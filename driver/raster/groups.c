@@ -278,6 +278,7 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
     if (count < 2)
         return ZS_OK;
     ZS_TRY(zs_hierarchy_list_known(h, &nodes, &node_count, err));
+    const size_t failures = zs_hierarchy_failures(h);
     struct zs_raster_groups found = {zs_calloc(count, sizeof *found.list), 0, zs_calloc(count, sizeof *found.arrays)};
     struct member *members = zs_calloc(count, sizeof *members);
     enum zs_status status = found.list != NULL && found.arrays != NULL && members != NULL
@@ -291,6 +292,8 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
         else
             free(members[n].place);
     }
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_since(h, failures, err);
     if (status == ZS_OK && n > 1) {
         qsort(members, n, sizeof *members, compare_members);
         status = collect(h, members, n, &found, err);

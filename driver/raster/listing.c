@@ -162,6 +162,7 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
 {
     const struct zs_node **nodes = NULL, *first_unreadable = NULL;
     size_t n = 0, missed = 0;
+    const size_t failures = zs_hierarchy_failures(h);
     ZS_TRY(list_nodes(h, group, &nodes, &n, err));
     bool *marks = zs_calloc(n, sizeof *marks);
     enum kind *kinds = zs_calloc(n, sizeof *kinds);
@@ -179,6 +180,8 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
         status = zs_masks_mark(h, nodes, n, marks, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         kinds[i] = kind_of(h, nodes[i], group, marks[i]);
+    if (status == ZS_OK)
+        status = zs_hierarchy_check_since(h, failures, err);
     const size_t kept =
         status == ZS_OK ? choose(nodes, n, kinds, marks, chosen, &missed, &first_unreadable) : 0;
     if (status == ZS_OK && kept == 0)

@@ -128,7 +128,7 @@ static enum zs_status find(struct zs_hierarchy *h, const char *group_path, const
         const enum zs_status status = zs_hierarchy_node_at(h, group_path, word, &other, err);
         if (status == ZS_OK && take(node, axes, other, true, mask))
             return ZS_OK;
-        if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_INVALID && status != ZS_UNSUPPORTED)
+        if (status != ZS_OK && !zs_is_no_node(status))
             return status;
     }
     if (zs_hierarchy_node(h, group_path, &group, NULL) != ZS_OK)
@@ -139,7 +139,7 @@ static enum zs_status find(struct zs_hierarchy *h, const char *group_path, const
     const enum zs_status status = zs_hierarchy_node_at(h, group_path, name, &other, err);
     if (status == ZS_OK)
         (void)take(node, axes, other, false, mask);
-    return status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED ? ZS_OK : status;
+    return zs_is_no_node(status) ? ZS_OK : status;
 }
 
 enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

@@ -26,8 +26,6 @@ struct family {
     bool is_outdated[MAX_FOUND]; /* made of a base of another shape, says the pyramid */
     int count;
     bool has_layout;
-    enum zs_status failure; /* the first look that gave no answer, ZS_OK when all did */
-    struct zs_error reason;
 };
 
 static bool is_alike(const struct zs_node *base, const struct zs_node *node)
@@ -58,17 +56,10 @@ static void add_found(struct family *f, const struct zs_node *node, bool is_ance
     f->is_ancestor[f->count++] = is_ancestor;
 }
 
-static const struct zs_node *node_at(struct family *f, const char *group, const char *name)
+static const struct zs_node *node_at(const struct family *f, const char *group, const char *name)
 {
     const struct zs_node *node;
-    struct zs_error reason;
-    const enum zs_status status = zs_hierarchy_node_at(f->h, group, name, &node, &reason);
-    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_INVALID && status != ZS_UNSUPPORTED &&
-        f->failure == ZS_OK) {
-        f->failure = status;
-        f->reason = reason;
-    }
-    return status == ZS_OK ? node : NULL;
+    return zs_hierarchy_node_at(f->h, group, name, &node, NULL) == ZS_OK ? node : NULL;
 }
 
 /* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. Only where
@@ -180,13 +171,6 @@ static void find_family(struct zs_hierarchy *h, const struct zs_node *node, stru
     f->base = node;
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
         return;
-    /* The groups above, which the scope is made of. */
-    for (char *above = zs_path_parent(node->path), *next; above != NULL; above = next) {
-        if (f->failure == ZS_OK)
-            (void)node_at(f, above, "");
-        next = zs_path_parent(above);
-        free(above);
-    }
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
     for (int g = 0; g < scope.groups; g++) {
@@ -281,9 +265,9 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
     size_t n = 0;
     *paths = NULL;
     *count = 0;
+    const size_t failures = zs_hierarchy_failures(h);
     find_family(h, node, &f);
-    if (f.failure != ZS_OK)
-        return zs_fail(err, f.failure, "%s", f.reason.message);
+    ZS_TRY(zs_hierarchy_check_since(h, failures, err));
     for (int i = 0; i < f.count; i++)
         if (!f.is_ancestor[i] && axes.y >= 0 && is_version(f.found[i], node, axes) &&
             (with_outdated || (!f.is_outdated[i] && is_current(f.found[i], node, axes))))

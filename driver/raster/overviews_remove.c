@@ -27,7 +27,7 @@ static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, c
     free(group);
     free(path);
     if (status != ZS_OK)
-        return status == ZS_IO || status == ZS_NO_MEMORY ? status : ZS_OK; /* else something that is not ours */
+        return zs_is_no_node(status) ? ZS_OK : status;
     const struct zs_array_meta *a = node->array;
     const char *own = a != NULL && a->ndim == 1 ? zs_dimension_name(node, 0) : NULL;
     const bool is_ours = a != NULL && (dim < 0 ? a->ndim == 0
@@ -140,7 +140,7 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
             status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_no_memory_for_overviews(err);
             if (status == ZS_OK && zs_overviews_is_level(base, node))
                 status = add_level(l, path, err);
-            else if (status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED)
+            else if (zs_is_no_node(status))
                 status = ZS_OK;
             free(path);
         }

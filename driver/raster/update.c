@@ -28,6 +28,7 @@ struct relative {
     bool has_other_srs;       /* a sibling of the array that is asked for, which keeps its own CRS */
     bool keeps_srs;           /* that is so, or what was set is the transform alone */
     bool keeps_transform;     /* what was set is the CRS alone */
+    bool needs_spatial_proj;  /* CF tells its new rotation to few: only the convention that GDAL 3.13 reads will do */
 };
 struct relatives {
     struct relative *list;
@@ -137,6 +138,8 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, s
     style.drops_coordinates = of->style.drops_coordinates;
     if (style.is_default)
         return ZS_OK;
+    style.spatial_proj = style.spatial_proj || of->needs_spatial_proj;
+    sibling.needs_spatial_proj = of->needs_spatial_proj;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
     sibling.srs = now.srs;
     sibling.keeps_transform = of->keeps_transform;
@@ -166,6 +169,18 @@ static bool is_on_one_grid(const struct relative *a, const struct relative *b)
     return true;
 }
 
+/* All nodes of the store, in order; none where they cannot be listed: what is not known shares nothing. */
+static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+                                 struct zs_error *err)
+{
+    const enum zs_status status = zs_hierarchy_list(h, nodes, count, err);
+    if (status != ZS_UNSUPPORTED)
+        return status;
+    *nodes = NULL;
+    *count = 0;
+    return ZS_OK;
+}
+
 /* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
 static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct relative *of,
                                    struct zs_error *err)
@@ -176,9 +191,7 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
     char *group = x != NULL && y != NULL ? zs_path_parent(node->path) : NULL;
     if (group == NULL)
         return ZS_OK;
-    enum zs_status status = ZS_OK;
-    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK) /* what cannot be listed shares nothing we know of */
-        count = 0;
+    enum zs_status status = list_nodes(h, &nodes, &count, err);
     size_t at = 0;
     for (const struct zs_node *other; status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
         if (other == node || other->array == NULL || other->array->ndim < 2)
@@ -238,18 +251,18 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
 }
 
 /* Whether there are arrays in a group that do not follow: what it says is said of them, too. */
-static bool has_others(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group)
+static enum zs_status has_others(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group,
+                                 bool *has, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0;
-    bool has = false;
-    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
-        count = 0;
-    for (size_t i = 0; i < count && !has; i++)
-        has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_path_below(group->path, nodes[i]->path) &&
-              find_relative(r, nodes[i]) == NULL;
+    *has = false;
+    ZS_TRY(list_nodes(h, &nodes, &count, err));
+    for (size_t i = 0; i < count && !*has; i++)
+        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_path_below(group->path, nodes[i]->path) &&
+               find_relative(r, nodes[i]) == NULL;
     free(nodes);
-    return has;
+    return ZS_OK;
 }
 
 /* `alone`: those that are changed, where nothing else follows; else NULL. */
@@ -260,8 +273,12 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node 
     zs_scope_find(h, node, &scope);
     for (int i = 0; i < scope.places; i++) {
         const struct zs_place *place = &scope.place[i];
-        if (place->kind == ZS_PLACE_GROUP && (!place->has_layout || place->is_base) &&
-            (alone == NULL || !has_others(h, alone, place->group)))
+        bool has = false;
+        if (place->kind != ZS_PLACE_GROUP || (place->has_layout && !place->is_base))
+            continue;
+        if (alone != NULL)
+            ZS_TRY(has_others(h, alone, place->group, &has, err));
+        if (!has)
             ZS_TRY(write_group(h, place->group, geo, err));
     }
     for (int g = 0; g < scope.groups; g++)
@@ -318,15 +335,16 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, con
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
     zs_place_style_find(h, node, axes, &style);
     const bool keeps = keeps_transform(update, &now);
-    /* CF tells a rotation to few: only the convention that GDAL 3.13 reads it from will do. */
-    if (!keeps && update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0))
-        style.spatial_proj = true;
+    const bool is_rotated =
+        !keeps && update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0);
+    style.spatial_proj = style.spatial_proj || is_rotated;
     style.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
     const struct relative one = {.node = node,
                                  .axes = axes,
                                  .srs = now.srs,
                                  .keeps_srs = update->keeps_srs || zs_crs_is_same(update->srs, now.srs),
-                                 .keeps_transform = keeps};
+                                 .keeps_transform = keeps,
+                                 .needs_spatial_proj = is_rotated};
     const enum zs_status status = add_family(h, r, one, &style, err);
     zs_georef_clear(&now);
     return status;
@@ -342,8 +360,7 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
     *shared = false;
     if (group == NULL)
         return zs_no_memory(err);
-    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
-        count = 0;
+    const enum zs_status status = list_nodes(h, &nodes, &count, err);
     for (size_t i = 0; i < count && !*shared; i++) {
         const char *below = zs_path_below(group, nodes[i]->path), *named = zs_grid_mapping_name(nodes[i]->attributes);
         const struct relative *other = find_relative(r, nodes[i]);
@@ -352,7 +369,7 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
     }
     free(nodes);
     free(group);
-    return ZS_OK;
+    return status;
 }
 
 /* A grid mapping of its own, or of whoever has that CRS, where its own is that of arrays that do not follow. */
@@ -385,22 +402,48 @@ static bool is_left(const struct relative *one, const struct relative *other)
     return other == NULL || (one->keeps_transform && other->has_other_srs != one->has_other_srs);
 }
 
-/* Whether arrays beside one, other than those that change with it, have its Y, its X: their coordinates. */
-static void find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one, bool *is_shared)
+/* Whether an array takes a dimension's coordinate variable from a group at or above its own: by its name, unless a
+ * nearer one has that, as xarray and this driver look for it. */
+static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *array, const char *group, const char *name)
+{
+    char *at = zs_path_parent(array->path);
+    bool is_nearest = true;
+    while (at != NULL && is_nearest && strcmp(at, group) != 0) {
+        const struct zs_node *nearer;
+        is_nearest = zs_hierarchy_node_at(h, at, name, &nearer, NULL) != ZS_OK || nearer->type != ZS_NODE_ARRAY;
+        char *above = zs_path_parent(at);
+        free(at);
+        at = above;
+    }
+    free(at);
+    return is_nearest;
+}
+
+/* Whether arrays in the group of one or below, other than those that change with it, have its Y, its X: their
+ * coordinates. */
+static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
+                                  bool *is_shared, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = one->node;
     const char *names[2] = {zs_dimension_name(node, one->axes.y), zs_dimension_name(node, one->axes.x)};
-    size_t count = 0, at = 0;
+    size_t count = 0;
+    if (node->path[0] == '\0') /* the root is alone */
+        return ZS_OK;
     char *group = zs_path_parent(node->path);
-    if (zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
-        count = 0;
-    for (const struct zs_node *other; group != NULL && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;)
-        for (int i = 0; i < 2 && other->array != NULL && is_left(one, find_relative(r, other)); i++)
-            for (int d = 0; d < other->array->ndim && names[i] != NULL; d++)
-                is_shared[i] = is_shared[i] || (is_same_text(zs_dimension_name(other, d), names[i]) &&
-                                                strcmp(zs_path_name(other->path), names[i]) != 0);
+    const enum zs_status status = group != NULL ? list_nodes(h, &nodes, &count, err) : zs_no_memory(err);
+    for (size_t k = 0; k < count; k++) {
+        const struct zs_node *other = nodes[k];
+        if (other->array == NULL || zs_path_below(group, other->path) == NULL || !is_left(one, find_relative(r, other)))
+            continue;
+        for (int i = 0; i < 2 && names[i] != NULL; i++)
+            for (int d = 0; d < other->array->ndim && !is_shared[i]; d++)
+                is_shared[i] = is_same_text(zs_dimension_name(other, d), names[i]) &&
+                               strcmp(zs_path_name(other->path), names[i]) != 0 &&
+                               has_coordinate_of(h, other, group, names[i]);
+    }
     free(nodes);
     free(group);
+    return status;
 }
 
 /* The georeferencing of the base, at the size and with the names of dimensions of an array that follows. */
@@ -437,9 +480,10 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     /* All is found out before anything is changed; what is asked for goes before what follows it. */
     struct relatives r = {0};
     enum zs_status status = ZS_OK;
+    const bool is_alone = update->keeps_transform; /* a CRS takes no sibling along */
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         status = add_array(h, &r, nodes[i], axes[i], update, err);
-    for (size_t i = 0; i < count && status == ZS_OK && !update->is_alone; i++) {
+    for (size_t i = 0; i < count && status == ZS_OK && !is_alone; i++) {
         const struct relative of = *find_relative(&r, nodes[i]); /* the list moves when it grows */
         const struct relative *before = i > 0 ? find_relative(&r, nodes[i - 1]) : NULL;
         if (before == NULL || !is_on_one_grid(before, &of)) /* else it has the same ones */
@@ -466,12 +510,12 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
             one->style.mapping_name = r.list[i - 1].style.mapping_name;
         else
             status = choose_mapping(h, &r, one, at.srs, err);
-        if (!beside.is_written)
-            find_shared(h, &r, one, at.is_shared);
+        if (status == ZS_OK && !beside.is_written)
+            status = find_shared(h, &r, one, at.is_shared, err);
         if (status == ZS_OK)
             status = zs_place_write_beside(h, one->node, one->axes, &one->style, &at, &beside, err);
         if (status == ZS_OK && !one->has_other_srs)
-            status = write_groups(h, one->node, one->axes, &at, update->is_alone ? &r : NULL, err);
+            status = write_groups(h, one->node, one->axes, &at, is_alone ? &r : NULL, err);
     }
     relatives_clear(&r);
     return status;

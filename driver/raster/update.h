@@ -28,7 +28,6 @@ struct zs_georef_update {
     bool keeps_registration; /* of a transform that is set: as the store has it by now */
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
-    bool is_alone;            /* no array beside it follows: the transform stays what it is */
 };
 
 /* Sets transform and CRS, in every convention in which the store says them already; where it says neither, as this
@@ -40,8 +39,9 @@ struct zs_georef_update {
  *     dimension),
  *     and their units where these are of another kind than the CRS;
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
- * Overviews of the array follow. So do the arrays beside it that have the same X and Y (names and sizes): coordinate
- * variables are those of the group, and they could not stay. Those that had another CRS keep that. A grid mapping that
+ * Overviews of the array follow. Where the transform changes, so do the arrays beside it that have the same X and Y
+ * (names and sizes): coordinate variables are those of the group, and they could not stay. Those that had another CRS
+ * keep that. A grid mapping that
  * arrays which do not follow name stays as it is: another is named. Coordinates that are irregular are left alone as
  * long as there was no transform and there is none now. Values of coordinate variables go to the store at once; a
  * variable whose type cannot hold them becomes float64. */

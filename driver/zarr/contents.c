@@ -98,7 +98,7 @@ static bool is_own(const struct place *place, const char *key)
 
 /* ---- The walk ---- */
 
-/* Reads the document in a directory. A file that is no Zarr v3 node is somebody else's. */
+/* Reads the document in a directory. A file that is no Zarr v3 node, or no JSON at all, is somebody else's. */
 static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
 {
     char *key = zs_document_key(path);
@@ -109,7 +109,7 @@ static enum zs_status load(const struct search *s, const char *path, struct zs_n
     if (status == ZS_OK)
         status = zs_node_create(path, document, true, node, err);
     free(key);
-    return status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
+    return zs_is_no_node(status) || status == ZS_CORRUPT ? ZS_OK : status;
 }
 
 static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth,

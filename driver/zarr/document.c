@@ -181,13 +181,31 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
     return zs_document_get_tagged(store, key, document, NULL, err);
 }
 
+/* Parses a document. What is no JSON object was cut, or is an answer that a server gave in place of the document: that
+ * is damage, and never a node that is absent or of another format. */
+static enum zs_status parse_object(const char *text, size_t size, zs_json **document, struct zs_error *err)
+{
+    if (size == 0)
+        return zs_fail(err, ZS_CORRUPT, "is empty, expected a JSON object");
+    zs_json *parsed;
+    const enum zs_status status = zs_json_parse(text, size, &parsed, err);
+    if (status != ZS_OK)
+        return status == ZS_INVALID ? ZS_CORRUPT : status;
+    if (!zs_json_is_object(parsed)) {
+        zs_json_free(parsed);
+        return zs_fail(err, ZS_CORRUPT, "expected a JSON object");
+    }
+    *document = parsed;
+    return ZS_OK;
+}
+
 enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                       struct zs_error *err)
 {
     struct zs_buffer text = {0};
     enum zs_status status = zs_store_get_tagged(store, key, ZS_JSON_MAX_BYTES, &text, etag, err);
     if (status == ZS_OK) {
-        status = zs_json_parse((const char *)text.data, text.size, document, err);
+        status = parse_object((const char *)text.data, text.size, document, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", store->root, key);
     }

@@ -60,8 +60,8 @@ zs_json *zs_document_attributes(zs_json *document);
  * free(). */
 char *zs_document_key(const char *path);
 
-/* Reads the JSON at `key`, released with zs_json_free(). ZS_NOT_FOUND where nothing is, ZS_INVALID with the file's name
- * where it is none. */
+/* Reads the JSON object at `key`, released with zs_json_free(). ZS_NOT_FOUND where nothing is, ZS_CORRUPT with the
+ * file's name where it is none: a file that was cut, or what a server answered in its place. */
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document,
                                struct zs_error *err) ZS_MUST_CHECK;
 /* The same, and the ETag of zs_store_get_tagged(), "" where nothing is. */

@@ -176,6 +176,35 @@ static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struc
     return status;
 }
 
+void zs_hierarchy_note_failure(struct zs_hierarchy *h, enum zs_status status, const char *message)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    free(h->failure_message);
+    h->failure_message = zs_strdup(message);
+    h->failure = status;
+    h->failures++;
+    (void)pthread_mutex_unlock(&h->lock);
+}
+
+size_t zs_hierarchy_failures(struct zs_hierarchy *h)
+{
+    (void)pthread_mutex_lock(&h->lock);
+    const size_t failures = h->failures;
+    (void)pthread_mutex_unlock(&h->lock);
+    return failures;
+}
+
+enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *h, size_t failures, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    (void)pthread_mutex_lock(&h->lock);
+    if (h->failures != failures)
+        status = zs_fail(err, h->failure, "%s",
+                         h->failure_message != NULL ? h->failure_message : "looking for a node failed");
+    (void)pthread_mutex_unlock(&h->lock);
+    return status;
+}
+
 enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups,
                                  const struct zs_node **node, struct zs_error *err)
 {
@@ -196,10 +225,12 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     struct zs_error reason = {0};
     struct zs_hierarchy_entry entry = {0};
     entry.status = ask(h, path, guess_groups, &entry.node, &reason);
-    const bool is_final = entry.status == ZS_OK || entry.status == ZS_INVALID || entry.status == ZS_UNSUPPORTED ||
-                          (entry.status == ZS_NOT_FOUND && guess_groups);
-    if (!is_final)
+    if (entry.status == ZS_NOT_FOUND && !guess_groups)
         return zs_fail(err, entry.status, "%s", reason.message);
+    if (entry.status != ZS_OK && !zs_is_no_node(entry.status)) {
+        zs_hierarchy_note_failure(h, entry.status, reason.message);
+        return zs_fail(err, entry.status, "%s", reason.message);
+    }
     entry.path = zs_strdup(path);
     entry.message = entry.node == NULL ? zs_strdup(reason.message) : NULL;
     const struct zs_hierarchy_entry *kept = NULL;
@@ -336,6 +367,7 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
     free(h->retired);
     free(h->entries);
     free(h->listing);
+    free(h->failure_message);
     (void)pthread_mutex_destroy(&h->lock);
     free(h);
 }

@@ -30,10 +30,17 @@ bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 
 /* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
  * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most (two of
- * the draft) for each path, whatever the answer; only failures of the transport are asked again. A directory without
- * zarr.json that has directories is an implicit group, in stores where listing is cheap (not remote). */
+ * the draft) for each path, whatever the answer; only what failed is asked again: no answer, or a damaged document
+ * (ZS_CORRUPT). A directory without zarr.json that has directories is an implicit group, in stores where listing is
+ * cheap (not remote). */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* How many look-ups and listings failed so far: a store gave no answer, or a document is damaged. Functions that read metadata take
+ * what they do not find as absent; who calls them compares this count, so that a failure is never absence. */
+size_t zs_hierarchy_failures(struct zs_hierarchy *h);
+/* ZS_OK when no look-up failed since there were `failures`; else the status and the message of the last one. */
+enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *h, size_t failures, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The node at `name` relative to the group `base` ("" for root); same results. A name that begins with "/" is
  * ZS_INVALID. */

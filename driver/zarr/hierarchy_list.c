@@ -152,7 +152,7 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_find(w->h, path, false, &node, err);
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED)
-        return ZS_OK; /* no node; the rest of the store stays usable */
+        return ZS_OK; /* no node that we know; the rest of the store stays usable */
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
     const bool is_listed = node != NULL && !node->is_implicit;
@@ -354,6 +354,7 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node **
         status = append_known(&w, err);
     } else if (status != ZS_OK && !h->is_consolidated) {
         (void)zs_fail(err, status, "%s", reason.message);
+        zs_hierarchy_note_failure(h, status, reason.message);
     }
     if (status == ZS_OK) {
         qsort(w.nodes, w.count, sizeof *w.nodes, compare_nodes);

@@ -29,6 +29,9 @@ struct zs_hierarchy {
     size_t count, capacity;
     const struct zs_node **listing; /* the answer of zs_hierarchy_list(), NULL before the first */
     size_t listing_count;
+    size_t failures;        /* look-ups that failed */
+    enum zs_status failure; /* ... the last one's status */
+    char *failure_message;  /* ... and message; NULL without memory for it */
 
     /* Of one thread at a time, as all changing is. */
     struct zs_pending_changes pending;
@@ -54,6 +57,9 @@ enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, c
 
 /* Fills the table, whose only entry is the root, from the root's consolidated metadata, if there are any. */
 enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Counts a look-up, or a listing, that failed. */
+void zs_hierarchy_note_failure(struct zs_hierarchy *h, enum zs_status status, const char *message);
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry);
 

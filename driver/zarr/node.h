@@ -28,6 +28,13 @@ struct zs_array_meta {
     bool is_sharded;                            /* some codec of the outer chain is sharding_indexed */
 };
 
+/* Whether looking for a node found none of a kind that is read here: nothing at all, or the document of something else.
+ * Any other status than that and ZS_OK is a failure, which never counts as absence. */
+static inline bool zs_is_no_node(enum zs_status status)
+{
+    return status == ZS_NOT_FOUND || status == ZS_INVALID || status == ZS_UNSUPPORTED;
+}
+
 enum zs_node_type { ZS_NODE_GROUP, ZS_NODE_ARRAY };
 
 struct zs_node {

@@ -170,7 +170,7 @@ static enum zs_status read_journal(struct zs_store *store, bool *is_there, zs_js
     const enum zs_status status = zs_document_get(store, key, journal, err);
     free(key);
     *is_there = status != ZS_NOT_FOUND;
-    return status == ZS_NOT_FOUND || status == ZS_INVALID ? ZS_OK : status;
+    return status == ZS_NOT_FOUND || status == ZS_CORRUPT ? ZS_OK : status;
 }
 
 enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err)

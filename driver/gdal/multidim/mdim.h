@@ -499,6 +499,8 @@ bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChun
 
 /* A dataset of the store's root group; closing it flushes the store. */
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
+/* What a dataset of this API shows, borrowed; null of another driver's. */
+struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
 
 /* ---- mdim_create.cpp: the creation options of rasters that mean something here ---- */
 

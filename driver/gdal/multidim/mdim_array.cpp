@@ -582,7 +582,6 @@ bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
         if (status == ZS_OK && axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
         struct zs_georef_update update = {};
-        update.is_alone = true;
         update.keeps_transform = true;
         update.srs = handle;
         return status == ZS_OK ? zs_update_georef(h, node, axes, &update, err) : status;

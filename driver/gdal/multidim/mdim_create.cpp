@@ -103,15 +103,21 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
     if (store == nullptr)
         return nullptr;
     const auto from = source->GetRootGroup(), to = store->RootGroup();
+    struct zs_hierarchy *ours = zsMdimHierarchy(source);
+    const size_t failures = ours != nullptr ? zs_hierarchy_failures(ours) : 0;
+    struct zs_error err;
     GUInt64 cost = 0;
     const GUInt64 totalCost = from->GetTotalCopyCost();
     store->SetCopying(true, !strict);
     const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
                                        progress != nullptr ? progress : GDALDummyProgress, progressData, options);
     store->SetCopying(false, false);
-    if (!isCopied || store->HasLosses())
+    const bool isRead = ours == nullptr || zs_hierarchy_check_since(ours, failures, &err) == ZS_OK;
+    if (!isCopied || !isRead || store->HasLosses())
     {
         store->Abandon();
+        if (!isRead) // GDAL goes on without what it could not open
+            zsReport(err);
         if (CPLGetLastErrorType() != CE_Failure)
             CPLError(CE_Failure, CPLE_AppDefined, "%s: the copy is not complete, and is not made",
                      zsShown(name).c_str());

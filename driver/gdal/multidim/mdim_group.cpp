@@ -97,13 +97,17 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
 };
 } // namespace
 
-/* Nodes directly in the group. */
-static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const struct zs_node *group)
+/* Nodes directly in the group; *isKnown is false, with a CPLError, where they could not be found out. */
+static std::vector<const struct zs_node *> children(const ZSMdimStore &store, const struct zs_node *group,
+                                                    bool *isKnown = nullptr)
 {
     const struct zs_node **nodes = nullptr;
     size_t count = 0;
     struct zs_error err;
-    if (zs_hierarchy_list(store.Hierarchy(), &nodes, &count, &err) != ZS_OK)
+    const bool isListed = zs_hierarchy_list(store.Hierarchy(), &nodes, &count, &err) == ZS_OK;
+    if (isKnown != nullptr)
+        *isKnown = isListed;
+    if (!isListed)
     {
         zsReport(err);
         return {};
@@ -116,14 +120,21 @@ static std::vector<const struct zs_node *> children(const ZSMdimStore &store, co
     return found;
 }
 
+/* A list of names has no way to fail, and tools would copy a group without arrays: they fail at a name that does not
+ * open. */
+static const char UNKNOWN[] = "?";
+
 std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
 {
     std::vector<std::string> names;
-    for (const auto *child : children(*m_store, m_node))
+    bool isKnown = true;
+    for (const auto *child : children(*m_store, m_node, &isKnown))
     {
         if (child->type == type)
             names.push_back(m_store->NodeName(child));
     }
+    if (!isKnown && type == ZS_NODE_ARRAY)
+        names.push_back(UNKNOWN);
     return names;
 }
 
@@ -341,8 +352,18 @@ class ZSMdimDataset final : public GDALDataset
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;
 #endif
+    struct zs_hierarchy *Hierarchy() const
+    {
+        return m_store->Hierarchy();
+    }
 };
 } // namespace
+
+struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset)
+{
+    const auto *ours = dynamic_cast<ZSMdimDataset *>(dataset);
+    return ours != nullptr ? ours->Hierarchy() : nullptr;
+}
 
 ZSFlushResult ZSMdimDataset::FlushCache(bool atClosing)
 {

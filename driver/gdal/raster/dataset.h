@@ -94,6 +94,7 @@ class ShardedZarrDataset : public GDALPamDataset
     void AddGeolocation();
     /* Reads a metadata domain of the store, NULL: all. */
     void ReadDomain(const char *domain);
+    bool SetRegistration(const char *value);
 
   protected:
 #if ZS_GDAL_AT_LEAST(10)

@@ -263,12 +263,12 @@ void ZSItems::SetChanged(const char *domain)
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
 }
 
-/* AREA_OR_POINT as the array itself says it beside spatial:, where both say the same; else null. */
+/* AREA_OR_POINT as the array itself says it beside spatial:, unless that says the other one; else null. */
 const char *ZSItems::StoredRegistration()
 {
     const zs_json *said = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
-    const char *shown = m_georef().pixel_is_point ? GDALMD_AOP_POINT : GDALMD_AOP_AREA;
-    return zs_json_equals(said, shown) ? shown : nullptr;
+    const char *other = m_georef().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
+    return zs_json_equals(said, other) ? nullptr : zsItemValue(m_view.Meaning(0).metadata, GDALMD_AREA_OR_POINT);
 }
 
 CPLStringList ZSItems::ItemsToWrite()

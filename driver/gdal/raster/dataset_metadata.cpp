@@ -128,6 +128,23 @@ const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *do
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
 }
 
+/* Takes over what AREA_OR_POINT is set to; false, with an error, for what is neither, unless it is what is there. */
+bool ShardedZarrDataset::SetRegistration(const char *value)
+{
+    const char *now = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), GDALMD_AREA_OR_POINT);
+    const bool isPoint = EQUAL(value, GDALMD_AOP_POINT);
+    if (!isPoint && !EQUAL(value, GDALMD_AOP_AREA))
+    {
+        if (now != nullptr && strcmp(now, value) == 0)
+            return true;
+        CPLError(CE_Failure, CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
+                 zsShown(m_view.store->name).c_str(), value);
+        return false;
+    }
+    m_georef->SetPixelIsPoint(isPoint);
+    return true;
+}
+
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
     m_items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
@@ -135,14 +152,14 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadata(metadata, domain);
     m_items->Read();
+    CPLStringList items(CSLDuplicate(const_cast<char **>(metadata)));
+    const char *registration = zsItemValueInAnyCase(items.List(), GDALMD_AREA_OR_POINT);
+    if (zsIsDefaultDomain(domain) && registration != nullptr && !SetRegistration(registration))
+        return CE_Failure;
     m_items->SetChanged(domain);
     if (!zsIsDefaultDomain(domain))
         return GDALMajorObject::SetMetadata(metadata, domain);
-    CPLStringList items(CSLDuplicate(const_cast<char **>(metadata)));
-    const char *registration = zsItemValueInAnyCase(items.List(), GDALMD_AREA_OR_POINT);
-    if (registration != nullptr)
-        m_georef->SetPixelIsPoint(EQUAL(registration, GDALMD_AOP_POINT));
-    else if (m_georef->Get().pixel_is_point) // a list without it leaves it as it is, as in GTiff
+    if (registration == nullptr && m_georef->Get().pixel_is_point) // a list without it leaves it as it is, as in GTiff
         zsSetItem(items, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
     return GDALMajorObject::SetMetadata(items.List());
 }
@@ -157,7 +174,10 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
-        m_georef->SetPixelIsPoint(value != nullptr && EQUAL(value, GDALMD_AOP_POINT)); // without one: areas
+    {
+        if (!SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA))
+            return CE_Failure;
+    }
     m_items->SetChanged(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }
