@@ -470,6 +470,20 @@ def test_a_replacement_that_cannot_remove_all_of_the_old_store_keeps_the_new_one
     assert s3.objects == before
 
 
+@pytest.mark.parametrize("failing", ["v/c/0/0", "v/zarr.json", "zarr.json"])
+def test_a_replacement_that_cannot_be_put_in_place_stays_whole_where_the_error_says(s3, failing):
+    before = put_arrays(s3)
+    s3.fault = lambda method, key, query: 500 if method == "PUT" and key == "bucket/g.zarr/" + failing else None
+    message = error_of(replace, 1, "v")
+    hidden = re.search("what is complete is at (/vsis3/bucket/[^ ,;]*)", message).group(1)
+    s3.fault = lambda *request: None
+    gdal.VSICurlClearCache()
+    assert (gdal.Open(hidden).ReadAsArray() == 1).all() and "bucket/g.zarr/zarr.json" not in s3.objects
+    assert len(before) > 0 and error_of(gdal.Open, BUCKET)
+    replace(3, "v")
+    assert (gdal.Open(BUCKET).ReadAsArray() == 3).all()
+
+
 # ------------------------------------------------------------------------------------------------------------- secrets
 
 @pytest.mark.parametrize("status", [403, 500])

@@ -323,7 +323,8 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
     return true;
 }
 
-/* Puts objects where they belong, on a store that does not rename: the root's zarr.json last. */
+/* Copies objects to where they belong, on a store that does not rename: the root's zarr.json last. Those under the
+ * hidden name go when all are there. */
 bool ZSTarget::Move()
 {
     Contents from;
@@ -340,17 +341,23 @@ bool ZSTarget::Move()
         return false;
     }
     zsForgetListing(root); // GDAL remembers directories where objects are to be now
+    CPLStringList always;
+    always.SetNameValue("SYNC_STRATEGY", "OVERWRITE");
     for (size_t i = from.found.own.count; i-- > 0;)
     {
         const std::string name = std::string("/") + from.found.own.names[i];
-        if (VSIRename((m_path + name).c_str(), (root + name).c_str()) != 0)
+        // within one bucket the server copies
+        if (!VSISync((m_path + name).c_str(), (root + name).c_str(), always.List(), nullptr, nullptr, nullptr))
         {
             CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s",
                      zsShown(m_path).c_str(), name.c_str(), zsShown(root).c_str(), zsShown(m_path).c_str());
-            m_isOpen = false; // what is left of it is all that there is
+            m_isOpen = false; // it stays: it is all that there is
             return false;
         }
     }
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    from.Remove(); // or the next replacement does
     return true;
 }
 
