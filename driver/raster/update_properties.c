@@ -1,0 +1,238 @@
+/* Changing what an array's pixels mean, not where they lie: properties of its bands, statistics, metadata. */
+#include "raster/update.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/bands.h"
+#include "geo/meaning_parts.h"
+#include "geo/scope.h"
+#include "geo/write.h"
+#include "raster/overviews.h"
+#include "zarr/document.h"
+
+/* ---- Properties of bands ---- */
+
+/* Nodata of bands that differed, which the array's now goes before. */
+static void remove_band_nodata(zs_json *attributes)
+{
+    zs_json *bands = zs_json_get_mutable(attributes, ZS_BANDS_ATTRIBUTE);
+    for (const zs_json *e = zs_json_first(bands); e != NULL; e = zs_json_next(e))
+        if (zs_json_is_object(e))
+            zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
+}
+
+enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                                    const struct zs_node **replacement, struct zs_error *err)
+{
+    const struct zs_dtype *dtype = &node->array->dtype;
+    zs_json *document = zs_json_copy(node->document);
+    zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
+    if (document != NULL)
+        zs_json_remove(document, "fill_value");
+    enum zs_status status = ZS_OK;
+    if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
+        status = zs_no_memory(err);
+    if (status == ZS_OK)
+        status = zs_write_nodata(attributes, dtype, value, err);
+    if (status != ZS_OK) {
+        zs_json_free(document);
+        return status;
+    }
+    struct zs_node *fresh;
+    ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
+    ZS_TRY(zs_hierarchy_restate(h, fresh, err));
+    *replacement = fresh;
+    return zs_hierarchy_flush(h, err);
+}
+
+/* What is written into the attributes of each array of a family; `wanted` is the caller's. */
+typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
+                                   struct zs_error *err);
+
+static enum zs_status update_one(struct zs_hierarchy *h, const struct zs_node *node, write_fn write, const void *wanted,
+                                 struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    return write(attributes, node->array, wanted, err);
+}
+
+/* Changes the array and its overviews alike. */
+static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                    write_fn write, const void *wanted, struct zs_error *err)
+{
+    char **overviews;
+    size_t count;
+    if (node->array == NULL)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
+    ZS_TRY(zs_overviews_find(h, node, axes, &overviews, &count, err));
+    enum zs_status status = update_one(h, node, write, wanted, err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        const struct zs_node *level;
+        if (zs_hierarchy_node(h, overviews[i], &level, NULL) == ZS_OK)
+            status = update_one(h, level, write, wanted, err);
+    }
+    zs_paths_free(overviews, count);
+    return status;
+}
+
+static enum zs_status write_nodata(zs_json *attributes, const struct zs_array_meta *meta, const void *value,
+                                   struct zs_error *err)
+{
+    remove_band_nodata(attributes);
+    return zs_write_nodata(attributes, &meta->dtype, value, err);
+}
+
+enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                const void *value, struct zs_error *err)
+{
+    return update_family(h, node, axes, write_nodata, value, err);
+}
+
+struct meanings {
+    const struct zs_meaning *bands;
+    size_t count;
+    unsigned which;
+};
+
+static enum zs_status write_meanings(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
+                                     struct zs_error *err)
+{
+    const struct meanings *m = wanted;
+    return zs_write_band_meanings(attributes, &meta->dtype, meta, m->bands, m->count, m->which, err);
+}
+
+enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                               const struct zs_meaning *bands, size_t count, unsigned which, struct zs_error *err)
+{
+    const struct zs_meaning *first = &bands[0];
+    bool same = true;
+    for (size_t i = 1; i < count && same; i++)
+        same = bands[i].has_nodata == first->has_nodata &&
+               (!first->has_nodata || memcmp(bands[i].nodata, first->nodata, node->array->dtype.size) == 0);
+    if (same && (which & ZS_BAND_NODATA) != 0) {
+        ZS_TRY(zs_update_nodata(h, node, axes, first->has_nodata ? first->nodata : NULL, err));
+        which &= ~(unsigned)ZS_BAND_NODATA;
+    }
+    if (which == 0)
+        return ZS_OK;
+    return update_family(h, node, axes, write_meanings, &(struct meanings){bands, count, which}, err);
+}
+
+enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
+                                         struct zs_error *err)
+{
+    zs_json *attributes;
+    if (!zs_has_statistics(node->attributes, of_bands))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    zs_remove_statistics(attributes, of_bands);
+    return ZS_OK;
+}
+
+/* Whether the array `name` beside `node` is named as its mask, or as another ancillary variable. */
+static bool is_ancillary(const struct zs_node *node, const char *name)
+{
+    const char *list = NULL;
+    char word[256];
+    zs_json_string(zs_json_get(node->attributes, "ancillary_variables"), &list);
+    while (list != NULL && (list = zs_next_word(list, word, sizeof word)) != NULL)
+        if (strcmp(word, name) == 0)
+            return true;
+    return false;
+}
+
+enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,
+                                                   struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count, at = 0;
+    *any = false;
+    if (zs_json_get(mask->attributes, "flag_meanings") == NULL ||
+        (zs_hierarchy_store(h)->is_remote && !zs_hierarchy_is_consolidated(h)))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_list(h, &nodes, &count, err));
+    char *group = zs_path_parent(mask->path);
+    enum zs_status status = ZS_OK;
+    for (const struct zs_node *node;
+         group != NULL && status == ZS_OK && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
+        if (!is_ancillary(node, zs_path_name(mask->path)) || !zs_has_statistics(node->attributes, true))
+            continue;
+        *any = true;
+        status = zs_update_drop_statistics(h, node, true, err);
+    }
+    free(group);
+    free(nodes);
+    return status;
+}
+
+/* ---- Metadata ---- */
+
+/* Whether an attribute is one that zs_update_metadata() may take away. */
+static bool is_plain(const char *name)
+{
+    return zs_is_item_name(name) && !zs_is_convention_attribute(name) && strcmp(name, "long_name") != 0 &&
+           strcmp(name, "standard_name") != 0;
+}
+
+/* One item: as an attribute where that says nothing else, else aside; long_name and standard_name are replaced where
+ * they are texts. */
+static bool write_item(zs_json *attributes, const char *name, const char *item, const char *value)
+{
+    const zs_json *said = zs_json_get(attributes, name);
+    if (zs_is_item_of(attributes, name, item))
+        return true;
+    if (is_plain(name))
+        return zs_json_add_string(attributes, name, value) != NULL;
+    if (zs_json_typeof(said) == ZS_JSON_STRING && !zs_is_convention_attribute(name)) {
+        zs_json_remove(attributes, name);
+        return zs_json_add_string(attributes, name, value) != NULL;
+    }
+    return zs_item_put_aside(attributes, name, value);
+}
+
+/* Removes the items that were put aside and are not in the list. */
+static enum zs_status remove_others_aside(zs_json *attributes, const char *const *metadata, struct zs_error *err)
+{
+    zs_json *aside = zs_json_get_mutable(attributes, ZS_ITEMS_ATTRIBUTE);
+    if (!zs_json_is_object(aside))
+        return ZS_OK;
+    if (!zs_items_remove_others(aside, zs_is_item_name, metadata))
+        return zs_no_memory(err);
+    if (zs_json_size(aside) == 0)
+        zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
+    return ZS_OK;
+}
+
+enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
+                                  struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    if (!zs_items_remove_others(attributes, is_plain, metadata))
+        return zs_no_memory(err);
+    ZS_TRY(remove_others_aside(attributes, metadata, err));
+    for (; metadata != NULL && *metadata != NULL; metadata++) {
+        const char *equals = strchr(*metadata, '=');
+        if (equals == NULL || equals == *metadata)
+            continue;
+        char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
+        const zs_json *aside = zs_json_get(attributes, ZS_ITEMS_ATTRIBUTE);
+        const bool ok = name != NULL && (zs_is_item_of(aside, name, *metadata) ||
+                                         write_item(attributes, name, *metadata, equals + 1));
+        free(name);
+        if (!ok)
+            return zs_no_memory(err);
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
+                                 struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    return zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, domains) ? ZS_OK : zs_no_memory(err);
+}
