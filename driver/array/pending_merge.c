@@ -1,0 +1,245 @@
+/* What was written of a chunk, put over what the store has of it by then, which others may have changed. */
+#include <stdlib.h>
+
+#include "array/indexes.h"
+#include "array/pending_private.h"
+
+/* ---- What the store has of a chunk ---- */
+
+/* Decodes an innermost chunk to be changed; an empty one is fill values. */
+static enum zs_status decode_present(const struct zs_array *array, const struct zs_level *level,
+                                     struct zs_scratch *scratch, bool is_empty, const struct zs_buffer *encoded,
+                                     void *data, struct zs_error *err)
+{
+    if (!is_empty)
+        return zs_chunk_decode_for_update(level, scratch, encoded->data, encoded->size, data, err);
+    zs_chunk_fill(array, level, data);
+    return ZS_OK;
+}
+
+/* Reads a chunk that is an object of its own, past all caches. With `etag` a later commit can expect it. */
+static enum zs_status read_object(struct zs_array *array, const char *key, bool *is_empty, struct zs_buffer *out,
+                                  char **etag, struct zs_error *err)
+{
+    zs_store_forget(array->store, key);
+    const enum zs_status status =
+        zs_store_get_tagged(array->store, key, zs_level_bound(array->innermost), out, etag, err);
+    *is_empty = status == ZS_NOT_FOUND;
+    return *is_empty ? ZS_OK : status;
+}
+
+/* Reads the encoded bytes that the store has of an innermost chunk; `s` is its open shard, NULL where chunks are
+ * objects. */
+static enum zs_status read_present(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, bool *is_empty,
+                                   struct zs_buffer *out, struct zs_error *err)
+{
+    if (s != NULL)
+        ZS_TRY(zs_open_shard_need(array, s, err));
+    if (s != NULL)
+        return zs_shard_writer_get_stored(s->writer, zs_grid_number_in_shard(&array->grid, chunk), is_empty, out, err);
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
+    const enum zs_status status = read_object(array, key, is_empty, out, NULL, err);
+    free(key);
+    return status;
+}
+
+/* Tells whether the stored bytes are still the same: zs_content_of(). */
+static uint64_t content_of(bool is_empty, const struct zs_buffer *encoded)
+{
+    return zs_content_of(is_empty ? NULL : encoded->data, encoded->size);
+}
+
+/* ---- Before a part of a chunk is written ---- */
+
+/* The encoded bytes of an innermost chunk, as they were put or else as the store has them, decoded into `data` too.
+ * Somebody may be overwriting them at this moment: broken ones are read again then. */
+static enum zs_status load(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, bool is_pending,
+                           struct zs_scratch *scratch, bool *is_empty, struct zs_buffer *encoded, void *data,
+                           struct zs_error *err)
+{
+    struct zs_level room;
+    const struct zs_level *innermost = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
+    for (int attempt = 0;; attempt++) {
+        enum zs_status status =
+            is_pending
+                ? zs_shard_writer_get(s->writer, zs_grid_number_in_shard(&array->grid, chunk), is_empty, encoded, err)
+                : read_present(array, s, chunk, is_empty, encoded, err);
+        if (status == ZS_OK)
+            status = decode_present(array, innermost, scratch, *is_empty, encoded, data, err);
+        const struct zs_object *object = s != NULL && !is_pending ? zs_shard_writer_object(s->writer) : NULL;
+        const bool is_old = object != NULL && (zs_object_is_stale(object) ||
+                                               (status == ZS_CORRUPT && zs_object_is_changed(object, true)));
+        if (status == ZS_OK || attempt == ZS_STALE_RETRIES || !is_old)
+            return status;
+        char *key;
+        ZS_TRY(zs_shard_key(array, s->shard, &key, err));
+        status = zs_open_shard_reopen(array, s, key, err);
+        free(key);
+        ZS_TRY(status);
+    }
+}
+
+enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
+                               struct zs_error *err)
+{
+    struct zs_open_shard *s = NULL;
+    if (array->pending->has_shards)
+        ZS_TRY(zs_open_shard_get(array, zs_grid_shard(&array->grid, chunk), &s, err));
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    if (scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
+    const uint64_t number = zs_grid_number_in_shard(&array->grid, chunk);
+    const bool is_pending = s != NULL && zs_shard_writer_has(s->writer, number);
+    const struct zs_written *before = is_pending ? zs_map_get(&s->written, chunk) : NULL;
+    bool is_empty;
+    enum zs_status status = load(array, s, chunk, is_pending, scratch, &is_empty, encoded, data, err);
+    if (status == ZS_OK && (before != NULL || !is_pending)) {
+        *written = is_pending ? zs_written_copy(before)
+                              : zs_written_create(level, zs_grid_elements(&array->grid, array->chain.count - 1, chunk),
+                                                  content_of(is_empty, encoded));
+        if (*written == NULL)
+            status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+        else if (!is_pending)
+            (*written)->version = zs_open_shard_version(s);
+    } else {
+        *written = NULL;
+    }
+    zs_scratch_release(scratch);
+    if (status != ZS_OK)
+        return zs_fail_in_chunk(array, chunk, status, err);
+    if (s == NULL)
+        return ZS_OK;
+    zs_open_shard_account(array->pending, s, true);
+    status = zs_publish_idle(array, err);
+    if (status != ZS_OK)
+        free(*written);
+    return status;
+}
+
+/* ---- Our elements of a chunk over what the store has of it by now ---- */
+
+/* A chunk that was written in part and that others changed meanwhile. */
+struct merge {
+    struct zs_level room;
+    const struct zs_level *level;
+    struct zs_scratch *scratch;
+    struct zs_buffer ours, theirs; /* decoded */
+    const void *encoded;           /* the result; NULL: it is empty */
+    size_t n;
+};
+
+/* Puts our elements over theirs, which `present` encodes: the caller has filled in m->ours. */
+static enum zs_status merge(struct zs_array *array, const struct zs_written *written, bool is_empty,
+                            const struct zs_buffer *present, struct merge *m, struct zs_error *err)
+{
+    const size_t size = (size_t)m->level->decoded_size;
+    ZS_TRY(zs_buffer_reset(&m->theirs, size, err));
+    ZS_TRY(decode_present(array, m->level, m->scratch, is_empty, present, m->theirs.data, err));
+    zs_written_apply(written, m->level, m->ours.data, m->theirs.data);
+    m->encoded = NULL;
+    m->n = 0;
+    return zs_is_fill(array->meta, m->theirs.data, size)
+               ? ZS_OK
+               : zs_chunk_encode(m->level, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
+}
+
+/* Allocates m->ours, for the caller to fill in. Released with merge_end(), also on failure. */
+static enum zs_status merge_begin(struct zs_array *array, uint64_t chunk, struct merge *m, struct zs_error *err)
+{
+    *m = (struct merge){.scratch = zs_scratch_acquire()};
+    m->level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &m->room);
+    if (m->scratch == NULL)
+        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    return zs_buffer_reset(&m->ours, (size_t)m->level->decoded_size, err);
+}
+
+static void merge_end(struct merge *m)
+{
+    zs_buffer_free(&m->ours);
+    zs_buffer_free(&m->theirs);
+    zs_scratch_release(m->scratch);
+}
+
+enum zs_status zs_merge_into_shard(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk,
+                                   struct zs_written *written, struct zs_error *err)
+{
+    const uint64_t number = zs_grid_number_in_shard(&array->grid, chunk);
+    struct zs_buffer present = {0}, pending = {0};
+    bool is_empty, is_empty_here;
+    enum zs_status status = read_present(array, s, chunk, &is_empty, &present, err);
+    const uint64_t content = status == ZS_OK ? content_of(is_empty, &present) : 0;
+    if (status == ZS_OK && content != written->content) {
+        struct merge m;
+        status = merge_begin(array, chunk, &m, err);
+        if (status == ZS_OK)
+            status = zs_shard_writer_get(s->writer, number, &is_empty_here, &pending, err);
+        if (status == ZS_OK)
+            status = decode_present(array, m.level, m.scratch, is_empty_here, &pending, m.ours.data, err);
+        if (status == ZS_OK)
+            status = merge(array, written, is_empty, &present, &m, err);
+        if (status == ZS_OK)
+            status = zs_shard_writer_put(s->writer, number, m.encoded, m.n, err);
+        if (status == ZS_OK)
+            written->content = content;
+        merge_end(&m);
+    }
+    if (status == ZS_OK)
+        written->version = zs_open_shard_version(s);
+    zs_buffer_free(&present);
+    zs_buffer_free(&pending);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, chunk, status, err);
+}
+
+/* Encodes a chunk of fill values: a removal cannot expect anything. */
+static enum zs_status encode_fill(struct zs_array *array, struct merge *m, struct zs_error *err)
+{
+    zs_chunk_fill(array, m->level, m->ours.data);
+    return zs_chunk_encode(m->level, m->scratch, m->ours.data, &m->encoded, &m->n, err);
+}
+
+/* Puts a chunk of which a part was written over what the store has of it by now. */
+static enum zs_status put_over(struct zs_array *array, const struct zs_chunk_object *c, bool expects,
+                               struct zs_error *err)
+{
+    struct zs_buffer present = {0};
+    struct merge m = {0};
+    char *etag = NULL;
+    bool is_empty = true;
+    enum zs_status status = read_object(array, c->key, &is_empty, &present, &etag, err);
+    const bool is_changed = status == ZS_OK && content_of(is_empty, &present) != c->written->content;
+    if (is_changed || (status == ZS_OK && c->data == NULL)) /* else what was encoded is put as it is */
+        status = merge_begin(array, c->chunk, &m, err);
+    m.encoded = c->data;
+    m.n = c->n;
+    if (status == ZS_OK && is_changed) {
+        const struct zs_buffer ours = {.data = (unsigned char *)c->data, .size = c->n};
+        status = decode_present(array, m.level, m.scratch, c->data == NULL, &ours, m.ours.data, err);
+        if (status == ZS_OK)
+            status = merge(array, c->written, is_empty, &present, &m, err);
+    }
+    if (status == ZS_OK && m.encoded == NULL && expects && !is_empty)
+        status = encode_fill(array, &m, err);
+    if (status == ZS_OK && m.encoded != NULL)
+        status = zs_store_put_over(array->store, c->key, !expects ? NULL : is_empty ? "" : etag, m.encoded, m.n, err);
+    else if (status == ZS_OK)
+        status = zs_store_remove(array->store, c->key, err);
+    merge_end(&m);
+    zs_buffer_free(&present);
+    free(etag);
+    return status;
+}
+
+enum zs_status zs_merge_into_object(struct zs_array *array, const struct zs_chunk_object *c, struct zs_error *err)
+{
+    const bool expects = zs_store_has_conditions(array->store);
+    enum zs_status status;
+    int tries = 0;
+    do
+        status = put_over(array, c, expects, err);
+    while (status == ZS_CONFLICT && zs_conflict_again(&tries));
+    return status;
+}

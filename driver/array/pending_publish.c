@@ -1,0 +1,354 @@
+/* Publishing shards that were built, and chunks that are objects of their own: under their locks, over what the store
+ * has by then. */
+#include <stdlib.h>
+
+#include "array/indexes.h"
+#include "array/pending_private.h"
+#include "base/descriptors.h"
+#include "base/limits.h"
+#include "base/parallel.h"
+
+/* At most so many shards are built at once, each an open file. Beyond that, and where the process has too many files,
+ * the one that is idle longest is published; it is copied should more of its chunks come. */
+#define MAX_OPEN_SHARDS 256
+
+/* GDAL holds at most so many bytes of an object in memory while it uploads it (vsi.c). */
+#define SENT_BYTES ((uint64_t)128 << 20)
+
+/* A remote array whose document was read less than this ago is not checked again: one more request for each flush would
+ * be a fourth of all that a short task makes, and without locks its answer would not be certain either. */
+#define TRUSTED_SECONDS 10
+
+/* ---- Shards ---- */
+
+/* Fails when the store does not have this array any more. */
+static enum zs_status check_document(struct zs_array *array, struct zs_error *err)
+{
+    const time_t now = time(NULL);
+    if (array->hierarchy == NULL ||
+        (array->store->is_remote && now >= array->asked && now - array->asked < TRUSTED_SECONDS))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_check_array(array->hierarchy, array->node, &array->document, err));
+    array->asked = now;
+    return ZS_OK;
+}
+
+/* Whether publishing itself detects that others changed the shard, so that no request is needed to check it. */
+static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *s, bool expects)
+{
+    const struct zs_object *object = zs_shard_writer_object(s->writer);
+    const uint64_t version = zs_open_shard_version(s);
+    size_t at = 0;
+    uint64_t chunk;
+    if (!array->store->is_remote || !s->is_opened)
+        return false;
+    if (expects ? object != NULL && zs_object_etag(object) == NULL
+                : version == 0 || !zs_shard_writer_will_read(s->writer))
+        return false;
+    for (const struct zs_written *written; (written = zs_map_next(&s->written, &at, &chunk)) != NULL;)
+        if (written->version != version)
+            return false;
+    return true;
+}
+
+/* Whether the object under the key is certainly the one that the writer builds on. */
+static enum zs_status is_unchanged(struct zs_array *array, const struct zs_open_shard *s, const char *key,
+                                   bool *unchanged, struct zs_error *err)
+{
+    const struct zs_object *before = zs_shard_writer_object(s->writer);
+    struct zs_object *now = NULL;
+    zs_store_forget(array->store, key);
+    const enum zs_status status = zs_object_open(array->store, key, &now, err);
+    if (status == ZS_NOT_FOUND) {
+        *unchanged = before == NULL;
+        return ZS_OK;
+    }
+    ZS_TRY(status);
+    /* A shard that was being appended to may have been opened before the append ended: same version, other bytes. */
+    *unchanged = before != NULL && !zs_shard_writer_is_recovered(s->writer) && before->is_versioned &&
+                 now->is_versioned && before->version == now->version;
+    zs_object_close(now);
+    return ZS_OK;
+}
+
+/* Whether every element of the shard was written, so that nothing of the stored one is needed. */
+static bool is_written_whole(const struct zs_array *array, const struct zs_open_shard *s)
+{
+    return s->written.count == 0 && zs_open_shard_is_complete(array, s);
+}
+
+/* Bases the writer on the object that is stored now, and merges the chunks that were written in part. */
+static enum zs_status catch_up(struct zs_array *array, struct zs_open_shard *s, const char *key, struct zs_error *err)
+{
+    if (is_written_whole(array, s))
+        return ZS_OK;
+    bool unchanged = false;
+    if (s->is_opened)
+        ZS_TRY(is_unchanged(array, s, key, &unchanged, err));
+    if (!unchanged) {
+        ZS_TRY(zs_open_shard_reopen(array, s, key, err));
+        zs_cache_clear(array->chunks); /* some were decoded from what was there before */
+    }
+    size_t at = 0;
+    uint64_t chunk;
+    for (struct zs_written *written; (written = zs_map_next(&s->written, &at, &chunk)) != NULL;)
+        ZS_TRY(zs_merge_into_shard(array, s, chunk, written, err));
+    return ZS_OK;
+}
+
+/* One try to publish over what the shard is by now. */
+static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *s, const char *key, bool expects,
+                                  bool is_up_to_date, bool *is_lost, struct zs_error *err)
+{
+    if (!is_up_to_date)
+        ZS_TRY(catch_up(array, s, key, err));
+    return zs_shard_writer_publish(s->writer, array->update, expects, is_lost, err);
+}
+
+/* Whether a try failed because another writer replaced what it was based on. */
+static bool is_overtaken(const struct zs_open_shard *s, enum zs_status status)
+{
+    const struct zs_object *object = zs_shard_writer_object(s->writer);
+    return status == ZS_CONFLICT || (status != ZS_OK && object != NULL && zs_object_is_stale(object));
+}
+
+/* Publishes over what the shard is by now, again where another writer was quicker. */
+static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard *s, const char *key, bool *is_lost,
+                                   struct zs_error *err)
+{
+    const bool expects = !is_written_whole(array, s) && zs_store_has_conditions(array->store);
+    int tries = 0;
+    enum zs_status status = try_publish(array, s, key, expects, detects_conflict(array, s, expects), is_lost, err);
+    while (is_overtaken(s, status) && !*is_lost && (expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES))
+        status = try_publish(array, s, key, expects, false, is_lost, err);
+    if (status == ZS_CONFLICT)
+        return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", tries);
+    if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, s))
+        return status;
+    /* What is beyond the edges of the array cannot be kept. */
+    zs_shard_writer_forget_stored(s->writer);
+    return zs_shard_writer_publish(s->writer, array->update, false, is_lost, err);
+}
+
+/* A shard on its way to the store. */
+struct going {
+    struct zs_array *array;
+    struct zs_open_shard *s;
+    bool is_lost;
+    enum zs_status status;
+    struct zs_error err;
+};
+
+/* Sends one; in any thread, and of other shards in others. What that means for the array is for settle(). */
+static enum zs_status send(struct going *g, struct zs_error *err)
+{
+    struct zs_array *array = g->array;
+    if (zs_shard_writer_put_count(g->s->writer) == 0)
+        return ZS_OK;
+    char *key;
+    ZS_TRY(zs_shard_key(array, g->s->shard, &key, err));
+    struct zs_lock *lock = NULL;
+    const bool is_alone = zs_shard_is_unpublished(array, g->s->shard);
+    enum zs_status status = is_alone ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
+    if (status == ZS_OK && !array->store->is_remote) /* else it was asked for all */
+        status = check_document(array, err);
+    if (status == ZS_OK)
+        status = is_alone ? zs_shard_writer_publish(g->s->writer, array->update, false, &g->is_lost, err)
+                          : publish_over(array, g->s, key, &g->is_lost, err);
+    zs_store_unlock(array->store, lock);
+    free(key);
+    zs_shard_forget(array, g->s->shard);
+    return status;
+}
+
+static enum zs_status send_item(void *ctx, size_t item, struct zs_error *unused)
+{
+    struct going *g = (struct going *)ctx + item;
+    (void)unused;
+    g->status = send(g, &g->err);
+    return ZS_OK; /* the others go on */
+}
+
+/* Forgets a shard that was sent. One that failed stays for another try, unless its bytes are lost. */
+static enum zs_status finish(struct going *g, struct zs_error *err)
+{
+    struct zs_array *array = g->array;
+    const enum zs_status status = g->status;
+    if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && array->is_new &&
+        !zs_map_set(&array->pending->published, g->s->shard, array))
+        array->is_new = false; /* look for every shard from now on */
+    if (g->is_lost)
+        zs_cache_clear(array->chunks); /* some were decoded from what is lost now */
+    if (status == ZS_OK || g->is_lost) {
+        zs_open_shard_drop(array, g->s);
+    } else {
+        g->s->stamp = ++array->pending->stamp; /* others are tried first when there are too many */
+        g->s->has_failed = true;
+    }
+    return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
+}
+
+/* Whether shards wait for others, to be sent side by side: each upload waits for the network. Uploads in the background
+ * (zs_store_overlaps()) wait for nobody. */
+static bool goes_side_by_side(const struct zs_array *array)
+{
+    return array->store->is_remote && !zs_store_overlaps(array->store);
+}
+
+/* How many of these shards may be sent at once: GDAL holds their bytes in memory meanwhile. */
+static size_t uploads_at_once(const struct zs_array *array, struct zs_open_shard *const *list, size_t n)
+{
+    uint64_t largest = 1;
+    for (size_t i = 0; i < n; i++)
+        largest = zs_max_u64(largest, zs_shard_writer_most_bytes(list[i]->writer));
+    const uint64_t slots = zs_budget() / zs_min_u64(largest, SENT_BYTES);
+    return goes_side_by_side(array) ? (size_t)zs_max_u64(1, zs_min_u64(slots, ZS_MOST_UPLOADS)) : 1;
+}
+
+enum zs_status zs_publish_shards(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
+                                 struct zs_error *err)
+{
+    enum zs_status first = ZS_OK;
+    const size_t slots = uploads_at_once(array, list, n);
+    if (array->store->is_remote)
+        ZS_TRY(check_document(array, err));
+    for (size_t i = 0, count; i < n; i += count) {
+        struct going going[ZS_MOST_UPLOADS];
+        struct zs_error ignored;
+        count = n - i < slots ? n - i : slots;
+        for (size_t k = 0; k < count; k++)
+            going[k] = (struct going){.array = array, .s = list[i + k]};
+        const enum zs_status none = zs_parallel_for((int)count, count, send_item, going, &ignored);
+        (void)none;
+        for (size_t k = 0; k < count; k++) {
+            const enum zs_status status = finish(&going[k], first == ZS_OK ? err : &ignored);
+            first = first == ZS_OK ? status : first;
+        }
+    }
+    return first;
+}
+
+/* The open shards, in an order; NULL without memory. */
+static struct zs_open_shard **list_shards(const struct zs_pending_writes *pending, int (*compare)(const void *,
+                                          const void *), struct zs_error *err)
+{
+    struct zs_open_shard **list = zs_calloc(pending->shards.count, sizeof *list);
+    if (list == NULL)
+        zs_error_set(err, "cannot list %zu shards", pending->shards.count);
+    size_t n = 0, at = 0;
+    uint64_t key;
+    for (struct zs_open_shard *s; list != NULL && (s = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+        list[n++] = s;
+    if (list != NULL)
+        qsort(list, n, sizeof *list, compare);
+    return list;
+}
+
+static int by_age(const void *x, const void *y)
+{
+    const struct zs_open_shard *p = *(struct zs_open_shard *const *)x, *q = *(struct zs_open_shard *const *)y;
+    return (p->stamp > q->stamp) - (p->stamp < q->stamp);
+}
+
+enum zs_status zs_publish_idle(struct zs_array *array, struct zs_error *err)
+{
+    struct zs_pending_writes *pending = array->pending;
+    while (pending->shards.count > MAX_OPEN_SHARDS ||
+           (pending->shards.count > 1 && (pending->shard_bytes > pending->budget / 2 || zs_files_are_scarce()))) {
+        struct zs_open_shard **list = list_shards(pending, by_age, err);
+        if (list == NULL)
+            return ZS_NO_MEMORY;
+        const size_t others = pending->shards.count - 1,
+                     slots = uploads_at_once(array, list, others); /* the youngest is in use */
+        const enum zs_status status = zs_publish_shards(array, list, others < slots ? others : slots, err);
+        free(list);
+        ZS_TRY(status);
+    }
+    return ZS_OK;
+}
+
+enum zs_status zs_publish_complete(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
+{
+    if (!goes_side_by_side(array))
+        return zs_publish_shards(array, &s, 1, err);
+    struct zs_open_shard *list[ZS_MOST_UPLOADS];
+    size_t n = 0, at = 0;
+    uint64_t key;
+    for (struct zs_open_shard *t; n < ZS_MOST_UPLOADS && (t = zs_map_next(&array->pending->shards, &at, &key)) != NULL;)
+        if (zs_open_shard_is_complete(array, t) && !t->has_failed)
+            list[n++] = t;
+    return n < uploads_at_once(array, list, n) ? zs_publish_idle(array, err) : zs_publish_shards(array, list, n, err);
+}
+
+/* Broken writers come first: the disk may be full, and they free their space. */
+static int by_urgency(const void *x, const void *y)
+{
+    const struct zs_open_shard *p = *(struct zs_open_shard *const *)x, *q = *(struct zs_open_shard *const *)y;
+    const bool p_is_broken = zs_shard_writer_is_broken(p->writer), q_is_broken = zs_shard_writer_is_broken(q->writer);
+    return p_is_broken != q_is_broken ? (p_is_broken ? -1 : 1) : by_age(x, y);
+}
+
+/* Publishes the shards one by one. With is_last, one that fails is dropped, or the newest instead, and it is tried
+ * again in the space that this frees. */
+static enum zs_status publish_each(struct zs_array *array, struct zs_open_shard **list, bool is_last,
+                                   struct zs_error *err)
+{
+    struct zs_pending_writes *pending = array->pending;
+    enum zs_status first = ZS_OK;
+    for (size_t i = 0, n = pending->shards.count; i < n;) {
+        struct zs_error ignored;
+        const uint64_t shard = list[i]->shard;
+        const enum zs_status status = zs_publish_shards(array, &list[i], 1, first == ZS_OK ? err : &ignored);
+        first = first == ZS_OK ? status : first;
+        const bool is_gone = zs_map_get(&pending->shards, shard) == NULL;
+        if (is_last && !is_gone && zs_shard_writer_is_broken(list[i]->writer))
+            zs_open_shard_drop(array, list[i++]);
+        else if (is_last && !is_gone)
+            zs_open_shard_drop(array, list[--n]);
+        else
+            i++;
+    }
+    return first;
+}
+
+enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err)
+{
+    struct zs_pending_writes *pending = array->pending;
+    struct zs_open_shard **list = list_shards(pending, by_urgency, err);
+    if (list == NULL)
+        return ZS_NO_MEMORY;
+    const bool is_together = goes_side_by_side(array);
+    enum zs_status status = is_together ? zs_publish_shards(array, list, pending->shards.count, err)
+                                        : publish_each(array, list, is_last, err);
+    free(list);
+    if (!is_together || !is_last || pending->shards.count == 0)
+        return status;
+    list = list_shards(pending, by_urgency, err); /* what failed, which may have taken the room of each other */
+    if (list == NULL)
+        return ZS_NO_MEMORY;
+    status = publish_each(array, list, true, err);
+    free(list);
+    return status;
+}
+
+/* ---- Chunks that are objects of their own ---- */
+
+enum zs_status zs_publish_chunk(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
+                                const struct zs_written *written, struct zs_error *err)
+{
+    struct zs_lock *lock = NULL;
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
+    const struct zs_chunk_object c = {chunk, key, data, n, written};
+    enum zs_status status = array->is_new ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
+    if (status == ZS_OK)
+        status = check_document(array, err);
+    if (status == ZS_OK && written != NULL && !array->is_new)
+        status = zs_merge_into_object(array, &c, err);
+    else if (status == ZS_OK)
+        status = data != NULL ? zs_store_put(array->store, key, data, n, err) : zs_store_remove(array->store, key, err);
+    zs_store_unlock(array->store, lock);
+    free(key);
+    zs_shard_forget(array, chunk);
+    return status;
+}
