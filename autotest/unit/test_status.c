@@ -43,6 +43,7 @@ static void test_a_path_is_said_once(void)
     prefixed("root/c/1: found 3", "root/c/10", "root/c/10: root/c/1: found 3");
     prefixed("/vsicurl/http://host:8/a b/c/0: found 3: 4", "/vsicurl/http://host:8/a b/c/0, inner chunk [0]",
              "/vsicurl/http://host:8/a b/c/0, inner chunk [0]: found 3: 4");
+    prefixed("/data/a: b/c/0: found 3", "/data/a: b/c/0, inner chunk [0]", "/data/a: b/c/0, inner chunk [0]: found 3");
     prefixed("codec \"zstd\": found 3", "codec", "codec: codec \"zstd\": found 3");
     prefixed("found 3", "root/c/0", "root/c/0: found 3");
     prefixed("", "root/c/0", "root/c/0: ");

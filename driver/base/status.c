@@ -14,20 +14,18 @@ void zs_error_set(struct zs_error *err, const char *format, ...)
     }
 }
 
-/* What a message says beyond `context`, where what is below has named the same file or object already; NULL where it
- * says all of that. */
+/* What a message says beyond `context`, where what is below has named the same file or object already, or one around
+ * it; NULL where it says all of that. */
 static const char *without_context(const char *message, const char *context)
 {
-    const size_t n = strlen(context);
+    size_t n = 0; /* what both begin with */
+    while (context[n] != '\0' && message[n] == context[n])
+        n++;
     if (strchr(context, '/') == NULL)
         return message;
-    if (strncmp(message, context, n) == 0 && strchr(":,/", message[n]) != NULL)
+    if (context[n] == '\0' && strchr(":,/", message[n]) != NULL)
         return NULL;
-    const char *end = strstr(message, ": ");
-    return end != NULL && end > message && strncmp(message, context, (size_t)(end - message)) == 0 &&
-                   strchr("/,", context[end - message]) != NULL
-               ? end + 2
-               : message;
+    return n > 0 && strchr("/,", context[n]) != NULL && strncmp(message + n, ": ", 2) == 0 ? message + n + 2 : message;
 }
 
 void zs_error_prefix(struct zs_error *err, const char *format, ...)
