@@ -190,6 +190,13 @@ static void test_an_array_grows_and_keeps_its_items(void)
     }
     for (size_t n = 0; n < 1000; n++)
         CHECK_EQ_U64(items[n], n);
+    uint64_t *grown = zs_grow_by(items, 1000, 5000, &capacity, sizeof *grown);
+    if (CHECK(grown != NULL && capacity >= 6000)) {
+        items = grown;
+        CHECK_EQ_U64(items[999], 999);
+    }
+    CHECK(zs_grow_by(items, 1000, UINT64_MAX, &capacity, 8) == NULL);
+    CHECK(zs_grow_by(items, 1000, SIZE_MAX / 8, &capacity, 8) == NULL);
     capacity = SIZE_MAX / 8;
     CHECK(zs_grow(items, capacity, &capacity, 8) == NULL); /* twice as many bytes have no number */
     CHECK_EQ_U64(capacity, SIZE_MAX / 8);

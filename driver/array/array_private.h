@@ -97,25 +97,24 @@ struct zs_location {
     struct zs_source bytes; /* without an object: that of `shard` is opened when they are read */
 };
 
-/* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
- * that locations point into are appended, pinned, to *pins (array of *pin_count entries of array->chunks, grown with
- * realloc). *is_stale is set when it fails because the shard was replaced since its index was read. */
-enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n,
-                         struct zs_cache_entry ***pins, size_t *pin_count, bool *is_stale,
-                         struct zs_error *err) ZS_MUST_CHECK;
-
-/* Keeps the index of a level-0 shard in the caches, or its bytes where they were decoded as a whole. */
+/* Keeps in the caches what locations point into, and the index of a level-0 shard. Zero-initialise. */
 struct zs_pins {
     struct zs_cache_entry **blobs; /* of array->chunks */
-    size_t blob_count;
-    struct zs_cache_entry *index; /* of array->indexes */
+    size_t count, capacity;
+    struct zs_cache_entry *index; /* of array->indexes; NULL: none */
 };
+void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
+
+/* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
+ * that locations point into are pinned in `pins`. *is_stale is set when it fails because the shard was replaced since
+ * its index was read. */
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
+                         bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where
  * that costs no request beyond those for reading the chunk; else the index is kept until zs_pins_release(). */
 enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins,
                                    struct zs_error *err) ZS_MUST_CHECK;
-void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
 /* Whether the cached indexes show that nothing of a level-k shard is stored; false where they are not cached. */
 bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number);

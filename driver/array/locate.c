@@ -13,8 +13,7 @@
 /* Who looks for chunks. */
 struct locator {
     struct zs_array *array;
-    struct zs_cache_entry ***pins;
-    size_t *pin_count;
+    struct zs_pins *pins;
     bool *is_stale;
 };
 
@@ -68,10 +67,11 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
 {
     struct zs_array *array = l->array;
     const struct zs_cache_key key = {1 + (uint64_t)s->k, s->number};
-    struct zs_cache_entry **pins = realloc(*l->pins, (*l->pin_count + 1) * sizeof(struct zs_cache_entry *));
-    if (pins == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list");
-    *l->pins = pins;
+    struct zs_cache_entry **blobs =
+        zs_grow(l->pins->blobs, l->pins->count, &l->pins->capacity, sizeof(struct zs_cache_entry *));
+    if (blobs == NULL)
+        return zs_fail_memory(err);
+    l->pins->blobs = blobs;
 
     bool must_load;
     struct zs_cache_entry *entry = zs_cache_get_or_load(array->chunks, key, &must_load);
@@ -90,7 +90,7 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
             return status;
         }
     }
-    pins[(*l->pin_count)++] = entry;
+    l->pins->blobs[l->pins->count++] = entry;
     const struct zs_blob *blob = zs_cache_value(entry);
     s->whole = (struct zs_source){.memory = blob->data, .size = blob->size, .version = blob->version};
     s->source = &s->whole;
@@ -394,8 +394,8 @@ static int by_shards(const void *x, const void *y)
     return (p > q) - (p < q);
 }
 
-enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n,
-                         struct zs_cache_entry ***pins, size_t *pin_count, bool *is_stale, struct zs_error *err)
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
+                         bool *is_stale, struct zs_error *err)
 {
     if (array->chain.count == 1) {
         mark(locations, n, ZS_LOCATION_OBJECT);
@@ -405,7 +405,7 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
         sorting = array;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    struct locator l = {array, pins, pin_count, is_stale};
+    struct locator l = {array, pins, is_stale};
     const enum zs_status status = locate_in_shard(&l, 0, NULL, locations, n, err);
     if (status != ZS_OK && zs_shard_is_stale(array, locations[0]->shard))
         *is_stale = true;
@@ -424,7 +424,7 @@ enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struc
     struct zs_location where = {.chunk = chunk, .shard = shard}, *location = &where;
     struct zs_pins own = {0};
     bool is_stale = false; /* the next reader finds that out, too */
-    const enum zs_status status = zs_locate(array, &location, 1, &own.blobs, &own.blob_count, &is_stale, err);
+    const enum zs_status status = zs_locate(array, &location, 1, &own, &is_stale, err);
     own.index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
     if (pins != NULL)
         *pins = own;
@@ -435,7 +435,7 @@ enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struc
 
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins)
 {
-    for (size_t i = 0; i < pins->blob_count; i++)
+    for (size_t i = 0; i < pins->count; i++)
         zs_cache_release(array->chunks, pins->blobs[i]);
     free(pins->blobs);
     if (pins->index != NULL)

@@ -23,13 +23,9 @@ void zs_plan_clear(struct zs_plan *plan)
     for (size_t i = 0; i < plan->item_count; i++)
         if (plan->items[i].kept != NULL)
             zs_cache_release(plan->array->chunks, plan->items[i].kept);
-    for (size_t i = 0; i < plan->shard_count && plan->pins != NULL && plan->pin_counts != NULL; i++) {
-        for (size_t k = 0; k < plan->pin_counts[i]; k++)
-            zs_cache_release(plan->array->chunks, plan->pins[i][k]);
-        free(plan->pins[i]);
-    }
+    for (size_t i = 0; i < plan->shard_count && plan->pins != NULL; i++)
+        zs_pins_release(plan->array, &plan->pins[i]);
     free(plan->pins);
-    free(plan->pin_counts);
     free(plan->overlaps);
     free(plan->gaps);
     free(plan->chunks);
@@ -125,26 +121,11 @@ static void drop_other_extent(struct zs_plan *plan, struct zs_planned *c)
     c->cached = NULL;
 }
 
-bool zs_make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size)
-{
-    if (more <= *room - count)
-        return true;
-    if (more > SIZE_MAX / item_size / 2 - count)
-        return false;
-    const size_t wanted = count + (size_t)more > *room + *room / 2 ? count + (size_t)more : *room + *room / 2;
-    void *grown = realloc(*items, wanted * item_size);
-    if (grown == NULL)
-        return false;
-    *items = grown;
-    *room = wanted;
-    return true;
-}
-
 static enum zs_status add_gap(struct zs_plan *plan, size_t window, int k, uint64_t number, struct zs_error *err)
 {
-    void *gaps = plan->gaps;
-    if (!zs_make_room(&gaps, &plan->gap_room, plan->gap_count, 1, sizeof *plan->gaps))
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", plan->gap_count);
+    struct zs_gap *gaps = zs_grow(plan->gaps, plan->gap_count, &plan->gap_room, sizeof *gaps);
+    if (gaps == NULL)
+        return zs_fail_memory(err);
     plan->gaps = gaps;
     plan->gaps[plan->gap_count++] = (struct zs_gap){window, k, number};
     return ZS_OK;
@@ -165,9 +146,10 @@ static enum zs_status add_extent(struct zs_plan *plan, size_t window, int k, con
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
     if (k == innermost) {
-        void *overlaps = plan->overlaps;
-        if (!zs_make_room(&overlaps, &plan->overlap_room, plan->overlap_count, chunks, sizeof *plan->overlaps))
-            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu chunks", (unsigned long long)chunks);
+        struct zs_overlap *overlaps =
+            zs_grow_by(plan->overlaps, plan->overlap_count, chunks, &plan->overlap_room, sizeof *overlaps);
+        if (overlaps == NULL)
+            return zs_fail_memory(err);
         plan->overlaps = overlaps;
         do {
             plan->overlaps[plan->overlap_count++] = (struct zs_overlap){zs_grid_number(&array->grid, k, at), window};
@@ -265,8 +247,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
     }
     bool is_stale = false;
     const enum zs_status status =
-        n > 0 ? zs_locate(plan->array, locations, n, &plan->pins[item], &plan->pin_counts[item], &is_stale, err)
-              : ZS_OK;
+        n > 0 ? zs_locate(plan->array, locations, n, &plan->pins[item], &is_stale, err) : ZS_OK;
     if (is_stale)
         plan->stale = true;
     free(locations);
@@ -287,8 +268,7 @@ enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
             plan->shards[plan->shard_count++] = (struct zs_task){.shard_first = i, .shard_count = run};
     }
     plan->pins = zs_calloc(plan->shard_count, sizeof *plan->pins);
-    plan->pin_counts = zs_calloc(plan->shard_count, sizeof *plan->pin_counts);
-    if (plan->pins == NULL || plan->pin_counts == NULL)
+    if (plan->pins == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu shards", plan->shard_count);
     return zs_parallel_for(plan->array->fetch_threads, plan->shard_count, locate_shard, plan, err);
 }
@@ -332,9 +312,10 @@ static void add_items(struct zs_plan *plan, const struct zs_planned *c, size_t *
 
 enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err)
 {
-    void *items = plan->items;
-    if (!zs_make_room(&items, &plan->item_room, plan->item_count, plan->chunk_count, sizeof *plan->items))
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", plan->chunk_count);
+    struct zs_item *items =
+        zs_grow_by(plan->items, plan->item_count, plan->chunk_count, &plan->item_room, sizeof *items);
+    if (items == NULL)
+        return zs_fail_memory(err);
     plan->items = items;
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (plan->chunks[i].table == NULL)

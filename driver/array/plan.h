@@ -64,8 +64,7 @@ struct zs_plan {
 
     struct zs_task *shards; /* of chunks that are not cached */
     size_t shard_count;
-    struct zs_cache_entry ***pins; /* per shard: blobs that locations point into */
-    size_t *pin_counts;
+    struct zs_pins *pins; /* per shard: what its locations point into */
 
     struct zs_item *items; /* blocks first, then whole chunks */
     size_t item_count, item_room;
@@ -95,9 +94,6 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err) ZS_MUS
 enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
 void zs_plan_clear(struct zs_plan *plan);
-
-/* Room for `more` items behind the first `count` of a list; false without memory. */
-bool zs_make_room(void **items, size_t *room, size_t count, uint64_t more, size_t item_size);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
 void zs_chunk_overlap(const struct zs_array *array, int k, uint64_t number, const struct zs_window *w, uint64_t *start,

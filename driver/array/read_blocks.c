@@ -387,10 +387,10 @@ static enum zs_status choose(struct zs_plan *plan, struct zs_planned *c, struct 
     zs_chunk_block_elements(level, b, 0, &first, &each);
     ZS_TRY(marks_init(&m, b->count, err));
     mark_wanted(plan, c, each, &m);
-    void *items = plan->items;
-    if (!zs_make_room(&items, &plan->item_room, plan->item_count, m.marked, sizeof *plan->items)) {
+    struct zs_item *items = zs_grow_by(plan->items, plan->item_count, m.marked, &plan->item_room, sizeof *items);
+    if (items == NULL) {
         free(m.bits);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu blocks", m.marked);
+        return zs_fail_memory(err);
     }
     plan->items = items;
     for (size_t i = 0; i < b->count; i++)

@@ -30,8 +30,8 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
 {
     const int n = array->meta->ndim, innermost = array->chain.count - 1;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    size_t chunks = 1, i = 0, pin_count = 0; /* no more than the shard has: its index fits memory */
-    struct zs_cache_entry **pins = NULL;
+    size_t chunks = 1, i = 0; /* no more than the shard has: its index fits memory */
+    struct zs_pins pins = {0};
     *is_stored = false;
     if (array->pending != NULL && zs_shard_is_unpublished(array, shard)) /* a request says no more */
         return ZS_OK;
@@ -53,13 +53,11 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
     } while (status == ZS_OK && zs_next_position(n, at, low, high));
     bool is_stale = false;
     if (status == ZS_OK)
-        status = zs_locate(array, list, chunks, &pins, &pin_count, &is_stale, err);
+        status = zs_locate(array, list, chunks, &pins, &is_stale, err);
     *is_stored = is_stale;
     for (i = 0; status == ZS_OK && i < chunks && !*is_stored; i++)
         *is_stored = locations[i].kind != ZS_LOCATION_EMPTY;
-    for (i = 0; i < pin_count; i++)
-        zs_cache_release(array->chunks, pins[i]);
-    free(pins);
+    zs_pins_release(array, &pins);
     free(list);
     free(locations);
     return is_stale ? ZS_OK : status;
@@ -164,7 +162,7 @@ static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, bool
         if (status != ZS_OK)
             return zs_fail_in_chunk(array, chunk, status, err);
     }
-    status = zs_locate(array, &location, 1, &pins.blobs, &pins.blob_count, is_stale, err);
+    status = zs_locate(array, &location, 1, &pins, is_stale, err);
     if (status == ZS_OK)
         status = take_location(array, &where, found, err);
     zs_pins_release(array, &pins);

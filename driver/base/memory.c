@@ -44,10 +44,19 @@ char *zs_format(const char *format, ...)
 
 void *zs_grow(void *array, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
+    return count < *capacity ? array : zs_grow_by(array, count, 1, capacity, size);
+}
+
+void *zs_grow_by(void *array, size_t count, uint64_t more, size_t *capacity, size_t size)
+{
+    const size_t most = SIZE_MAX / size;
+    if (array != NULL && more <= *capacity - count)
         return array;
-    const size_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    void *grown = wanted <= SIZE_MAX / size ? realloc(array, wanted * size) : NULL;
+    if (count > most || more > most - count || *capacity > most / 2)
+        return NULL;
+    const size_t needed = count + (size_t)more, doubled = *capacity == 0 ? 16 : 2 * *capacity;
+    const size_t wanted = needed > doubled ? needed : doubled;
+    void *grown = realloc(array, wanted * size);
     if (grown != NULL)
         *capacity = wanted;
     return grown;

@@ -19,9 +19,10 @@ char *zs_strndup(const char *s, size_t n);
 /* printf into a fresh string. NULL without memory. Freed with free(). */
 char *zs_format(const char *format, ...) ZS_PRINTF(1, 2);
 
-/* Makes room for one more item of `size` bytes behind `count` of them: *capacity doubles when it is full. Returns the
- * array, or NULL without memory; then `array` is as it was. */
+/* Makes room for one more item of `size` bytes behind `count` of them, or for `more`. *capacity doubles, at least, when
+ * it is full. Returns the array, or NULL without memory; then `array` is as it was. */
 void *zs_grow(void *array, size_t count, size_t *capacity, size_t size);
+void *zs_grow_by(void *array, size_t count, uint64_t more, size_t *capacity, size_t size);
 
 /* A NULL-terminated list of strings while it grows. Zero-initialise; `list` is NULL as long as it is empty. */
 struct zs_names {

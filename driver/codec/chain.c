@@ -16,11 +16,12 @@ static enum zs_status add_stage(struct zs_stage **stages, int *count, const stru
 {
     struct zs_stage stage;
     ZS_TRY(zs_stage_parse(codec, configuration, form, &stage, err));
-    struct zs_stage *grown = stage.is_void ? NULL : realloc(*stages, sizeof *grown * ((size_t)*count + 1));
+    size_t room = (size_t)*count; /* the list is short, and never longer than it is */
+    struct zs_stage *grown = stage.is_void ? NULL : zs_grow(*stages, room, &room, sizeof *grown);
     if (grown == NULL) {
         const bool is_void = stage.is_void;
         zs_stage_clear(&stage);
-        return is_void ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a codec chain");
+        return is_void ? ZS_OK : zs_fail_memory(err);
     }
     grown[*count] = stage;
     *stages = grown;

@@ -71,7 +71,7 @@ struct Contents
     }
     bool HasRoot() const
     {
-        return found.own.count > 0 && EQUAL(found.own.names[0], "zarr.json");
+        return found.own.count > 0 && EQUAL(found.own.list[0], "zarr.json");
     }
 };
 } // namespace
@@ -345,7 +345,7 @@ bool ZSTarget::Move()
     always.SetNameValue("SYNC_STRATEGY", "OVERWRITE");
     for (size_t i = from.found.own.count; i-- > 0;)
     {
-        const std::string name = std::string("/") + from.found.own.names[i];
+        const std::string name = std::string("/") + from.found.own.list[i];
         // within one bucket the server copies
         if (!VSISync((m_path + name).c_str(), (root + name).c_str(), always.List(), nullptr, nullptr, nullptr))
         {

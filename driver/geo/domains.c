@@ -20,7 +20,7 @@ static bool add(struct zs_domains *d, const char *name, char **items)
         free_items(items);
         return items != NULL;
     }
-    struct zs_domain *grown = realloc(d->list, (d->count + 1) * sizeof *grown);
+    struct zs_domain *grown = zs_grow(d->list, d->count, &d->capacity, sizeof *grown);
     char *copy = grown != NULL ? zs_strdup(name) : NULL;
     d->list = grown != NULL ? grown : d->list;
     if (copy == NULL) {

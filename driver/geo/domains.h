@@ -21,7 +21,7 @@ struct zs_domain {
 /* Zero-initialise; release with zs_domains_clear(). */
 struct zs_domains {
     struct zs_domain *list;
-    size_t count;
+    size_t count, capacity;
 };
 
 /* Those that return bool give false without memory only; what was added until then is there. */

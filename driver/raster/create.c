@@ -24,7 +24,7 @@ struct zs_raster {
     const struct zs_raster_spec *spec; /* borrowed until the raster is freed */
     zs_json *root;                     /* the group's own document */
     struct document *documents;        /* all but root, paths relative to the group */
-    size_t count;
+    size_t count, capacity;
     struct zs_band_array *arrays; /* each of as many bands */
     struct zs_band_array mask;    /* array is NULL where there is none */
     struct zs_healpix_map map;    /* of HEALPix cells */
@@ -36,14 +36,14 @@ struct zs_raster {
 static enum zs_status add_document(struct zs_raster *r, const char *name, zs_json *json, struct document **out,
                                    struct zs_error *err)
 {
-    struct document *grown = realloc(r->documents, (r->count + 1) * sizeof *grown);
+    struct document *grown = zs_grow(r->documents, r->count, &r->capacity, sizeof *grown);
     char *path = zs_strdup(name);
     if (grown != NULL)
         r->documents = grown;
     if (grown == NULL || path == NULL || json == NULL) {
         free(path);
         zs_json_free(json);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", name);
+        return zs_fail_memory(err);
     }
     r->documents[r->count] = (struct document){.path = path, .json = json};
     if (out != NULL)

@@ -154,14 +154,10 @@ enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count,
         last->count += count;
         return ZS_OK;
     }
-    if (runs->count == runs->room) {
-        const size_t room = runs->room > 0 ? 2 * runs->room : 16;
-        struct zs_run *grown = room <= SIZE_MAX / sizeof *grown ? realloc(runs->list, room * sizeof *grown) : NULL;
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", runs->count);
-        runs->list = grown;
-        runs->room = room;
-    }
+    struct zs_run *grown = zs_grow(runs->list, runs->count, &runs->room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    runs->list = grown;
     runs->list[runs->count++] = (struct zs_run){first, count};
     return ZS_OK;
 }

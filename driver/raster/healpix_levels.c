@@ -116,15 +116,12 @@ enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_no
         if (marks[i] || !zs_healpix_find(h, nodes[i], &healpix))
             continue;
         const size_t more = zs_healpix_levels_find(h, nodes[i], &healpix, levels);
-        if (n + more > room) {
-            room = 2 * (n + more);
-            const struct zs_node **grown = realloc(found, room * sizeof *grown);
-            if (grown == NULL) {
-                free(found);
-                return zs_fail(err, ZS_NO_MEMORY, "cannot look for coarser orders");
-            }
-            found = grown;
+        const struct zs_node **grown = zs_grow_by(found, n, more, &room, sizeof(const struct zs_node *));
+        if (grown == NULL) {
+            free(found);
+            return zs_fail_memory(err);
         }
+        found = grown;
         for (size_t k = 0; k < more; k++)
             found[n++] = levels[k];
     }

@@ -209,14 +209,10 @@ static enum zs_status add_part(struct batching *b, const struct zs_healpix_part 
         return add_halves(b, p, err);
     if (cells > b->most - zs_min_u64(b->batch.cells, b->most))
         ZS_TRY(flush(b, err));
-    if (b->batch.count == b->batch.room) {
-        const size_t room = b->batch.room > 0 ? 2 * b->batch.room : ZS_HEALPIX_MOST_PARTS;
-        struct zs_healpix_part *grown = realloc(b->batch.parts, room * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu parts of a window", room);
-        b->batch.parts = grown;
-        b->batch.room = room;
-    }
+    struct zs_healpix_part *grown = zs_grow(b->batch.parts, b->batch.count, &b->batch.room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    b->batch.parts = grown;
     b->batch.parts[b->batch.count++] = *p;
     b->batch.cells += cells;
     return ZS_OK;

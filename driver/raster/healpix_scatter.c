@@ -105,14 +105,10 @@ struct entries {
 static enum zs_status add_entry(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err)
 {
     struct entries *e = context;
-    if (e->count == e->room) {
-        const size_t room = e->room > 0 ? 2 * e->room : 1024;
-        struct entry *grown = realloc(e->list, room * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu cells", room);
-        e->list = grown;
-        e->room = room;
-    }
+    struct entry *grown = zs_grow(e->list, e->count, &e->room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    e->list = grown;
     e->is_sorted = e->is_sorted && (e->count == 0 || e->list[e->count - 1].place <= place);
     e->list[e->count++] = (struct entry){place, zs_healpix_pixel(e->reading, e->part, ix, iy)};
     return ZS_OK;

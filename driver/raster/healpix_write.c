@@ -47,14 +47,10 @@ static bool is_wanted(enum which which, uint32_t ix, uint32_t iy)
 static enum zs_status add_square(struct gathering *g, const struct square *s, uint64_t number, struct zs_error *err)
 {
     const uint64_t cells = (uint64_t)1 << (2 * s->level);
-    if (g->count == g->room) {
-        const size_t room = g->room > 0 ? 2 * g->room : 256;
-        struct square *grown = room <= SIZE_MAX / sizeof *grown ? realloc(g->squares, room * sizeof *grown) : NULL;
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu squares of cells", g->count);
-        g->squares = grown;
-        g->room = room;
-    }
+    struct square *grown = zs_grow(g->squares, g->count, &g->room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    g->squares = grown;
     g->squares[g->count] = *s;
     g->squares[g->count++].before = g->cells;
     g->cells += cells;

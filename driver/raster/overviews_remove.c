@@ -99,7 +99,7 @@ enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *pat
 /* Levels to be removed. */
 struct levels {
     char **paths;
-    size_t count;
+    size_t count, capacity;
 };
 
 /* Adds a path, unless it is there. */
@@ -108,9 +108,8 @@ static enum zs_status add_level(struct levels *l, const char *path, struct zs_er
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->paths[i], path) == 0)
             return ZS_OK;
-    char **grown = realloc(l->paths, (l->count + 1) * sizeof *grown);
-    if (grown != NULL)
-        l->paths = grown;
+    char **grown = zs_grow(l->paths, l->count, &l->capacity, sizeof *grown);
+    l->paths = grown != NULL ? grown : l->paths;
     if (grown == NULL || (grown[l->count] = zs_strdup(path)) == NULL)
         return zs_no_memory_for_overviews(err);
     l->count++;
@@ -163,6 +162,7 @@ enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node 
     struct zs_place_style style;
     zs_place_style_find(h, node, axes, &style);
     enum zs_status status = zs_overviews_own(h, node, axes, &l.paths, &l.count, err);
+    l.capacity = l.count;
     if (status == ZS_OK)
         status = add_unlisted_levels(h, node, &l, err);
     for (size_t i = 0; i < l.count && status == ZS_OK; i++)

@@ -115,14 +115,10 @@ bool zs_band_find(const struct zs_bands *bands, int band, size_t *array, uint64_
 
 static enum zs_status add_box(struct boxes *b, struct box box, struct zs_error *err)
 {
-    if (b->count == b->room) {
-        const size_t room = b->room > 0 ? 2 * b->room : 1;
-        struct box *grown = realloc(b->list, room * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu bands", b->count);
-        b->list = grown;
-        b->room = room;
-    }
+    struct box *grown = zs_grow(b->list, b->count, &b->room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    b->list = grown;
     b->is_sorted = b->is_sorted && (b->count == 0 || b->list[b->count - 1].array <= box.array);
     b->list[b->count++] = box;
     return ZS_OK;

@@ -31,7 +31,7 @@ struct relative {
 struct relatives {
     struct relative *list;
     size_t *sorted; /* places in the list, by the address of the node */
-    size_t count;
+    size_t count, capacity, sorted_capacity;
 };
 
 /* Place among the sorted ones where a node is, or would be. */
@@ -58,13 +58,13 @@ static enum zs_status add_relative(struct relatives *r, struct relative relative
 {
     if (find_relative(r, relative.node) != NULL)
         return ZS_OK;
-    struct relative *grown = realloc(r->list, (r->count + 1) * sizeof *grown);
+    struct relative *grown = zs_grow(r->list, r->count, &r->capacity, sizeof *grown);
     if (grown == NULL)
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     r->list = grown;
-    size_t *sorted = realloc(r->sorted, (r->count + 1) * sizeof *sorted);
+    size_t *sorted = zs_grow(r->sorted, r->count, &r->sorted_capacity, sizeof *sorted);
     if (sorted == NULL)
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     r->sorted = sorted;
     const size_t at = sorted_place(r, relative.node);
     memmove(&sorted[at + 1], &sorted[at], (r->count - at) * sizeof *sorted);

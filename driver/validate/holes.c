@@ -103,14 +103,10 @@ static bool is_shrunk(const struct holes *h, int d)
 
 static enum zs_status add_absent(struct holes *h, uint64_t number, struct zs_error *err)
 {
-    if (h->count == h->capacity) {
-        const size_t capacity = h->capacity == 0 ? 64 : 2 * h->capacity;
-        uint64_t *grown = realloc(h->absent, capacity * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu chunk numbers", capacity);
-        h->absent = grown;
-        h->capacity = capacity;
-    }
+    uint64_t *grown = zs_grow(h->absent, h->count, &h->capacity, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    h->absent = grown;
     h->absent[h->count++] = number;
     return ZS_OK;
 }

@@ -61,14 +61,10 @@ static enum zs_status list(struct walk *w, const char *path, char ***names, stru
 
 static enum zs_status add_object(struct zs_checked_array *array, uint64_t number, struct zs_error *err)
 {
-    if (array->object_count == array->object_capacity) {
-        const size_t capacity = array->object_capacity == 0 ? 64 : 2 * array->object_capacity;
-        uint64_t *grown = realloc(array->objects, capacity * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu chunk numbers", capacity);
-        array->objects = grown;
-        array->object_capacity = capacity;
-    }
+    uint64_t *grown = zs_grow(array->objects, array->object_count, &array->object_capacity, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    array->objects = grown;
     array->objects[array->object_count++] = number;
     return ZS_OK;
 }
@@ -171,14 +167,11 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
         return has_errors && node->array_status == ZS_UNSUPPORTED ? ZS_OK
                                                                   : zs_report_failure(c, key, node->array_status, err);
     }
-    if (c->array_count == c->array_capacity) {
-        const size_t capacity = c->array_capacity == 0 ? 16 : 2 * c->array_capacity;
-        struct zs_checked_array **grown = realloc(c->arrays, capacity * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu arrays", capacity);
-        c->arrays = grown;
-        c->array_capacity = capacity;
-    }
+    struct zs_checked_array **grown =
+        zs_grow(c->arrays, c->array_count, &c->array_capacity, sizeof(struct zs_checked_array *));
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    c->arrays = grown;
     struct zs_checked_array *array = zs_calloc(1, sizeof *array);
     if (array == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
@@ -208,14 +201,10 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
 
 static enum zs_status add_node(struct zs_check *c, const struct zs_node *node, struct zs_error *err)
 {
-    if (c->node_count == c->node_capacity) {
-        const size_t capacity = c->node_capacity == 0 ? 64 : 2 * c->node_capacity;
-        const struct zs_node **grown = realloc(c->nodes, capacity * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", capacity);
-        c->nodes = grown;
-        c->node_capacity = capacity;
-    }
+    const struct zs_node **grown = zs_grow(c->nodes, c->node_count, &c->node_capacity, sizeof(const struct zs_node *));
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    c->nodes = grown;
     c->nodes[c->node_count++] = node;
     return ZS_OK;
 }

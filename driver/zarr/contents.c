@@ -21,25 +21,6 @@ struct search {
     struct zs_contents *contents;
 };
 
-static enum zs_status add(struct zs_keys *list, char *name, struct zs_error *err)
-{
-    if (name != NULL && list->count + 1 >= list->capacity) {
-        const size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
-        char **grown = realloc(list->names, capacity * sizeof *grown);
-        if (grown == NULL) {
-            free(name);
-            name = NULL;
-        } else {
-            list->names = grown;
-            list->capacity = capacity;
-        }
-    }
-    if (name == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list what is in a store");
-    list->names[list->count++] = name;
-    return ZS_OK;
-}
-
 static enum zs_status add_foreign(struct zs_contents *c, const char *key, struct zs_error *err)
 {
     if (c->foreign_count++ == 0 && (c->foreign = zs_strdup(key)) == NULL)
@@ -120,7 +101,7 @@ static enum zs_status take_file(const struct search *s, const struct place *plac
 {
     if (!is_own(place, key))
         return add_foreign(s->contents, key, err);
-    return add(&s->contents->own, zs_strdup(key), err);
+    return zs_names_add(&s->contents->own, zs_strdup(key), err);
 }
 
 static enum zs_status take_directory(const struct search *s, const struct place *place, const char *key, int depth,
@@ -135,11 +116,11 @@ static enum zs_status take_directory(const struct search *s, const struct place 
         ZS_TRY(load(s, key, &node, err));
         const bool is_node = node != NULL;
         zs_node_free(node);
-        return is_for_chunks || is_node ? add(&s->contents->own, zs_strdup(key), err)
+        return is_for_chunks || is_node ? zs_names_add(&s->contents->own, zs_strdup(key), err)
                                         : add_foreign(s->contents, key, err);
     }
     ZS_TRY(walk(s, key, is_for_chunks ? *place : (struct place){0}, depth + 1, err));
-    return add(&s->contents->directories, zs_strdup(key), err);
+    return zs_names_add(&s->contents->directories, zs_strdup(key), err);
 }
 
 /* All that is in a directory, its document first, then files, then directories. */
@@ -209,9 +190,9 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
 
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
 {
-    ZS_TRY(zs_store_remove_all(store, (const char *const *)contents->own.names, contents->own.count, err));
+    ZS_TRY(zs_store_remove_all(store, (const char *const *)contents->own.list, contents->own.count, err));
     for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
-        zs_store_remove_directory(store, contents->directories.names[i]);
+        zs_store_remove_directory(store, contents->directories.list[i]);
     return ZS_OK;
 }
 
@@ -228,17 +209,10 @@ enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path
     return status;
 }
 
-static void clear(struct zs_keys *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        free(list->names[i]);
-    free(list->names);
-}
-
 void zs_contents_clear(struct zs_contents *contents)
 {
-    clear(&contents->own);
-    clear(&contents->directories);
+    zs_names_free(contents->own.list);
+    zs_names_free(contents->directories.list);
     free(contents->foreign);
     *contents = (struct zs_contents){0};
 }

@@ -11,14 +11,9 @@
 
 #include "store/store.h"
 
-struct zs_keys {
-    char **names;
-    size_t count, capacity;
-};
-
 struct zs_contents {
-    struct zs_keys own;         /* keys; the root's zarr.json first, and each node's before its chunks */
-    struct zs_keys directories; /* below the root, each after those in it */
+    struct zs_names own;         /* keys; the root's zarr.json first, and each node's before its chunks */
+    struct zs_names directories; /* below the root, each after those in it */
     size_t foreign_count;
     char *foreign; /* key of the first one, NULL when there is none */
 };

@@ -84,14 +84,10 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, str
         zs_hierarchy_entry_free(&entry);
         return &h->entries[i];
     }
-    if (h->count == h->capacity) {
-        const size_t capacity = h->capacity == 0 ? 16 : 2 * h->capacity;
-        struct zs_hierarchy_entry *grown = realloc(h->entries, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        h->entries = grown;
-        h->capacity = capacity;
-    }
+    struct zs_hierarchy_entry *grown = zs_grow(h->entries, h->count, &h->capacity, sizeof *grown);
+    if (grown == NULL)
+        return NULL;
+    h->entries = grown;
     memmove(h->entries + i + 1, h->entries + i, (h->count - i) * sizeof *h->entries);
     h->entries[i] = entry;
     h->count++;

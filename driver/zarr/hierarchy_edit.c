@@ -24,9 +24,10 @@ static enum zs_status no_memory(const char *path, struct zs_error *err)
 /* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
 static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
-    struct zs_node **grown = realloc(h->retired, (h->retired_count + 1) * sizeof *grown);
+    struct zs_node **grown =
+        zs_grow(h->retired, h->retired_count, &h->retired_capacity, sizeof(struct zs_node *));
     if (grown == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(err);
     h->retired = grown;
     h->retired[h->retired_count++] = node;
     return ZS_OK;

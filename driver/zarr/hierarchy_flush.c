@@ -266,19 +266,14 @@ static void free_documents(struct outgoings *all)
 /* Takes over the path. */
 static bool add_document(struct outgoings *all, char *path)
 {
-    if (path != NULL && all->count == all->capacity) {
-        const size_t capacity = all->capacity == 0 ? 32 : 2 * all->capacity;
-        struct outgoing *grown = realloc(all->list, capacity * sizeof *grown);
-        if (grown == NULL) {
-            free(path);
-            return false;
-        }
-        all->list = grown;
-        all->capacity = capacity;
+    struct outgoing *grown = path != NULL ? zs_grow(all->list, all->count, &all->capacity, sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(path);
+        return false;
     }
-    if (path != NULL)
-        all->list[all->count++] = (struct outgoing){.path = path};
-    return path != NULL;
+    all->list = grown;
+    all->list[all->count++] = (struct outgoing){.path = path};
+    return true;
 }
 
 static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)

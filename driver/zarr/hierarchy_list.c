@@ -128,14 +128,10 @@ struct walk {
 
 static enum zs_status append(struct walk *w, const struct zs_node *node, struct zs_error *err)
 {
-    if (w->count == w->capacity) {
-        const size_t capacity = w->capacity == 0 ? 64 : 2 * w->capacity;
-        const struct zs_node **grown = realloc(w->nodes, capacity * sizeof *grown);
-        if (grown == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", capacity);
-        w->nodes = grown;
-        w->capacity = capacity;
-    }
+    const struct zs_node **grown = zs_grow(w->nodes, w->count, &w->capacity, sizeof(const struct zs_node *));
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    w->nodes = grown;
     w->nodes[w->count++] = node;
     return ZS_OK;
 }

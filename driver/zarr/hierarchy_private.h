@@ -37,7 +37,7 @@ struct zs_hierarchy {
     struct zs_pending_changes pending;
     bool is_held;             /* see zs_hierarchy_hold() */
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
-    size_t retired_count;
+    size_t retired_count, retired_capacity;
 };
 
 /* Inserts an entry and takes over what it points to; the lock is held. An entry that is known already stays, unless it

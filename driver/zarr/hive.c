@@ -30,7 +30,7 @@ struct hive_store {
     zs_json *root;            /* its document */
     const zs_json *documents; /* of all others, consolidated in that: by path */
     struct hive_array *arrays;
-    size_t count;
+    size_t count, capacity;
     pthread_mutex_t lock;
     struct zs_map stamps[ZS_HIVE_MAX_ORDER + 1]; /* of each level: leaves whose stamp was checked */
 };
@@ -253,10 +253,10 @@ static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level
                                 zs_json *document, const char *dimension, zs_json *documents, struct zs_error *err)
 {
     struct hive_array a = {.level = level};
-    struct hive_array *grown = realloc(s->arrays, (s->count + 1) * sizeof *grown);
+    struct hive_array *grown = zs_grow(s->arrays, s->count, &s->capacity, sizeof *grown);
     if (grown == NULL) {
         zs_json_free(document);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for arrays");
+        return zs_fail_memory(err);
     }
     s->arrays = grown;
     ZS_TRY(zs_node_create(path, document, true, &a.stored, err));

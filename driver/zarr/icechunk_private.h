@@ -116,7 +116,7 @@ struct zs_icechunk_snapshot {
     zs_json *root, *documents;   /* the document of the root, in which are, when it is open, all others: */
     const zs_json *shown;        /* by path; NULL where the root is an array */
     struct zs_icechunk_array *arrays; /* sorted by path */
-    size_t count;
+    size_t count, capacity;
 };
 
 /* A manifest as the snapshot's list has it. */
@@ -175,9 +175,11 @@ enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file
 /* The buckets, servers and folders that they lie in. Zero-initialise all but the lock. */
 struct zs_icechunk_elsewhere {
     pthread_mutex_t lock;
-    char **roots;
-    struct zs_store **stores;
-    size_t count;
+    struct zs_icechunk_root {
+        char *path;
+        struct zs_store *store;
+    } *roots;
+    size_t count, capacity;
 };
 
 /* The store that a URL is of, which lives as long as `elsewhere`, and the key in it, freed with free(). */

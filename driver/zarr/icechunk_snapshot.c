@@ -160,10 +160,10 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *s, const struct zs_
                                 const unsigned char *id, struct zs_error *err)
 {
     struct zs_flat_table data;
-    struct zs_icechunk_array *grown = realloc(s->arrays, (s->count + 1) * sizeof *grown);
+    struct zs_icechunk_array *grown = zs_grow(s->arrays, s->count, &s->capacity, sizeof *grown);
     size_t ndim;
     if (grown == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for arrays");
+        return zs_fail_memory(err);
     s->arrays = grown;
     struct zs_icechunk_array *a = &s->arrays[s->count];
     *a = (struct zs_icechunk_array){.id = id};

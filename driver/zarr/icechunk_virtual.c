@@ -210,29 +210,23 @@ static enum zs_status find_store(struct zs_icechunk_elsewhere *p, const char *ro
                                  struct zs_error *err)
 {
     for (size_t i = 0; i < p->count; i++)
-        if (strcmp(p->roots[i], root) == 0) {
-            *store = p->stores[i];
+        if (strcmp(p->roots[i].path, root) == 0) {
+            *store = p->roots[i].store;
             return ZS_OK;
         }
     if (p->count == MOST_STORES)
         return zs_fail(err, ZS_UNSUPPORTED, "virtual chunk: expected at most %d buckets and servers, found more",
                        MOST_STORES);
-    char **roots = realloc(p->roots, (p->count + 1) * sizeof *roots);
+    struct zs_icechunk_root *roots = zs_grow(p->roots, p->count, &p->capacity, sizeof *roots);
     p->roots = roots != NULL ? roots : p->roots;
-    struct zs_store **stores = realloc(p->stores, (p->count + 1) * sizeof(struct zs_store *));
-    p->stores = stores != NULL ? stores : p->stores;
     char *copy = zs_strdup(root);
-    if (roots == NULL || stores == NULL || copy == NULL) {
-        free(copy);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a store");
-    }
-    const enum zs_status status = zs_store_open(root, store, err);
+    const enum zs_status status =
+        roots != NULL && copy != NULL ? zs_store_open(root, store, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         free(copy);
         return status;
     }
-    p->roots[p->count] = copy;
-    p->stores[p->count++] = *store;
+    p->roots[p->count++] = (struct zs_icechunk_root){copy, *store};
     return ZS_OK;
 }
 
@@ -258,10 +252,9 @@ enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *p, const
 void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *p)
 {
     for (size_t i = 0; i < p->count; i++) {
-        zs_store_free(p->stores[i]);
-        free(p->roots[i]);
+        zs_store_free(p->roots[i].store);
+        free(p->roots[i].path);
     }
-    free(p->stores);
     free(p->roots);
 }
 

@@ -28,14 +28,10 @@ struct zs_change *zs_changes_note(struct zs_pending_changes *changes, const char
     struct zs_change *change = zs_changes_find(changes, path);
     if (change != NULL)
         return change;
-    if (changes->count == changes->capacity) {
-        const size_t capacity = changes->capacity == 0 ? 16 : 2 * changes->capacity;
-        struct zs_change **grown = realloc(changes->list, capacity * sizeof *grown);
-        if (grown == NULL)
-            return NULL;
-        changes->list = grown;
-        changes->capacity = capacity;
-    }
+    struct zs_change **grown = zs_grow(changes->list, changes->count, &changes->capacity, sizeof(struct zs_change *));
+    if (grown == NULL)
+        return NULL;
+    changes->list = grown;
     change = zs_calloc(1, sizeof *change);
     if (change == NULL || (change->path = zs_strdup(path)) == NULL) {
         free(change);
