@@ -452,8 +452,40 @@ static void test_a_store_that_is_only_read_lets_nobody_write_to_the_inner_one(vo
     zs_store_free(&outer);
 }
 
+struct overtaken {
+    struct zs_store *store;
+    int conflicts, calls;
+};
+
+static enum zs_status replace(void *ctx, struct zs_error *err)
+{
+    struct overtaken *o = ctx;
+    char *etag = NULL;
+    struct zs_buffer present = {0};
+    const enum zs_status status = zs_store_get_tagged(o->store, "a", 100, &present, &etag, err);
+    CHECK(o->calls > 0 || (status == ZS_NOT_FOUND && etag != NULL && etag[0] == '\0'));
+    CHECK(o->calls == 0 || (status == ZS_OK && present.size == (size_t)o->calls));
+    zs_buffer_free(&present);
+    free(etag);
+    o->calls++;
+    put_object(o->store, "a", "abcd", (size_t)o->calls); /* as another writer would */
+    return o->calls <= o->conflicts ? zs_fail(err, ZS_CONFLICT, "too late") : ZS_OK;
+}
+
+static void test_an_object_is_replaced_again_over_what_a_quicker_writer_put(void)
+{
+    struct overtaken o = {.conflicts = 3};
+    struct zs_error err = {""};
+    CHECK(zs_store_open_memory(&o.store, &err) == ZS_OK);
+    CHECK(zs_store_replace(o.store, "a", replace, &o, &err) == ZS_OK);
+    CHECK(o.calls == 4);
+    expect_bytes(o.store, "a", "abcd");
+    zs_store_free(o.store);
+}
+
 int main(void)
 {
+    RUN(test_an_object_is_replaced_again_over_what_a_quicker_writer_put);
     RUN(test_what_a_store_before_another_leaves_out_is_the_inner_stores);
     RUN(test_a_store_that_is_only_read_lets_nobody_write_to_the_inner_one);
     RUN(test_what_is_remote_follows_from_the_prefix_and_from_what_an_archive_lies_on);

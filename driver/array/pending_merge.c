@@ -201,10 +201,10 @@ static enum zs_status encode_fill(struct zs_array *array, struct merge *m, struc
     return zs_chunk_encode(m->level, m->scratch, m->ours.data, &m->encoded, &m->n, err);
 }
 
-/* Puts a chunk of which a part was written over what the store has of it by now. */
-static enum zs_status put_over(struct zs_array *array, const struct zs_chunk_object *c, bool expects,
-                               struct zs_error *err)
+enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_error *err)
 {
+    struct zs_array *array = c->array;
+    const bool expects = zs_store_has_conditions(array->store);
     struct zs_buffer present = {0};
     struct merge m = {0};
     char *etag = NULL;
@@ -224,22 +224,11 @@ static enum zs_status put_over(struct zs_array *array, const struct zs_chunk_obj
     if (status == ZS_OK && m.encoded == NULL && expects && !is_empty)
         status = encode_fill(array, &m, err);
     if (status == ZS_OK && m.encoded != NULL)
-        status = zs_store_put_over(array->store, c->key, !expects ? NULL : is_empty ? "" : etag, m.encoded, m.n, err);
+        status = zs_store_put_over(array->store, c->key, expects ? etag : NULL, m.encoded, m.n, err);
     else if (status == ZS_OK)
         status = zs_store_remove(array->store, c->key, err);
     merge_end(&m);
     zs_buffer_free(&present);
     free(etag);
-    return status;
-}
-
-enum zs_status zs_merge_into_object(struct zs_array *array, const struct zs_chunk_object *c, struct zs_error *err)
-{
-    const bool expects = zs_store_has_conditions(array->store);
-    enum zs_status status;
-    int tries = 0;
-    do
-        status = put_over(array, c, expects, err);
-    while (status == ZS_CONFLICT && zs_conflict_again(&tries));
     return status;
 }

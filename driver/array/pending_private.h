@@ -33,6 +33,7 @@ enum zs_status zs_merge_into_shard(struct zs_array *array, struct zs_open_shard 
 
 /* What is put of a chunk that is an object of its own: what came from the caller, or that over what others wrote. */
 struct zs_chunk_object {
+    struct zs_array *array;
     uint64_t chunk;
     const char *key;
     const void *data; /* encoded; NULL: it is empty */
@@ -40,10 +41,8 @@ struct zs_chunk_object {
     const struct zs_written *written; /* NULL: all of it was written */
 };
 
-/* Puts a chunk of which a part was written over what the store has of it by now; again where another writer was
- * quicker. */
-enum zs_status zs_merge_into_object(struct zs_array *array, const struct zs_chunk_object *c,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+/* Puts a chunk of which a part was written over what the store has of it by now. ZS_CONFLICT as zs_store_put_over(). */
+enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Publishing (pending_publish.c) ---- */
 

@@ -234,7 +234,7 @@ static struct zs_open_shard **list_shards(const struct zs_pending_writes *pendin
 {
     struct zs_open_shard **list = zs_calloc(pending->shards.count, sizeof *list);
     if (list == NULL)
-        zs_error_set(err, "cannot list %zu shards", pending->shards.count);
+        (void)zs_fail_memory(err);
     size_t n = 0, at = 0;
     uint64_t key;
     for (struct zs_open_shard *s; list != NULL && (s = zs_map_next(&pending->shards, &at, &key)) != NULL;)
@@ -333,21 +333,25 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
 
 /* ---- Chunks that are objects of their own ---- */
 
+/* One try, with the lock held where others may write it. */
+static enum zs_status put_chunk(void *ctx, struct zs_error *err)
+{
+    const struct zs_chunk_object *c = ctx;
+    ZS_TRY(check_document(c->array, err));
+    if (c->written != NULL && !c->array->is_new)
+        return zs_merge_into_object(c, err);
+    return c->data != NULL ? zs_store_put(c->array->store, c->key, c->data, c->n, err)
+                           : zs_store_remove(c->array->store, c->key, err);
+}
+
 enum zs_status zs_publish_chunk(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
                                 const struct zs_written *written, struct zs_error *err)
 {
-    struct zs_lock *lock = NULL;
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
-    const struct zs_chunk_object c = {chunk, key, data, n, written};
-    enum zs_status status = array->is_new ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
-    if (status == ZS_OK)
-        status = check_document(array, err);
-    if (status == ZS_OK && written != NULL && !array->is_new)
-        status = zs_merge_into_object(array, &c, err);
-    else if (status == ZS_OK)
-        status = data != NULL ? zs_store_put(array->store, key, data, n, err) : zs_store_remove(array->store, key, err);
-    zs_store_unlock(array->store, lock);
+    struct zs_chunk_object c = {array, chunk, key, data, n, written};
+    const enum zs_status status =
+        array->is_new ? put_chunk(&c, err) : zs_store_replace(array->store, key, put_chunk, &c, err);
     free(key);
     zs_shard_forget(array, chunk);
     return status;

@@ -48,7 +48,11 @@ struct writer {
     const struct zs_texts *texts;
     zs_text_give_fn give;
     void *ctx;
-    bool expects;  /* each object replaces the one that was read: zs_store_has_conditions() */
+    bool expects; /* each object replaces the one that was read: zs_store_has_conditions() */
+    /* The object that is written: its key, its position in the grid, the elements in it. */
+    const char *key;
+    uint64_t at[ZS_MAX_NDIM];
+    struct zs_text_part part;
     char **values; /* of the chunk that is written, in stored order: new elements, else NULL */
 };
 
@@ -115,7 +119,7 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
 /* ---- One object, with its lock held ---- */
 
 static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
-                               struct zs_shard_writer *shard, const char *key, struct zs_error *err)
+                               struct zs_shard_writer *shard, struct zs_error *err)
 {
     const struct zs_texts *texts = w->texts;
     struct zs_buffer before = {0}, plain = {0};
@@ -129,7 +133,7 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
         number = zs_grid_number_in_shard(&texts->grid, zs_grid_number(&texts->grid, texts->chain.count - 1, at));
         status = zs_shard_writer_get_stored(shard, number, &is_absent, &before, err);
     } else {
-        status = zs_store_get_tagged(texts->store, key, zs_bytes_bound(texts->max_chunk), &before, &etag, err);
+        status = zs_store_get_tagged(texts->store, w->key, zs_bytes_bound(texts->max_chunk), &before, &etag, err);
         is_absent = status == ZS_NOT_FOUND;
         status = is_absent ? ZS_OK : status;
     }
@@ -141,9 +145,9 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     if (status == ZS_OK && shard != NULL)
         status = zs_shard_writer_put(shard, number, is_empty ? NULL : encoded, n, err);
     else if (status == ZS_OK && is_empty && !w->expects)
-        status = zs_store_remove(texts->store, key, err);
+        status = zs_store_remove(texts->store, w->key, err);
     else if (status == ZS_OK && !(is_empty && is_absent))
-        status = zs_store_put_over(texts->store, key, !w->expects ? NULL : is_absent ? "" : etag, encoded, n, err);
+        status = zs_store_put_over(texts->store, w->key, w->expects ? etag : NULL, encoded, n, err);
     free(etag);
     zs_scratch_release(scratch);
     zs_buffer_free(&before);
@@ -151,8 +155,7 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     return status;
 }
 
-static enum zs_status put_shard(struct writer *w, const struct zs_text_part *whole, const char *key,
-                                struct zs_error *err)
+static enum zs_status put_shard(struct writer *w, struct zs_error *err)
 {
     const struct zs_texts *texts = w->texts;
     struct zs_object *object = NULL;
@@ -160,38 +163,35 @@ static enum zs_status put_shard(struct writer *w, const struct zs_text_part *who
     struct zs_text_part part;
     uint64_t at[ZS_MAX_NDIM] = {0};
     bool is_lost;
-    enum zs_status status = zs_object_open(texts->store, key, &object, err);
+    enum zs_status status = zs_object_open(texts->store, w->key, &object, err);
     if (status == ZS_NOT_FOUND)
         status = ZS_OK;
     if (status == ZS_OK)
-        status = zs_shard_writer_create(texts->store, key, texts->chain.levels, ZS_ORDER_ROW_MAJOR, NULL, object,
+        status = zs_shard_writer_create(texts->store, w->key, texts->chain.levels, ZS_ORDER_ROW_MAJOR, NULL, object,
                                         &shard, err);
-    for (bool first = true; status == ZS_OK && zs_text_next(texts, texts->chain.count - 1, whole, first, &part, at);
+    for (bool first = true; status == ZS_OK && zs_text_next(texts, texts->chain.count - 1, &w->part, first, &part, at);
          first = false)
-        status = put_leaf(w, &part, at, shard, key, err);
+        status = put_leaf(w, &part, at, shard, err);
     if (status == ZS_OK)
         status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, w->expects, &is_lost, err);
     zs_shard_writer_free(shard);
     return status;
 }
 
-static enum zs_status put_object(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
-                                 struct zs_error *err)
+static enum zs_status put_again(void *ctx, struct zs_error *err)
+{
+    struct writer *w = ctx;
+    return w->texts->chain.count > 1 ? put_shard(w, err) : put_leaf(w, &w->part, w->at, NULL, err);
+}
+
+static enum zs_status put_object(struct writer *w, struct zs_error *err)
 {
     const struct zs_texts *texts = w->texts;
-    struct zs_lock *lock = NULL;
-    char *key = zs_chunk_key(texts->bytes->array, texts->node->path, at);
+    char *key = zs_chunk_key(texts->bytes->array, texts->node->path, w->at);
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
-    w->expects = zs_store_has_conditions(texts->store);
-    enum zs_status status = zs_store_lock(texts->store, key, &lock, err);
-    int tries = 0;
-    if (status == ZS_OK)
-        do {
-            zs_store_forget(texts->store, key); /* what it is by now */
-            status = texts->chain.count > 1 ? put_shard(w, part, key, err) : put_leaf(w, part, at, NULL, key, err);
-        } while (status == ZS_CONFLICT && zs_conflict_again(&tries));
-    zs_store_unlock(texts->store, lock);
+        return zs_fail_memory(err);
+    w->key = key;
+    enum zs_status status = zs_store_replace(texts->store, key, put_again, w, err);
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", texts->store->root, key);
     free(key);
@@ -201,19 +201,19 @@ static enum zs_status put_object(struct writer *w, const struct zs_text_part *pa
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err)
 {
-    struct zs_text_part all, part;
+    struct zs_text_part all;
     struct zs_texts t;
-    uint64_t at[ZS_MAX_NDIM] = {0}, version = 0;
+    uint64_t version = 0;
     if (node->is_draft)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: arrays of the draft of 2022 are only read", node->path);
     ZS_TRY(zs_text_check(node, request, &all, err));
     ZS_TRY(zs_hierarchy_check_array(h, node, &version, err));
     ZS_TRY(zs_texts_open(zs_hierarchy_store(h), node,
                          request->max_chunk != 0 ? request->max_chunk : ZS_STRINGS_MAX_BYTES, &t, err));
-    struct writer w = {.texts = &t, .give = give, .ctx = ctx};
+    struct writer w = {.texts = &t, .give = give, .ctx = ctx, .expects = zs_store_has_conditions(t.store)};
     enum zs_status status = ZS_OK;
-    for (bool first = true; status == ZS_OK && zs_text_next(&t, 0, &all, first, &part, at); first = false)
-        status = put_object(&w, &part, at, err);
+    for (bool first = true; status == ZS_OK && zs_text_next(&t, 0, &all, first, &w.part, w.at); first = false)
+        status = put_object(&w, err);
     zs_texts_close(&t);
     return status;
 }

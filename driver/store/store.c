@@ -219,12 +219,15 @@ enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size
     struct zs_first_read first = {.kind = ZS_READ_ALL, .n = max_bytes, .all = out};
     if (etag != NULL)
         *etag = NULL;
-    ZS_TRY(zs_object_open_first(store, key, &first, &object, err));
-    const char *tag = etag != NULL ? zs_object_etag(object) : NULL;
+    const enum zs_status status = zs_object_open_first(store, key, &first, &object, err);
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        return status;
+    const char *tag = etag == NULL ? NULL : status == ZS_OK ? zs_object_etag(object) : "";
     if (tag != NULL)
         *etag = zs_strdup(tag);
-    zs_object_close(object);
-    return tag == NULL || *etag != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK)
+        zs_object_close(object);
+    return tag == NULL || *etag != NULL ? status : zs_fail_memory(err);
 }
 
 uint64_t zs_object_size(const struct zs_object *object)

@@ -55,7 +55,8 @@ enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_
 /* Publishes an object from memory, whole or not at all. */
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
                             struct zs_error *err) ZS_MUST_CHECK;
-/* zs_store_get(), and the ETag that a later commit can expect; freed with free(), NULL where the store tells none. */
+/* zs_store_get(), and the ETag that a later commit can expect: "" with ZS_NOT_FOUND, NULL where the store tells none;
+ * freed with free(), whatever the status. */
 enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
                                    char **etag, struct zs_error *err) ZS_MUST_CHECK;
 /* zs_store_put() over the object that has this ETag, or, with "", where there is none: see zs_writer_expect(). NULL
@@ -218,6 +219,12 @@ bool zs_store_has_locks(struct zs_store *store);
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock,
                              struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
+
+/* Replaces an object over what it is by now: calls `replace` with the object's lock held and nothing of it remembered,
+ * and again where another writer was quicker (ZS_CONFLICT). */
+typedef enum zs_status (*zs_replace_fn)(void *ctx, struct zs_error *err);
+enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- What a filling provides ---- */
 

@@ -210,8 +210,6 @@ enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, z
             status = zs_fail_in(err, status, "%s/%s", store->root, key);
     }
     zs_buffer_free(&text);
-    if (status == ZS_NOT_FOUND && etag != NULL && (*etag = zs_strdup("")) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "%s/%s: cannot keep that nothing is there", store->root, key);
     return status;
 }
 
