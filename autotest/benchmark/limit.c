@@ -81,11 +81,7 @@ int main(int argc, char **argv)
 {
     if (argc != 9)
         fail("wrong arguments");
-    height = strtoul(argv[2], NULL, 10);
-    width = strtoul(argv[3], NULL, 10);
-    shard = strtoul(argv[4], NULL, 10);
-    edge = strtoul(argv[5], NULL, 10);
-    item = strtoul(argv[6], NULL, 10);
+    take_sizes(argv + 2, (size_t *[]){&height, &width, &shard, &edge, &item}, 5);
     codec = argv[7];
     const size_t bytes = height * width * item;
 

@@ -27,6 +27,13 @@ static void fail(const char *what)
     exit(1);
 }
 
+/* Numbers of pixels, and the like, from as many arguments. */
+static void take_sizes(char **arguments, size_t *const *sizes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        *sizes[i] = strtoul(arguments[i], NULL, 10);
+}
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;

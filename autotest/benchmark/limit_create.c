@@ -121,12 +121,10 @@ int main(int argc, char **argv)
 {
     if (argc != 9)
         fail("wrong arguments");
-    height = strtoul(argv[3], NULL, 10);
-    width = strtoul(argv[4], NULL, 10);
-    edge = strtoul(argv[6], NULL, 10);
-    item = strtoul(argv[7], NULL, 10);
-    across_shard = strtoul(argv[5], NULL, 10) / edge;
-    const size_t bytes = height * width * item, side = across_shard * edge;
+    size_t side; /* of a shard */
+    take_sizes(argv + 3, (size_t *[]){&height, &width, &side, &edge, &item}, 5);
+    across_shard = side / edge;
+    const size_t bytes = height * width * item;
 
     const double start = now(CLOCK_MONOTONIC), start_cpu = now(CLOCK_PROCESS_CPUTIME_ID);
     const size_t shards_down = (height + side - 1) / side;

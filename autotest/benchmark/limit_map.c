@@ -82,9 +82,7 @@ int main(int argc, char **argv)
 {
     if (argc != 10)
         fail("wrong arguments");
-    size_t *const numbers[] = {&steps, &height, &width, &down, &across, &edge, &step};
-    for (int i = 0; i < 7; i++)
-        *numbers[i] = strtoul(argv[2 + i], NULL, 10);
+    take_sizes(argv + 2, (size_t *[]){&steps, &height, &width, &down, &across, &edge, &step}, 7);
     const size_t bytes = height * width * ITEM;
 
     const double start = now(CLOCK_MONOTONIC), start_cpu = now(CLOCK_PROCESS_CPUTIME_ID);

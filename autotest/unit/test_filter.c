@@ -32,14 +32,17 @@ static void test_bits_of_a_mask_are_best_apart(void)
     CHECK_EQ_STR(chosen(ZS_UINT8, "noshuffle", mask), "bitshuffle");
 }
 
+static uint32_t next_random(uint32_t *random)
+{
+    return *random = *random * 1664525u + 1013904223u;
+}
+
 static void test_floats_of_few_values_are_best_as_they_are(void)
 {
     static float scaled[COUNT];
     uint32_t random = 1;
-    for (int i = 0; i < COUNT; i++) {
-        random = random * 1664525u + 1013904223u;
-        scaled[i] = (float)(random >> 26) * 0.01f;
-    }
+    for (int i = 0; i < COUNT; i++)
+        scaled[i] = (float)(next_random(&random) >> 26) * 0.01f;
     CHECK_EQ_STR(chosen(ZS_FLOAT32, "shuffle", scaled), "noshuffle");
     CHECK_EQ_STR(chosen(ZS_FLOAT32, "noshuffle", scaled), "noshuffle");
 }
@@ -48,11 +51,9 @@ static void test_smooth_floats_with_noise_are_best_by_bytes(void)
 {
     static float smooth[COUNT];
     uint32_t random = 1;
-    for (int i = 0; i < COUNT; i++) {
-        random = random * 1664525u + 1013904223u;
+    for (int i = 0; i < COUNT; i++)
         smooth[i] = 1000.0f + 50.0f * sinf((float)(i % COLUMNS) / 40) * cosf((float)(i / COLUMNS) / 30) +
-                    (float)(random >> 8) * 1e-8f;
-    }
+                    (float)(next_random(&random) >> 8) * 1e-8f;
     CHECK_EQ_STR(chosen(ZS_FLOAT32, "noshuffle", smooth), "shuffle");
 }
 

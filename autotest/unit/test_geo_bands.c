@@ -59,8 +59,8 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     const float nan32 = NAN;
     memcpy(in[0].nodata, &nan32, sizeof nan32);
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_meanings(a, &f32, NULL, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
-    CHECK(zs_write_band_meanings(a, &f32, NULL, in, 2, ZS_BAND_ALL, &err) == ZS_OK); /* again: replaced */
+    CHECK(zs_write_band_meanings(a, &f32, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &f32, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK); /* again: replaced */
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "long_name")), 2);
     /* The scale is the same for both, the offset is not: CF's readers take both or none. */
     CHECK(zs_json_get(a, "scale_factor") == NULL && zs_json_get(a, "add_offset") == NULL &&
@@ -98,13 +98,13 @@ static void test_bands_without_a_difference_have_no_list(void)
     const struct zs_dtype u8 = zs_dtype_of(ZS_UINT8);
     struct zs_meaning in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY}, {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_meanings(a, &u8, NULL, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "units"), "m") &&
           zs_json_equals(zs_json_get(a, "COLOR_INTERPRETATION"), "Gray"));
     CHECK_EQ_U64(zs_json_size(a), 2);
     /* One description of two is no list for rioxarray. */
     in[1].description = text_red;
-    CHECK(zs_write_band_meanings(a, &u8, NULL, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_write_band_meanings(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_get(a, "long_name") == NULL);
     CHECK(zs_json_equals(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 1), "description"), "red"));
     zs_json_free(a);

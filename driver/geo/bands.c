@@ -660,13 +660,13 @@ static enum zs_status write_common(zs_json *attributes, const struct zs_meaning 
 }
 
 enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype,
-                                      const struct zs_array_meta *meta, const struct zs_meaning *bands, size_t count,
-                                      unsigned which, struct zs_error *err)
+                                      const struct zs_array_meta *meta, bool is_new, const struct zs_meaning *bands,
+                                      size_t count, unsigned which, struct zs_error *err)
 {
     const char *name;
     const struct zs_node array = {
         .path = "", .type = ZS_NODE_ARRAY, .attributes = attributes, .array = (struct zs_array_meta *)(uintptr_t)meta};
-    struct change change = {.which = which, .dtype = dtype, .knows_nodata = meta != NULL};
+    struct change change = {.which = which, .dtype = dtype, .knows_nodata = !is_new};
     if (count == 0)
         return ZS_OK;
     if ((which & (ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)

@@ -53,17 +53,18 @@ enum {
     ZS_BAND_ALL = 511
 };
 
-/* Writes properties `which` of all bands into the attributes of their array (`meta`, of type `dtype`; NULL of one that
- * is to be), replacing what is there of that kind; others stay as they are. What is the same for all bands becomes the
- * array's own attribute, scale and offset together, as readers of CF take them. Where bands differ the array's
- * attributes stay, for those who know no gdal:bands, and the entry of each band has what they do not say of it. The
- * array's own metadata are another matter (zs_write_meaning() of a meaning with only these writes them). Descriptions,
- * where all bands have one, become long_name (a list, or one name for one band), unless that is a name which the array
- * has for all its bands. Metadata of bands are always theirs alone. Nodata: only what differs between bands is written
- * here; the array's is zs_write_nodata()'s, the same for all. */
+/* Writes properties `which` of all bands into the attributes of their array of type `dtype`, replacing what is there
+ * of that kind; others stay as they are. What is the same for all bands becomes the array's own attribute, scale and
+ * offset together, as readers of CF take them. Where bands differ the array's attributes stay, for those who know no
+ * gdal:bands, and the entry of each band has what they do not say of it. The array's own metadata are another matter
+ * (zs_write_meaning() of a meaning with only these writes them). Descriptions, where all bands have one, become
+ * long_name (a list, or one name for one band), unless that is a name which the array has for all its bands.
+ * Metadata of bands are always theirs alone. Nodata: only what differs between bands is written here; the array's is
+ * zs_write_nodata()'s, the same for all. With is_new the array is still to be made: `meta` is NULL, and each band
+ * that has a nodata value has it in its entry unless all have the same. */
 enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype,
-                                      const struct zs_array_meta *meta, const struct zs_meaning *bands, size_t count,
-                                      unsigned which, struct zs_error *err) ZS_MUST_CHECK;
+                                      const struct zs_array_meta *meta, bool is_new, const struct zs_meaning *bands,
+                                      size_t count, unsigned which, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Another shape for an array, none of whose sizes is less than it was (zs_array_restate()), and in the same change the
  * lists of its attributes that have an element for each slice along X and Y (gdal:bands, a list as long_name): elements

@@ -168,7 +168,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
         return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", array->name);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     /* Items of the whole give way to what bands mean. */
-    ZS_TRY(zs_write_band_meanings(attributes, &spec->dtype, NULL, array->bands, array->band_count, ZS_BAND_ALL,
+    ZS_TRY(zs_write_band_meanings(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL,
                                   err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)

@@ -101,7 +101,7 @@ static enum zs_status write_meanings(zs_json *attributes, const struct zs_array_
                                      struct zs_error *err)
 {
     const struct meanings *m = wanted;
-    return zs_write_band_meanings(attributes, &meta->dtype, meta, m->bands, m->count, m->which, err);
+    return zs_write_band_meanings(attributes, &meta->dtype, meta, false, m->bands, m->count, m->which, err);
 }
 
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
