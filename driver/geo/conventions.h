@@ -11,8 +11,8 @@
 
 struct zs_healpix;
 
-/* The priority of what metadata state. All conventions are asked for one priority before any is asked for the next;
- * within one, the order of the table counts. georef.h lists the result. */
+/* How much the metadata of a convention count. All conventions are asked for what has the first priority, then all for
+ * the second, and so on. Within one priority the order of the table counts. georef.h lists the result. */
 enum zs_priority {
     ZS_DECLARED, /* by a convention that `zarr_conventions` declares, by UUID, on the array or above */
     ZS_STATED,   /* in full, for this array, or for the level of a pyramid that it is of */
@@ -21,7 +21,7 @@ enum zs_priority {
     ZS_PRIORITIES
 };
 
-/* An array whose place is looked for. */
+/* An array whose georeferencing is looked for. */
 struct zs_search {
     struct zs_hierarchy *h;
     const struct zs_node *node;

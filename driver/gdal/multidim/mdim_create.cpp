@@ -217,7 +217,8 @@ static bool typeOf(const ZSMdimStore &store, const std::string &name, const GDAL
     return false;
 }
 
-/* Of floats what is not written is NaN, as in GDAL's own driver: nobody takes it for a measured 0. */
+/* The default fill value of floats is NaN, as in GDAL's own driver: nobody takes elements that were never written for a
+ * measured 0. */
 static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec &spec)
 {
     const GDALDataType number = type.GetNumericDataType();

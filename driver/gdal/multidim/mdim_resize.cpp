@@ -96,7 +96,8 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
 
 /* ---- The new shapes ---- */
 
-/* Changes the shapes of all arrays, and the length of what their attributes list by slice; or of none. */
+/* Changes the shapes of all arrays, and the lists in their attributes that have an element for each slice. After a
+ * failure none is changed. */
 bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
 {
     std::vector<const struct zs_node *> before;

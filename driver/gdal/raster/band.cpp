@@ -95,8 +95,8 @@ GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */
 
-/* Boxes that are asked for together, each of which costs microseconds once the indexes are there. Where more hold
- * something they are not looked into. */
+/* At most so many boxes are looked up together; each costs microseconds once the indexes are cached. When more boxes
+ * hold data, they are not divided further. */
 constexpr size_t MOST_BOXES = 4096;
 
 using Boxes = std::vector<struct zs_pixel_box>;
@@ -116,7 +116,7 @@ bool ShardedZarrRasterBand::FillIsEmpty()
     return !isElsewhere && memcmp(info.fill_value, empty, info.item_size) == 0;
 }
 
-/* The box along multiples of columns and rows. */
+/* Cuts the box along multiples of columns and rows. */
 static void cut(const struct zs_pixel_box &box, uint64_t columns, uint64_t rows, Boxes &parts)
 {
     const uint64_t right = box.x + box.width, bottom = box.y + box.height;
@@ -131,7 +131,7 @@ static void cut(const struct zs_pixel_box &box, uint64_t columns, uint64_t rows,
     }
 }
 
-/* Looks at the window, then at the quarters of what holds anything, until these are blocks. */
+/* Looks at the window, then at the quarters of each box that holds data, down to single blocks. */
 int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent)
 {
     constexpr int unknown = GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;

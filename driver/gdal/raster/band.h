@@ -32,9 +32,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     std::unique_ptr<GDALColorTable> m_colorTable;
     bool m_metadataAdded = false;
     bool m_domainsAdded = false;
-    CPLStringList m_fromStore; /* metadata that the store tells: a side-car file does not repeat them */
+    CPLStringList m_fromStore; /* the store's metadata: a side-car file does not repeat them */
     bool m_sideCarHasStatistics = false;
-    bool m_isDescribedBeside = false; /* the description is a side-car file's, not the store's */
+    bool m_isDescribedBeside = false; /* the description comes from a side-car file, not from the store */
     bool m_statisticsSet = false; /* since the dataset was opened */
     unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
     std::unique_ptr<GDALRasterBand> m_cellMask;
@@ -52,21 +52,22 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void ReadMeanings();
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
-    /* Where the band is in the extra dimensions: DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00; and in words. */
+    /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and
+     * in words. */
     CPLStringList PlaceItems(std::string &place);
     void AddDomains(const char *domain);
-    /* The mask of the store, where that counts for this band. */
+    /* The mask in the store, when it counts for this band; else null. */
     const ZSMask *StoredMask();
     bool IsMaskedOtherwise();
-    /* Whether pixels that are not stored are what GDAL takes for none: the nodata value, or 0 where there is none. */
+    /* Whether a pixel that is not stored reads as what GDAL calls empty: the nodata value, or 0 without one. */
     bool FillIsEmpty();
-    /* Brings m_meaning up to what was set, for writing. */
+    /* Puts the properties that were set into m_meaning, for writing. */
     const struct zs_meaning &CurrentMeaning();
     CPLErr SetNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
      * store has no place for it. */
     CPLErr WillChange(unsigned property);
-    /* What a side-car file says of a property, which goes before the store. */
+    /* A property from the side-car file, which goes before the store's. */
     void DropFromSideCar(unsigned property);
     bool IsInSideCar(unsigned property) const;
     template <class T> bool GetWideNodata(GDALDataType type, int *has, T &value);
@@ -75,7 +76,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
                      bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *));
     template <class Beside, class InStore>
     CPLErr Set(unsigned property, const Beside &beside, const InStore &inStore);
-    /* Whether pixels that are no HEALPix cell have no value of their own. */
+    /* Whether pixels outside of all HEALPix cells need a mask, because no value marks them. */
     bool HasCellMask();
     GDALRasterBand *CellMaskBand();
 
@@ -90,12 +91,12 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
   public:
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
-    /* For levels of overviews while they are made: what they mean is what the base means. */
+    /* For an overview level that is being made: it gets the properties of the base's band. */
     void TakeMeaning(ShardedZarrRasterBand &other);
-    /* Pixels are written: statistics that were known are not true any more. Blocks may come late, after statistics of
-     * them were set. */
+    /* Drops the statistics, since pixels are written. A block of GDAL's cache (isBlock) may be written late, after
+     * statistics of its pixels were set: then these stay. */
     void DropStatistics(bool isBlock);
-    /* In update mode, GDAL's block cache must not hold what is read or written past it. */
+    /* Writes and empties GDAL's block cache, in update mode, before pixels are read or written past it. */
     CPLErr SettleBlocks();
 
     double GetNoDataValue(int *has = nullptr) override;
@@ -127,7 +128,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     int GetOverviewCount() override;
     GDALRasterBand *GetOverview(int i) override;
     GDALRasterAttributeTable *GetDefaultRAT() override;
-    /* Whether the attribute table says no more than the names of categories do. */
+    /* Whether the attribute table holds no more than the category names. */
     bool IsTableInCategories();
     GDALRasterBand *GetMaskBand() override;
     int GetMaskFlags() override;
@@ -147,7 +148,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
 };
 
-/* What was set of bands, among what is said of all slices of their arrays. */
+/* Properties that were set on bands; written together with those of all other slices of their arrays. */
 class ZSBandProperties : public ZSDatasetPart
 {
     ShardedZarrDataset &m_dataset;
@@ -188,7 +189,7 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
             static_cast<ptrdiff_t>(bandSpace)};
 }
 
-/* What a band of any driver means, as the core keeps it; released with zs_meaning_clear(). Nodata is left out. */
+/* The properties of a band of any driver, as the core keeps them, without nodata. Released with zs_meaning_clear(). */
 struct zs_meaning zsMeaningOf(GDALRasterBand &band);
 
 /* Puts a copy of a text, as the core owns it, in the place of one; null for an empty one. */

@@ -43,7 +43,8 @@ CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
     return items;
 }
 
-/* The band's own metadata and its place; of an item that was set in the place of the latter, what was set. */
+/* Adds the band's own metadata and the items of its position (DIM_...). An item that was set goes before one of the
+ * position. */
 void ShardedZarrRasterBand::AddMetadata()
 {
     if (m_metadataAdded || Dataset().m_isMask)
@@ -57,7 +58,7 @@ void ShardedZarrRasterBand::AddMetadata()
     std::string place;
     md = zsMergeItems(PlaceItems(place).List(), md.List());
 
-    // What a side-car file says stays on top; statistics are true together.
+    // Items of a side-car file go before the store's. Its statistics replace all of the store's.
     const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
     m_sideCarHasStatistics = !zsStatisticsOf(sideCar.List()).empty();
     m_fromStore = md;
@@ -66,7 +67,7 @@ void ShardedZarrRasterBand::AddMetadata()
     GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
-    const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // the name is all
+    const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
     std::string description = meaning.description != nullptr && !isOneOfMany ? meaning.description : "";
     const bool isSpoken = description.empty() && array.labelsSpeak; // else an index, which is no description
     const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
@@ -96,7 +97,7 @@ CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
 {
     const CPLErr result = GDALPamRasterBand::XMLInit(tree, path);
     m_isDescribedBeside = CPLGetXMLValue(tree, "Description", nullptr) != nullptr;
-    // GDAL 3.6 takes what is not there for 1 and 0.
+    // GDAL 3.6 reads a missing scale as 1, a missing offset as 0, and calls both set.
     if (psPam != nullptr)
     {
         psPam->bScaleSet = CPLGetXMLValue(tree, "Scale", nullptr) != nullptr;
@@ -108,9 +109,9 @@ CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
 
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {
-    AddMetadata(); // which the base's call of GetDescription() would do, after what is the store's was left out
+    AddMetadata(); // now: the base calls GetDescription(), which would add them after the store's were left out
     const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
-    // What was changed is about to be written to the store, all of it.
+    // Changed metadata will all be written to the store.
     const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
     GDALMajorObject::SetMetadata(isPending ? nullptr : zsItemsNotIn(all.List(), m_fromStore.List()).List());
     const ZSDomainsAside aside(*this, Meaning().domains);
@@ -139,8 +140,8 @@ ZSMetadata ShardedZarrRasterBand::GetMetadata(const char *domain)
     return GDALPamRasterBand::GetMetadata(domain);
 }
 
-/* GDAL asks for NBITS, and of each overview for RESAMPLING, before it reads a pixel: no reason to read coordinates,
- * which give DIM_ items and no others. */
+/* GDAL asks for NBITS, and each overview for RESAMPLING, before it reads a pixel. Coordinates give DIM_ items alone, so
+ * they are not read for other names. */
 const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char *domain)
 {
     if (zsIsDefaultDomain(domain) &&

@@ -99,13 +99,13 @@ struct zs_meaning &ShardedZarrRasterBand::Meaning()
     if (m_meaning == nullptr)
     {
         m_meaning.reset(new zs_meaning{});
-        if (!Dataset().m_isMask) // what its elements mean is which pixels are valid
+        if (!Dataset().m_isMask) // a mask's elements say which pixels are valid, and nothing else
             ReadMeanings();
     }
     return *m_meaning;
 }
 
-/* Those of the next bands, too: an entry of a list is found by going through it. */
+/* Reads the properties of the next bands, too: to find one entry, the list is walked from its start. */
 void ShardedZarrRasterBand::ReadMeanings()
 {
     constexpr int AT_ONCE = 256;
@@ -131,7 +131,7 @@ void ShardedZarrRasterBand::ReadMeanings()
         ds.Band(nBand + n).m_meaning.reset(new zs_meaning(list[static_cast<size_t>(n)]));
 }
 
-/* For levels of overviews while they are made: what they mean is what the base means. */
+/* For an overview level that is being made: it gets the properties of the base's band. */
 void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
 {
     struct zs_error err;
@@ -140,7 +140,7 @@ void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
         zsReport(err);
 }
 
-/* ---- What a side-car file says goes before the store, as in GTiff ---- */
+/* ---- A side-car file goes before the store, as in GTiff ---- */
 
 namespace
 {
@@ -191,7 +191,7 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
         m_isDescribedBeside = false;
 }
 
-/* ---- Getting: of the store what no side-car file has ---- */
+/* ---- Getting: from the side-car file, else from the store ---- */
 
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
 {
@@ -375,13 +375,13 @@ CPLErr ShardedZarrRasterBand::Set(unsigned property, const Beside &beside, const
     return CE_None;
 }
 
-/* Null: none any more. */
+/* Null removes the nodata value. */
 CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
 {
     auto &m = Meaning();
     const size_t size = View().Info(Source()).item_size;
     const bool isSame = element == nullptr ? !m.has_nodata : m.has_nodata && memcmp(m.nodata, element, size) == 0;
-    // One that is declared stays as it is: a missing_value beside it, too.
+    // A value that is declared already is not written again; so a missing_value beside it stays, too.
     if (isSame && (element == nullptr || zs_declares_nodata(View().Array(Source()).node)))
         return CE_None;
     if (WillChange(ZS_BAND_NODATA) != CE_None)
@@ -485,7 +485,7 @@ CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
 {
     const ZSArray &array = m_view.Array(source);
-    if (m_dataset.m_isMask) // its flags say which pixels are valid; what users say of a mask is kept by no format
+    if (m_dataset.m_isMask) // its flags are its only property; no format keeps what users set on a mask
         return ZS_OK;
     const int before = m_view.Before(source), count = m_view.Count(source);
     unsigned which = 0;
@@ -527,7 +527,7 @@ enum zs_status ZSBandProperties::Flush(struct zs_error *err)
     return ZS_OK;
 }
 
-/* What is in the store now need not be in a side-car file. */
+/* Removes from the side-car file what the store has now. */
 void ZSBandProperties::SetPublished()
 {
     m_isPending = false;

@@ -41,7 +41,7 @@ struct Box
     int bands, rows, columns;
 };
 
-/* A box of the source, read and not yet written. */
+/* A box of the source that was read and is not written yet. */
 struct Strip
 {
     std::unique_ptr<unsigned char[]> pixels; /* not a vector, which would fill them with zeros first */
@@ -98,8 +98,8 @@ static bool isPixelInterleaved(GDALDataset &source)
     return interleave != nullptr && EQUAL(interleave, "PIXEL");
 }
 
-/* So many bands at least as are asked for, and as whole chunks hold: some along one extra dimension, all along faster
- * ones, and one along slower ones. */
+/* How many bands to take: at least as many as are asked for, in whole chunks. They are all indices of the fast
+ * dimensions, some of one dimension, and one of each slower dimension. */
 static uint64_t bandsOfStep(const struct zs_raster_spec &spec, uint64_t asked, uint64_t bands, uint64_t &run)
 {
     run = bands;
@@ -113,7 +113,7 @@ static uint64_t bandsOfStep(const struct zs_raster_spec &spec, uint64_t asked, u
     return asked;
 }
 
-/* The side of the square of pixels that a shard of HEALPix cells is, or where that is much a chunk. */
+/* The side of the square of pixels in a shard of HEALPix cells; in a chunk, when a shard is too large. */
 static uint64_t squareOf(const struct zs_raster_spec &spec, uint64_t item)
 {
     const uint64_t chunk = spec.chunk[spec.axis_count], shard = spec.shard[spec.axis_count];
@@ -164,8 +164,8 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     return true;
 }
 
-/* Whether the source comes in blocks that several boxes would decode, since its cache does not hold them until then: as
- * whole maps do. */
+/* Whether blocks of the source would be decoded once per box, because GDAL's cache cannot hold them between boxes:
+ * blocks that are whole maps, for example. */
 static bool isMapByMap(GDALDataset &source, const Step &step, uint64_t item)
 {
     int width, height;
@@ -358,7 +358,7 @@ static bool hasMask(GDALRasterBand &band)
     return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
 }
 
-/* What JSON has no number for, what says nothing, and bytes that are to be read with a sign. */
+/* Properties that a copy loses: numbers that JSON does not have, a colour table without entries, the sign of bytes. */
 static void addProperties(GDALRasterBand &band, Losses &losses)
 {
     int hasScale = FALSE, hasOffset = FALSE;

@@ -49,7 +49,7 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     ds->nRasterXSize = view.width;
     ds->nRasterYSize = view.height;
     ds->eAccess = access;
-    // Before there are bands: afterwards it would give each of them a record of its own.
+    // Before there are bands: with bands, it would allocate a record for each of them.
     ds->PamInitialize();
     for (size_t i = sources.size(); i-- > 0;)
         ds->AddBands(i);
@@ -89,7 +89,7 @@ void ShardedZarrDataset::AttachPam(const char *description)
         return;
     }
     SetPhysicalFilename(m_view.store->Entry().c_str());
-    // Bands of a selection are not those of the whole.
+    // The bands of a selection have other numbers than those of the whole array.
     const std::string name = m_view.Name();
     if (!name.empty())
         SetSubdatasetName(name.c_str());
@@ -170,7 +170,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
 {
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
-    // Those of the mask first: pixels are made of valid ones alone.
+    // The mask's overviews come first: overviews of pixels are made of valid pixels alone.
     CPLErr result = m_masks.MakeLevels(resampling, factors, options);
     if (result != CE_None)
         return result;
@@ -196,7 +196,7 @@ std::vector<ZSDatasetPart *> ShardedZarrDataset::Parts()
     return {m_georef.get(), m_items.get(), &m_properties, &m_masks, &m_statistics};
 }
 
-/* Masks of our own lie where the raster does; those of others follow where they say a place. */
+/* Our own masks get the georeferencing of the raster. Masks of others are siblings, which follow by themselves. */
 void ShardedZarrDataset::AddMasksToGeoref()
 {
     for (const ShardedZarrDataset *mask : m_masks.Datasets())
@@ -206,7 +206,7 @@ void ShardedZarrDataset::AddMasksToGeoref()
     }
 }
 
-/* What is pending of all parts, published together; an error of one keeps none from reporting its own. */
+/* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
     if (m_isBlank && m_properties.IsPending() && SettleFillValue() != CE_None)
@@ -275,7 +275,7 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         result = CE_Failure;
     if (result != CE_None)
         return result;
-    // The raster is whole, and takes its place, whatever becomes of its overviews.
+    // The raster is whole: it is published even when making overviews fails.
     if (atClosing)
         result = MakeLaterOverviews();
     if (m_target != nullptr && TakePlace() != CE_None)
@@ -298,7 +298,7 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr result = GDALPamDataset::FlushCache(atClosing);
 #else
-    const auto before = CPLGetErrorCounter(); // of blocks that could not be written it says nothing else
+    const auto before = CPLGetErrorCounter(); // the base reports blocks that could not be written only in this way
     GDALPamDataset::FlushCache(atClosing);
     CPLErr result = CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure ? CE_Failure : CE_None;
 #endif
@@ -352,7 +352,8 @@ ShardedZarrDataset::~ShardedZarrDataset()
     if (IsUpdate())
         zsGuard([this] { static_cast<void>(FlushAll(true)); });
     m_isClosed = true;
-    // What changed of the side-car file meanwhile: the base would write it when its bands' dataset is no longer ours.
+    // Writes changes of the side-car file now: the destructor of the base would do it when this object is no
+    // ShardedZarrDataset any more.
     zsGuard([this] { GDALPamDataset::FlushCache(true); });
     m_overviews.Close();
     m_masks.Close();

@@ -36,17 +36,17 @@ class ShardedZarrDataset : public GDALPamDataset
     ShardedZarrDataset *m_base = nullptr;   /* of an overview: the dataset that has it */
     ShardedZarrDataset *m_maskOf = nullptr; /* of a mask */
     bool m_isMask = false;
-    struct zs_validity m_validity = {}; /* of a mask, and of its overviews: how its elements tell it */
+    struct zs_validity m_validity = {}; /* of a mask, and of its overviews: which elements mean "valid" */
 
-    bool m_isAll = true; /* there is no other raster in the store */
+    bool m_isAll = true; /* it is the only raster in the store */
     bool m_geolocationAdded = false;
-    bool m_hasSideCar = false; /* a side-car file was read: it is written again when what it says goes to the store */
+    bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
     bool m_isClosed = false;
     bool m_isBlank = false;   /* made by Create(), and not written to: a nodata value may still become the fill value */
     bool m_isWritten = false; /* pixels were */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
     void *m_closeProgressData = nullptr;
-    std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it lies beside that */
+    std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */
 
     /* ---- Pixels (dataset_pixels.cpp) ---- */
     void AddBands(size_t source);
@@ -123,11 +123,11 @@ class ShardedZarrDataset : public GDALPamDataset
                                                     const ZSBandSources &sources, const struct zs_node *group,
                                                     const ZSOpenOptions &options, GDALAccess access,
                                                     struct zs_error *err, const struct zs_validity *validity = nullptr);
-    /* The same of a level of this one. */
+    /* The same, of an overview level of this dataset. */
     std::unique_ptr<ShardedZarrDataset> OverLevel(const ZSBandSources &sources, const struct zs_node *group,
                                                   GDALAccess access, struct zs_error *err);
     void SetMaskOf(ShardedZarrDataset &dataset);
-    /* Nothing of it goes to a side-car file. */
+    /* Keeps the dataset from writing a side-car file. */
     void SetUnsaved()
     {
         nPamFlags |= GPF_NOSAVE;
@@ -148,7 +148,7 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         m_isBlank = true;
     }
-    /* It lies beside what it replaces: the first flush puts it in place. */
+    /* The dataset was written beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)
     {
         m_target = std::move(target);
@@ -186,7 +186,7 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return m_validity;
     }
-    /* Whether it is a group, and other things are in the store. */
+    /* Whether it shows a group's arrays, and the store holds other things, too. */
     bool IsOneOfMany() const
     {
         return !m_isAll;
@@ -215,7 +215,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,
                       int bandCount, int *bands, ZSCreateOptions options) override;
     ZSFlushResult FlushCache(bool atClosing = false) override;
-    /* The same, with what came of it for every GDAL. */
+    /* The same for every version of GDAL, with the result. */
     CPLErr FlushAll(bool atClosing);
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;

@@ -21,7 +21,7 @@ static char *copyText(const char *text)
 
 void ZSGeoreferencing::Read()
 {
-    ZSArray &first = *m_view.sources.front().array; // the others lie where it does
+    ZSArray &first = *m_view.sources.front().array; // the other arrays have the same georeferencing
     const std::lock_guard<std::mutex> guard(first.lock);
     const auto &shared = first.georef;
     struct zs_error err;
@@ -106,7 +106,7 @@ void ZSGeoreferencing::AlsoFor(const ZSView &other)
 enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
 {
     const ZSArray &first = m_view.Array(0);
-    if (first.georefFailed) // what was not set is not known, and would be removed
+    if (first.georefFailed) // it could not be read: what was not set would be removed
         return zs_fail(err, ZS_IO, "/%s: georeferencing that could not be read is not changed", first.node->path);
     struct zs_georef_update update = {};
     update.keeps_transform = (m_changed & TRANSFORM) == 0;
@@ -187,7 +187,7 @@ CPLStringList ZSGeoreferencing::Geolocation()
     return md;
 }
 
-/* ---- HEALPix cells: they say themselves where they lie, in the plane of their ellipsoid ---- */
+/* ---- HEALPix cells: their order and ellipsoid give the georeferencing ---- */
 
 namespace
 {
@@ -220,7 +220,7 @@ class CellGeoreferencing final : public ZSGeoreferencing
 };
 } // namespace
 
-/* Only the ellipsoid of cells that were not written yet may become another. */
+/* Only the ellipsoid can be changed, and only before cells are written. */
 CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool isBlank)
 {
     ZSArray &array = *m_view.sources[0].array;

@@ -28,7 +28,7 @@ class ZSGeoreferencing : public ZSDatasetPart
     static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4;
     ZSView &m_view;
     struct zs_georef m_georef = {};
-    bool m_isRead = false; /* when first asked for: it may cost requests */
+    bool m_isRead = false; /* read when first asked for, since that may cost requests */
     unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION */
 
     /* Reads m_georef. */
@@ -48,14 +48,14 @@ class ZSGeoreferencing : public ZSDatasetPart
     const struct zs_georef &Get();
     /* Whether X or Y has coordinates that no transform tells. */
     virtual bool HasIrregularAxes();
-    /* Null: none any more. `isBlank`: no pixel was written. CE_Failure with CPLError emitted. */
+    /* Null removes the CRS. `isBlank`: no pixel was written yet. CE_Failure with CPLError emitted. */
     virtual CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank);
     virtual CPLErr SetTransform(const double *transform);
     void SetPixelIsPoint(bool isPoint);
-    /* Of `nodes` too, when it is flushed next. */
+    /* Writes the same georeferencing to the arrays of `other`, too, at the next flush. */
     void AlsoFor(const ZSView &other);
 
-    /* None where a transform was set. */
+    /* None when a transform was set. */
     virtual const std::vector<GDAL_GCP> &GCPs();
     const OGRSpatialReference &GCPSrs() const
     {

@@ -25,7 +25,8 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
     return name != nullptr ? std::string(name) + "#" : "";
 }
 
-/* Where a slice is in a dimension that does not become bands: what the bands of the whole say of themselves. */
+/* Items for the position of a slice in a dimension that does not become bands: the bands of the whole array have the
+ * same items. */
 void ZSItems::AddFixedPlace(CPLStringList &md, size_t source, int dim)
 {
     const struct zs_node *node = m_view.Array(source).node;
@@ -199,7 +200,7 @@ void ZSItems::ReadDomains(const char *domain)
     zsAddDomains(m_dataset, m_domains);
 }
 
-/* Those of the first array that has one of the name. */
+/* Keeps the arrays' domains: of those of one name, the first array's. */
 void ZSItems::KeepDomains()
 {
     for (size_t i = 0; i < m_view.sources.size(); i++)
@@ -282,7 +283,7 @@ CPLStringList ZSItems::ItemsToWrite()
     return items;
 }
 
-/* Items of the group above that were shown and are there no more: they go where no other raster shows them. */
+/* Removes from the group above the items that were shown and then removed, unless another raster shows them. */
 enum zs_status ZSItems::RemoveItemsAbove(struct zs_error *err)
 {
     const CPLStringList above = ItemsAbove(), now(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));
@@ -343,8 +344,8 @@ void ZSItems::SetPublished()
     m_isPending = m_domainsChanged = false;
 }
 
-/* ---- A group's arrays: what all of them say alike is the dataset's, with what the group says; the rest is said by
- * the bands. Each item is changed where it is. ---- */
+/* ---- A group's arrays: the dataset has the items of the group and those that are equal in all arrays; bands have the
+ * other items. An item is changed where it is stored. ---- */
 
 namespace
 {
@@ -397,7 +398,7 @@ void GroupItems::SortItems()
         m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
 }
 
-/* What is there of the items is theirs; what is new or another is the group's. */
+/* Items that the arrays have already stay theirs; new and changed items go to the group. */
 enum zs_status GroupItems::WriteItems(struct zs_error *err)
 {
     SortItems();
@@ -409,7 +410,7 @@ enum zs_status GroupItems::WriteItems(struct zs_error *err)
     CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems.List());
     for (int i = 0; i < before.size(); i++)
     {
-        // What an array's item went before was not seen, and stays.
+        // An item of the group that an array's item hid was not shown, so it stays.
         const std::string name = zsItemName(before[i]);
         if (zsItemValue(m_commonItems.List(), name.c_str()) != nullptr &&
             zsItemValue(ofGroup.List(), name.c_str()) == nullptr)

@@ -18,7 +18,7 @@ class ZSItems : public ZSDatasetPart
   private:
     const Georef m_georef; /* for AREA_OR_POINT */
     bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false;
-    CPLStringList m_fromStore; /* what the store says: a side-car file does not repeat it */
+    CPLStringList m_fromStore; /* the store's items: a side-car file does not repeat them */
     struct zs_domains m_domains = {};
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
     bool m_isPending = false;
@@ -44,7 +44,7 @@ class ZSItems : public ZSDatasetPart
     /* The metadata as they are to be written: without those of axes, unless changed, and without AREA_OR_POINT where
      * a convention says it. */
     CPLStringList ItemsToWrite();
-    /* What all arrays say alike. */
+    /* The items that are equal in all arrays. */
     virtual CPLStringList CommonItems();
     virtual enum zs_status WriteItems(struct zs_error *err);
     virtual bool WritesDomains() const
@@ -80,13 +80,15 @@ class ZSItems : public ZSDatasetPart
         m_structure.Clear();
     }
 
-    /* Items of an array that its bands in a group have: what not all arrays say alike, which is the dataset's. */
+    /* Items of an array that its bands show in a group's dataset: those that are not equal in all arrays (these the
+     * dataset shows). */
     virtual const CPLStringList &OwnItems(size_t source);
-    /* Items that no band of the array shows any more go; what is new or another is written as the band's. */
+    /* Removes the array's items that none of its bands shows any more; new and changed items are written to the
+     * band. */
     virtual enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
                                          struct zs_error *err);
 
-    /* Calls f() while the dataset has only what the store does not say. */
+    /* Calls f() while the dataset has only items that are not in the store. */
     template <class F> auto WithoutStored(const F &f)
     {
         const CPLStringList all(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));

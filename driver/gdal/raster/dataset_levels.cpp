@@ -1,4 +1,4 @@
-/* A band of an overview is made of a larger one: of all of it, or of what is stored. */
+/* Making a band of an overview of a larger one: of all its pixels, or only of those that are stored. */
 #include <algorithm>
 #include <cmath>
 
@@ -115,14 +115,14 @@ WindowDataset::WindowDataset(GDALDataset &whole, const Window &box, const Window
 
 /* Pixels of a level in each direction that are made together: those of which nothing is stored are left out. */
 constexpr int CELL = 1024;
-/* Pixels of a level that GDAL's kernels look beyond. */
+/* Pixels of a level that GDAL's resampling kernels read beyond a window. */
 constexpr int KERNEL = 8;
 /* Cells of a run, and runs that the store is asked for together: memory does not grow with the level. */
 constexpr int RUN = 64;
 constexpr int64_t RUNS_AT_ONCE = 256;
 /* Pixels in each direction that are summed up together. */
 constexpr uint64_t SUMMED = 2 * CELL;
-/* Pixels along a raster beyond which its windows are read as those of a part. */
+/* Of a raster with more pixels along a side, windows are read through a part, which is a raster of its own. */
 constexpr int LARGE = 1 << 30;
 
 /* ---- Where anything is stored ---- */
@@ -173,8 +173,8 @@ static void addCell(std::vector<Window> &parts, const Window &cell)
         parts.push_back(cell);
 }
 
-/* Those of some parts of this level for which anything is stored in `from`, whose number is added to `stored`, or in
- * what the level is now. */
+/* Finds the parts of this level that have stored pixels in `from` (their number is added to `stored`), or in the level
+ * as it is now. */
 static bool findStored(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const std::vector<Window> &parts,
                        int64_t &stored, std::vector<Window> &found)
 {
@@ -203,8 +203,8 @@ static bool findStored(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     return true;
 }
 
-/* Runs of cells of the level, beside each other, for which anything is stored. None where that is most of them. Many
- * together are looked at first. */
+/* Finds runs of adjacent cells of the level that have stored pixels. None when most cells have. Large groups of cells
+ * are looked at first. */
 static bool findParts(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, std::vector<Window> &parts)
 {
     const int width = level.GetRasterXSize(), height = level.GetRasterYSize();
@@ -241,8 +241,9 @@ static bool findParts(ShardedZarrDataset &from, ShardedZarrDataset &level, int b
 
 namespace
 {
-/* BY_GDAL: as a raster of its own is made smaller. IN_WINDOWS: as windows of a raster are read that are made smaller,
- * the same pixels; slower, but from the ratio of the whole, where that is no whole number. */
+/* BY_GDAL: GDAL makes overviews of the cell as of a whole raster. IN_WINDOWS: windows of the raster are read with
+ * resampling. That gives the same pixels more slowly, and uses the ratio of the whole raster when it is no whole
+ * number. */
 enum class Kernel
 {
     BY_GDAL,
@@ -370,7 +371,7 @@ static CPLErr makeInWindow(GDALDataset &from, GDALRasterBand &target, const Wind
     return writeCell(target, cell, pixels.data() + (cell.y - y.at) * line + (cell.x - x.at) * item, type, line);
 }
 
-/* As GDAL's overviews, of which each pixel is one of the source's as it is. */
+/* Nearest neighbour as in GDAL's overviews: each pixel is a pixel of the source, unchanged. */
 static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const Window &cell)
 {
     const GDALDataType type = source.GetRasterDataType();
@@ -509,7 +510,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc tell, void *data)
     {
         GDALRasterBand **targets = &target;
-        // Of complex numbers the other one knows the real part alone.
+        // The other way reads only the real part of complex numbers.
         if (GDALDataTypeIsComplex(source->GetRasterDataType()))
         {
             GDALRasterBandH handle = target;

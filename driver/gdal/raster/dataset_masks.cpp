@@ -13,8 +13,8 @@ extern "C"
 
 namespace
 {
-/* The mask of a level of which the mask has none: as the nearest pixels of the whole say. Without one that can be read,
- * reading it fails: a mask that is there and is not known is not all valid. */
+/* The mask of an overview level when the mask array has no such level: the nearest pixels of the whole mask. Reading
+ * fails when the mask cannot be read: an unknown mask is not "all valid". */
 class DerivedMask final : public GDALRasterBand
 {
     GDALRasterBand *m_whole;
@@ -66,7 +66,7 @@ class DerivedMask final : public GDALRasterBand
     }
 };
 
-/* Which pixels are cells, for arrays that have no value which is none. */
+/* Which pixels are HEALPix cells, for arrays without a value that marks the others. */
 class CellMask final : public GDALRasterBand
 {
     ShardedZarrDataset &m_dataset;
@@ -103,7 +103,7 @@ class CellMask final : public GDALRasterBand
 
 /* ---- Finding ---- */
 
-/* What is asked for of the mask's own dimensions: what the bands are of the array's. */
+/* The selection in the mask's dimensions that corresponds to the bands' selection in the array's. */
 static std::vector<struct zs_choice> choicesOf(const struct zs_mask &mask, const struct zs_slices &slices)
 {
     std::vector<struct zs_choice> choices;
@@ -144,7 +144,7 @@ void ZSMasks::FindOf(size_t source)
     if (zs_mask_find(m_view.store->hierarchy, array.node, array.axes, &m.found, &err) != ZS_OK)
     {
         zsReport(err);
-        m.isThere = m.isNamed = true; // or is not: nobody knows
+        m.isThere = m.isNamed = true; // or is not: that is unknown
         return;
     }
     if (m.found.node == nullptr)
@@ -197,7 +197,7 @@ std::vector<ShardedZarrDataset *> ZSMasks::Datasets()
     return list;
 }
 
-/* Of an overview it is that of its base; a mask has none. */
+/* An overview has the mask of its base; a mask has no mask. */
 const ZSMask &ShardedZarrDataset::MaskOf(size_t source)
 {
     static const ZSMask none;
@@ -273,7 +273,7 @@ bool ShardedZarrRasterBand::IsMaskedOtherwise()
     int has = FALSE;
     if (!meaning.has_nodata)
         GDALPamRasterBand::GetNoDataValue(&has);
-    // A fill value of integers, which nobody called nodata, is a value, too.
+    // An integer fill value that is not declared as nodata is a value like others.
     else
         has = !GDALDataTypeIsInteger(eDataType) || zs_declares_nodata(ds.m_view.Array(Source()).node);
     return has || ds.GetMetadataItem("NODATA_VALUES") != nullptr ||
@@ -404,7 +404,7 @@ CPLErr ZSMasks::MakeLevels(const char *resampling, const std::vector<int> &facto
     for (ShardedZarrDataset *mask : Datasets())
     {
         if (m_keepsLevels || !mask->Validity().is_writable)
-            continue; // of the latter they are what the nearest pixels say
+            continue; // masks that are only read show the base's nearest pixels
         if (mask->Overviews().Make(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
             return CE_Failure;
     }

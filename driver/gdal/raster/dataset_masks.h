@@ -19,7 +19,7 @@ class ShardedZarrDataset;
 struct ZSMask
 {
     bool isThere = false;
-    bool isNamed = false; /* by the array: it counts before a nodata value */
+    bool isNamed = false; /* the array names it: then it goes before a nodata value */
     struct zs_mask found = {};
     /* A dataset of Byte, 0 and 255, with a band for each slice of the mask; null where it could not be opened. Shared
      * by the arrays that have one mask. */
@@ -50,7 +50,7 @@ class ZSMasks : public ZSDatasetPart
     /* Makes one for all bands. CE_Failure with CPLError emitted. */
     CPLErr Create();
 
-    /* Overviews that are made do not come with those of the mask, which has them. */
+    /* Tells that new overviews need none of the mask, which has its own. */
     void KeepLevels()
     {
         m_keepsLevels = true;
@@ -58,7 +58,7 @@ class ZSMasks : public ZSDatasetPart
     CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options);
 
     CPLErr FlushPixels(bool atClosing);
-    /* A new mask that is not whole is not named: then nothing is published. */
+    /* A new mask is named by its arrays only when it is whole: else nothing is published. */
     bool IsWhole() const
     {
         return m_isWhole;

@@ -28,7 +28,7 @@ CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS
     if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
         return CE_None;
     const struct zs_georef &georef = m_georef->Get();
-    // Times of rows and ranges of columns are regular, too, but no place: control points are.
+    // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
     if (!georef.has_transform || (!m_georef->IsPending() && HasGCPs()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
@@ -159,7 +159,8 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
     m_items->SetChanged(domain);
     if (!zsIsDefaultDomain(domain))
         return GDALMajorObject::SetMetadata(metadata, domain);
-    if (registration == nullptr && m_georef->Get().pixel_is_point) // a list without it leaves it as it is, as in GTiff
+    // A list without AREA_OR_POINT keeps it, as in GTiff.
+    if (registration == nullptr && m_georef->Get().pixel_is_point)
         zsSetItem(items, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
     return GDALMajorObject::SetMetadata(items.List());
 }
@@ -225,7 +226,7 @@ CPLErr ShardedZarrDataset::XMLInit(ZSPamTree tree, const char *path)
     return result;
 }
 
-/* What was learnt of a store that is gone is not said of another in its place. */
+/* Writes no side-car file beside a store that was replaced: it would describe the wrong one. */
 CPLErr ShardedZarrDataset::TrySaveXML()
 {
     struct zs_error err;

@@ -83,7 +83,7 @@ static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &b
     return nullptr;
 }
 
-/* Levels that all arrays have. Where these could not be asked for, whoever asks next tries again. */
+/* Finds the levels that all arrays have. After a failure, the next call tries again. */
 void ZSOverviews::Find()
 {
     if (m_isFound || m_dataset.IsOverview())

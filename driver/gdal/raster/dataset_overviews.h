@@ -53,8 +53,8 @@ class ZSOverviews
     CPLErr BuildBeside(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
                        GDALProgressFunc progress, void *progressData, CSLConstList options);
 
-    /* Makes levels of the factors in the place of those that there are; of a group's arrays one after the other: a
-     * failure leaves those that are finished with new levels. */
+    /* Replaces the overviews by levels of the given factors. The arrays of a group are done one after the other: after
+     * a failure, some have new levels. */
     CPLErr Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
                 CSLConstList options);
     CPLErr MakeOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
@@ -62,7 +62,7 @@ class ZSOverviews
     /* Removes those in the store and those beside it. */
     CPLErr Remove();
 
-    /* What is to be made when the dataset is closed; a resampling "" is that which its bands then ask for. */
+    /* Remembers overviews to be made when the dataset is closed. Resampling "": as its bands say then. */
     void SetLater(const std::vector<int> &factors, const std::string &resampling)
     {
         m_later = factors;
@@ -72,7 +72,7 @@ class ZSOverviews
     {
         return !m_later.empty();
     }
-    /* Takes it: it is made once, whatever comes. */
+    /* Returns that and forgets it: overviews are made once, even after a failure. */
     std::vector<int> TakeLater(std::string &resampling);
 
     CPLErr FlushPixels();

@@ -12,7 +12,7 @@ extern "C"
 #include "raster/update.h"
 }
 
-// Of a block, where chunks are of different shapes.
+// The longest side of a block when chunks have different shapes.
 constexpr uint64_t MOST_BLOCK = 512;
 
 /* The bands of one array. From the last: the first call makes room for all. */
@@ -42,7 +42,8 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
     return m_view.PrepareCells(IsUpdate(), nodata, err);
 }
 
-/* Before the first pixel: what is not written shall read as the nodata value that was set, as in other drivers. */
+/* Before the first pixel is written, a nodata value that was set becomes the fill value: then pixels that are never
+ * written read as nodata, as in other drivers. */
 CPLErr ShardedZarrDataset::SettleFillValue()
 {
     m_isBlank = false;
@@ -78,7 +79,7 @@ CPLErr ShardedZarrDataset::SettleFillValue()
 
 /* ---- Windows ---- */
 
-/* What is asked of a remote store between two calls of a progress function. */
+/* Bytes that are asked of a remote store between two calls of a progress function. */
 constexpr uint64_t REMOTE_PIECE_BYTES = 16 << 20;
 
 /* The arrays that a window has bands of, each once. */
@@ -291,7 +292,7 @@ bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void 
     INIT_RASTERIO_EXTRA_ARG(inLevel);
     if (extra != nullptr)
         inLevel = *extra;
-    // places in the level, too
+    // positions in the level are scaled, too
     const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel);
     auto overview = dynamic_cast<ShardedZarrDataset *>(papoBands[0]->GetOverview(level)->GetDataset());
     if (overview == nullptr || overview->nBands != nBands)

@@ -55,7 +55,7 @@ void ZSStatistics::SetOutdated()
         struct zs_error err;
         bool any = false;
         if (zs_update_drop_statistics_of_masked(m_view.store->hierarchy, m_view.Array(i).node, &any, &err) != ZS_OK)
-            CPLDebug("ShardedZarr", "%s", err.message); // what cannot be listed names nothing that is known
+            CPLDebug("ShardedZarr", "%s", err.message); // a store that cannot be listed has no known masked arrays
         m_isPending = m_isPending || any;
     }
     m_isMaskSought = true;
@@ -77,7 +77,7 @@ ShardedZarrDataset *ZSStatistics::CellsOf(int band)
 {
     if (!m_view.IsWholeSphere())
         return nullptr;
-    static_cast<void>(m_dataset.Band(band).SettleBlocks()); // the cells do not see them; what fails was reported
+    static_cast<void>(m_dataset.Band(band).SettleBlocks()); // m_cells does not see them; errors were emitted
     if (m_cells == nullptr)
     {
         ZSBandSources sources = m_view.sources;
@@ -111,7 +111,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         psPam->psSavedHistograms = nullptr;
         ds.MarkPamDirty();
     }
-    // Mostly there are none, which is seen without reading coordinates.
+    // Most bands have none; that is found out without reading coordinates.
     const bool ofArray = !zsStatisticsOf(ds.m_items->OwnItems(Source()).List()).empty();
     const bool known = m_metadataAdded ? false : ofArray || !zsStatisticsOf(Meaning().metadata).empty();
     if (!known && zsStatisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
@@ -154,7 +154,7 @@ CPLErr ShardedZarrRasterBand::GetHistogram(double min, double max, int buckets, 
                                            void *progressData)
 {
     ShardedZarrDataset *cells = Dataset().m_statistics.CellsOf(nBand);
-    if (cells == nullptr && KeepsHistogram()) // not in a side-car file, which writing makes untrue
+    if (cells == nullptr && KeepsHistogram()) // not in a side-car file: writing would make it outdated
         return GDALRasterBand::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
                                             progressData);
     if (cells == nullptr)

@@ -21,7 +21,7 @@ class ZSStatistics : public ZSDatasetPart
     ZSStatistics(ShardedZarrDataset &dataset, ZSView &view);
     ~ZSStatistics() override;
 
-    /* Computes those of all bands, which go to the store; a band of nodata alone has none. */
+    /* Computes the statistics of all bands, for the store; a band of nodata alone gets none. */
     CPLErr Add(GDALProgressFunc progress, void *progressData);
     /* The same when the dataset is closed, unless nothing was written. */
     void AddLater()
@@ -32,11 +32,11 @@ class ZSStatistics : public ZSDatasetPart
     {
         return m_isLater;
     }
-    /* Pixels are written: what the store says of whole arrays of which this shows a selection, and of rasters that have
-     * the arrays as their mask, is not true any more. */
+    /* Drops statistics in the store when pixels are written: of the whole arrays of which this shows a selection, and
+     * of rasters that have the arrays as their mask. */
     void SetOutdated();
-    /* What statistics of a band of a whole sphere are of, on which face 6 is shown twice: each cell once. Null where
-     * that is the dataset itself. */
+    /* The dataset whose pixels statistics are computed of. A map of the whole sphere shows face 6 twice; here each cell
+     * is counted once. Null when it is the dataset itself. */
     ShardedZarrDataset *CellsOf(int band);
     void ForgetCells();
 

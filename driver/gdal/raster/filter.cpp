@@ -14,7 +14,7 @@ namespace
 {
 constexpr uint64_t SAMPLE_BYTES = 256 << 10; /* about one block of blosc */
 constexpr uint64_t MOST_SAMPLES = 8;
-constexpr uint64_t ONE_OF = 150; /* pixels is read at most, for each is encoded three times; but one sample at least */
+constexpr uint64_t ONE_OF = 150; /* pixels is read at most (each is encoded three times), at least one sample */
 constexpr uint64_t MOST_COLUMNS = 512;
 
 /* Which pixels are read: `count` windows of one size, each at the corner of one of the source's blocks. */
@@ -55,7 +55,7 @@ static bool isConstant(const std::vector<unsigned char> &pixels, size_t item)
     return memcmp(pixels.data(), pixels.data() + item, pixels.size() - item) == 0;
 }
 
-/* The windows whose pixels are not all the same, of which nothing can be learnt. */
+/* The windows that have different pixels: from windows of one value nothing can be learnt. */
 static std::vector<std::vector<unsigned char>> readSamples(GDALDataset &source, GDALDataType type,
                                                            const ZSPacking &packing, const Sampling &s)
 {

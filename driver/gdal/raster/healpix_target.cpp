@@ -19,7 +19,8 @@ extern "C"
 
 /* ---- The plane ---- */
 
-/* Whether a word of a PROJ string says no more than that it is the plane: its figure is asked for otherwise. */
+/* Whether a word of a PROJ string only says that this is the plane of HEALPix; the ellipsoid is compared in another
+ * way. */
 static bool isOfPlane(const std::string &word)
 {
     static const char *const plain[] = {"+proj=healpix", "+rot_xy=45", "+lon_0=0", "+x_0=0", "+y_0=0",
@@ -105,7 +106,7 @@ static bool liesOnGrid(GDALDataset &source, const struct zs_healpix &healpix)
            zsReadTransform(source, transform) && zsIsHealpixTransform(healpix, transform);
 }
 
-/* ---- On the way there ---- */
+/* ---- Warping to the plane ---- */
 
 namespace
 {
@@ -116,12 +117,12 @@ struct Message
     std::string text;
 };
 
-/* What is told during a warp. */
+/* Messages during a warp. */
 struct Messages
 {
     std::vector<Message> others;
-    Message last = {CE_None, CPLE_None, ""}; // of the failures that may be of places
-    size_t before = 0; // of the others, that came before the last
+    Message last = {CE_None, CPLE_None, ""}; // failures that may come from points outside of the plane
+    size_t before = 0; // other messages, which came before the last of those
 
     static void CPL_STDCALL Take(CPLErr type, CPLErrorNum number, const char *message);
     void Tell(const std::string &failure) const;
@@ -133,7 +134,7 @@ void CPL_STDCALL Messages::Take(CPLErr type, CPLErrorNum number, const char *mes
     auto &taken = *static_cast<Messages *>(CPLGetErrorHandlerUserData());
     if (type == CE_Debug)
         CPLDefaultErrorHandler(type, number, message);
-    else if (type == CE_Failure && number == CPLE_AppDefined) // as GDAL tells a place that PROJ has not
+    else if (type == CE_Failure && number == CPLE_AppDefined) // how GDAL reports a point outside of the projection
     {
         taken.last = {type, number, message};
         taken.before = taken.others.size();
@@ -142,7 +143,7 @@ void CPL_STDCALL Messages::Take(CPLErr type, CPLErrorNum number, const char *mes
         taken.others.push_back({type, number, message});
 }
 
-/* `failure`: what is told of a run that failed and did not say why; empty where it succeeded. */
+/* `failure`: the message for a run that failed without one; empty when it succeeded. */
 void Messages::Tell(const std::string &failure) const
 {
     const auto tell = [](const Message &told) { CPLError(told.type, told.number, "%s", told.text.c_str()); };
@@ -176,7 +177,7 @@ bool zsRunWarp(const std::string &what, const std::function<bool()> &run)
 
 /* ---- The source ---- */
 
-/* As messages call it. */
+/* Its name in messages. */
 static std::string nameOf(GDALDataset &source)
 {
     return source.GetDescription()[0] != '\0' ? zsShown(source.GetDescription()) : "the source";
@@ -184,7 +185,7 @@ static std::string nameOf(GDALDataset &source)
 
 constexpr const char *IN_DEGREES = "OGC:CRS84";
 
-/* Whether units of its dimensions tell that the places of a source without a CRS are in degrees. */
+/* Whether the units of its dimensions say that a source without a CRS is in degrees. */
 static bool isInDegrees(GDALDataset &source)
 {
     bool isNorth = false, isEast = false;
@@ -252,7 +253,7 @@ template <class T> static bool areHeld(GDALRasterBand &band, GDALDataType type, 
     for (int y = 0; y < band.GetYSize(); y++)
     {
         if (band.RasterIO(GF_Read, 0, y, width, 1, row.data(), width, 1, type, 0, 0, nullptr) != CE_None)
-            return true; // the copy says what is wrong
+            return true; // the copy reports the error
         if (!std::all_of(row.begin(), row.end(),
                          [&](T value) { return isHeld(value) || std::to_string(value) == nodata; }))
             return false;
@@ -421,7 +422,7 @@ static bool findCovered(GDALDataset &source, GDALDataset &warped, bool *isCovere
     return ok;
 }
 
-/* Whether any cell has a value of a pixel, valid or not, with CPLError emitted where none has. */
+/* Whether any cell got a pixel, valid or not; else emits a CPLError. */
 static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, const std::string &resampling)
 {
     CPLStringList arguments = argumentsOf(source, healpix, resampling);
@@ -458,15 +459,16 @@ ZSWarpedCells::ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> w
         m_isAround = std::fabs(std::fabs(transform[1]) * m_columns - 360) < 1e-6;
 }
 
-/* Whether a source of `size` pixels may count for what lies from `least` to `most`, or an eighth of that beyond it: of
- * curves between the places that were asked for, and of resampling, which takes pixels beside. */
+/* Whether some of `size` source pixels may be needed for the range from `least` to `most`. The range is widened by an
+ * eighth: lines between transformed points are curved, and resampling reads neighbours. */
 static bool mayCount(double least, double most, int size)
 {
     const double beside = (most - least) / 8 + 1;
     return !(most + beside < 0 || least - beside > size);
 }
 
-/* Where some places of a window of the plane are in the source; false where one is nowhere, or the window is small. */
+/* The positions in the source of some points of a window of the plane. False when one has no position, or the window is
+ * small. */
 bool ZSWarpedCells::FindPlaces(int x, int y, int width, int height, std::vector<double> &xs,
                                std::vector<double> &ys) const
 {
@@ -540,9 +542,10 @@ bool ZSWarpedCells::TakePixel(const Window &w, int column, int row, int sourceX,
     return true;
 }
 
-/* The warp leaves cells out that lie in the source: for who looks at areas those of which a corner is beside the plane,
- * along the edges of a face, or beyond the meridian where a source of all longitudes begins and ends; and for all those
- * on that meridian whose place is beyond its last column by a rounding. These have the value of their middle. */
+/* Fills cells that the warp leaves out although they lie in the source. Resampling by area leaves out cells with a
+ * corner outside of the plane (at the edges of faces) or beyond the meridian where a source of all longitudes begins
+ * and ends. Any resampling leaves out cells on that meridian that rounding puts behind the last column. These cells get
+ * the pixel at their middle. */
 bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) const
 {
     constexpr double BEYOND = 1e-6; // pixels of the source
@@ -593,7 +596,7 @@ bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDAL
 {
     constexpr int TILE = 1024;
     const auto count = static_cast<int>(bands.size());
-    // The pixel in the north-east has no face: all that nothing is warped to are as it is.
+    // The pixel in the north-east is on no face: pixels that got no value are equal to it.
     std::vector<GByte> none(bands.size() * static_cast<size_t>(item));
     if (m_warped->RasterIO(GF_Read, m_warped->GetRasterXSize() - 1, 0, 1, 1, none.data(), 1, 1, type, count,
                            bands.data(), item, item, item, nullptr) != CE_None)

@@ -25,9 +25,9 @@ bool zsIsHealpixTransform(const struct zs_healpix &healpix, const double *transf
 /* What gdalwarp is to be told for its pixels to be cells: "-te ... -ts ...". */
 std::string zsHealpixArguments(const struct zs_healpix &healpix);
 
-/* Runs `run`, which warps or reads what is warped. A warp asks for places that are not in the plane, each of which is
- * told as a failure, CPLE_AppDefined: of such failures none comes of a run that succeeds, and the last one of a run
- * that fails. Other messages come when it ends. A failure without any message is told as `what`. */
+/* Runs `run`, which warps, or reads what is warped. A warp transforms points outside of the plane, and GDAL reports
+ * each as a failure, CPLE_AppDefined. These failures are dropped when the run succeeds; when it fails, the last one is
+ * reported. Other messages are passed on when it ends. A failure without any message is reported as `what`. */
 bool zsRunWarp(const std::string &what, const std::function<bool()> &run);
 
 /* A source as pixels that are cells. */
@@ -43,7 +43,7 @@ class ZSWarpedCells
         return m_warped.get();
     }
 
-    /* What Dataset()->RasterIO() reads. Not warped is where there is no face, and what the source does not touch. */
+    /* What Dataset()->RasterIO() reads. Pixels on no face, and those that the source does not touch, are not warped. */
     bool Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
               GSpacing item, GSpacing line, GSpacing plane) const;
 

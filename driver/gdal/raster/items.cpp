@@ -213,7 +213,7 @@ static bool isOneOf(const char *domain, const std::vector<const char *> &list)
     return false;
 }
 
-/* Two-dimensional coordinates are read from another data set, and its name is all that a copy would have. */
+/* GEOLOCATION names another dataset with the coordinates; a copy would only have that name. */
 static const char GEOLOCATION[] = "GEOLOCATION";
 
 bool zsIsStoredDomain(const char *domain)

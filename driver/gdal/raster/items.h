@@ -33,17 +33,17 @@ bool zsHasItem(CSLConstList items, const char *item);
 /* The items of a list that are not, as they are, in the other. */
 CPLStringList zsItemsNotIn(CSLConstList items, CSLConstList other);
 
-/* Whether GDAL's SetMetadataItem() takes an item of another name for that one: all are set at once then. */
+/* Whether GDAL's SetMetadataItem() would confuse the item with one of another name: then all items are set at once. */
 bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *domain);
-/* What an object's own list is with that item set. */
+/* The object's items with that one set. */
 CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain);
 
 /* Statistics are GDAL's: STATISTICS_MINIMUM and so on. They are true together. */
 bool zsIsStatistic(const char *item);
 CPLStringList zsStatisticsOf(CSLConstList list);
 
-/* A side-car file as GDAL writes and reads it has of a name what stands before a colon, and one of those that differ in
- * case. These make the items in it those of the object, and the other way. */
+/* GDAL cuts names at a colon in a side-car file, and keeps only one of names that differ in case. These functions read
+ * the items from its XML, and write them to it, with their whole names. */
 void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree);
 void zsItemsFromXML(const CPLXMLNode *tree, GDALMajorObject &object);
 

@@ -96,8 +96,9 @@ static void limitsOf(enum zs_data_type type, double &low, double &high)
     high = std::ldexp(1.0, static_cast<int>(bits) - (isSigned ? 1 : 0)) - 1;
 }
 
-/* The smallest float whose arithmetic gives each of the integers back, at least as large as `least`: three results are
- * rounded on the way there and back, and half a step is lost. GDT_Unknown when there is none. */
+/* The smallest float type, not smaller than `least`, in which each of the integers survives decoding and encoding:
+ * three results are rounded on the way, and together they must stay below half a step. GDT_Unknown when there is
+ * none. */
 static GDALDataType floatFor(const struct zs_encoding &e, GDALDataType least)
 {
     double low, high;
@@ -180,7 +181,7 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
                  zs_dtype_of(e.packed_type).name);
         m_hasNodata = false;
     }
-    // Integers keep the one that says so; for floats it is where values are rare, at an end.
+    // Integers keep the nodata value of the source; for floats an end of the range is taken, where values are rare.
     e.has_missing = !isInteger || m_hasNodata;
     e.missing = static_cast<int64_t>(isInteger ? m_nodata : low < 0 ? low : high);
     m_isUsed = true;

@@ -67,11 +67,10 @@ class ZSPacking
      * `source` may be null (Create). False (CPLError emitted) where it cannot be. Does nothing without the option. */
     bool Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type);
 
-    /* The fill value, NaN or the offset, and what bands mean no longer: scale, offset, statistics. */
+    /* Sets the fill value (NaN, or the offset), and clears scale, offset and statistics of the bands. */
     void Finish(struct zs_raster_spec &spec, std::vector<struct zs_meaning> &bands) const;
 
-    /* n pixels of the new raster's type that are the source's numbers: makes them physical values, NaN where there is
-     * none. */
+    /* Turns n numbers of the source, of the new raster's type, into physical values; nodata into NaN. */
     void Unpack(void *pixels, GDALDataType type, size_t n) const;
 };
 

@@ -75,7 +75,7 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
         CPLError(CE_Warning, CPLE_AppDefined, "nodata value %s cannot be a %s and is left out", text.c_str(),
                  dtype.name);
     if (!has || !isHeld)
-        memset(out, 0, dtype.size); // which is the fill value then
+        memset(out, 0, dtype.size); // then nodata is the fill value
     return has && isHeld;
 }
 
@@ -134,7 +134,7 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
     store.name = path;
     enum zs_status status = zs_store_open(path.c_str(), &store.store, &err);
     if (status == ZS_OK && (!options.fsync || path != connection.store))
-        zs_store_set_sync(store.store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later: before it takes its place
+        zs_store_set_sync(store.store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later, before publishing
     if (status == ZS_OK && !options.append)
         status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
     else if (status == ZS_OK)
@@ -153,7 +153,7 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
     }
     if (status == ZS_OK)
     {
-        zs_store_overlap(store.store); // not before the claim, which others must see
+        zs_store_overlap(store.store); // not before the claim is there for others to see
         status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
     }
     if (status == ZS_OK)
@@ -181,7 +181,7 @@ static void removeAppended(const std::string &path, const std::string &group)
         zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK ||
         zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK) {
         CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
-        return; // what they list must not lose its chunks
+        return; // arrays that the metadata list must not lose their chunks
     }
     zsRemoveSilently(path + "/" + group);
 }
@@ -423,7 +423,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     };
     bool ok = warped != nullptr ? zsRunWarp(zsShown(name) + ": the source cannot be warped", copyPixels) : copyPixels();
     struct zs_error err;
-    zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: what opens is complete
+    zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: a store that opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
@@ -449,7 +449,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         ok = false;
     }
     if (!ok)
-        settleSilently(*store); // what is under way would come after it was removed
+        settleSilently(*store); // an upload that is under way would end after the removal
     if (!ok && options.append)
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))

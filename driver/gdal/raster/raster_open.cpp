@@ -198,7 +198,7 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
 
 namespace
 {
-/* One of the dimensions that become subdatasets: which parts of it are listed, and what they are called. */
+/* One of the dimensions that become subdatasets: which indices or ranges of it are listed, and their names. */
 struct PartedDimension
 {
     int dim;
@@ -262,7 +262,7 @@ void PartedDimension::ReadLabels(const ZSStore &store, const struct zs_node *nod
     // An end for each, though the last range may be of one element.
     if (step > 1 && labels.size() < 2 * listed)
         labels.push_back(labels.back());
-    // What is there twice does not tell one from the other.
+    // Values that occur twice do not identify an index.
     if (step == 1 && std::set<std::string>(labels.begin(), labels.end()).size() < labels.size())
         labels.clear();
 }
@@ -302,7 +302,7 @@ static std::vector<PartedDimension> partsOf(const struct zs_node *node, const st
         d.first = slices.first[d.dim];
         d.size = slices.sizes[i];
         d.step = 1;
-        // Round numbers, of which each range is seen to follow the one before.
+        // Ranges of round lengths, so that users see how they follow each other.
         while (i + 1 == fixed && d.size > MOST_LISTED / std::min(count, MOST_LISTED) &&
                d.step * 10 <= ZS_MOST_BANDS / rest && d.step < d.size)
             d.step *= 10;
@@ -481,7 +481,7 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
         !zsChoose(*store, node, opened->axes, connection, choices, err))
         return nullptr;
     struct zs_slices slices;
-    // What cannot be found is told by Over().
+    // Over() reports an error.
     const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, choices.data(),
                                         choices.size(), &slices, err) == ZS_OK;
     if (isFound && !options.multiband && choices.empty() && node->array->ndim > 2)
@@ -534,7 +534,7 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     std::vector<std::string> missing;
     auto ds = zsOpenRasterGroup(store, connection, *wanted, options, access, missing, err);
     if (!missing.empty() && !connection.has_array)
-        return listAll(store, connection, group, found, wanted); // who names the group knows what is in it
+        return listAll(store, connection, group, found, wanted); // a user who names the group knows what is in it
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);

@@ -10,7 +10,7 @@ extern "C"
 #include "geo/choice.h"
 }
 
-/* A line that names more arrays is not read to its end. */
+/* A message lists at most so many arrays: nobody reads longer lines. */
 constexpr size_t MOST_NAMES = 12;
 
 bool ZSRasterGroups::Find(const ZSStore &store, const struct zs_node *const *rasters, size_t count,
@@ -63,7 +63,7 @@ static bool areAlike(const ZSArray &a, const ZSArray &b)
     return same;
 }
 
-/* Of each array, what is asked for of the dimensions that it has. */
+/* The selection for each array, in the dimensions that it has. */
 static bool choose(const ZSStore &store, const ZSConnection &connection, ZSBandSources &sources, struct zs_error *err)
 {
     for (const auto &wanted : connection.named)

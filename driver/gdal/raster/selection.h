@@ -62,7 +62,7 @@ std::string zsDimensionName(const struct zs_node *node, int dim);
 bool zsChoose(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
               const ZSConnection &connection, std::vector<struct zs_choice> &choices, struct zs_error *err);
 
-/* The same choices as text, for what is kept of a part and not of the whole: ":3", ":*:0..24". */
+/* The selection as text, a key for what is stored about it apart from the whole: ":3", ":*:0..24". */
 std::string zsChoicesText(const std::vector<struct zs_choice> &choices);
 
 /* ":name=", behind which a value or a range follows. */

@@ -8,7 +8,7 @@
 #include "gdal/creation_options.h"
 #include "dataset.h"
 
-/* The items of band 1 that begin and end so: what stands between. */
+/* Of each item of band 1 whose name begins and ends so, the name between. */
 static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)
 {
     std::vector<std::string> names;
@@ -88,13 +88,13 @@ bool ZSSourceAxes::ReadArray(GDALDataset &source)
     return !m_axes.empty();
 }
 
-/* The numbers of bands are no coordinates of anything else. */
+/* Whether coordinates only number the bands. */
 static bool isCounted(const std::string &source, const CPLStringList &attributes)
 {
     return source == "band" && attributes.empty();
 }
 
-/* The same, of what does not only count bands. */
+/* Reads the dimensions of an array; false when they only number the bands. */
 bool ZSSourceAxes::ReadPlaces(GDALDataset &source)
 {
     return ReadArray(source) && !(m_axes.size() == 1 && isCounted(m_axes[0].source, m_axes[0].attributes));
@@ -227,9 +227,8 @@ bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
     return inner == 1;
 }
 
-/* Puts the axes in order, slowest first. Items of metadata may be sorted, so it is that which the dataset tells
- * (`{time,level}`), else that in which they come, else that in which they change: what stays the same has no place of
- * its own then, and comes first. */
+/* Puts the axes in order, slowest first: as the dataset states (`{time,level}`); else as the items come, which may have
+ * been sorted; else by the band at which their values change first: one that never changes is the slowest. */
 bool ZSSourceAxes::Arrange(GDALDataset &source)
 {
     std::vector<size_t> order(m_axes.size());
@@ -333,7 +332,7 @@ void ZSSourceAxes::Rename(const std::vector<std::string> &names)
     }
 }
 
-/* ---- What is told by them ---- */
+/* ---- Removing what the dimensions say ---- */
 
 /* The items whose names do not begin with one of these, or are not one of them. */
 static CPLStringList without(CSLConstList items, const std::vector<std::string> &prefixes,
@@ -351,7 +350,7 @@ static CPLStringList without(CSLConstList items, const std::vector<std::string> 
     return kept;
 }
 
-/* What this driver makes of the place of a band: "time=2024-05-01T00:00:00, member=3". */
+/* The description that this driver gives a band for its position: "time=2024-05-01T00:00:00, member=3". */
 std::string ZSSourceAxes::Place(size_t band, size_t bands) const
 {
     std::string place;
@@ -364,7 +363,7 @@ std::string ZSSourceAxes::Place(size_t band, size_t bands) const
     return place;
 }
 
-/* "temperature, time=2024-05-01T00:00:00" without the place; the label alone is one, too. */
+/* Removes the position from "temperature, time=2024-05-01T00:00:00"; a label alone is a position, too. */
 static std::string withoutPlace(const char *description, const std::string &place, const char *label)
 {
     std::string text = description != nullptr ? description : "";

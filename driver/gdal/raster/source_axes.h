@@ -39,9 +39,8 @@ class ZSSourceAxes
     /* Other names, for the spec too; there may be more of them, Y and X. */
     void Rename(const std::vector<std::string> &names);
 
-    /* Takes out what is told by the dimensions: of the metadata of the dataset and of each band, and of descriptions
-     * that this driver made of them. A description that is then that of all bands becomes the array's, in
-     * `metadata`. */
+    /* Removes what the dimensions say: from the metadata of the dataset and of each band, and from descriptions that
+     * this driver made of positions. A description that all bands have then becomes the array's, in `metadata`. */
     void Spend(CPLStringList &metadata, std::vector<struct zs_meaning> &bands) const;
 
   private:

@@ -167,7 +167,7 @@ void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
 
 /* ---- Properties and labels ---- */
 
-/* NaN is no reading, whatever the store says, so that squares which are no face are none. */
+/* NaN counts as nodata, whatever the store says, so that pixels on no face are nodata. */
 static void addNaN(struct zs_meaning &meaning, const struct zs_array_info &info)
 {
     const uint16_t half = 0x7e00;
@@ -198,8 +198,8 @@ const struct zs_meaning &ZSView::Meaning(size_t source)
     return *meaning;
 }
 
-/* Whether the slices of two arrays are the same places in dimensions of the same names, whose coordinates arrays of one
- * group share. */
+/* Whether the slices of two arrays are the same positions in dimensions of the same names. (Arrays of one group share
+ * the coordinates.) */
 static bool haveSameDimensions(const ZSArray &a, const struct zs_slices &s, const ZSArray &b, const struct zs_slices &t)
 {
     bool same = s.dim_count == t.dim_count;
@@ -227,7 +227,7 @@ static bool countsBands(const struct zs_node *node, int dim, uint64_t first, con
     return counts;
 }
 
-/* The labels of the only band dimension as numbers, where they are such. */
+/* The labels of the only band dimension as numbers, when all are numbers. */
 static void readNumbers(struct zs_hierarchy *h, ZSArray &array, int dim)
 {
     std::vector<const char *> texts;

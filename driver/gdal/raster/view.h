@@ -21,7 +21,7 @@ extern "C"
 struct ZSBandSource
 {
     std::shared_ptr<ZSArray> array;
-    std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; none where the bands are all of them */
+    std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; empty: all slices are bands */
     int shown = ZS_HEALPIX_SPHERE; /* of HEALPix cells: see raster/healpix.h */
 };
 using ZSBandSources = std::vector<ZSBandSource>;
@@ -107,7 +107,7 @@ class ZSView
     /* The labels of the array's band dimensions, into the array; once for all that share it. */
     void ReadLabels(size_t source);
 
-    /* The array takes the place of one that was as large. */
+    /* Replaces an array by another of the same size. */
     void ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array);
 
     /* Reads where the cells are, and sets what pixels get that are no cell: what `nodata(source)` has, else the fill
@@ -135,7 +135,7 @@ class ZSView
  * asked for that. */
 bool zsTakeFace(const ZSArray &array, ZSConnection &connection, int &shown, struct zs_error *err);
 
-/* Pixels along the sides of a raster; false, with the reason in err, where GDAL has no so large ones. */
+/* Pixels along the sides of a raster; false, with the reason in err, when that is too large for GDAL. */
 bool zsHealpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err);
 /* The side of a block: that of the square which a chunk is, within reason. */
 int zsHealpixBlock(const ZSArray &array);
@@ -155,7 +155,7 @@ class ZSDatasetPart
 
     /* Whether something was set that is not in the store. */
     virtual bool IsPending() const = 0;
-    /* Hands it to the documents of the store, which are published together when all parts did so. */
+    /* Puts it into the store's pending documents, which are published together after all parts. */
     virtual enum zs_status Flush(struct zs_error *err) = 0;
     /* It was published. */
     virtual void SetPublished() = 0;
