@@ -9,27 +9,20 @@
 
 /* ---- The array of bytes ---- */
 
-/* Turns the codecs of text into those of an array of bytes: vlen-utf8 becomes bytes (*has_vlen: there was one). NULL
- * when that is impossible. The depth of documents is limited by zarr/json.h. */
-static zs_json *codecs_of_bytes(const zs_json *codecs, bool *has_vlen, bool *is_big_endian)
+zs_json *zs_text_codecs(const zs_json *codecs, const char *from, const char *to, bool *any)
 {
     zs_json *out = zs_json_new_array();
     bool ok = out != NULL && zs_json_is_array(codecs);
     for (const zs_json *c = zs_json_first(codecs); c != NULL && ok; c = zs_json_next(c)) {
         const zs_json *configuration;
         const char *name = zs_extension_name(c, &configuration);
-        if (name != NULL && strcmp(name, "vlen-utf8") == 0) {
-            *has_vlen = true;
-            ok = zs_json_add_string(out, NULL, "bytes") != NULL;
-            continue;
-        }
-        zs_json *copy = zs_json_add(out, NULL, zs_json_copy(c));
+        const bool is_from = name != NULL && strcmp(name, from) == 0;
+        zs_json *copy = is_from ? zs_json_add_raw(out, NULL, to) : zs_json_add(out, NULL, zs_json_copy(c));
+        *any = *any || is_from;
         ok = copy != NULL;
-        if (ok && name != NULL && strcmp(name, "bytes") == 0)
-            *is_big_endian = zs_json_equals(zs_json_get(configuration, "endian"), "big");
         if (!ok || name == NULL || strcmp(name, "sharding_indexed") != 0)
             continue;
-        zs_json *inner = codecs_of_bytes(zs_json_get(configuration, "codecs"), has_vlen, is_big_endian);
+        zs_json *inner = zs_text_codecs(zs_json_get(configuration, "codecs"), from, to, any);
         ok = inner != NULL && zs_json_set(zs_json_get_mutable(copy, "configuration"), "codecs", inner) != NULL;
     }
     if (ok)
@@ -38,11 +31,27 @@ static zs_json *codecs_of_bytes(const zs_json *codecs, bool *has_vlen, bool *is_
     return NULL;
 }
 
-/* NULL when there is none. */
-static zs_json *document_of_bytes(const zs_json *document, bool *has_vlen, bool *is_big_endian)
+/* Whether the codec "bytes" of an innermost chunk puts the first byte of a number last. */
+static bool find_big_endian(const zs_json *codecs)
+{
+    bool is_big = false;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {
+        const zs_json *configuration;
+        const char *name = zs_extension_name(c, &configuration);
+        if (name != NULL && strcmp(name, "bytes") == 0)
+            is_big = zs_json_equals(zs_json_get(configuration, "endian"), "big");
+        else if (name != NULL && strcmp(name, "sharding_indexed") == 0)
+            is_big = find_big_endian(zs_json_get(configuration, "codecs"));
+    }
+    return is_big;
+}
+
+/* The document of the array of bytes: its codecs are those of text, with "bytes" for vlen-utf8 (*has_vlen: there was
+ * one). NULL when there is none. */
+static zs_json *document_of_bytes(const zs_json *document, bool *has_vlen)
 {
     zs_json *out = zs_json_copy(document);
-    zs_json *codecs = codecs_of_bytes(zs_json_get(document, "codecs"), has_vlen, is_big_endian);
+    zs_json *codecs = zs_text_codecs(zs_json_get(document, "codecs"), "vlen-utf8", "\"bytes\"", has_vlen);
     if (out != NULL && codecs != NULL) {
         zs_json_remove(out, "data_type");
         zs_json_remove(out, "fill_value");
@@ -160,7 +169,8 @@ static enum zs_status open_texts(struct zs_texts *texts, struct zs_error *err)
     if (grid != NULL && strcmp(grid, "regular") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "%s: text in a chunk grid \"%.60s\" is not supported", texts->node->key,
                        grid);
-    zs_json *document = document_of_bytes(texts->node->document, &has_vlen, &texts->is_big_endian);
+    texts->is_big_endian = find_big_endian(zs_json_get(texts->node->document, "codecs"));
+    zs_json *document = document_of_bytes(texts->node->document, &has_vlen);
     if (document == NULL || has_vlen != (texts->type == ZS_TEXT_UTF8)) {
         zs_json_free(document);
         return zs_fail(err, ZS_INVALID, "%s: codecs: expected vlen-utf8 for strings and only for them",

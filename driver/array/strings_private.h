@@ -19,6 +19,11 @@ struct zs_texts {
     size_t max_chunk; /* bytes of a decoded chunk */
 };
 
+/* A copy of a list of codecs, and of the lists in its shards, in which the JSON `to` stands for each codec of the name
+ * `from`; *any is set where there is one. NULL when that is impossible. The depth of documents is limited by
+ * zarr/json.h. */
+zs_json *zs_text_codecs(const zs_json *codecs, const char *from, const char *to, bool *any);
+
 /* On failure nothing needs to be closed. */
 enum zs_status zs_texts_open(struct zs_store *store, const struct zs_node *node, size_t max_chunk,
                              struct zs_texts *texts, struct zs_error *err) ZS_MUST_CHECK;

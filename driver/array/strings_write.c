@@ -6,37 +6,13 @@
 #include "array/strings_private.h"
 #include "shard/writer.h"
 
-/* Turns the codecs of an array of bytes into those of text; NULL without memory. */
-static zs_json *codecs_of_texts(const zs_json *codecs)
-{
-    zs_json *out = zs_json_new_array();
-    bool ok = out != NULL;
-    for (const zs_json *c = zs_json_first(codecs); c != NULL && ok; c = zs_json_next(c)) {
-        const zs_json *configuration;
-        const char *name = zs_extension_name(c, &configuration);
-        if (strcmp(name, "bytes") == 0) {
-            zs_json *codec = zs_json_add_object(out, NULL);
-            ok = zs_json_add_string(codec, "name", "vlen-utf8") != NULL &&
-                 zs_json_add_object(codec, "configuration") != NULL; /* which GDAL 3.13 and zarr-python write, too */
-            continue;
-        }
-        zs_json *copy = zs_json_add(out, NULL, zs_json_copy(c));
-        ok = copy != NULL;
-        if (!ok || strcmp(name, "sharding_indexed") != 0)
-            continue;
-        zs_json *inner = codecs_of_texts(zs_json_get(configuration, "codecs"));
-        ok = inner != NULL && zs_json_set(zs_json_get_mutable(copy, "configuration"), "codecs", inner) != NULL;
-    }
-    if (ok)
-        return out;
-    zs_json_free(out);
-    return NULL;
-}
-
 zs_json *zs_strings_document(const struct zs_array_spec *spec)
 {
+    /* as GDAL 3.13 and zarr-python write it */
+    static const char vlen[] = "{\"name\": \"vlen-utf8\", \"configuration\": {}}";
+    bool any = false;
     zs_json *doc = zs_array_document(spec);
-    zs_json *codecs = doc != NULL ? codecs_of_texts(zs_json_get(doc, "codecs")) : NULL;
+    zs_json *codecs = zs_text_codecs(zs_json_get(doc, "codecs"), "bytes", vlen, &any);
     if (codecs != NULL && zs_json_set(doc, "codecs", codecs) != NULL &&
         zs_json_set_string(doc, "data_type", "string") && zs_json_set_string(doc, "fill_value", ""))
         return doc;
