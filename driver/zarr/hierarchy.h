@@ -36,8 +36,9 @@ bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* How many look-ups and listings failed so far: a store gave no answer, or a document is damaged. Functions that read metadata take
- * what they do not find as absent; who calls them compares this count, so that a failure is never absence. */
+/* How many look-ups and listings failed so far: a store gave no answer, or a document is damaged. Functions that
+ * read metadata take what they do not find as absent; who calls them compares this count, so that a failure is never
+ * absence. */
 size_t zs_hierarchy_failures(struct zs_hierarchy *h);
 /* ZS_OK when no look-up failed since there were `failures`; else the status and the message of the last one. */
 enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *h, size_t failures, struct zs_error *err) ZS_MUST_CHECK;
