@@ -65,7 +65,7 @@ enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char *
     uint64_t position[ZS_MAX_NDIM];
     zs_grid_position(&array->grid, 0, shard, position);
     *key = zs_chunk_key(array->meta, array->node->path, position);
-    return *key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+    return *key != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
@@ -106,7 +106,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     }
     struct zs_array *a = zs_calloc(1, sizeof *a);
     if (a == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
+        return zs_fail_memory(err);
     atomic_fetch_add(&open_arrays, 1);
     (void)pthread_mutex_init(&a->gate, NULL);
     (void)pthread_rwlock_init(&a->lock, NULL);
@@ -147,7 +147,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
     if (a->blobs == NULL || a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
         zs_array_close(a);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array's caches");
+        return zs_fail_memory(err);
     }
     zs_cache_share_budget(a->chunks, asked);
     zs_cache_share_budget(a->indexes, 0);

@@ -129,7 +129,7 @@ static enum zs_status find_absent_shards(const struct cut *c, const struct bound
 {
     struct shards s = {.array = c->array, .chunks = calloc((size_t)count, sizeof *s.chunks)};
     if (s.chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu shards", (unsigned long long)count);
+        return zs_fail_memory(err);
     list_shards(c, bounds, &s);
     const enum zs_status status = zs_parallel_for(c->array->fetch_threads, s.count, load_index, &s, err);
     free(s.chunks);
@@ -159,7 +159,7 @@ static enum zs_status run_bounds(const struct cut *c, const struct bounds *bound
 {
     struct zs_window *parts = calloc(c->n, sizeof *parts);
     if (parts == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu windows", c->n);
+        return zs_fail_memory(err);
     size_t n = 0;
     for (size_t i = 0; i < c->n; i++)
         n += clip(c->array, &c->windows[i], bounds, &parts[n]);

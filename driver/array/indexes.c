@@ -17,7 +17,7 @@ static enum zs_status keep_object(struct zs_array *array, uint64_t shard, struct
     if (*entry != NULL)
         return ZS_OK;
     zs_object_close(object);
-    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+    return zs_fail_memory(err);
 }
 
 enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
@@ -112,8 +112,7 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
     uint64_t at;
     *index = zs_shard_index_alloc(level);
     if (*index == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                       (unsigned long long)level->index_size);
+        return zs_fail_memory(err);
     ZS_TRY((level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
         array->store, key, (size_t)level->index_size, (*index)->entries, object, err));
     (*index)->shard_size = zs_object_size(*object);
@@ -236,14 +235,14 @@ enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, cons
                                            : index_read_with_object(array, level, number, &index, err);
     if (status == ZS_NOT_FOUND && source == NULL) {
         index = zs_shard_index_absent();
-        status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
+        status = index != NULL ? ZS_OK : zs_fail_memory(err);
     }
     if (status == ZS_OK) {
         *entry = zs_cache_put(array->indexes, key, index, ZS_CACHE_ENTRY_BYTES + sizeof *index + 16 * index->count);
         if (*entry != NULL)
             return ZS_OK;
         free(index);
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+        status = zs_fail_memory(err);
     }
     zs_cache_abandon(array->indexes, key);
     return status;

@@ -53,7 +53,7 @@ static enum zs_status load_whole(const struct zs_array *array, const struct shar
         status = zs_source_decode(s->level, &encoded, limit, &decoded, err);
     zs_buffer_free(&fetched);
     if (status == ZS_OK && (*blob = zs_blob_alloc(NULL, decoded.size)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", decoded.size);
+        status = zs_fail_memory(err);
     if (status == ZS_OK) {
         (*blob)->version = atomic_fetch_add(&versions, 1);
         memcpy((*blob)->data, decoded.data, decoded.size);
@@ -82,7 +82,7 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
             entry = zs_cache_put(array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
             if (entry == NULL) {
                 zs_blob_free(blob);
-                status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+                status = zs_fail_memory(err);
             }
         }
         if (status != ZS_OK) {

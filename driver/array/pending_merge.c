@@ -90,7 +90,7 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        return zs_fail_memory(err);
     struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     const uint64_t number = zs_grid_number_in_shard(&array->grid, chunk);
     const bool is_pending = s != NULL && zs_shard_writer_has(s->writer, number);
@@ -102,7 +102,7 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
                               : zs_written_create(level, zs_grid_elements(&array->grid, array->chain.count - 1, chunk),
                                                   content_of(is_empty, encoded));
         if (*written == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+            status = zs_fail_memory(err);
         else if (!is_pending)
             (*written)->version = zs_open_shard_version(s);
     } else {
@@ -153,7 +153,7 @@ static enum zs_status merge_begin(struct zs_array *array, uint64_t chunk, struct
     *m = (struct merge){.scratch = zs_scratch_acquire()};
     m->level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &m->room);
     if (m->scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        return zs_fail_memory(err);
     return zs_buffer_reset(&m->ours, (size_t)m->level->decoded_size, err);
 }
 

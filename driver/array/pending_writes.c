@@ -17,7 +17,7 @@ enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes *
     if (array->pending == NULL) {
         struct zs_pending_writes *e = zs_calloc(1, sizeof *e);
         if (e == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of pending writes");
+            return zs_fail_memory(err);
         e->has_shards = array->chain.count > 1;
         e->budget = zs_cache_budget(array->chunks);
         array->pending = e;
@@ -140,7 +140,7 @@ static enum zs_status create_shard(struct zs_array *array, uint64_t shard, struc
     ZS_TRY(zs_shard_key(array, shard, &key, err));
     struct zs_open_shard *s = zs_calloc(1, sizeof *s);
     const struct zs_level *levels = s != NULL ? zs_grid_levels(&array->grid, shard, &s->levels) : NULL;
-    enum zs_status status = levels != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+    enum zs_status status = levels != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_shard_writer_create(array->store, key, levels, array->pending->order, NULL, NULL, &s->writer, err);
     free(key);
@@ -224,7 +224,7 @@ enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct 
         if (status == ZS_CORRUPT)
             status = ZS_OK; /* who needs what is there will hear it */
         if (status == ZS_OK && !zs_map_set(&pending->shards, shard, s))
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot open a shard");
+            status = zs_fail_memory(err);
         if (status != ZS_OK) {
             shard_free(s);
             return status;
@@ -273,7 +273,7 @@ static enum zs_status put_in_shard(struct zs_array *array, struct zs_open_shard 
                                    struct zs_error *err)
 {
     if (written != NULL && !zs_map_set(&s->written, chunk, written))
-        return zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+        return zs_fail_memory(err);
     const enum zs_status status =
         zs_shard_writer_put(s->writer, zs_grid_number_in_shard(&array->grid, chunk), data, n, err);
     struct zs_written *const kept = status == ZS_OK ? written : before;

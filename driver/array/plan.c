@@ -201,7 +201,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
     }
     plan->chunks = zs_calloc(plan->overlap_count, sizeof *plan->chunks);
     if (plan->chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", plan->overlap_count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < plan->overlap_count; i++) {
         if (i == 0 || plan->overlaps[i].chunk != plan->overlaps[i - 1].chunk) {
             struct zs_planned *c = &plan->chunks[plan->chunk_count++];
@@ -233,7 +233,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
     const struct zs_task *t = &plan->shards[item];
     struct zs_location **locations = zs_calloc(t->shard_count, sizeof(struct zs_location *));
     if (locations == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", t->shard_count);
+        return zs_fail_memory(err);
     size_t n = 0;
     for (size_t i = 0; i < t->shard_count; i++) {
         struct zs_planned *c = &plan->chunks[t->shard_first + i];
@@ -258,7 +258,7 @@ enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
 {
     plan->shards = zs_calloc(plan->chunk_count, sizeof *plan->shards);
     if (plan->shards == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", plan->chunk_count);
+        return zs_fail_memory(err);
     for (size_t i = 0, run; i < plan->chunk_count; i += run) {
         bool missing = false;
         for (run = 0; i + run < plan->chunk_count && plan->chunks[i + run].where.shard == plan->chunks[i].where.shard;
@@ -269,7 +269,7 @@ enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
     }
     plan->pins = zs_calloc(plan->shard_count, sizeof *plan->pins);
     if (plan->pins == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu shards", plan->shard_count);
+        return zs_fail_memory(err);
     return zs_parallel_for(plan->array->fetch_threads, plan->shard_count, locate_shard, plan, err);
 }
 
@@ -324,7 +324,7 @@ enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err)
     plan->ranges = zs_calloc(plan->item_count, sizeof *plan->ranges);
     plan->groups = zs_calloc(plan->item_count, sizeof *plan->groups);
     if (plan->tasks == NULL || plan->ranges == NULL || plan->groups == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", plan->chunk_count);
+        return zs_fail_memory(err);
     size_t range_count = 0;
     for (size_t i = 0, run; i < plan->chunk_count; i += run) {
         const size_t first_range = range_count;

@@ -112,7 +112,7 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *c, struct
     /* The rest of the chunk is likely to be asked for next. */
     struct zs_blob *blob = zs_blob_alloc(array->blobs, size);
     if (blob == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
+        return zs_fail_memory(err);
     const enum zs_status status = zs_chunk_decode(level, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
@@ -281,7 +281,7 @@ static enum zs_status run_task(void *ctx, size_t number, struct zs_error *err)
         return ZS_OK;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        return zs_fail_memory(err);
     enum zs_status status;
     struct zs_planned *c = item != NULL ? &plan->chunks[item->chunk] : NULL;
     if (item == NULL)

@@ -39,7 +39,7 @@ struct marks {
 static enum zs_status marks_init(struct marks *m, size_t count, struct zs_error *err)
 {
     *m = (struct marks){.bits = zs_calloc(count / 8 + 1, 1), .count = count};
-    return m->bits != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu blocks", count);
+    return m->bits != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static bool is_marked(const struct marks *m, size_t i)
@@ -174,7 +174,7 @@ static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, con
         entry = zs_cache_put(array->objects, key, object, 1);
         if (entry == NULL) {
             zs_object_close(object);
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+            return zs_fail_memory(err);
         }
     }
     const struct zs_object *object = zs_cache_value(entry);
@@ -224,7 +224,7 @@ static enum zs_status keep_table(struct zs_array *array, struct zs_planned *c, s
     if (c->table != NULL)
         return ZS_OK;
     free(blocks);
-    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a cache entry");
+    return zs_fail_memory(err);
 }
 
 /* Whether it may pay to read the table of a chunk: whether it would with blocks of the usual size. */
@@ -354,7 +354,7 @@ static enum zs_status cost_of(const struct zs_plan *plan, const struct zs_planne
         *cost += groups[g].size + plan->array->ranges.max_gap;
     free(ranges);
     free(groups);
-    return has_memory ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu blocks", c->item_count);
+    return has_memory ? ZS_OK : zs_fail_memory(err);
 }
 
 static void release_items(struct zs_plan *plan, struct zs_planned *c)
@@ -417,7 +417,7 @@ enum zs_status zs_plan_blocks(struct zs_plan *plan, struct zs_error *err)
         return ZS_OK;
     s.chunks = zs_calloc(plan->chunk_count, sizeof *s.chunks);
     if (s.chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", plan->chunk_count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (is_candidate(plan, &plan->chunks[i]))
             s.chunks[s.count++] = i;
@@ -471,7 +471,7 @@ enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item
     /* Not from a pool: a read needs a few dozen blocks, and populating the rest of a slab took a fifth of its time. */
     struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * level->item_size);
     if (blob == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a block of %llu elements", (unsigned long long)count);
+        return zs_fail_memory(err);
     const enum zs_status status = zs_chunk_decode_block(level, scratch, b, item->block, src, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);

@@ -42,8 +42,7 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
         chunks *= (size_t)(high[d] - low[d]);
     }
     struct zs_location *locations = zs_calloc(chunks, sizeof *locations), **list = zs_calloc(chunks, sizeof *list);
-    enum zs_status status =
-        locations != NULL && list != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look for %zu chunks", chunks);
+    enum zs_status status = locations != NULL && list != NULL ? ZS_OK : zs_fail_memory(err);
     do {
         if (status == ZS_OK) {
             locations[i] = (struct zs_location){.chunk = zs_grid_number(&array->grid, innermost, at), .shard = shard};
@@ -142,7 +141,7 @@ static enum zs_status take_location(struct zs_array *array, const struct zs_loca
     if (where->kind == ZS_LOCATION_MEMORY) {
         found->data = malloc((size_t)where->bytes.size + 1);
         if (found->data == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)where->bytes.size);
+            return zs_fail_memory(err);
         memcpy(found->data, where->bytes.memory, (size_t)where->bytes.size);
         return ZS_OK;
     }

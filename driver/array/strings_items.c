@@ -21,7 +21,7 @@ enum zs_status zs_text_decode(const struct zs_level *level, const void *data, si
 {
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory to decode text");
+        return zs_fail_memory(err);
     const size_t likely = n < limit / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : limit;
     enum zs_status status = ZS_CORRUPT;
     if (likely < limit)
@@ -44,7 +44,7 @@ static enum zs_status find_starts(struct zs_text_items *items, struct zs_error *
         return zs_fail(err, ZS_CORRUPT, "codec \"vlen-utf8\": expected %llu elements, found %lu",
                        (unsigned long long)items->count, (unsigned long)found);
     if (items->count <= (n - 4) / 4 && (items->starts = zs_calloc(found, sizeof *items->starts)) == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+        return zs_fail_memory(err);
     size_t p = 4;
     for (uint32_t i = 0; i < found; i++) {
         const uint32_t length = n - p >= 4 ? zs_load_le32(data + p) : 0;
@@ -67,7 +67,7 @@ static enum zs_status check_size(struct zs_text_items *items, struct zs_error *e
                        (unsigned long long)leaf_of(items->texts)->stored_size, items->bytes.size);
     if (items->texts->type != ZS_TEXT_UTF32 || (items->room = malloc(item)) != NULL)
         return ZS_OK;
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+    return zs_fail_memory(err);
 }
 
 enum zs_status zs_text_items_open(const struct zs_texts *texts, const void *data, size_t n, struct zs_text_items *items,

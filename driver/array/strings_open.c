@@ -122,7 +122,7 @@ static enum zs_status take_fill(struct zs_texts *texts, struct zs_error *err)
     size_t n = strlen(text), codes;
     texts->fill = zs_calloc(n + 1, 1);
     if (texts->fill == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+        return zs_fail_memory(err);
     memcpy(texts->fill, text, n);
     if (texts->type == ZS_TEXT_BYTES) { /* in base64 */
         memset(texts->fill, 0, n);

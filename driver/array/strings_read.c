@@ -197,7 +197,7 @@ static enum zs_status take_object(struct reader *r, const struct zs_text_part *p
     const struct zs_texts *texts = r->texts;
     char *key = zs_chunk_key(texts->bytes->array, texts->node->path, at);
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+        return zs_fail_memory(err);
     struct zs_object *object = NULL;
     struct zs_buffer data = {0};
     const bool is_sharded = texts->chain.count > 1;
@@ -266,7 +266,7 @@ static enum zs_status take_value(void *ctx, const uint64_t *number, const char *
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %zu bytes of text", ZS_STRINGS_MAX_BYTES);
     l->total += n;
     l->values[number[0]] = zs_strndup(text, n);
-    return l->values[number[0]] != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+    return l->values[number[0]] != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
@@ -281,7 +281,7 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
                        ZS_STRINGS_MAX_BYTES / sizeof(char *));
     l.values = zs_calloc((size_t)count, sizeof *l.values);
     if (l.values == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for text", node->path);
+        return zs_fail_memory(err);
     const enum zs_status status = zs_texts_read(h, node, &request, take_value, &l, is_blank, err);
     if (status != ZS_OK)
         zs_strings_free(l.values, (size_t)count);

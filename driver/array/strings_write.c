@@ -41,7 +41,7 @@ static enum zs_status give_element(void *ctx, const uint64_t *number, uint64_t s
     ZS_TRY(w->give(w->ctx, number, &text, err));
     free(w->values[stored]); /* a step of 0 gives an element again */
     w->values[stored] = zs_strdup(text != NULL ? text : "");
-    return w->values[stored] != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+    return w->values[stored] != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Appends all elements of a chunk: the new one, else that of `items`, else the fill value. */
@@ -76,7 +76,7 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
         return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", w->texts->max_chunk);
     w->values = zs_calloc((size_t)count, sizeof *w->values);
     if (w->values == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory for text");
+        status = zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_text_each(w->texts, part, at, give_element, w, err);
     if (status == ZS_OK && before != NULL)
@@ -115,7 +115,7 @@ static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part
     }
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (status == ZS_OK && scratch == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory to encode text");
+        status = zs_fail_memory(err);
     if (status == ZS_OK)
         status = encode(w, part, at, is_absent ? NULL : &before, scratch, &plain, &is_empty, &encoded, &n, err);
     if (status == ZS_OK && shard != NULL)

@@ -96,7 +96,7 @@ static enum zs_status encode_chunk(void *ctx, size_t item, struct zs_error *err)
     struct chunk *chunk = &b->chunks[item];
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        return zs_fail_memory(err);
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk->number, &room);
@@ -191,7 +191,7 @@ static enum zs_status clean(struct zs_array *array, uint64_t keep, struct zs_err
     struct batch b = {.array = array};
     struct chunk *chunks = zs_calloc(pending->dirty.count, sizeof *chunks);
     if (chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu chunks", pending->dirty.count);
+        return zs_fail_memory(err);
     size_t n = 0, at = 0;
     for (uint64_t key; (chunks[n].dirty = zs_map_next(&pending->dirty, &at, &key)) != NULL;) {
         chunks[n].number = key;
@@ -233,15 +233,13 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
         }
         d = zs_calloc(1, sizeof *d);
         struct zs_blob *blob = zs_blob_alloc(NULL, size);
-        enum zs_status status = d != NULL && blob != NULL
-                                    ? ZS_OK
-                                    : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk of %zu bytes", size);
+        enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail_memory(err);
         struct zs_written *written = NULL;
         if (status == ZS_OK)
             status = zs_pending_load(array, number, blob->data, &written, err);
         if (status == ZS_OK && !zs_map_set(&pending->dirty, number, d)) {
             free(written);
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot keep a chunk");
+            status = zs_fail_memory(err);
         }
         if (status != ZS_OK) {
             zs_blob_free(blob);
@@ -277,7 +275,7 @@ static enum zs_status write_window(struct zs_array *array, const struct zs_windo
     struct batch b = {.array = array, .item_size = item_size, .convert = convert, .ctx = ctx};
     b.chunks = zs_calloc(per_batch, sizeof *b.chunks);
     if (b.chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", per_batch);
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
         const uint64_t number = zs_grid_number(&array->grid, innermost, at);

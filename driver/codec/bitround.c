@@ -36,7 +36,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
         return ZS_OK;
     struct bitround *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"bitround\": cannot allocate its configuration");
+        return zs_fail_memory(err);
     state->cut = digits - (int)keep;
     stage->state = state;
     stage->is_void = state->cut == 0;

@@ -62,7 +62,7 @@ static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_st
 {
     struct blosc *codec = zs_calloc(1, sizeof *codec);
     if (codec == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.blosc\": cannot allocate its configuration");
+        return zs_fail_memory(err);
     stage->state = codec;
     *codec = (struct blosc){.level = 5, .compressor = "lz4", .shuffle = BLOSC_SHUFFLE, .typesize = (int)stage->in.size};
     const char *cname = "lz4";
@@ -83,7 +83,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 {
     stage->state = zs_calloc(1, sizeof(struct blosc));
     if (stage->state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"blosc\": cannot allocate its configuration");
+        return zs_fail_memory(err);
     return read(configuration, stage, stage->state, err);
 }
 
@@ -188,7 +188,7 @@ static enum zs_status read_blocks(const unsigned char *head, size_t have, uint64
     } else {
         *blocks = table_of(head, n, count);
     }
-    return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
+    return *blocks != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Made a frame of this one block: the library never sees bytes of others. */

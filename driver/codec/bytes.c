@@ -39,7 +39,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     }
     struct small *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"bytes\": no memory");
+        return zs_fail_memory(err);
     state->swaps = swaps;
     stage->state = state;
     stage->out = zs_dtype_of(zs_dtype_stored_size(&stage->in) == 2 ? ZS_UINT16 : ZS_UINT8);

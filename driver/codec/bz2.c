@@ -15,7 +15,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 1, 9, &level, err));
     struct bz2 *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.bz2\": no memory");
+        return zs_fail_memory(err);
     state->level = (int)level;
     stage->state = state;
     return ZS_OK;
@@ -56,7 +56,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     const int level = ((const struct bz2 *)stage->state)->level;
     const int r = BZ2_bzBuffToBuffCompress((char *)out->data, &size, (char *)(uintptr_t)src, (unsigned)n, level, 0, 0);
     if (r != BZ_OK)
-        return zs_fail(err, ZS_NO_MEMORY, "numcodecs.bz2: compressing %zu bytes failed: error %d", n, r);
+        return zs_fail_memory(err);
     out->size = size;
     return ZS_OK;
 }

@@ -329,7 +329,7 @@ enum zs_status zs_chunk_read_blocks(const struct zs_level *level, const void *he
         return ZS_OK;
     }
     *blocks = n == level->stored_size ? zs_blocks_plain(n, 0, plain_size) : zs_blocks_alloc(0, true);
-    return *blocks != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a table of blocks");
+    return *blocks != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t i, uint64_t *first,

@@ -28,7 +28,7 @@ static enum zs_status parse_as(bool at_start, const zs_json *configuration, stru
 {
     struct checksum *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+        return zs_fail_memory(err);
     stage->state = state;
     state->at_start = at_start;
     const enum zs_status status = read_location(configuration, state, err);

@@ -17,7 +17,7 @@ static enum zs_status encode_all(const struct zs_level *level, const void *const
     struct zs_buffer copy = {0};
     struct zs_scratch *scratch = zs_scratch_acquire();
     enum zs_status status = scratch != NULL ? zs_buffer_reset(&copy, (size_t)level->decoded_size, err)
-                                            : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+                                            : zs_fail_memory(err);
     *size = 0;
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         const void *encoded;
@@ -40,7 +40,7 @@ static enum zs_status try_filter(struct zs_array_spec spec, const char *filter, 
     spec.encoding.blosc_shuffle = filter;
     zs_json *document = zs_array_document(&spec);
     if (document == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot describe a sample");
+        return zs_fail_memory(err);
     ZS_TRY(zs_node_create("", document, true, &node, err));
     enum zs_status status = node->array != NULL ? zs_chain_compile(node->array, &chain, err)
                                                 : zs_fail(err, ZS_UNSUPPORTED, "samples cannot be encoded");

@@ -78,7 +78,7 @@ static enum zs_status add_scaling(struct zs_stage *stage, double scale, double o
 {
     struct scaling *s = zs_calloc(1, sizeof *s);
     if (s == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+        return zs_fail_memory(err);
     stage->state = s;
     s->scale = scale;
     s->offset = offset;

@@ -14,7 +14,7 @@ static enum zs_status parse_as(const char *id, struct zs_stage *stage, struct zs
 {
     struct registered *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+        return zs_fail_memory(err);
     stage->state = state;
     state->encoder = CPLGetCompressor(id);
     state->decoder = CPLGetDecompressor(id);

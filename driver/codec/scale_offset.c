@@ -33,7 +33,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
         return zs_fail(err, ZS_INVALID, "expected an array of integers or floats, found %s", stage->in.name);
     struct scale_offset *s = zs_calloc(1, sizeof *s);
     if (s == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory");
+        return zs_fail_memory(err);
     stage->state = s;
     ZS_TRY(parse_member(zs_json_get(configuration, "scale"), "scale", &stage->in, 1, s->scale, err));
     ZS_TRY(parse_member(zs_json_get(configuration, "offset"), "offset", &stage->in, 0, s->offset, err));

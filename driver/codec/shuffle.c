@@ -15,7 +15,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
         ZS_TRY(zs_stage_integer(stage, configuration, "elementsize", true, 1, INT32_MAX, &size, err));
     struct shuffle *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"numcodecs.shuffle\": no memory");
+        return zs_fail_memory(err);
     state->size = (size_t)size;
     stage->state = state;
     return ZS_OK;

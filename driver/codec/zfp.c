@@ -114,7 +114,7 @@ static enum zs_status parse_state(struct zs_stage *stage, struct zfp **out, stru
 {
     struct zfp *z = zs_calloc(1, sizeof *z);
     if (z == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+        return zs_fail_memory(err);
     stage->state = *out = z;
     stage->out = zs_dtype_of(ZS_UINT8);
     return parse_type(stage, z, err);
@@ -230,7 +230,7 @@ static enum zs_status session_open(const struct zs_stage *stage, const struct zs
     s->stream = zfp_stream_open(NULL);
     s->field = make_field(z->type, chunk);
     if (s->stream == NULL || s->field == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+        return zs_fail_memory(err);
     if (!set_mode(s->stream, z, rate_dims))
         return zs_fail(err, ZS_INVALID, "codec \"%s\": minbits, maxbits, maxprec: libzfp does not take these",
                        stage->codec->name);
@@ -241,7 +241,7 @@ static enum zs_status session_take(struct session *s, void *bytes, size_t n, str
 {
     s->bits = stream_open(bytes, n);
     if (s->bits == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "zfp: no memory");
+        return zs_fail_memory(err);
     zfp_stream_set_bit_stream(s->stream, s->bits);
     zfp_stream_rewind(s->stream);
     return ZS_OK;
@@ -401,7 +401,7 @@ static enum zs_status read_header(const struct zs_stage *stage, const struct zs_
 {
     zfp_field *const found = zfp_field_alloc();
     if (found == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"%s\": no memory", stage->codec->name);
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     if (zfp_read_header(s->stream, found, ZFP_HEADER_FULL) == 0)
         status = zs_fail(err, ZS_CORRUPT, "%s: expected a header of zfp, found none", stage->codec->name);

@@ -16,7 +16,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     ZS_TRY(zs_stage_integer(stage, configuration, "level", false, -131072, 22, &level, err));
     struct zstd *state = zs_calloc(1, sizeof *state);
     if (state == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "codec \"zstd\": cannot allocate its configuration");
+        return zs_fail_memory(err);
     state->level = (int)level;
     (void)zs_json_bool(zs_json_get(configuration, "checksum"), &state->checksum);
     stage->state = state;
@@ -41,7 +41,7 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
     if (d == NULL) {
         d = ZSTD_createDCtx();
         if (d == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "zstd: cannot allocate a decompressor");
+            return zs_fail_memory(err);
         zs_scratch_set_context(scratch, ZS_SCRATCH_ZSTD_DECODER, 0, d, free_decoder);
     }
     const size_t r = ZSTD_decompressDCtx(d, dst, capacity, src, n);
@@ -60,7 +60,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     if (c == NULL) {
         c = ZSTD_createCCtx();
         if (c == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "zstd: cannot allocate a compressor");
+            return zs_fail_memory(err);
         zs_scratch_set_context(scratch, ZS_SCRATCH_ZSTD_ENCODER, 0, c, free_encoder);
     }
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, state->level);
@@ -68,7 +68,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     ZS_TRY(zs_buffer_reset(out, ZSTD_compressBound(n), err));
     const size_t r = ZSTD_compress2(c, out->data, out->capacity, src, n);
     if (ZSTD_isError(r))
-        return zs_fail(err, ZS_NO_MEMORY, "zstd: compressing %zu bytes failed: %s", n, ZSTD_getErrorName(r));
+        return zs_fail_memory(err);
     out->size = r;
     return ZS_OK;
 }
@@ -114,7 +114,7 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
     enum zs_status status = ZS_OK;
     out->size = 0;
     if (d == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "zstd: cannot allocate a decompressor");
+        return zs_fail_memory(err);
     if (dictionary != NULL && ZSTD_isError(ZSTD_DCtx_loadDictionary(d, dictionary, dictionary_size)))
         status = zs_fail(err, ZS_CORRUPT, "zstd: expected a dictionary, found other bytes");
     if (status == ZS_OK)

@@ -40,7 +40,7 @@ enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_nod
         bool is_usable = false;
         char *tried = i == 1 ? zs_strdup(ZS_GRID_MAPPING) : zs_format(ZS_GRID_MAPPING "_%d", i);
         const enum zs_status status =
-            tried != NULL ? try_name(h, node, tried, srs, &is_usable, err) : zs_no_memory(err);
+            tried != NULL ? try_name(h, node, tried, srs, &is_usable, err) : zs_fail_memory(err);
         if (status == ZS_OK && is_usable) {
             *name = tried;
             return ZS_OK;

@@ -214,7 +214,7 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_me
     }
     if (!ok) {
         zs_attributes_free(list, n);
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+        return zs_fail_memory(err);
     }
     *attributes = list;
     *count = n;

@@ -50,7 +50,7 @@ static enum zs_status list_of(const struct zs_attribute *a, zs_json **value, str
     if (ok)
         return ZS_OK;
     zs_json_free(*value);
-    return zs_no_memory(err);
+    return zs_fail_memory(err);
 }
 
 static enum zs_status check_texts(const struct zs_attribute *a, struct zs_error *err)
@@ -79,9 +79,9 @@ enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *
     if (strcmp(a->name, "_FillValue") == 0 || strcmp(a->name, "missing_value") == 0)
         zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
     if (value != NULL)
-        return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_no_memory(err);
+        return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_fail_memory(err);
     zs_json_remove(attributes, a->name);
-    return add_value(attributes, a->name, a, 0) ? ZS_OK : zs_no_memory(err);
+    return add_value(attributes, a->name, a, 0) ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
@@ -105,7 +105,7 @@ enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node,
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
     zs_json_remove(attributes, "units");
-    return unit == NULL || zs_json_add_string(attributes, "units", unit) != NULL ? ZS_OK : zs_no_memory(err);
+    return unit == NULL || zs_json_add_string(attributes, "units", unit) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status write_number(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
@@ -114,7 +114,7 @@ static enum zs_status write_number(struct zs_hierarchy *h, const struct zs_node 
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
     zs_json_remove(attributes, name);
-    return number == NULL || zs_json_add_double(attributes, name, *number) != NULL ? ZS_OK : zs_no_memory(err);
+    return number == NULL || zs_json_add_double(attributes, name, *number) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_scale_write(struct zs_hierarchy *h, const struct zs_node *node, const double *scale,

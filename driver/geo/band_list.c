@@ -24,6 +24,6 @@ enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names,
     zs_json *list = zs_json_add_array(attributes, ZS_BANDS_ATTRIBUTE);
     for (size_t i = 0; i < n; i++)
         if (zs_json_add_string(zs_json_add_object(list, NULL), "name", names[i]) == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of a group");
+            return zs_fail_memory(err);
     return ZS_OK;
 }

@@ -365,7 +365,7 @@ static enum zs_status read_band(const struct zs_node *node, const struct zs_mean
                     take_band(entry, node->array != NULL ? &node->array->dtype : NULL, &m);
     if (!ok) {
         zs_meaning_clear(&m);
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for the attributes of its bands", node->path);
+        return zs_fail_memory(err);
     }
     *meaning = m;
     return ZS_OK;
@@ -400,7 +400,7 @@ enum zs_status zs_band_meanings_read(const struct zs_node *node, uint64_t bands,
 {
     *list = zs_calloc((size_t)bands, sizeof **list);
     if (*list == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for the attributes of its bands", node->path);
+        return zs_fail_memory(err);
     const enum zs_status status = zs_band_meanings_read_some(node, 0, bands, bands, base, *list, err);
     if (status != ZS_OK) {
         free(*list);
@@ -524,7 +524,7 @@ static enum zs_status write_entries(zs_json *attributes, const zs_json *old, con
         entry = entry != NULL ? zs_json_next(entry) : NULL;
     }
     if (ok && any && !stays)
-        return zs_json_set(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL ? ZS_OK : zs_no_memory(err);
+        return zs_json_set(attributes, ZS_BANDS_ATTRIBUTE, list) != NULL ? ZS_OK : zs_fail_memory(err);
     zs_json_free(list);
     if (ok && any)
         return zs_fail(err, ZS_INVALID,
@@ -532,7 +532,7 @@ static enum zs_status write_entries(zs_json *attributes, const zs_json *old, con
                        "set of single bands is not written over something else", count);
     if (ok && !stays && zs_json_size(old) > 0)
         zs_json_remove(attributes, ZS_BANDS_ATTRIBUTE);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Statistics ---- */
@@ -588,7 +588,7 @@ static enum zs_status find_flags(const zs_json *attributes, char *const *categor
     const bool ok = zs_categories_read(attributes, &said);
     *stay = ok && same_list(said, categories);
     zs_metadata_free(said);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Attributes of an array by the property of all bands that they are. */
@@ -682,7 +682,7 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
         change.common |= ZS_BAND_DESCRIPTION;
     ZS_TRY(write_common(attributes, &bands[0], change.which & change.common, err));
     if ((which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, all_described))
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     ZS_TRY(zs_meaning_read(&array, &change.array, err));
     free(change.array.description); /* of the whole, not of a band */
     change.array.description = NULL;
@@ -775,7 +775,7 @@ enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs
                              (unsigned long long)ZS_MOST_LISTED_SLICES, (unsigned long long)g.slices_after);
         else if ((copy == NULL && (copy = zs_json_copy(attributes)) == NULL) ||
                  zs_json_set(copy, lists[i].name, grow_list(old, &g, lists[i].is_of_objects)) == NULL)
-            status = zs_no_memory(err);
+            status = zs_fail_memory(err);
         if (status != ZS_OK) {
             zs_json_free(copy);
             return status;

@@ -87,7 +87,7 @@ static enum zs_status leave_out(struct zs_search *s, const struct zs_node *coord
 {
     free(s->out->left_out);
     s->out->left_out = zs_strdup(coordinate->path);
-    return s->out->left_out != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    return s->out->left_out != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
@@ -171,7 +171,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
     s->out->geolocation_x = zs_strdup(x->path);
     s->out->geolocation_y = zs_strdup(y->path);
     if (s->out->geolocation_x == NULL || s->out->geolocation_y == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its geolocation arrays", s->node->path);
+        return zs_fail_memory(err);
     return ZS_OK;
 }
 
@@ -206,7 +206,7 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
     if (ok && standard_name != NULL && geo->brief == NULL)
         ok = zs_json_set_string(attributes, "standard_name", standard_name) &&
              zs_json_set_string(attributes, "long_name", long_name);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Whether the coordinate variable can take the values as it is; float32 gets them in `narrow`. */
@@ -251,7 +251,7 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     }
     /* Where no node was there may be chunks that a process left when it was killed. */
     char *left = zs_path_join(slot->path, old == NULL ? "c" : "");
-    enum zs_status status = left != NULL ? ZS_OK : zs_no_memory(err);
+    enum zs_status status = left != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && !(old == NULL && zs_hierarchy_is_new(h)))
         status = zs_store_remove_tree(zs_hierarchy_store(h), left, err);
     free(left);
@@ -341,7 +341,7 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
     const double factor = stays ? zs_coordinate_factor(slot->own, geo->srs) : 1;
     double *values = zs_axis_values(geo, is_x);
     if (values == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the coordinates of %s", slot->path);
+        return zs_fail_memory(err);
     for (uint64_t i = 0; i < n && factor != 1; i++)
         values[i] /= factor;
     const enum zs_status status = write_values(h, slot, name, values, n, &c, err);

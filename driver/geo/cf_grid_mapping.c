@@ -371,7 +371,7 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
 {
     bool ok = true;
     if (geo->brief != NULL && !geo->keeps_srs)
-        return zs_json_set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_no_memory(err);
+        return zs_json_set_string(attributes, "spatial_ref", geo->brief) ? ZS_OK : zs_fail_memory(err);
     if (geo->brief != NULL)
         return ZS_OK;
     if (geo->srs != NULL) {
@@ -387,7 +387,7 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
         CPLsnprintf(text, sizeof text, "%.17g %.17g %.17g %.17g %.17g %.17g", t[0], t[1], t[2], t[3], t[4], t[5]);
         ok = zs_json_set_string(attributes, GEOTRANSFORM, text);
     }
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 static bool is_word(const char *text, size_t n, const char *word)
@@ -433,7 +433,7 @@ enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name,
     zs_json_remove(attributes, "grid_mapping");
     if (ok && how == ZS_MAPPING_NAMED)
         ok = zs_json_add_string(attributes, "grid_mapping", name) != NULL;
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Members of a grid mapping variable that say a CRS: those of CF (appendix F) and common ones of other writers. */
@@ -501,7 +501,7 @@ static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node
     ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
     const zs_json *given = zs_json_get(attributes, GEOTRANSFORM) == NULL ? zs_json_get(former, GEOTRANSFORM) : NULL;
     if (geo->keeps_transform && given != NULL && zs_json_add(attributes, GEOTRANSFORM, zs_json_copy(given)) == NULL)
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     if (!geo->keeps_transform)
         zs_json_remove(attributes, GEOTRANSFORM);
     for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !said.keeps_srs; i++)

@@ -129,7 +129,7 @@ static enum zs_status read_elements(struct zs_array *array, const struct zs_node
         return ZS_OK;
     unsigned char *elements = zs_calloc((size_t)n, size);
     if (elements == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for %llu coordinates", node->path, (unsigned long long)n);
+        return zs_fail_memory(err);
     const enum zs_status status = zs_array_read(array, start, count, elements, err);
     if (status != ZS_OK) {
         free(elements);
@@ -207,7 +207,7 @@ static enum zs_status values_of(const struct zs_node *coordinate, const unsigned
     }
     zs_meaning_clear(&meaning);
     *values = out;
-    return out != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", coordinate->path);
+    return out != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,

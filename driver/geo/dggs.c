@@ -164,5 +164,5 @@ enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healp
     if (ok && coordinate != NULL)
         ok = zs_json_add_string(dggs, "coordinate", coordinate) != NULL &&
              zs_json_add_string(dggs, "compression", "none") != NULL;
-    return ok && zs_convention_declare(&zs_dggs, attributes, true, false) ? ZS_OK : zs_no_memory(err);
+    return ok && zs_convention_declare(&zs_dggs, attributes, true, false) ? ZS_OK : zs_fail_memory(err);
 }

@@ -198,7 +198,7 @@ enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *v
         ok = zs_json_add_string(attributes, "axis", axis) != NULL;
     if (ok && positive != NULL && zs_json_get(attributes, "positive") == NULL)
         ok = zs_json_add_string(attributes, "positive", positive) != NULL;
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", variable->path);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Names ---- */
@@ -245,5 +245,5 @@ enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const stru
         ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
         ok = rename_all(attributes, from, to);
     }
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }

@@ -83,7 +83,7 @@ enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char 
     tried[n++] = zs_dtype_of(ZS_FLOAT64);
     unsigned char *out = zs_calloc(count, sizeof(double));
     if (out == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for %zu coordinates", count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < n; i++)
         if (parse_all(&tried[i], is_time ? &unit : NULL, texts, count, out)) {
             *type = tried[i].type;
@@ -133,7 +133,7 @@ enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, cha
         return ZS_OK;
     }
     zs_metadata_free(list);
-    return ok ? zs_fail(err, ZS_INVALID, "coordinates are beyond what a double holds") : zs_no_memory(err);
+    return ok ? zs_fail(err, ZS_INVALID, "coordinates are beyond what a double holds") : zs_fail_memory(err);
 }
 
 /* Attributes that are another's business: of how it was stored, or of variables that are not copied. */
@@ -158,7 +158,7 @@ enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_ax
             ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
         free(name);
         if (!ok)
-            return zs_no_memory(err);
+            return zs_fail_memory(err);
     }
     return ZS_OK;
 }

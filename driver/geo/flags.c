@@ -118,7 +118,7 @@ enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, 
         return ZS_OK;
     f.list = zs_calloc(f.count, sizeof *f.list);
     if (f.list == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for %zu flags", f.count);
+        return zs_fail_memory(err);
     bool ok = read_numbers(values, masks, &f), has_memory = true;
     for (size_t i = 0; i < f.count && ok && has_memory; i++) {
         const char *word = words_next(&w);
@@ -127,7 +127,7 @@ enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, 
     }
     if (!ok || !has_memory || !words_at_end(&w)) {
         zs_flags_clear(&f);
-        return has_memory ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for flags");
+        return has_memory ? ZS_OK : zs_fail_memory(err);
     }
     read_colours(zs_json_get(attributes, "flag_colors"), &f);
     *flags = f;

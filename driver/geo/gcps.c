@@ -35,8 +35,7 @@ static enum zs_status find(struct zs_hierarchy *h, const char *product, const ch
                            struct zs_error *err)
 {
     char *path = zs_format("conditions/gcp/%s", name);
-    enum zs_status status = path != NULL ? zs_hierarchy_node_at(h, product, path, node, err)
-                                         : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    enum zs_status status = path != NULL ? zs_hierarchy_node_at(h, product, path, node, err) : zs_fail_memory(err);
     free(path);
     if (zs_is_no_node(status)) {
         *node = NULL;
@@ -95,7 +94,7 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcp **list
         points *= meta->shape[d]; /* zs_variable_values() has seen that it fits */
     struct zs_gcp *out = zs_calloc((size_t)points, sizeof *out);
     if (out == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu control points", (unsigned long long)points);
+        return zs_fail_memory(err);
     *count = 0;
     for (uint64_t i = 0; i < points; i++) {
         double of[VARIABLES] = {0};

@@ -42,7 +42,7 @@ static bool add_transform(zs_json *members, const double *t)
 
 enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform, struct zs_error *err)
 {
-    return add_transform(attributes, transform) ? ZS_OK : zs_no_memory(err);
+    return add_transform(attributes, transform) ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Of the array, as they were before the other conventions: kept in step where they are. */
@@ -64,7 +64,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
         ok = ok && (wkt == NULL || zs_json_add_string(zs_json_add_object(members, "_CRS"), "wkt", wkt) != NULL);
         CPLFree(wkt);
     }
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)

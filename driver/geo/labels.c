@@ -172,7 +172,7 @@ static enum zs_status print_all(const struct zs_label_source *s, const uint64_t 
     if (count == 0 || (labels->values != NULL && labels->values[count - 1] != NULL))
         return ZS_OK;
     zs_labels_clear(labels);
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for %zu labels", count);
+    return zs_fail_memory(err);
 }
 
 /* Whether whole numbers without a unit are indices: they count, or are the numbers of bands. */
@@ -319,7 +319,7 @@ enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node 
     ok = ok && add_type(c, list, &count);
     if (!ok || count == 0) {
         zs_metadata_free(list);
-        return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", c->path);
+        return ok ? ZS_OK : zs_fail_memory(err);
     }
     *items = list;
     return ZS_OK;

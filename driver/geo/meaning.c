@@ -354,7 +354,7 @@ static enum zs_status read_metadata(const struct zs_node *node, bool keeps_flags
         ok = !zs_is_item_name(zs_json_name(a)) || (items[count++] = zs_metadata_item(zs_json_name(a), a)) != NULL;
     if (!ok || count == 0) {
         zs_metadata_free(items);
-        return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+        return ok ? ZS_OK : zs_fail_memory(err);
     }
     *metadata = items;
     return ZS_OK;
@@ -399,8 +399,7 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
     m.description = copy_or_null(description != NULL ? description : text_attribute(a, "standard_name"), &ok);
     ok = ok && zs_categories_read(a, &m.categories);
     ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &m.domains);
-    enum zs_status status = ok ? read_metadata(node, m.categories == NULL, &m.metadata, err)
-                               : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+    enum zs_status status = ok ? read_metadata(node, m.categories == NULL, &m.metadata, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         zs_meaning_clear(&m);
         return status;
@@ -447,7 +446,7 @@ enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meani
     }
     if (!ok) {
         zs_meaning_clear(&m);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for what a band means");
+        return zs_fail_memory(err);
     }
     *copy = m;
     return ZS_OK;

@@ -229,7 +229,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
         ok = ok && keep_others(m, zs_json_get(group_attributes, "multiscales"));
         if (!ok) {
             zs_json_free(m);
-            return zs_no_memory(err);
+            return zs_fail_memory(err);
         }
         zs_json_remove(group_attributes, "multiscales");
         ok = zs_json_add(group_attributes, "multiscales", m) != NULL;
@@ -237,7 +237,7 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
         zs_json_remove(group_attributes, "multiscales");
     }
     ok = ok && zs_convention_declare(&zs_multiscales, group_attributes, levels > 0, false);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Checking ---- */

@@ -130,7 +130,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
         had_crs = had_crs || zs_json_get(members, names[i]) != NULL;
         zs_json_remove(members, names[i]);
     }
-    return !had_crs || geo->srs == NULL || add_crs(members, geo->srs, &ignored) ? ZS_OK : zs_no_memory(err);
+    return !had_crs || geo->srs == NULL || add_crs(members, geo->srs, &ignored) ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Checking ---- */

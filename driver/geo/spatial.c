@@ -312,7 +312,7 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
 {
     const bool ok = write_place(attributes, geo, is_group) &&
                     (geo->keeps_srs || zs_proj_write(attributes, geo->srs, is_group));
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
@@ -370,7 +370,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
         ok = (!had_transform || add_transform(members, t)) && (!had_bbox || add_bbox(members, geo, t)) &&
              add_registration(members, geo);
     }
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Checking ---- */

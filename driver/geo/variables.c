@@ -85,7 +85,7 @@ enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json
 {
     struct zs_node *made;
     if (document == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+        return zs_fail_memory(err);
     ZS_TRY(zs_node_create(path, document, true, &made, err));
     ZS_TRY(zs_hierarchy_add(h, made, err));
     *node = made;
@@ -103,7 +103,7 @@ enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, 
     char *path = group != NULL ? zs_path_join(group, name) : NULL;
     free(group);
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     enum zs_status status = zs_hierarchy_occupant(h, path, &slot->own, err);
     const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
     slot->is_usable =

@@ -36,7 +36,7 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
     zs_json_remove(attributes, "missing_value");
     zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
     if (value == NULL)
-        return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_no_memory(err);
+        return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_fail_memory(err);
     char text[13];
     const bool is_complex = dtype->type == ZS_COMPLEX64 || dtype->type == ZS_COMPLEX128;
     bool ok;
@@ -54,7 +54,7 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
     } else {
         ok = zs_fill_value_add(attributes, "_FillValue", dtype, value) != NULL;
     }
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* A name as one of CF's words, which have no spaces; *changed when it is not the same any more. */
@@ -214,5 +214,5 @@ enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *me
         ok = ok && write_metadata(attributes, meaning->metadata);
     if (meaning->domains.count > 0)
         ok = ok && zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &meaning->domains);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }

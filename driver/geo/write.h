@@ -17,8 +17,6 @@
 #include "geo/meaning.h"
 #include "zarr/json.h"
 
-#define zs_no_memory(err) zs_fail(err, ZS_NO_MEMORY, "no memory for attributes")
-
 /* What is written of a raster's place. */
 struct zs_georef_out {
     bool has_transform;

@@ -177,12 +177,12 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
     zs_json_remove(members, "crs");
     bool ok = geo->srs == NULL || add_crs(members, geo->srs);
     if (geo->keeps_transform)
-        return ok ? ZS_OK : zs_no_memory(err);
+        return ok ? ZS_OK : zs_fail_memory(err);
     zs_json_remove(members, "resolution");
     zs_json_remove(members, "bounds");
     if (ok && geo->has_transform && t[2] == 0 && t[4] == 0 && t[1] > 0 && t[5] < 0)
         ok = add_numbers(members, "resolution", resolution, 2) && add_numbers(members, "bounds", bounds, 4);
-    return ok ? ZS_OK : zs_no_memory(err);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Checking ---- */

@@ -56,7 +56,7 @@ static enum zs_status add_node(struct zs_raster *r, struct document *d, struct z
 {
     char *full = zs_path_join(r->group, d->path);
     if (full == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const enum zs_status status = zs_node_create(full, d->json, false, &d->node, err);
     free(full);
     return status;
@@ -67,7 +67,7 @@ static enum zs_status remove_chunks(struct zs_raster *r, const struct document *
 {
     char *chunks = zs_path_join(d->node->path, "c"); /* all keys of the default encoding begin so */
     if (chunks == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const enum zs_status status = zs_store_remove_tree(r->store, chunks, err);
     free(chunks);
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
@@ -119,7 +119,7 @@ static enum zs_status add_axis(struct zs_raster *r, const struct zs_georef_out *
     const uint64_t n = is_x ? geo->width : geo->height;
     double *values = zs_axis_values(geo, is_x);
     if (values == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu coordinates", (unsigned long long)n);
+        return zs_fail_memory(err);
     zs_json *attributes = NULL;
     enum zs_status status =
         add_small_array(r, is_x ? geo->dim_x : geo->dim_y, ZS_FLOAT64, values, n, &attributes, err);
@@ -165,7 +165,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
         ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err));
     if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", array->name);
+        return zs_fail_memory(err);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     /* Items of the whole give way to what bands mean. */
     ZS_TRY(zs_write_band_meanings(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL,
@@ -238,7 +238,7 @@ static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_option
 static enum zs_status write_numbers(struct zs_array *array, uint64_t count, struct zs_error *err)
 {
     uint64_t *numbers = zs_calloc(NUMBERS_AT_ONCE, sizeof *numbers);
-    enum zs_status status = numbers != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list cells");
+    enum zs_status status = numbers != NULL ? ZS_OK : zs_fail_memory(err);
     for (uint64_t first = 0; first < count && status == ZS_OK; first += NUMBERS_AT_ONCE) {
         struct zs_window w = {.start = {first}, .data = numbers, .stride = {sizeof *numbers}};
         w.count[0] = zs_min_u64(NUMBERS_AT_ONCE, count - first);
@@ -291,7 +291,7 @@ static enum zs_status list_bands(struct zs_raster *r, struct zs_error *err)
         return ZS_OK;
     const char **names = zs_calloc(n, sizeof *names);
     if (names == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list %zu arrays", n);
+        return zs_fail_memory(err);
     for (size_t k = 0; k < n; k++)
         names[k] = r->spec->arrays[k].name;
     const enum zs_status status = zs_band_list_write(zs_document_attributes(r->root), names, n, err);
@@ -304,7 +304,7 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
     r->arrays = zs_calloc(r->spec->array_count, sizeof *r->arrays);
     r->root = zs_group_document();
     if (r->arrays == NULL || r->root == NULL || r->group == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
+        return zs_fail_memory(err);
     const struct zs_healpix *healpix = r->spec->healpix;
     if (healpix != NULL) {
         r->map.order = healpix->order;
@@ -371,8 +371,7 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     char *mark = mark_of(group);
-    const enum zs_status status =
-        mark != NULL ? claim(h, group, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail_memory(err);
     free(mark);
     return status;
 }
@@ -382,8 +381,7 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     if (group[0] == '\0')
         return ZS_OK;
     char *mark = mark_of(group);
-    const enum zs_status status =
-        mark != NULL ? zs_store_remove(store, mark, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status = mark != NULL ? zs_store_remove(store, mark, err) : zs_fail_memory(err);
     free(mark);
     zs_store_remove_directory(store, group); /* if it is empty: nothing came of it */
     return status;
@@ -394,7 +392,7 @@ enum zs_status zs_raster_create(struct zs_store *store, const char *group, const
 {
     struct zs_raster *r = zs_calloc(1, sizeof *r);
     if (r == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a raster");
+        return zs_fail_memory(err);
     r->store = store;
     r->spec = spec;
     r->group = zs_strdup(group);
@@ -422,8 +420,7 @@ static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 {
     const char **paths = zs_calloc(r->count, sizeof(char *));
     zs_json **documents = zs_calloc(r->count, sizeof(zs_json *));
-    enum zs_status status =
-        paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
+    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 0; i < r->count && status == ZS_OK; i++) {
         paths[i] = r->documents[i].path;
         documents[i] = r->documents[i].json;
@@ -451,8 +448,7 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, st
         char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
         zs_json *copy = full != NULL ? zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json) : NULL;
         struct zs_node *node = NULL;
-        enum zs_status status = copy != NULL ? zs_node_create(full, copy, true, &node, err)
-                                             : zs_fail(err, ZS_NO_MEMORY, "cannot copy metadata");
+        enum zs_status status = copy != NULL ? zs_node_create(full, copy, true, &node, err) : zs_fail_memory(err);
         free(full);
         if (status == ZS_OK)
             status = zs_hierarchy_add(h, node, err);

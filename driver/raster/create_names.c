@@ -100,7 +100,7 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     memset(taken, 0, (size_t)ndim * sizeof *taken);
-    enum zs_status status = find_dimensions(spec, dims) ? ZS_OK : zs_no_memory(err);
+    enum zs_status status = find_dimensions(spec, dims) ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
         count = 0; /* what cannot be listed has no names that we know of */
     for (size_t i = 0; i < count && status == ZS_OK; i++) {

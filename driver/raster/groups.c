@@ -117,7 +117,7 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
     if (!zs_json_string(zs_json_get(node->attributes, "coordinates"), &list))
         return ZS_OK;
     char *group = zs_path_parent(node->path);
-    enum zs_status status = group != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    enum zs_status status = group != NULL ? ZS_OK : zs_fail_memory(err);
     while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
         size_t at = count;
         status = zs_nodes_find(nodes, count, group, word, &at, err);
@@ -126,7 +126,7 @@ static enum zs_status add_coordinates(const struct zs_node *const *nodes, size_t
         char *longer = zs_format("%s\n%s", *text, word);
         free(*text);
         *text = longer;
-        status = longer != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot compare arrays");
+        status = longer != NULL ? ZS_OK : zs_fail_memory(err);
     }
     free(group);
     return status;
@@ -141,7 +141,7 @@ static enum zs_status describe_cells(const struct zs_healpix *healpix, struct me
     m->x = m->y = "";
     m->place = zs_format("healpix %.17g %.17g %d %s", healpix->semi_major, healpix->inverse_flattening,
                          healpix->is_ring, coordinate);
-    return m->place != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot compare arrays");
+    return m->place != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t count, struct member *m,
@@ -155,7 +155,7 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
     m->y = y != NULL ? y : "";
     m->place = zs_place_text(node->attributes);
     if (m->place == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot compare arrays");
+        return zs_fail_memory(err);
     return add_coordinates(nodes, count, node, &m->place, err);
 }
 
@@ -281,9 +281,7 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
     const size_t failures = zs_hierarchy_failures(h);
     struct zs_raster_groups found = {zs_calloc(count, sizeof *found.list), 0, zs_calloc(count, sizeof *found.arrays)};
     struct member *members = zs_calloc(count, sizeof *members);
-    enum zs_status status = found.list != NULL && found.arrays != NULL && members != NULL
-                                ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "cannot compare %zu arrays", count);
+    enum zs_status status = found.list != NULL && found.arrays != NULL && members != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         bool is_possible = false;
         status = describe(h, nodes, node_count, rasters[i], dim_x, dim_y, &members[n], &is_possible, err);

@@ -8,11 +8,6 @@
 #include "base/memory.h"
 #include "raster/healpix.h"
 
-static enum zs_status no_memory(struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for the numbers of cells");
-}
-
 void zs_healpix_cells_clear(struct zs_healpix_cells *cells)
 {
     free(cells->numbers);
@@ -104,7 +99,7 @@ static enum zs_status compare_numbers(struct zs_hierarchy *h, const struct zs_no
     const uint64_t chunk = zs_array_get_info(array).chunk_shape[0];
     const uint64_t most = chunk < COMPARED ? COMPARED - COMPARED % chunk : zs_min_u64(chunk, length);
     uint64_t *numbers = zs_calloc(most, sizeof *numbers);
-    enum zs_status status = numbers != NULL ? ZS_OK : no_memory(err);
+    enum zs_status status = numbers != NULL ? ZS_OK : zs_fail_memory(err);
     *is_all = true;
     for (uint64_t at = 0; at < length && status == ZS_OK && *is_all; at += most) {
         const uint64_t n = zs_min_u64(most, length - at);
@@ -135,7 +130,7 @@ static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
 {
     struct pair *pairs = zs_calloc(cells->count, sizeof *pairs);
     if (pairs == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot sort %llu cells", (unsigned long long)cells->count);
+        return zs_fail_memory(err);
     for (uint64_t i = 0; i < cells->count; i++)
         pairs[i] = (struct pair){cells->numbers[i], cells->places != NULL ? cells->places[i] : i};
     qsort(pairs, (size_t)cells->count, sizeof *pairs, compare_pairs);
@@ -146,7 +141,7 @@ static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
         cells->places[i] = pairs[i].place;
     }
     free(pairs);
-    return cells->places != NULL ? ZS_OK : no_memory(err);
+    return cells->places != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Of words, leaves out those that are no cells' and says where the others lie. */
@@ -155,7 +150,7 @@ static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix
     uint64_t kept = 0;
     cells->places = zs_calloc(cells->count, sizeof *cells->places);
     if (cells->places == NULL)
-        return no_memory(err);
+        return zs_fail_memory(err);
     for (uint64_t i = 0; i < cells->count; i++) {
         const uint64_t word = cells->numbers[i];
         if (word == 0)
@@ -243,7 +238,7 @@ static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpi
                        (unsigned long long)(ZS_HEALPIX_MOST_CELLS / 2));
     r->rows = zs_calloc(r->count, 2 * sizeof *r->rows);
     if (r->rows == NULL)
-        return no_memory(err);
+        return zs_fail_memory(err);
     ZS_TRY(read_numbers(h, healpix->coordinate, r->rows, err));
     if (healpix->words == ZS_HEALPIX_COMPACTED)
         ZS_TRY(spread_compacted(healpix, r, err));
@@ -303,7 +298,7 @@ static enum zs_status list_cells(struct zs_hierarchy *h, const struct zs_healpix
                        (unsigned long long)ZS_HEALPIX_MOST_CELLS);
     cells->numbers = zs_calloc(cells->count, sizeof *cells->numbers);
     if (cells->numbers == NULL)
-        return no_memory(err);
+        return zs_fail_memory(err);
     if (has_ranges(healpix))
         expand(r, cells->numbers);
     else

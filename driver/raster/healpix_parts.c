@@ -31,7 +31,7 @@ enum zs_status zs_healpix_take_box(struct reading *r, const struct zs_window *bo
         r->slices *= d != r->dim ? box->count[d] : 1; /* bands, of which there are few */
     r->slice_offsets = zs_calloc(r->slices, sizeof *r->slice_offsets);
     if (r->slice_offsets == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %llu bands", (unsigned long long)r->slices);
+        return zs_fail_memory(err);
     for (uint64_t k = 0; k < r->slices; k++) {
         uint64_t rest = k;
         for (int d = r->info.ndim - 1; d >= 0; d--)
@@ -95,7 +95,7 @@ enum zs_status zs_healpix_windows(const struct reading *r, const struct zs_run *
     uint64_t before = 0;
     *windows = zs_calloc(count, sizeof **windows);
     if (*windows == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
         struct zs_window *w = &(*windows)[i];
         ptrdiff_t step = (ptrdiff_t)(cells * item);
@@ -127,8 +127,7 @@ enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run
                    ? malloc((size_t)zs_max_u64(all, 1))
                    : NULL;
     if (*scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu cells of %llu bands", (unsigned long long)*cells,
-                       (unsigned long long)r->slices);
+        return zs_fail_memory(err);
     enum zs_status status = zs_healpix_windows(r, runs, count, *cells, *scratch, &windows, err);
     if (status == ZS_OK && count > 0)
         status = zs_array_read_windows(r->array, windows, count, NULL, NULL, err);

@@ -155,7 +155,7 @@ static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *e
 {
     const struct zs_healpix_batch *batch = s->batch;
     size_t *ends = zs_calloc(batch->count, sizeof *ends);
-    enum zs_status status = ends != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for cells");
+    enum zs_status status = ends != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
         s->runs.closed = s->runs.count;
         status = zs_healpix_nested_runs(s->reading->map->order, &batch->parts[i], floor, &s->runs, err);
@@ -163,7 +163,7 @@ static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *e
     }
     s->runs_of = zs_calloc(s->runs.count, sizeof *s->runs_of);
     if (status == ZS_OK && s->runs_of == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", s->runs.count);
+        status = zs_fail_memory(err);
     for (size_t i = 0, part = 0; i < s->runs.count && status == ZS_OK; i++) {
         while (i >= ends[part])
             part++;
@@ -181,7 +181,7 @@ static enum zs_status read_squares(struct reading *r, const struct zs_healpix_ba
     enum zs_status status = find_runs(&s, floor, err);
     struct zs_window *windows = status == ZS_OK ? zs_calloc(s.runs.count, sizeof *windows) : NULL;
     if (status == ZS_OK && windows == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", s.runs.count);
+        status = zs_fail_memory(err);
     for (size_t i = 0; i < s.runs.count && status == ZS_OK; i++) {
         struct zs_window *w = &windows[i];
         *w = *r->box;
@@ -269,7 +269,7 @@ static enum zs_status windows_of(const struct zs_band_array *a, const struct zs_
 {
     *windows = zs_calloc(runs->count, sizeof **windows);
     if (*windows == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu runs of cells", runs->count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < runs->count; i++) {
         (*windows)[i] = *box;
         (*windows)[i].start[a->slices.axes.x] = runs->list[i].first;
@@ -301,8 +301,7 @@ static enum zs_status find_stored_in(const struct zs_band_array *a, const struct
 {
     struct zs_window *windows = NULL;
     bool *each = zs_calloc(runs->count, sizeof *each);
-    enum zs_status status = each != NULL ? windows_of(a, slice, runs, &windows, err)
-                                         : zs_fail(err, ZS_NO_MEMORY, "cannot look at %zu runs", runs->count);
+    enum zs_status status = each != NULL ? windows_of(a, slice, runs, &windows, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_array_find_stored(a->array, windows, runs->count, each, err);
     for (size_t i = 0; i < runs->count && status == ZS_OK; i++)

@@ -129,8 +129,7 @@ static enum zs_status write_batch(struct reading *r, const struct zs_healpix_bat
                             bytes <= SIZE_MAX / 2;
     g.scratch = status == ZS_OK && is_bounded ? malloc((size_t)zs_max_u64(bytes, 1)) : NULL;
     if (status == ZS_OK && g.scratch == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot hold %llu cells of %llu bands", (unsigned long long)g.cells,
-                         (unsigned long long)r->slices);
+        status = zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_parallel_for(r->threads, g.count, gather_square, &g, err);
     if (status == ZS_OK && g.runs.count > 0)

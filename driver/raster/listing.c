@@ -61,7 +61,7 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
         return ZS_OK;
     char *group = zs_path_parent(nodes[i]->path);
     if (group == NULL)
-        return nodes[i]->path[0] == '\0' ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return nodes[i]->path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
         const size_t n = strlen(word);
@@ -167,9 +167,7 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
     bool *marks = zs_calloc(n, sizeof *marks);
     enum kind *kinds = zs_calloc(n, sizeof *kinds);
     const struct zs_node **chosen = zs_calloc(n, sizeof *chosen);
-    enum zs_status status = marks != NULL && chosen != NULL && kinds != NULL
-                                ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", n);
+    enum zs_status status = marks != NULL && chosen != NULL && kinds != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_overviews_mark(h, nodes, n, marks, err);
     if (status == ZS_OK)

@@ -151,7 +151,7 @@ enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, 
         return ZS_OK;
     char *group = zs_path_parent(node->path);
     if (group == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const enum zs_status status = find(h, group, node, axes, &found, err);
     free(group);
     if (status == ZS_OK && found.node != NULL)
@@ -201,7 +201,7 @@ enum zs_status zs_masks_mark(struct zs_hierarchy *h, const struct zs_node *const
             continue;
         char *group = zs_path_parent(nodes[i]->path);
         const enum zs_status status = group != NULL ? mark_of(h, nodes, count, nodes[i], group, marks, err)
-                                                    : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+                                                    : zs_fail_memory(err);
         free(group);
         ZS_TRY(status);
     }

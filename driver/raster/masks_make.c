@@ -116,7 +116,7 @@ enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes,
     zs_json *made = zs_array_document(&spec), *attributes = made != NULL ? zs_document_attributes(made) : NULL;
     if (attributes == NULL || !add_place(attributes, base->attributes) || !add_flags(attributes)) {
         zs_json_free(made);
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its mask", base->path);
+        return zs_fail_memory(err);
     }
     *document = made;
     return ZS_OK;
@@ -155,8 +155,7 @@ static enum zs_status add(struct zs_hierarchy *h, const char *path, const struct
 {
     zs_json *document = NULL, *attributes;
     char *group = zs_path_parent(path);
-    enum zs_status status =
-        group != NULL ? zs_mask_document(nodes[0], axes[0], &document, err) : zs_fail(err, ZS_NO_MEMORY, "no path");
+    enum zs_status status = group != NULL ? zs_mask_document(nodes[0], axes[0], &document, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_node_make(h, group, zs_path_name(path), document, node, err);
     free(group);
@@ -164,7 +163,7 @@ static enum zs_status add(struct zs_hierarchy *h, const char *path, const struct
     for (size_t i = 0; i < count; i++) {
         ZS_TRY(zs_hierarchy_edit(h, nodes[i], &attributes, err));
         if (!zs_mask_name(attributes, zs_path_name(path)))
-            return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", nodes[i]->path);
+            return zs_fail_memory(err);
     }
     return ZS_OK;
 }
@@ -190,5 +189,5 @@ enum zs_status zs_mask_create(struct zs_hierarchy *h, const struct zs_node *cons
     *mask = (struct zs_mask){.node = node, .axes = {.x = 1, .y = 0}, .is_named = true};
     mask->dims[0] = axes[0].y;
     mask->dims[1] = axes[0].x;
-    return zs_validity_read(node, &mask->validity) ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a mask");
+    return zs_validity_read(node, &mask->validity) ? ZS_OK : zs_fail_memory(err);
 }

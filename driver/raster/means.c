@@ -62,8 +62,7 @@ enum zs_status zs_means_create(const struct zs_means_grid *g, uint64_t x, uint64
         m->sums = zs_calloc((size_t)zs_max_u64(count, 1), sizeof *m->sums);
     if (m == NULL || m->sums == NULL) {
         free(m);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot hold sums of %llu x %llu pixels", (unsigned long long)width,
-                       (unsigned long long)height);
+        return zs_fail_memory(err);
     }
     m->x = make_side(x, width, g->from_width, g->to_width);
     m->y = make_side(y, height, g->from_height, g->to_height);

@@ -282,7 +282,7 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
             out = NULL;
         }
     if (out == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its overviews", node->path);
+        return zs_fail_memory(err);
     *paths = out;
     *count = n;
     return ZS_OK;
@@ -472,7 +472,7 @@ enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *c
 {
     struct marking m = {h, nodes, count, marks, zs_calloc(count, sizeof(bool)), false};
     if (m.has_layout == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu marks", count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < count; i++) {
         struct zs_layout layout;
         bool is_there = nodes[i]->type == ZS_NODE_GROUP && zs_layout_first(nodes[i]->attributes, &layout);
@@ -481,5 +481,5 @@ enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *c
     }
     mark_overview_groups(&m);
     free(m.has_layout);
-    return m.has_no_memory ? zs_fail(err, ZS_NO_MEMORY, "cannot look for overviews") : ZS_OK;
+    return m.has_no_memory ? zs_fail_memory(err) : ZS_OK;
 }

@@ -36,7 +36,7 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
     char *copy = zs_strdup(asset);
     if (copy == NULL)
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     while (at > 0 && (double)e->list[at - 1].width * (double)e->list[at - 1].height < (double)width * (double)height) {
         e->list[at] = e->list[at - 1];
         at--;
@@ -89,8 +89,7 @@ static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *g
 {
     const struct zs_node *node = NULL;
     char *path = zs_path_join(group->path, asset);
-    enum zs_status status =
-        path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_no_memory_for_overviews(err);
+    enum zs_status status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_fail_memory(err);
     *result = status == ZS_OK;
     if (status == ZS_NOT_FOUND || (status == ZS_OK && node->type == ZS_NODE_GROUP))
         status = has_other_rasters(h, base, path, result, err);
@@ -114,7 +113,7 @@ static enum zs_status add_path(struct entries *e, const struct zs_node *group, c
 {
     char *asset = asset_of(group, base, level->path);
     if (asset == NULL)
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     const enum zs_status status = add_entry(e, asset, level->array->shape[axes.x], level->array->shape[axes.y], err);
     free(asset);
     return status;

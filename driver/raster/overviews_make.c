@@ -160,7 +160,7 @@ static enum zs_status try_place(struct zs_overviews *o, struct made_level *level
     if (*is_free)
         return ZS_OK;
     level->older[level->older_count] = zs_strdup(path);
-    return level->older[level->older_count++] != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
+    return level->older[level->older_count++] != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Path for a level that is not there yet, freed with free(). */
@@ -173,7 +173,7 @@ static enum zs_status find_store(struct zs_overviews *o, struct made_level *leve
         char *path = group != NULL ? zs_path_join(group, zs_path_name(o->base->path)) : NULL;
         bool is_free = false;
         const enum zs_status status =
-            path != NULL ? try_place(o, level, group, path, &is_free, err) : zs_no_memory_for_overviews(err);
+            path != NULL ? try_place(o, level, group, path, &is_free, err) : zs_fail_memory(err);
         free(group);
         if (status == ZS_OK && is_free) {
             *place = path;
@@ -196,7 +196,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     char *path = NULL;
     ZS_TRY(find_store(o, level, &path, err));
     zs_json *document = level_document(o, level->factor);
-    enum zs_status status = document != NULL ? ZS_OK : zs_no_memory_for_overviews(err);
+    enum zs_status status = document != NULL ? ZS_OK : zs_fail_memory(err);
     /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill
      * value. */
     if (status == ZS_OK && !zs_hierarchy_is_new(o->h) &&
@@ -225,7 +225,7 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
     o->levels = zs_calloc(o->count, sizeof *o->levels);
     if (o->group == NULL || o->levels == NULL || (resampling != NULL && o->resampling == NULL)) {
         o->count = 0;
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     }
     char **paths;
     size_t path_count;
@@ -264,7 +264,7 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
     }
     struct zs_overviews *o = zs_calloc(1, sizeof *o);
     if (o == NULL)
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     o->h = h;
     o->base = node;
     o->axes = axes;
@@ -298,7 +298,7 @@ static enum zs_status add_group(struct zs_overviews *o, const struct zs_node *le
     const struct zs_node *group = NULL;
     zs_json *attributes;
     if (path == NULL)
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     enum zs_status status = zs_hierarchy_occupant(o->h, path, &group, err);
     if (status == ZS_OK && (group == NULL || group->is_implicit))
         status = zs_add_document(o->h, path, zs_group_document(), &group, err);
@@ -396,7 +396,7 @@ static enum zs_status list_levels(struct zs_overviews *o, const struct zs_georef
 {
     const struct zs_node **nodes = zs_calloc(o->count, sizeof *nodes);
     if (nodes == NULL)
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < o->count; i++)
         nodes[i] = o->levels[i].node;
     const enum zs_status status =

@@ -5,8 +5,6 @@
 #include "geo/write.h"
 #include "raster/overviews.h"
 
-#define zs_no_memory_for_overviews(err) zs_fail(err, ZS_NO_MEMORY, "no memory for overviews")
-
 /* Whether an array that is in the place of a level of the base, ovr_<N>x/<name>, is one, of whatever size: as many
  * dimensions of the base's names, or of those that they have at a level, and of the same data type. */
 bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *node);

@@ -82,7 +82,7 @@ enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *pat
     bool has_nodes = true, has_files = true;
     ZS_TRY(zs_hierarchy_node(h, path, &level, err));
     char *group = zs_path_parent(path);
-    enum zs_status status = group != NULL ? find_company(h, level, &c, err) : zs_no_memory_for_overviews(err);
+    enum zs_status status = group != NULL ? find_company(h, level, &c, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = find_others(h, group, &c, &has_nodes, &has_files, err);
     if (status == ZS_OK && !has_nodes && !has_files)
@@ -111,7 +111,7 @@ static enum zs_status add_level(struct levels *l, const char *path, struct zs_er
     char **grown = zs_grow(l->paths, l->count, &l->capacity, sizeof *grown);
     l->paths = grown != NULL ? grown : l->paths;
     if (grown == NULL || (grown[l->count] = zs_strdup(path)) == NULL)
-        return zs_no_memory_for_overviews(err);
+        return zs_fail_memory(err);
     l->count++;
     return ZS_OK;
 }
@@ -124,7 +124,7 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
     char **names;
     char *group = zs_path_parent(base->path);
     if (group == NULL)
-        return base->path[0] == '\0' ? ZS_OK : zs_no_memory_for_overviews(err);
+        return base->path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
     enum zs_status status = zs_store_list(zs_hierarchy_store(h), group, &names, err);
     if (status == ZS_OK) {
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
@@ -136,7 +136,7 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
             if (!zs_is_overview_group(*name, &factor))
                 continue;
             char *path = zs_format("%s%s%s/%s", group, group[0] != '\0' ? "/" : "", *name, zs_path_name(base->path));
-            status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_no_memory_for_overviews(err);
+            status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_fail_memory(err);
             if (status == ZS_OK && zs_overviews_is_level(base, node))
                 status = add_level(l, path, err);
             else if (zs_is_no_node(status))

@@ -108,7 +108,7 @@ enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, con
         return zs_healpix_find_stored(&bands->arrays[array], &slice, boxes, n, is_stored, err);
     }
     struct zs_window *windows = zs_calloc(n, sizeof *windows);
-    enum zs_status status = windows != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot look at %zu boxes", n);
+    enum zs_status status = windows != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = find_window(bands, band, &boxes[i], &windows[i], &array, err);
     if (status == ZS_OK)

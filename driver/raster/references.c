@@ -65,11 +65,11 @@ static enum zs_status change_attributes(struct zs_hierarchy *h, const struct zs_
             !has_word(list, from, lists[i].has_colon))
             continue;
         char *text = replaced(list, from, to, lists[i].has_colon);
-        enum zs_status status = text != NULL ? zs_hierarchy_edit(h, array, &attributes, err) : zs_no_memory(err);
+        enum zs_status status = text != NULL ? zs_hierarchy_edit(h, array, &attributes, err) : zs_fail_memory(err);
         if (status == ZS_OK && text[0] == '\0')
             zs_json_remove(attributes, lists[i].name);
         else if (status == ZS_OK && !zs_json_set_string(attributes, lists[i].name, text))
-            status = zs_no_memory(err);
+            status = zs_fail_memory(err);
         free(text);
         ZS_TRY(status);
     }
@@ -84,7 +84,7 @@ static enum zs_status change_siblings(struct zs_hierarchy *h, const char *from, 
     if (status != ZS_OK) /* in a store that cannot be listed nothing that is known names it */
         return status == ZS_UNSUPPORTED ? ZS_OK : status;
     char *group = zs_path_parent(from);
-    status = group != NULL ? ZS_OK : zs_no_memory(err);
+    status = group != NULL ? ZS_OK : zs_fail_memory(err);
     for (const struct zs_node *node; status == ZS_OK && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
         if (node->array != NULL && strcmp(node->path, from) != 0)
             status = change_attributes(h, node, zs_path_name(from), to != NULL ? zs_path_name(to) : NULL, err);
@@ -230,7 +230,7 @@ static enum zs_status change_pyramids(struct zs_hierarchy *h, const char *from, 
             if (zs_json_is_array(layout) && name != NULL && names(layout, name)) {
                 status = zs_hierarchy_edit(h, group, &attributes, err);
                 if (status == ZS_OK && !change_layout(attributes, name, to != NULL ? zs_path_below(above, to) : NULL))
-                    status = zs_no_memory(err);
+                    status = zs_fail_memory(err);
             }
         }
         next = zs_path_parent(above);

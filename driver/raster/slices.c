@@ -186,7 +186,7 @@ enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_b
         p.windows = zs_calloc(boxes.count, sizeof *p.windows);
         p.parts = zs_calloc(boxes.count, sizeof *p.parts);
         if (p.windows == NULL || p.parts == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu windows", boxes.count);
+            status = zs_fail_memory(err);
     }
     if (status != ZS_OK) {
         free(boxes.list);

@@ -357,7 +357,7 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
     char *group = zs_path_parent(one->node->path);
     *shared = false;
     if (group == NULL)
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     const enum zs_status status = list_nodes(h, &nodes, &count, err);
     for (size_t i = 0; i < count && !*shared; i++) {
         const char *below = zs_path_below(group, nodes[i]->path), *named = zs_grid_mapping_name(nodes[i]->attributes);
@@ -428,7 +428,7 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives
     if (node->path[0] == '\0') /* the root is alone */
         return ZS_OK;
     char *group = zs_path_parent(node->path);
-    const enum zs_status status = group != NULL ? list_nodes(h, &nodes, &count, err) : zs_no_memory(err);
+    const enum zs_status status = group != NULL ? list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
     for (size_t k = 0; k < count; k++) {
         const struct zs_node *other = nodes[k];
         if (other->array == NULL || zs_path_below(group, other->path) == NULL || !is_left(one, find_relative(r, other)))

@@ -33,7 +33,7 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
         zs_json_remove(document, "fill_value");
     enum zs_status status = ZS_OK;
     if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
-        status = zs_no_memory(err);
+        status = zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_write_nodata(attributes, dtype, value, err);
     if (status != ZS_OK) {
@@ -200,7 +200,7 @@ static enum zs_status remove_others_aside(zs_json *attributes, const char *const
     if (!zs_json_is_object(aside))
         return ZS_OK;
     if (!zs_items_remove_others(aside, zs_is_item_name, metadata))
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     if (zs_json_size(aside) == 0)
         zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
     return ZS_OK;
@@ -212,7 +212,7 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
     if (!zs_items_remove_others(attributes, is_plain, metadata))
-        return zs_no_memory(err);
+        return zs_fail_memory(err);
     ZS_TRY(remove_others_aside(attributes, metadata, err));
     for (; metadata != NULL && *metadata != NULL; metadata++) {
         const char *equals = strchr(*metadata, '=');
@@ -224,7 +224,7 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
                                          write_item(attributes, name, *metadata, equals + 1));
         free(name);
         if (!ok)
-            return zs_no_memory(err);
+            return zs_fail_memory(err);
     }
     return ZS_OK;
 }
@@ -234,5 +234,5 @@ enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *n
 {
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    return zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, domains) ? ZS_OK : zs_no_memory(err);
+    return zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, domains) ? ZS_OK : zs_fail_memory(err);
 }

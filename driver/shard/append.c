@@ -35,7 +35,7 @@ static enum zs_status append_chunks(struct zs_shard_writer *writer, struct sink 
     struct shard *shard = writer->root;
     uint64_t *numbers = zs_calloc((size_t)index->count, sizeof *numbers);
     enum zs_status status = numbers != NULL ? zs_chunk_order_list(shard->level, writer->order, numbers, err)
-                                            : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+                                            : zs_fail_memory(err);
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
         if (!zs_shard_is_changed(shard, numbers[i]))
             continue;
@@ -100,7 +100,7 @@ enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struc
     if (file == NULL)
         return ZS_OK;
     struct zs_shard_index *index = copy_index(level, writer->root->stored.index);
-    enum zs_status status = index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index");
+    enum zs_status status = index != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_journal_write(writer->store, writer->key, level, writer->root->stored.index, writer->object, err);
     if (status == ZS_OK) {

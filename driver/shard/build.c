@@ -48,8 +48,7 @@ enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *l
 {
     unsigned char *zeros = zs_calloc((size_t)level->index_size, 1);
     if (zeros == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes",
-                       (unsigned long long)level->index_size);
+        return zs_fail_memory(err);
     const enum zs_status status = sink_write(sink, zeros, (size_t)level->index_size, err);
     free(zeros);
     return status;
@@ -60,8 +59,7 @@ enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *lev
 {
     void *bytes = malloc((size_t)level->index_size);
     if (bytes == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an index of %llu bytes",
-                       (unsigned long long)level->index_size);
+        return zs_fail_memory(err);
     zs_shard_index_encode(level, index, bytes);
     const enum zs_status status = level->index_at_start ? sink_patch(sink, start, bytes, (size_t)level->index_size, err)
                                                         : sink_write(sink, bytes, (size_t)level->index_size, err);
@@ -98,7 +96,7 @@ static enum zs_status fetch_group(void *ctx, size_t i, struct zs_error *err)
     const struct zs_range_group *g = &f->ahead->groups[i];
     unsigned char *bytes = g->size <= SIZE_MAX ? malloc((size_t)g->size) : NULL;
     if (bytes == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %llu bytes", (unsigned long long)g->size);
+        return zs_fail_memory(err);
     f->ahead->bytes[i] = bytes;
     return zs_object_read(f->object, g->offset, (size_t)g->size, bytes, err);
 }
@@ -115,7 +113,7 @@ static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *obje
     ahead->bytes = zs_calloc(n, sizeof *ahead->bytes);
     if (ahead->groups == NULL || ahead->bytes == NULL) {
         zs_ahead_clear(ahead);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot plan for %zu chunks", n);
+        return zs_fail_memory(err);
     }
     const struct zs_range_policy policy = {.max_gap = zs_max_u64(MAX_GAP_BYTES, wanted / GAP_SHARE),
                                            .max_size = REQUEST_BYTES};
@@ -185,8 +183,7 @@ static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct s
 {
     const uint64_t room = ahead_room();
     struct zs_range *ranges = zs_calloc((size_t)(shard->level->inner_count - first), sizeof *ranges);
-    enum zs_status status =
-        ranges != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot plan for the chunks of a shard");
+    enum zs_status status = ranges != NULL ? ZS_OK : zs_fail_memory(err);
     size_t n = 0;
     uint64_t total = 0;
     for (uint64_t i = first; i < shard->level->inner_count && status == ZS_OK; i++) {
@@ -252,8 +249,7 @@ static enum zs_status build_encoded(struct zs_shard_writer *writer, struct shard
     struct zs_scratch *scratch = zs_scratch_acquire();
     const void *encoded;
     size_t n;
-    enum zs_status status =
-        scratch != NULL ? build(writer, shard, &memory, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+    enum zs_status status = scratch != NULL ? build(writer, shard, &memory, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_bytes_encode(shard->level->bytes_codecs, shard->level->bytes_codec_count, scratch, plain.data,
                                  plain.size, &encoded, &n, err);
@@ -299,8 +295,7 @@ static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard,
     const uint64_t start = sink->size;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     struct zs_shard_index *index = zs_shard_index_alloc(level);
-    enum zs_status status =
-        numbers != NULL && index != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+    enum zs_status status = numbers != NULL && index != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_chunk_order_list(level, writer->order, numbers, err);
     if (status == ZS_OK && !zs_shard_is_put(shard))
@@ -377,7 +372,7 @@ static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_err
     const struct zs_level *level = writer->root->level;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
     if (numbers == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot order the chunks of a shard");
+        return zs_fail_memory(err);
     enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
     if (status == ZS_OK)
         status = writer->temp != NULL && temp_is_final(writer, numbers) ? publish_temp(writer, err)

@@ -29,7 +29,7 @@ static enum zs_status check_apart(const struct shard *shard, bool *are_apart, st
     struct zs_range *ranges = zs_calloc((size_t)index->count, sizeof *ranges);
     size_t n = 0;
     if (ranges == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list the chunks of a shard");
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
         bool is_empty;

@@ -33,7 +33,7 @@ static enum zs_status tail_crc(struct zs_object *object, uint64_t size, uint64_t
 static enum zs_status journal_key(const char *key, char **journal, struct zs_error *err)
 {
     *journal = zs_journal_key(key);
-    return *journal != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a key");
+    return *journal != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level,
@@ -46,8 +46,7 @@ enum zs_status zs_journal_write(struct zs_store *store, const char *key, const s
     ZS_TRY(tail_crc(object, size, n, &crc, err));
     ZS_TRY(journal_key(key, &journal, err));
     unsigned char *bytes = malloc(all);
-    enum zs_status status =
-        bytes != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a journal of %zu bytes", all);
+    enum zs_status status = bytes != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK) {
         memcpy(bytes, MAGIC, MAGIC_BYTES);
         zs_store_le(bytes + MAGIC_BYTES, size, 8);
@@ -94,8 +93,7 @@ enum zs_status zs_journal_read(struct zs_store *store, const char *key, const st
     if (status == ZS_OK)
         status = check(level, &bytes, object, err);
     if (status == ZS_OK && (x = zs_shard_index_alloc(level)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                         (unsigned long long)level->index_size);
+        status = zs_fail_memory(err);
     if (status == ZS_OK) {
         memcpy(x->entries, bytes.data + HEAD_BYTES, (size_t)level->index_size);
         x->shard_size = zs_load_le64(bytes.data + MAGIC_BYTES);

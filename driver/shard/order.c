@@ -100,7 +100,7 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
     const bool is_curve = order != ZS_ORDER_ROW_MAJOR && c.n > 0;
     struct keyed *list = is_curve ? zs_calloc(count, sizeof *list) : NULL;
     if (is_curve && list == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot order %zu chunks", count);
+        return zs_fail_memory(err);
     for (size_t i = 0; i < count && is_curve; i++)
         list[i].number = i;
     if (is_curve)

@@ -59,7 +59,7 @@ enum zs_status zs_source_decode(const struct zs_level *level, const struct zs_so
     enum zs_status status = zs_source_fetch(encoded, limit, &fetched, &bytes, err);
     struct zs_scratch *scratch = status == ZS_OK ? zs_scratch_acquire() : NULL;
     if (status == ZS_OK && scratch == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        status = zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, bytes,
                                        (size_t)encoded->size, limit, decoded, err);
@@ -76,8 +76,7 @@ enum zs_status zs_source_index(const struct zs_level *level, const struct zs_sou
         zs_shard_index_offset(level, shard->size, &at, err)); /* before allocating: it may be too small for an index */
     struct zs_shard_index *index = zs_shard_index_alloc(level);
     if (index == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard index of %llu bytes",
-                       (unsigned long long)level->index_size);
+        return zs_fail_memory(err);
     index->shard_size = shard->size;
     index->version = shard->version;
     enum zs_status status = zs_source_read(shard, at, (size_t)level->index_size, index->entries, err);

@@ -114,7 +114,7 @@ static enum zs_status make_shard(const struct zs_shard_writer *writer, uint64_t 
                                  struct zs_error *err)
 {
     *part = find_shard(writer, number, true);
-    return *part != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard");
+    return *part != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
@@ -131,8 +131,7 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
         zs_shard_writer_free(writer);
         free(base);
         zs_object_close(object);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a shard of %llu chunks",
-                       (unsigned long long)level->inner_count);
+        return zs_fail_memory(err);
     }
     const enum zs_status status = zs_shard_writer_rebase(writer, order, base, object, err);
     if (status != ZS_OK)

@@ -119,8 +119,7 @@ static enum zs_status shard_open(const struct zs_checked_object *o, int k, const
         return report(o, k, chunk->origin, status, err);
     s->ranges = zs_calloc((size_t)level->inner_count, sizeof *s->ranges);
     s->groups = zs_calloc((size_t)level->inner_count, sizeof *s->groups);
-    status = s->ranges != NULL && s->groups != NULL ? take_entries(o, s, index, err)
-                                                    : zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its index", o->key);
+    status = s->ranges != NULL && s->groups != NULL ? take_entries(o, s, index, err) : zs_fail_memory(err);
     free(index);
     if (status != ZS_OK)
         return status;
@@ -186,7 +185,7 @@ static enum zs_status check_group(const struct zs_checked_object *o, const struc
     if (!level[1].is_shard) {
         struct zs_scratch *scratch = zs_scratch_acquire();
         const enum zs_status status = scratch != NULL ? check_innermost_group(o, s, g, scratch, err)
-                                                      : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+                                                      : zs_fail_memory(err);
         zs_scratch_release(scratch);
         return status;
     }
@@ -251,7 +250,7 @@ static enum zs_status fetch_and_check(const struct zs_checked_object *o, int k, 
 {
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a scratch");
+        return zs_fail_memory(err);
     struct zs_checked_chunk fetched = *chunk;
     enum zs_status status = zs_source_fetch(&chunk->bytes, SIZE_MAX, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED),
                                             &fetched.bytes.memory, err);
@@ -284,7 +283,7 @@ enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checke
     o->levels = zs_grid_levels(&array->grid, number, &o->own_levels);
     o->key = zs_chunk_key(array->node->array, array->node->path, position);
     if (o->key == NULL || o->levels == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+        return zs_fail_memory(err);
     const enum zs_status status = zs_object_open(c->store, o->key, &o->object, err);
     if (status == ZS_NOT_FOUND && !array->is_listed)
         return ZS_OK; /* nobody had said that it is there */

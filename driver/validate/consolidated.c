@@ -136,7 +136,7 @@ static enum zs_status check_entry(const struct consolidated *s, const zs_json *l
     snprintf(what, sizeof what, "consolidated metadata of \"%.100s\"", name);
     char *path = path_of(s, name);
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_node(s->c->h, path, &node, err);
     const bool is_path =
@@ -192,7 +192,7 @@ static enum zs_status check_listed(struct consolidated *s, const zs_json *metada
 {
     s->names = zs_calloc(zs_json_size(metadata), sizeof *s->names);
     if (s->names == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a list of names");
+        return zs_fail_memory(err);
     for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
         s->names[s->count++] = zs_json_name(m);
         ZS_TRY(check_entry(s, m, err));
@@ -210,7 +210,7 @@ enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *g
         return ZS_OK;
     struct consolidated s = {.c = c, .group = group, .key = zs_strdup(group->key)};
     if (s.key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     check_form(&s, consolidated);
     const enum zs_status status = check_listed(&s, zs_json_get(consolidated, "metadata"), err);
     free(s.names);

@@ -84,7 +84,7 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
     struct declared d = {c, zs_strdup(node->key), node};
     const struct zs_flaws to = {&d, take_flaw};
     if (d.key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     zs_convention_names(check_spelling, &d);
     zs_check_declarations(node->attributes, &to);
     for (const struct zs_convention *const *convention = zs_conventions; *convention != NULL; convention++) {

@@ -43,7 +43,7 @@ static enum zs_status report_absent(struct zs_check *c, const struct zs_checked_
     zs_grid_position(&array->grid, 0, first, position);
     char *key = zs_chunk_key(array->node->array, array->node->path, position);
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a chunk key");
+        return zs_fail_memory(err);
     char found[64];
     if (count == 1)
         snprintf(found, sizeof found, "none");
@@ -223,7 +223,7 @@ enum zs_status zs_check_holes(struct zs_check *c, const struct zs_node *base, co
     const struct zs_array_options options = {.threads = c->threads};
     h.elements = zs_calloc((size_t)MAX_ELEMENTS, base->array->dtype.size);
     enum zs_status status = h.elements != NULL ? zs_array_open_node(c->h, small, &options, &h.pixels, err)
-                                               : zs_fail(err, ZS_NO_MEMORY, "cannot allocate pixels");
+                                               : zs_fail_memory(err);
     if (status == ZS_OK)
         status = check_holes(c, &h, err);
     else

@@ -51,7 +51,7 @@ static enum zs_status check_batch(struct batch *b, size_t count, int threads, st
     for (size_t i = 0; i < count; i++)
         tasks += zs_checked_object_tasks(&b->objects[i]);
     if (status == ZS_OK && (b->tasks = zs_calloc(tasks, sizeof *b->tasks)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu tasks", tasks);
+        status = zs_fail_memory(err);
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         for (size_t t = 0; t < zs_checked_object_tasks(&b->objects[i]); t++)
             b->tasks[n++] = (struct task){&b->objects[i], t};
@@ -90,7 +90,7 @@ enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_arra
     }
     struct batch *b = zs_calloc(1, sizeof *b);
     if (b == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a batch of objects");
+        return zs_fail_memory(err);
     b->c = c;
     b->array = array;
     const int threads = threads_within(c, level);

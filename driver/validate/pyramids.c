@@ -228,7 +228,7 @@ enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group
 {
     struct pyramid p = {.c = c, .group = group, .key = zs_strdup(group->key)};
     if (p.key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     bool is_there = zs_layout_first(group->attributes, &p.layout);
     for (; is_there && status == ZS_OK; is_there = zs_layout_next(&p.layout))

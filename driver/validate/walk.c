@@ -120,7 +120,7 @@ static enum zs_status list_objects(struct walk *w, struct zs_checked_array *arra
             continue;
         char *key = below(path, *name);
         if (key == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            status = zs_fail_memory(err);
         else if (!is_directory(*name))
             status = take_object(w, array, key, skip, *name, err);
         else if (may_hold_chunks(array->node->array, *name, depth))
@@ -174,7 +174,7 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
     c->arrays = grown;
     struct zs_checked_array *array = zs_calloc(1, sizeof *array);
     if (array == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate an array");
+        return zs_fail_memory(err);
     *array = (struct zs_checked_array){.node = node, .is_listed = c->is_listed};
     enum zs_status status = zs_chain_compile(node->array, &array->chain, err);
     if (status == ZS_OK)
@@ -190,8 +190,7 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
         return ZS_OK;
     char *folder = zs_chunk_folder(node->array, node->path);
     const size_t n = folder != NULL ? strlen(folder) : 0;
-    status = folder != NULL ? list_objects(w, array, folder, n + (n > 0), 0, err)
-                            : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    status = folder != NULL ? list_objects(w, array, folder, n + (n > 0), 0, err) : zs_fail_memory(err);
     free(folder);
     zs_checked_array_sort(array);
     return status == ZS_OK ? zs_check_coordinate_chunks(c, array, err) : status;
@@ -216,7 +215,7 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
     *node = NULL;
     char *key = zs_document_key(path);
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     enum zs_status status = zs_hierarchy_node(c->h, path, node, err);
     if (status != ZS_OK) {
         *node = NULL;
@@ -252,7 +251,7 @@ static enum zs_status walk_names(struct walk *w, const char *path, int depth, bo
             continue;
         char *key = below(path, *name);
         if (key == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            return zs_fail_memory(err);
         if (is_directory(*name)) {
             bool below_has = false;
             status = walk(w, key, depth + 1, &below_has, err);

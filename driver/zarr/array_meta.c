@@ -123,7 +123,7 @@ static enum zs_status parse_codecs(const zs_json *document, struct zs_array_meta
     if (meta->codecs == NULL) {
         meta->missing_codecs = zs_json_new_array();
         if (zs_json_add_string(meta->missing_codecs, NULL, "bytes") == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the metadata of an array");
+            return zs_fail_memory(err);
         meta->codecs = meta->missing_codecs;
     }
     if (!zs_json_is_array(meta->codecs) || zs_json_first(meta->codecs) == NULL)
@@ -186,7 +186,7 @@ static enum zs_status parse_dimension_names(const zs_json *document, struct zs_a
                 return zs_fail(err, ZS_INVALID, "dimension_names: expected strings or null");
     }
     if (!copy_names(names, meta))
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the names of dimensions");
+        return zs_fail_memory(err);
     return ZS_OK;
 }
 
@@ -227,7 +227,7 @@ static enum zs_status create_meta(const zs_json *document, parse_fn fill, struct
 {
     struct zs_array_meta *meta = zs_calloc(1, sizeof *meta);
     if (meta == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the metadata of an array");
+        return zs_fail_memory(err);
     const enum zs_status status = fill(document, meta, err);
     if (status != ZS_OK) {
         zs_array_meta_free(meta);

@@ -24,7 +24,7 @@ struct search {
 static enum zs_status add_foreign(struct zs_contents *c, const char *key, struct zs_error *err)
 {
     if (c->foreign_count++ == 0 && (c->foreign = zs_strdup(key)) == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list what is in a store");
+        return zs_fail_memory(err);
     return ZS_OK;
 }
 
@@ -85,8 +85,7 @@ static enum zs_status load(const struct search *s, const char *path, struct zs_n
     char *key = zs_document_key(path);
     zs_json *document = NULL;
     *node = NULL;
-    enum zs_status status = key != NULL ? zs_document_get(s->store, key, &document, err)
-                                        : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    enum zs_status status = key != NULL ? zs_document_get(s->store, key, &document, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_node_create(path, document, true, node, err);
     free(key);
@@ -140,7 +139,7 @@ static enum zs_status take_all(const struct search *s, const char *path, const s
             const int length = (int)(is_directory ? n - 1 : n);
             char *key = path[0] != '\0' ? zs_format("%s/%.*s", path, length, *name) : zs_strndup(*name, (size_t)length);
             if (key == NULL)
-                status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+                status = zs_fail_memory(err);
             else
                 status = is_directory ? take_directory(s, place, key, depth, err) : take_file(s, place, key, err);
             free(key);

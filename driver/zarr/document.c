@@ -218,7 +218,7 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
 {
     *text = zs_json_print_pretty(document);
     if (*text == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
+        return zs_fail_memory(err);
     const enum zs_status status = zs_json_check(*text, strlen(*text), err);
     if (status == ZS_OK)
         return ZS_OK;
@@ -238,7 +238,7 @@ enum zs_status zs_document_put_text(struct zs_store *store, const char *path, co
     char *key = zs_document_key(path);
     const enum zs_status status = key != NULL
                                       ? zs_store_put_over(store, key, etag, text, strlen(text), err)
-                                      : zs_fail(err, ZS_NO_MEMORY, "cannot write the metadata of %s", path);
+                                      : zs_fail_memory(err);
     free(key);
     return status;
 }
@@ -311,9 +311,7 @@ enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths,
         whole = zs_json_add(metadata, paths[i], zs_json_copy(documents[i])) != NULL;
     if (!whole || !zs_document_sort_consolidated(consolidated)) {
         zs_json_free(consolidated);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+        return zs_fail_memory(err);
     }
-    return zs_json_set(group, "consolidated_metadata", consolidated) != NULL
-               ? ZS_OK
-               : zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+    return zs_json_set(group, "consolidated_metadata", consolidated) != NULL ? ZS_OK : zs_fail_memory(err);
 }

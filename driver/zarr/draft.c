@@ -70,7 +70,7 @@ static enum zs_status translate(const zs_json *document, bool is_array, zs_json 
         is_whole = zs_json_add(translated, "attributes", zs_json_copy(attributes)) != NULL && is_whole;
     if (!is_whole) {
         zs_json_free(translated);
-        return zs_fail(reason, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(reason);
     }
     *out = translated;
     return status;
@@ -110,7 +110,7 @@ enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *stor
         zs_json *document = NULL;
         char *key = key_of(draft, path, kinds[i]);
         if (key == NULL)
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            return zs_fail_memory(err);
         status = zs_document_get(store, key, &document, err);
         if (status == ZS_OK) {
             status = create(path, key, document, i == 0, node, err);
@@ -142,7 +142,7 @@ enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *stor
     char **names;
     char *folder = zs_format(META "%s%s", path[0] != '\0' ? "/" : "", path);
     if (folder == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const enum zs_status status = zs_store_list(store, folder, &names, err);
     free(folder);
     if (status != ZS_OK)

@@ -18,11 +18,6 @@ struct array_layout {
     uint64_t chunk[ZS_MAX_NDIM], per_shard[ZS_MAX_NDIM];
 };
 
-static enum zs_status no_memory(struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate the metadata of an array");
-}
-
 static const char *text_of(const zs_json *node)
 {
     const char *text;
@@ -149,7 +144,7 @@ static enum zs_status translate_type(const zs_json *draft, zs_json *document, bo
     if (status == ZS_UNSUPPORTED && fallback != NULL)
         status = add_type(document, fallback, is_big);
     if (status != ZS_UNSUPPORTED)
-        return status == ZS_OK ? ZS_OK : no_memory(err);
+        return status == ZS_OK ? ZS_OK : zs_fail_memory(err);
     char *text = zs_json_print(given);
     (void)zs_fail(err, ZS_UNSUPPORTED, "data_type %.200s is not supported", text != NULL ? text : "?");
     free(text);
@@ -235,7 +230,7 @@ static enum zs_status add_shape(zs_json *parent, int ndim, const uint64_t *sizes
                            "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
         is_whole = is_whole && zs_json_add_uint64(list, NULL, size) != NULL;
     }
-    return is_whole ? ZS_OK : no_memory(err);
+    return is_whole ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status translate_grid(const zs_json *draft, const struct array_layout *array, zs_json *document,
@@ -253,7 +248,7 @@ static enum zs_status translate_grid(const zs_json *draft, const struct array_la
     zs_json *configuration = zs_json_add_object(keys, "configuration");
     if (configuration == NULL ||
         (separator != NULL && zs_json_add(configuration, "separator", zs_json_copy(separator)) == NULL))
-        return no_memory(err);
+        return zs_fail_memory(err);
     return ZS_OK;
 }
 
@@ -289,7 +284,7 @@ static enum zs_status translate_layout(const zs_json *draft, const struct array_
     bool is_whole = order != NULL;
     for (int d = array->ndim - 1; d >= 0; d--)
         is_whole = is_whole && zs_json_add_int64(order, NULL, d) != NULL;
-    return is_whole ? ZS_OK : no_memory(err);
+    return is_whole ? ZS_OK : zs_fail_memory(err);
 }
 
 /* A type of a filter's configuration by the specification's name. What it takes has the order of bytes of what came
@@ -311,7 +306,7 @@ static enum zs_status translate_filter_type(zs_json *configuration, const char *
     zs_json *holder = zs_json_new_object();
     zs_json *text = zs_json_add_string(holder, "t", name) != NULL ? zs_json_copy(zs_json_get(holder, "t")) : NULL;
     zs_json_free(holder);
-    return text != NULL && zs_json_set(configuration, member, text) != NULL ? ZS_OK : no_memory(err);
+    return text != NULL && zs_json_set(configuration, member, text) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* zarr-python keeps what it applies before the compressor, as configurations of numcodecs, among the attributes. */
@@ -327,13 +322,13 @@ static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_js
             i++;
         const bool is_of_array = i < sizeof of_arrays / sizeof of_arrays[0], is_packbits = strcmp(id, "packbits") == 0;
         if (!is_of_array && !is_packbits && !is_bytes && !add_bytes(codecs, is_big))
-            return no_memory(err);
+            return zs_fail_memory(err);
         is_bytes = is_bytes || !is_of_array;
         char *name = zs_format("numcodecs.%.100s", id);
         zs_json *configuration = name != NULL ? add_codec(codecs, name, f) : NULL;
         free(name);
         if (configuration == NULL)
-            return no_memory(err);
+            return zs_fail_memory(err);
         zs_json_remove(configuration, "id");
         if (!is_of_array)
             continue;
@@ -342,7 +337,7 @@ static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_js
         ZS_TRY(translate_filter_type(configuration, id, "astype", true, &is_big, err));
         ZS_TRY(translate_filter_type(configuration, id, "encode_dtype", true, &is_big, err));
     }
-    return is_bytes || add_bytes(codecs, is_big) ? ZS_OK : no_memory(err);
+    return is_bytes || add_bytes(codecs, is_big) ? ZS_OK : zs_fail_memory(err);
 }
 
 /* "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
@@ -360,7 +355,7 @@ static enum zs_status translate_compressor(const zs_json *draft, zs_json *codecs
             continue;
         char codec[32];
         (void)snprintf(codec, sizeof codec, "numcodecs.%s", known[i]);
-        return add_codec(codecs, codec, zs_json_get(compressor, "configuration")) != NULL ? ZS_OK : no_memory(err);
+        return add_codec(codecs, codec, zs_json_get(compressor, "configuration")) != NULL ? ZS_OK : zs_fail_memory(err);
     }
     return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
 }
@@ -375,10 +370,10 @@ static enum zs_status translate_codecs(const zs_json *draft, const struct array_
         codecs = zs_json_add_array(sharding, "codecs");
         if (!add_bytes(zs_json_add_array(sharding, "index_codecs"), false) ||
             zs_json_add_string(sharding, "index_location", "end") == NULL)
-            return no_memory(err);
+            return zs_fail_memory(err);
     }
     if (codecs == NULL)
-        return no_memory(err);
+        return zs_fail_memory(err);
     ZS_TRY(translate_layout(draft, array, codecs, err));
     ZS_TRY(translate_filters(draft, array->is_big, codecs, err));
     return translate_compressor(draft, codecs, err);
@@ -402,7 +397,7 @@ static enum zs_status say(const zs_json *draft, zs_json *document, struct zs_err
     zs_json_add_int64(document, "zarr_format", 3);
     if (zs_json_add_string(document, "node_type", "array") == NULL || !copy_member(draft, "shape", document) ||
         !copy_member(draft, "fill_value", document) || !copy_member(draft, "attributes", document))
-        return no_memory(err);
+        return zs_fail_memory(err);
     zs_json *attributes = zs_json_get_mutable(document, "attributes");
     if (zs_json_is_object(attributes))
         zs_json_remove(attributes, "filters");
@@ -416,7 +411,7 @@ enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **out, stru
     if (!zs_json_is_object(draft))
         return zs_fail(err, ZS_INVALID, "expected a JSON object");
     zs_json *document = zs_json_new_object();
-    const enum zs_status status = document != NULL ? say(draft, document, err) : no_memory(err);
+    const enum zs_status status = document != NULL ? say(draft, document, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         zs_json_free(document);
         return status;

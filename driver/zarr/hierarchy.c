@@ -101,7 +101,7 @@ static enum zs_status load(struct zs_store *store, const char *path, struct zs_n
 {
     char *key = zs_document_key(path);
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     zs_json *document = NULL;
     enum zs_status status = zs_document_get(store, key, &document, err);
     free(key);
@@ -239,7 +239,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     }
     if (kept == NULL) {
         zs_hierarchy_entry_free(&entry);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(err);
     }
     return status;
 }
@@ -261,7 +261,7 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, co
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const enum zs_status status = zs_hierarchy_node(h, path, node, err);
     free(path);
     return status;
@@ -274,7 +274,7 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
     struct zs_hierarchy *h = zs_calloc(1, sizeof *h);
     if (h == NULL || pthread_mutex_init(&h->lock, NULL) != 0) {
         free(h);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
+        return zs_fail_memory(err);
     }
     h->store = store;
     h->is_consolidated = h->is_new = true; /* all nodes will be added */
@@ -321,7 +321,7 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
     zs_json_free(document);
     root.path = zs_strdup("");
     if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(h, root) == NULL))
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a hierarchy");
+        status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&root);
     else if (use_consolidated)

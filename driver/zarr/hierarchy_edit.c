@@ -16,11 +16,6 @@ static enum zs_status check_path(const char *path, struct zs_error *err)
     return is_clean ? ZS_OK : zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
 }
 
-static enum zs_status no_memory(const char *path, struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
-}
-
 /* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
 static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
@@ -65,7 +60,7 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *no
     struct zs_change *change = before != NULL ? zs_changes_note(&h->pending, node->path) : NULL;
     if (change == NULL) {
         zs_json_free(before);
-        return no_memory(node->path, err);
+        return zs_fail_memory(err);
     }
     change->kind = ZS_CHANGE_EDIT;
     change->may_be_gone = node->document == NULL;
@@ -108,7 +103,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
     if (a == NULL)
         a = zs_json_add_object(mine->document, "attributes");
     if (a == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory for its attributes", node->path);
+        return zs_fail_memory(err);
     mine->is_implicit = false;
     mine->attributes = a;
     *attributes = a;
@@ -121,8 +116,7 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
     if (entry->node == NULL)
         return ZS_OK;
     char *message = zs_format("%s: there is no array or group \"%s\"", h->store->root, entry->path);
-    enum zs_status status =
-        message != NULL ? retire(h, entry->node, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a message");
+    enum zs_status status = message != NULL ? retire(h, entry->node, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         free(message);
         return status;
@@ -138,14 +132,13 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
 static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
-    enum zs_status status =
-        entry.path != NULL ? check_path(entry.path, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    enum zs_status status = entry.path != NULL ? check_path(entry.path, err) : zs_fail_memory(err);
     size_t i, end;
     zs_hierarchy_within(h, node->path, &i, &end);
     if (status == ZS_OK && i < end && strcmp(h->entries[i].path, node->path) == 0)
         status = vacate(h, &h->entries[i], err);
     if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&entry);
     else
@@ -178,7 +171,7 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
     const bool is_fresh = zs_changes_find(&h->pending, path) == NULL && is_known_absent(h, path);
     struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
-        return no_memory(path, err);
+        return zs_fail_memory(err);
     change->kind = ZS_CHANGE_NEW;
     change->is_fresh |= is_fresh;
     return ZS_OK;
@@ -218,7 +211,7 @@ enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *no
     struct zs_change *change = before != NULL ? zs_changes_note(&h->pending, node->path) : NULL;
     if (change == NULL) {
         zs_json_free(before);
-        const enum zs_status status = no_memory(node->path, err);
+        const enum zs_status status = zs_fail_memory(err);
         zs_node_free(node);
         return status;
     }
@@ -287,8 +280,7 @@ static enum zs_status has_nodes_below(struct zs_store *store, const char *path, 
             *has = strcmp(*name, "zarr.json") == 0 || (is_directory && strspn(*name, "0123456789") != n - 1);
         } else if (is_directory && strcmp(*name, "c/") == 0) {
             char *chunks = zs_format("%s/c", path);
-            status = chunks != NULL ? has_nodes_below(store, chunks, true, has, err)
-                                    : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+            status = chunks != NULL ? has_nodes_below(store, chunks, true, has, err) : zs_fail_memory(err);
             free(chunks);
         } else {
             *has = is_directory;
@@ -305,7 +297,7 @@ static enum zs_status note_absence(struct zs_hierarchy *h, const char *path, con
     if (entry.path != NULL && entry.message != NULL && zs_hierarchy_insert(h, entry) != NULL)
         return ZS_OK;
     zs_hierarchy_entry_free(&entry);
-    return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+    return zs_fail_memory(err);
 }
 
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
@@ -345,7 +337,7 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
     forget_listing(h);
     struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
-        return no_memory(path, err);
+        return zs_fail_memory(err);
     change->kind = kind;
     change->was_removed = true;
     return ZS_OK;

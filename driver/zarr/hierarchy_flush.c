@@ -18,7 +18,7 @@ static enum zs_status load_tagged(struct zs_store *store, const char *path, zs_j
     *document = NULL;
     char *key = zs_document_key(path);
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        return zs_fail_memory(err);
     const enum zs_status status = zs_document_get_tagged(store, key, document, etag, err);
     free(key);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
@@ -140,7 +140,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     struct members m = {.n = path[0] != '\0' ? strlen(path) + 1 : 0, .is_last = true};
     m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
     if (m.list == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+        return zs_fail_memory(err);
     for (const zs_json *c = zs_json_first(metadata); c != NULL; c = zs_json_next(c))
         m.list[m.old++] = (struct member){zs_json_name(c), c};
     if (m.old > 1)
@@ -162,7 +162,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     }
     if (object == NULL || zs_json_set(consolidated, "metadata", object) == NULL ||
         !zs_document_sort_consolidated(consolidated))
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build consolidated metadata");
+        return zs_fail_memory(err);
     return ZS_OK;
 }
 
@@ -285,7 +285,7 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
             ok = add_document(all, zs_path_parent(all->list[all->count - 1].path));
     }
     if (!ok)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot list what has changed");
+        return zs_fail_memory(err);
     qsort(all->list, all->count, sizeof *all->list, compare_paths);
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++) {
@@ -312,7 +312,7 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
     if (status != ZS_UNSUPPORTED)
         return status;
     char *key = zs_document_key(path);
-    status = key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
     free(key);
     return status;
 }
@@ -402,7 +402,7 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
     struct zs_pending_changes all = h->pending;
     h->pending = (struct zs_pending_changes){0};
     struct zs_change *alone = zs_changes_note(&h->pending, removal->path);
-    enum zs_status status = alone != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot note a change of %s", path);
+    enum zs_status status = alone != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK) {
         alone->kind = ZS_CHANGE_REMOVED;
         alone->was_removed = true;

@@ -48,7 +48,7 @@ static enum zs_status make_entry(const struct zs_store *store, const char *path,
     }
     if (entry->path == NULL || (entry->node == NULL && entry->message == NULL)) {
         zs_hierarchy_entry_free(entry);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(err);
     }
     return ZS_OK;
 }
@@ -70,7 +70,7 @@ static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *be
         if (entry.path == NULL || zs_node_create_implicit(entry.path, &entry.node, err) != ZS_OK ||
             zs_hierarchy_insert(h, entry) == NULL) {
             zs_hierarchy_entry_free(&entry);
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+            return zs_fail_memory(err);
         }
     }
     return ZS_OK;
@@ -85,7 +85,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
     const size_t members = zs_json_size(metadata);
     struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);
     if (found == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", members);
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     size_t n = 0;
     for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
@@ -104,7 +104,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
             break;
         const struct zs_hierarchy_entry *kept = zs_hierarchy_insert(h, found[inserted]);
         if (kept == NULL) {
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", members);
+            status = zs_fail_memory(err);
             break;
         }
         before = kept->path; /* a second entry for the same path is gone */
@@ -175,7 +175,7 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
         }
         if (kept == NULL) {
             zs_hierarchy_entry_free(&entry);
-            return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+            return zs_fail_memory(err);
         }
     }
     return append(w, node, err);
@@ -198,8 +198,7 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         if (!zs_is_node_name(*name)) /* some stores keep other things under names that begin with "__" */
             continue;
         char *child = path[0] != '\0' ? zs_format("%s/%s", path, *name) : zs_strdup(*name);
-        status =
-            child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail_memory(err);
         free(child);
     }
     zs_names_free(names);
@@ -255,7 +254,7 @@ static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, c
 {
     const struct zs_node **copy = zs_calloc(n, sizeof *copy);
     if (copy == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu nodes", n);
+        return zs_fail_memory(err);
     memcpy(copy, nodes, n * sizeof *copy);
     *out = copy;
     *count = n;
@@ -285,8 +284,7 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
                              size_t *at, struct zs_error *err)
 {
     char *path = zs_format("%s/%s", base, name), *clean = NULL;
-    const enum zs_status status =
-        path != NULL ? zs_path_clean(path, &clean, err) : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    const enum zs_status status = path != NULL ? zs_path_clean(path, &clean, err) : zs_fail_memory(err);
     free(path);
     *at = count;
     if (status != ZS_OK)

@@ -48,8 +48,7 @@ static enum zs_status load(struct zs_store *store, zs_json **document, struct zs
                            const char *path)
 {
     char *key = zs_format("%s%s/zarr.json", leaf, path);
-    const enum zs_status status =
-        key != NULL ? zs_document_get(store, key, document, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    const enum zs_status status = key != NULL ? zs_document_get(store, key, document, err) : zs_fail_memory(err);
     free(key);
     return status;
 }
@@ -100,8 +99,7 @@ static enum zs_status compare_array(struct hive_store *s, const struct hive_arra
 {
     zs_json *document = NULL;
     char *below = zs_format("/%s", a->stored->path);
-    enum zs_status status = below != NULL ? load(s->base.inner, &document, err, leaf, below)
-                                          : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+    enum zs_status status = below != NULL ? load(s->base.inner, &document, err, leaf, below) : zs_fail_memory(err);
     *is_there = status == ZS_OK;
     const zs_json *first = a->stored->document;
     const char *other = *is_there ? find_difference(first, document) : NULL;
@@ -189,7 +187,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
         char *leaf = zs_hive_leaf(hive, level, number);
         f->number = number;
         const enum zs_status status = leaf != NULL ? check_stamp(f->s->base.inner, leaf, &f->is_found, err)
-                                                   : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+                                                   : zs_fail_memory(err);
         free(leaf);
         return status;
     }
@@ -203,8 +201,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
         if (!zs_hive_step(hive, level->node, order, number, *name, &child_order, &child))
             continue;
         char *below = zs_path_join(prefix, *name);
-        status = below != NULL ? find_leaf(f, below, child_order, child, err)
-                               : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        status = below != NULL ? find_leaf(f, below, child_order, child, err) : zs_fail_memory(err);
         free(below);
     }
     zs_names_free(names);
@@ -265,15 +262,15 @@ static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level
         zs_json *same = a.stored->array == NULL ? zs_json_copy(a.stored->document) : NULL;
         const bool ok = a.stored->array != NULL || zs_json_add(documents, path, same) != NULL;
         zs_node_free(a.stored);
-        return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+        return ok ? ZS_OK : zs_fail_memory(err);
     }
     const zs_json *member = zs_json_add(documents, path, shown);
     enum zs_status status = member != NULL ? zs_node_create(path, zs_json_copy(member), true, &a.shown, err)
-                                           : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+                                           : zs_fail_memory(err);
     if (status == ZS_OK && a.shown->array == NULL)
         status = zs_fail(err, a.shown->array_status, "%s", a.shown->array_error->message);
     if (status == ZS_OK && (a.folder = zs_chunk_folder(a.shown->array, path)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        status = zs_fail_memory(err);
     if (status != ZS_OK) {
         zs_node_free(a.shown);
         zs_node_free(a.stored);
@@ -289,16 +286,14 @@ static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_leve
                                  const char *group, const char *dimension, zs_json *documents, struct zs_error *err)
 {
     char **names = NULL, *folder = zs_format("%s/%s", leaf, group);
-    enum zs_status status = folder != NULL ? list_folders(s->base.inner, folder, &names, err)
-                                           : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+    enum zs_status status = folder != NULL ? list_folders(s->base.inner, folder, &names, err) : zs_fail_memory(err);
     free(folder);
     for (char **name = names; status == ZS_OK && *name != NULL; name++) {
         zs_json *document = NULL;
         if (!zs_is_node_name(*name) || strcmp(*name, "morton") == 0 || strcmp(*name, "cell_ids") == 0)
             continue; /* which cells there are */
         char *path = zs_format("%s/%s", group, *name), *below = zs_format("/%s/%s", group, *name);
-        status = path != NULL && below != NULL ? load(s->base.inner, &document, err, leaf, below)
-                                               : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        status = path != NULL && below != NULL ? load(s->base.inner, &document, err, leaf, below) : zs_fail_memory(err);
         if (status == ZS_OK)
             status = add_array(s, level, path, document, dimension, documents, err);
         else if (status == ZS_NOT_FOUND)
@@ -319,15 +314,13 @@ static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level
     zs_json *document = NULL;
     const char *dimension = "cells";
     enum zs_status status = leaf != NULL && group != NULL && below != NULL
-                                ? load(s->base.inner, &document, err, leaf, below)
-                                : zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+                                ? load(s->base.inner, &document, err, leaf, below) : zs_fail_memory(err);
     if (status == ZS_OK && restate_dggs(document)) {
         const zs_json *kept = zs_json_add(documents, group, document);
         document = NULL;
         (void)zs_json_string(zs_json_get(zs_json_get(zs_json_get(kept, "attributes"), "dggs"), "spatial_dimension"),
                              &dimension);
-        status = kept != NULL ? add_arrays(s, level, leaf, group, dimension, documents, err)
-                              : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+        status = kept != NULL ? add_arrays(s, level, leaf, group, dimension, documents, err) : zs_fail_memory(err);
     } else if (status == ZS_OK && !level->is_overview) {
         status = zs_fail(err, ZS_INVALID, "%s/%s/zarr.json: expected a member dggs of its attributes", leaf, group);
     }
@@ -344,8 +337,7 @@ static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level
 static enum zs_status no_map(const struct hive_store *s, uint64_t number, struct zs_error *err)
 {
     char *leaf = zs_hive_leaf(&s->hive, &s->hive.levels[0], number);
-    const enum zs_status status =
-        leaf == NULL ? zs_fail(err, ZS_NO_MEMORY, "no memory for a path")
+    const enum zs_status status = leaf == NULL ? zs_fail_memory(err)
                      : zs_fail(err, ZS_UNSUPPORTED,
                                "expected arrays whose first dimension is that of the cells, found none; leaves open "
                                "one by one: SHARDEDZARR:%s/%s",
@@ -367,7 +359,7 @@ static enum zs_status make_documents(struct hive_store *s, struct zs_error *err)
         zs_json_add_bool(consolidated, "must_understand", false) != NULL)
         documents = zs_json_add_object(consolidated, "metadata");
     if (documents == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+        return zs_fail_memory(err);
     s->documents = documents;
     for (int i = 0; i < s->hive.count; i++)
         ZS_TRY(add_level(s, &s->hive.levels[i], first.number >> (2 * (s->hive.levels[0].node - s->hive.levels[i].node)),
@@ -408,8 +400,7 @@ static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **
         char *leaf = zs_hive_leaf(&s->hive, a->level, number);
         char *below = zs_chunk_key(a->stored->array, a->stored->path, at);
         *inner = leaf != NULL && below != NULL ? zs_format("%s/%s", leaf, below) : NULL;
-        enum zs_status status = *inner != NULL ? check_leaf(s, a, number, leaf, &is_there, err)
-                                               : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+        enum zs_status status = *inner != NULL ? check_leaf(s, a, number, leaf, &is_there, err) : zs_fail_memory(err);
         if (status == ZS_OK && !is_there)
             status = zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is no finished leaf that has it", s->base.root, leaf);
         if (status != ZS_OK)
@@ -535,7 +526,7 @@ enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err)
         free(s);
         free(root);
         zs_json_free(manifest);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+        return zs_fail_memory(err);
     }
     s->base = (struct zs_store){.ops = &ops, .inner = *store, .root = root, .is_remote = (*store)->is_remote};
     s->base.manifest = ZS_HIVE_MANIFEST;

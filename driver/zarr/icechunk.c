@@ -209,7 +209,7 @@ static enum zs_status find_object(struct ice_store *s, struct ice_object *o, str
     zs_icechunk_id_print(ref->chunk_id, text);
     o->where = s->base.inner;
     o->key = zs_format("chunks/%s", text);
-    return o->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    return o->key != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Makes a version of a chunk: a key is the same object as long as the snapshot is the same. */
@@ -226,7 +226,7 @@ static enum zs_status open_chunk(struct zs_store *store, const char *key, struct
     struct ice_object *o = zs_calloc(1, sizeof *o);
     if (o == NULL || pthread_mutex_init(&o->lock, NULL) != 0) {
         free(o);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for an object");
+        return zs_fail_memory(err);
     }
     o->base.store = store;
     enum zs_status status = find_chunk(s, key, &o->manifest, &o->ref, err);
@@ -401,7 +401,7 @@ static enum zs_status ice_locate(struct zs_store *store, const char *key, struct
     *inner = o->key != NULL ? zs_strdup(o->key) : NULL;
     const bool ok = o->key == NULL || *inner != NULL;
     zs_object_close(object);
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Frees everything but the store that it stands before. */
@@ -460,7 +460,7 @@ enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **docu
         return ZS_OK;
     }
     zs_json_free(d);
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for a description");
+    return zs_fail_memory(err);
 }
 
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
@@ -472,7 +472,7 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
         pthread_mutex_init(&s->elsewhere.lock, NULL) != 0) {
         free(s);
         free(root);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a store");
+        return zs_fail_memory(err);
     }
     s->base = (struct zs_store){.ops = &ops, .inner = *store, .root = root, .is_remote = (*store)->is_remote};
     s->base.read_only = ZS_ICECHUNK_READ_ONLY;

@@ -104,7 +104,7 @@ enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, cons
 {
     struct zs_icechunk_file *f = zs_calloc(1, sizeof *f);
     if (f == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a file");
+        return zs_fail_memory(err);
     enum zs_status status = zs_store_get(files->store, key, MAX_FILE_BYTES, &f->bytes, err);
     if (status == ZS_OK) {
         status = take_content(f, type, files->decode, err);
@@ -139,7 +139,7 @@ enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs
     /* Local files are not remembered: somebody may put others in their place, and they are read fast. */
     files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
                                    : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
-    return cache != NULL && files->name != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a repository");
+    return cache != NULL && files->name != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 void zs_icechunk_files_free(struct zs_icechunk_files *files)
@@ -173,7 +173,7 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     else if ((f->name = zs_strdup(name)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+        status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_icechunk_file_free(f);
     else
@@ -218,15 +218,14 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
         return ZS_OK;
     zs_cache_abandon(cache, key);
     zs_icechunk_file_free(file);
-    return status != ZS_OK ? status : zs_fail(err, ZS_NO_MEMORY, "no memory for a file");
+    return status != ZS_OK ? status : zs_fail_memory(err);
 }
 
 enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                      struct zs_cache_entry **entry, struct zs_error *err)
 {
     char *name = name_of(files, type, id);
-    const enum zs_status status =
-        name != NULL ? get(files, type, id, name, entry, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    const enum zs_status status = name != NULL ? get(files, type, id, name, entry, err) : zs_fail_memory(err);
     free(name);
     return status;
 }

@@ -410,8 +410,7 @@ static enum zs_status check_there(struct zs_store *store, const char *folder, co
 {
     struct zs_object *object = NULL;
     char *key = zs_format("refs/%s/%s", folder, name);
-    const enum zs_status status =
-        key != NULL ? zs_object_open(store, key, &object, err) : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    const enum zs_status status = key != NULL ? zs_object_open(store, key, &object, err) : zs_fail_memory(err);
     zs_object_close(object);
     free(key);
     return status;
@@ -423,8 +422,7 @@ static enum zs_status find_in_folder(struct zs_store *store, const char *folder,
                                      struct zs_error *err)
 {
     char *key = zs_format("refs/%s/ref.json", folder);
-    enum zs_status status = key != NULL ? get_ref(store, key, id, err)
-                                        : zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+    enum zs_status status = key != NULL ? get_ref(store, key, id, err) : zs_fail_memory(err);
     free(key);
     if (status != ZS_OK || strncmp(folder, "tag.", strlen("tag.")) != 0)
         return status;
@@ -475,7 +473,7 @@ static enum zs_status find_named(struct zs_store *store, const char *what, const
     char *folder = zs_format("%s.%s", what, name), *spelt = folder != NULL ? spell(folder) : NULL;
     enum zs_status status = ZS_NOT_FOUND;
     if (spelt == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a key");
+        status = zs_fail_memory(err);
     else if (zs_is_inside_name(folder))
         status = find_in_folder(store, folder, id, err);
     if (status == ZS_NOT_FOUND && spelt != NULL && strcmp(spelt, folder) != 0)
@@ -627,7 +625,7 @@ static enum zs_status find_in_file(const struct zs_icechunk_files *files, const 
         status = keep_config(&info, commit, err);
     if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
                             (commit->tags = names_of(&info.tags)) == NULL))
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory for names");
+        status = zs_fail_memory(err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/" ZS_ICECHUNK_REPOSITORY, files->store->root);
 }
 
@@ -640,7 +638,7 @@ static enum zs_status keep_name(const struct wish *wish, struct zs_icechunk_comm
     if ((branch == NULL || commit->branch != NULL) && (wish->tag == NULL || commit->tag != NULL))
         return ZS_OK;
     zs_icechunk_commit_clear(commit);
-    return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+    return zs_fail_memory(err);
 }
 
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *asked,

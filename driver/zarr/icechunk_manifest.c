@@ -239,7 +239,7 @@ enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file
     if (status == ZS_OK && !zs_icechunk_text(&text, location))
         status = zs_fail(err, ZS_CORRUPT, "expected the location of a chunk as text, found other bytes");
     else if (status == ZS_OK && *location == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+        status = zs_fail_memory(err);
     zs_buffer_free(&decoded);
     return status;
 }

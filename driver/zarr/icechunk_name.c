@@ -49,7 +49,7 @@ enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, s
     if (left == NULL || taken == NULL) {
         free(left);
         free(taken);
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+        return zs_fail_memory(err);
     }
     if (query != NULL && (zs_path_is_remote(path) || !zs_vsi_exists(path)))
         split_query(path, query, left, taken, size); /* else a file has that name */
@@ -81,7 +81,7 @@ enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wis
     *wish = (struct zs_icechunk_wish){.text = zs_strdup(commit)};
     const char **values[WORDS] = {&wish->branch, &wish->tag, &wish->snapshot, &wish->as_of};
     if (wish->text == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a name");
+        return zs_fail_memory(err);
     for (char *word = wish->text, *next; word != NULL && *word != '\0'; word = next) {
         next = strchr(word, '&');
         if (next != NULL)

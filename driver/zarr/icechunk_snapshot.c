@@ -175,7 +175,7 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *s, const struct zs_
     a->ndim = (int)ndim;
     a->path = zs_strdup(path);
     if (a->path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        return zs_fail_memory(err);
     s->count++;
     return ZS_OK;
 }
@@ -190,7 +190,7 @@ static enum zs_status read_path(const struct zs_flat_table *node, char **path, s
     if (!zs_icechunk_text(&text, &whole))
         return zs_fail(err, ZS_CORRUPT, "expected a path as text, found other bytes");
     if (whole == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a path");
+        return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     if (whole[0] != '/' || (whole[1] != '\0' && !zs_path_is_clean(whole + 1)))
         status = zs_fail(err, ZS_INVALID, "expected a path inside the store, found \"%.200s\"", whole);
@@ -226,9 +226,7 @@ static enum zs_status add_document(struct zs_icechunk_snapshot *s, const char *p
                                    struct zs_error *err)
 {
     if (path[0] != '\0')
-        return zs_json_add(s->documents, path, document) != NULL
-                   ? ZS_OK
-                   : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+        return zs_json_add(s->documents, path, document) != NULL ? ZS_OK : zs_fail_memory(err);
     zs_json_remove(document, "consolidated_metadata");
     zs_json_free(s->root);
     s->root = document;
@@ -271,7 +269,7 @@ static enum zs_status read_nodes(struct zs_icechunk_snapshot *s, const struct zs
 {
     size_t count = 0, bytes = 0;
     char **paths = zs_calloc(nodes->count + 1, sizeof *paths);
-    enum zs_status status = paths != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for paths");
+    enum zs_status status = paths != NULL ? ZS_OK : zs_fail_memory(err);
     while (status == ZS_OK && count < nodes->count) {
         struct zs_flat_table node;
         status = zs_flat_vector_table(nodes, count, &node) ? read_node(s, &node, &paths[count], &bytes, err)
@@ -315,20 +313,18 @@ static enum zs_status consolidate(struct zs_icechunk_snapshot *s, struct zs_erro
     zs_json *consolidated = zs_json_add_object(s->root, "consolidated_metadata");
     if (zs_json_add_string(consolidated, "kind", "inline") == NULL ||
         zs_json_add_bool(consolidated, "must_understand", false) == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+        return zs_fail_memory(err);
     zs_json *documents = s->documents;
     s->documents = NULL;
     s->shown = zs_json_add(consolidated, "metadata", documents);
-    return s->shown != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+    return s->shown != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
                                          struct zs_icechunk_snapshot *s, struct zs_error *err)
 {
     *s = (struct zs_icechunk_snapshot){.root = zs_group_document(), .documents = zs_json_new_object()};
-    enum zs_status status = s->root != NULL && s->documents != NULL
-                                ? ZS_OK
-                                : zs_fail(err, ZS_NO_MEMORY, "no memory for documents");
+    enum zs_status status = s->root != NULL && s->documents != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && id[0] != '\0') {
         status = zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &s->file, err);
         if (status == ZS_OK && (status = read_snapshot(s, err)) != ZS_OK)

@@ -67,7 +67,7 @@ static enum zs_status expand(const struct zs_buffer *config, const char *locatio
     if (n == 0 || name[n] != '/' || !find_prefix(config, name, n, &prefix, &length))
         return fail_location("the name of a container of the repository's configuration", location, err);
     *url = zs_format("%.*s%s", (int)length, prefix, name + n + 1);
-    return *url != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+    return *url != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Buckets that anyone may read ---- */
@@ -154,7 +154,7 @@ static enum zs_status split_remote(const struct zs_buffer *config, const struct 
     s->key = zs_strndup(path + 1, length);
     if (s->key != NULL)
         zs_icechunk_unescape(s->key); /* not by GDAL's function, for which a plus sign is a blank */
-    return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+    return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* file:///path, decoded as a URL is. */
@@ -166,7 +166,7 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
                        ALLOW_LOCAL " is YES", location);
     char *path = zs_strdup(location + strlen("file://"));
     if (path == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+        return zs_fail_memory(err);
     zs_icechunk_unescape(path);
     /* The folder below / is the store's root: there are few, unlike those that the files themselves lie in. */
     const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;
@@ -177,7 +177,7 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
         s->root = zs_strndup(path, (size_t)(slash - path));
         s->key = zs_strdup(slash + 1);
         if (s->root == NULL || s->key == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "no memory for a location");
+            status = zs_fail_memory(err);
     }
     free(path);
     return status;

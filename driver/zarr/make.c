@@ -10,7 +10,7 @@
 static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
 {
     if (document == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", path);
+        return zs_fail_memory(err);
     ZS_TRY(zs_node_create(path, document, true, node, err));
     const struct zs_node *made = *node;
     if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text)
@@ -63,7 +63,7 @@ enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const ch
     if (status == ZS_OK)
         status = zs_hierarchy_check_writable(h, err);
     if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        status = zs_fail_memory(err);
     if (status == ZS_OK)
         status = clear(h, path, err);
     if (status == ZS_OK)
@@ -91,11 +91,11 @@ enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *nod
 {
     zs_json *document = zs_json_copy(node->document);
     if (document == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+        return zs_fail_memory(err);
     zs_json_remove(document, "fill_value");
     if (zs_fill_value_add(document, "fill_value", &node->array->dtype, value) == NULL) {
         zs_json_free(document);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+        return zs_fail_memory(err);
     }
     struct zs_node *made;
     ZS_TRY(make(node->path, document, &made, err));
@@ -174,7 +174,7 @@ enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *no
     ZS_TRY(check_shape(node, shape, &ndim, err));
     zs_json *document = restated(node->document, ndim, shape, names, attributes);
     if (document == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
+        return zs_fail_memory(err);
     ZS_TRY(zs_node_create(node->path, document, true, &made, err));
     if (made->array == NULL && node->array != NULL) {
         const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);
@@ -193,8 +193,7 @@ enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err)
     ZS_TRY(zs_hierarchy_list_known(h, &nodes, &count, err));
     const char **paths = zs_calloc(count, sizeof(char *));
     zs_json **documents = zs_calloc(count, sizeof(zs_json *));
-    enum zs_status status =
-        paths != NULL && documents != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot list metadata");
+    enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 1; i < count && status == ZS_OK; i++) {
         paths[n] = nodes[i]->path;
         documents[n++] = nodes[i]->document;

@@ -79,7 +79,7 @@ enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *er
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected names separated by \"/\", found \"%.*s\"", path,
                        length > 100 ? 100 : (int)length, outside);
     *clean = zs_strndup(begin, n);
-    return *clean != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    return *clean != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Paths ---- */

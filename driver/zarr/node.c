@@ -63,7 +63,7 @@ enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_doc
     if (key == NULL) {
         if (owns_document)
             zs_json_free(document);
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(err);
     }
     const enum zs_status status = zs_node_create_at(path, key, document, owns_document, out, err);
     free(key);
@@ -80,7 +80,7 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
     if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
         status = zs_fail(err, ZS_INVALID, "node_type: expected \"array\" or \"group\"");
     if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        status = zs_fail_memory(err);
     if (status == ZS_OK && is_array) {
         node->looks_sharded = mentions_sharding(zs_json_get(document, "codecs"));
         const zs_json *grid = zs_json_get(document, "chunk_grid");
@@ -89,7 +89,7 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
         struct zs_error reason = {0};
         const enum zs_status parsed = zs_array_meta_parse(document, &node->array, &reason);
         if (parsed == ZS_NO_MEMORY) { /* of this moment: not to be remembered with the node */
-            status = zs_fail(err, ZS_NO_MEMORY, "%s", reason.message);
+            status = zs_fail_memory(err);
         } else if (parsed != ZS_OK) {
             (void)zs_fail_in(&reason, parsed, "%s", key);
             status = zs_node_refuse(node, parsed, reason.message, err);
@@ -115,7 +115,7 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, s
     struct zs_node *node = key != NULL ? new_node(path, key, ZS_NODE_GROUP) : NULL;
     free(key);
     if (node == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(err);
     node->is_implicit = true;
     *out = node;
     return ZS_OK;
@@ -125,7 +125,7 @@ enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const
 {
     struct zs_error *reason = zs_calloc(1, sizeof *reason);
     if (reason == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "cannot allocate a node");
+        return zs_fail_memory(err);
     zs_error_set(reason, "%s", message);
     if (node->array_error != &no_error)
         free((void *)(uintptr_t)node->array_error);

@@ -102,11 +102,6 @@ bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char 
 
 /* ---- The one rule ---- */
 
-static enum zs_status no_memory(const struct zs_node *node, struct zs_error *err)
-{
-    return zs_fail(err, ZS_NO_MEMORY, "cannot build the metadata of %s", node->path);
-}
-
 static enum zs_status merge_attributes(zs_json *document, const struct zs_node *node, const zs_json *before,
                                        bool *is_changed, struct zs_error *err)
 {
@@ -116,13 +111,13 @@ static enum zs_status merge_attributes(zs_json *document, const struct zs_node *
     const zs_json *theirs = zs_json_get(document, "attributes");
     zs_json *merged = zs_json_merge(before, ours, zs_json_is_object(theirs) ? theirs : NULL);
     if (merged == NULL)
-        return no_memory(node, err);
+        return zs_fail_memory(err);
     if (zs_json_is_same(merged, theirs)) {
         zs_json_free(merged);
         return ZS_OK;
     }
     *is_changed = true;
-    return zs_json_set(document, "attributes", merged) != NULL ? ZS_OK : no_memory(node, err);
+    return zs_json_set(document, "attributes", merged) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Whether what is not an attribute is looked at: other members than these say what an array is. */
@@ -182,7 +177,7 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     *is_changed = true;
     if (ours == NULL)
         zs_json_remove(theirs, name);
-    return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : no_memory(node, err);
+    return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* The member, of some, in which a stored document is neither as the node has it now nor as it was before the node was
@@ -255,7 +250,7 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     zs_json_free(*theirs);
     *theirs = zs_json_copy(node->document);
     *is_changed = true;
-    return *theirs != NULL ? ZS_OK : no_memory(node, err);
+    return *theirs != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Whether an array is still the one that was opened ---- */

@@ -14,8 +14,7 @@ static enum zs_status put_journal(struct zs_store *store, zs_json *journal, stru
     char *text = journal != NULL ? zs_json_print(journal) : NULL;
     zs_json_free(journal);
     const enum zs_status status = key != NULL && text != NULL
-                                      ? zs_store_put(store, key, text, strlen(text), err)
-                                      : zs_fail(err, ZS_NO_MEMORY, "%s: cannot write a journal", store->root);
+                                      ? zs_store_put(store, key, text, strlen(text), err) : zs_fail_memory(err);
     free(key);
     free(text);
     return status;
@@ -49,7 +48,7 @@ enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_p
     if (ok && *is_put)
         return put_journal(h->store, journal, err);
     zs_json_free(journal);
-    return ok ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: cannot write a journal", h->store->root);
+    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
@@ -65,8 +64,7 @@ enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from,
 enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
-    const enum zs_status status =
-        key != NULL ? zs_store_remove(store, key, err) : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", store->root);
+    const enum zs_status status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
     free(key);
     return status;
 }
@@ -78,8 +76,7 @@ static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_jso
                                 struct zs_error *err)
 {
     struct zs_node *node = NULL;
-    enum zs_status status =
-        before != NULL && after != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "%s: no memory", h->store->root);
+    enum zs_status status = before != NULL && after != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_node_create(path, after, true, &node, err);
     else
@@ -165,7 +162,7 @@ static enum zs_status read_journal(struct zs_store *store, bool *is_there, zs_js
 {
     char *key = zs_journal_key("zarr.json");
     if (key == NULL)
-        return zs_fail(err, ZS_NO_MEMORY, "%s: no memory", store->root);
+        return zs_fail_memory(err);
     *journal = NULL;
     const enum zs_status status = zs_document_get(store, key, journal, err);
     free(key);

@@ -34,7 +34,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
         return status;
     m->list = zs_calloc(count + 1, sizeof *m->list);
     if (m->list == NULL)
-        status = zs_fail(err, ZS_NO_MEMORY, "cannot list what is in %s", path);
+        status = zs_fail_memory(err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         if (!zs_path_is_within(nodes[i]->path, path) || nodes[i]->document == NULL)
             continue;
@@ -42,7 +42,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
         moved->rest = nodes[i]->path + strlen(path);
         moved->document = zs_json_copy(nodes[i]->document);
         if (moved->document == NULL)
-            status = zs_fail(err, ZS_NO_MEMORY, "cannot list what is in %s", path);
+            status = zs_fail_memory(err);
         else
             m->count++;
     }
@@ -59,7 +59,7 @@ static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct mo
         zs_json *document = m->list[i].document;
         m->list[i].document = NULL;
         char *own = zs_format("%s%s", path, m->list[i].rest);
-        enum zs_status status = own != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+        enum zs_status status = own != NULL ? ZS_OK : zs_fail_memory(err);
         if (status == ZS_OK)
             status = zs_node_create(own, document, true, &node, err);
         else
@@ -136,7 +136,7 @@ static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const c
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     char *parent = zs_path_parent(path);
     char *to = parent != NULL ? zs_path_join(parent, name) : NULL;
-    enum zs_status status = to != NULL ? ZS_OK : zs_fail(err, ZS_NO_MEMORY, "cannot allocate a path");
+    enum zs_status status = to != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_hierarchy_occupant(h, to, &occupant, err);
     if (status == ZS_OK && occupant != NULL)
