@@ -80,12 +80,9 @@ static enum zs_status load(struct zs_array *array, struct zs_open_shard *s, uint
     }
 }
 
-enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
-                               struct zs_error *err)
+enum zs_status zs_merge_load(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, void *data,
+                             struct zs_written **written, struct zs_error *err)
 {
-    struct zs_open_shard *s = NULL;
-    if (array->pending->has_shards)
-        ZS_TRY(zs_open_shard_get(array, zs_grid_shard(&array->grid, chunk), &s, err));
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
     struct zs_scratch *scratch = zs_scratch_acquire();
@@ -109,15 +106,7 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
         *written = NULL;
     }
     zs_scratch_release(scratch);
-    if (status != ZS_OK)
-        return zs_fail_in_chunk(array, chunk, status, err);
-    if (s == NULL)
-        return ZS_OK;
-    zs_open_shard_account(array->pending, s, true);
-    status = zs_publish_idle(array, err);
-    if (status != ZS_OK)
-        free(*written);
-    return status;
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, chunk, status, err);
 }
 
 /* ---- Our elements of a chunk over what the store has of it by now ---- */

@@ -1,5 +1,6 @@
-/* array/pending_private.h: what the files of pending writes share: pending_writes.c builds shards, pending_merge.c puts
- * chunks over what others wrote meanwhile, pending_publish.c publishes. The array's lock is held. */
+/* array/pending_private.h: what the files of pending writes share. pending_writes.c builds shards; pending_merge.c puts
+ * chunks over what others wrote meanwhile; above both pending_publish.c takes chunks and publishes. The array's lock is
+ * held. */
 #ifndef ZS_ARRAY_PENDING_PRIVATE_H
 #define ZS_ARRAY_PENDING_PRIVATE_H
 
@@ -27,6 +28,10 @@ uint64_t zs_open_shard_version(const struct zs_open_shard *s);
 
 /* ---- Merging (pending_merge.c) ---- */
 
+/* Decodes what an innermost chunk is now, of an open shard (NULL where chunks are objects), as zs_pending_load(). */
+enum zs_status zs_merge_load(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, void *data,
+                             struct zs_written **written, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Merges a chunk that was written in part with what the store has of it now. */
 enum zs_status zs_merge_into_shard(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk,
                                    struct zs_written *written, struct zs_error *err) ZS_MUST_CHECK;
@@ -43,18 +48,5 @@ struct zs_chunk_object {
 
 /* Puts a chunk of which a part was written over what the store has of it by now. ZS_CONFLICT as zs_store_put_over(). */
 enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_error *err) ZS_MUST_CHECK;
-
-/* ---- Publishing (pending_publish.c) ---- */
-
-/* Publishes n shards, to a remote store side by side. Goes on after a failure, and returns the first. */
-enum zs_status zs_publish_shards(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
-                                 struct zs_error *err) ZS_MUST_CHECK;
-/* Publishes a complete shard; to a remote store together with others, once there are enough. */
-enum zs_status zs_publish_complete(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err) ZS_MUST_CHECK;
-/* Publishes the shards that are idle longest, until the open ones are within their limits. */
-enum zs_status zs_publish_idle(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
-/* Puts a chunk that is an object of its own, or removes it with data NULL. `written` as in struct zs_chunk_object. */
-enum zs_status zs_publish_chunk(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
-                                const struct zs_written *written, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

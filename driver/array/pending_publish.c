@@ -1,5 +1,5 @@
-/* Publishing shards that were built, and chunks that are objects of their own: under their locks, over what the store
- * has by then. */
+/* Chunks that come in, and publishing: of shards that were built, and of chunks that are objects of their own; under
+ * their locks, over what the store has by then. */
 #include <stdlib.h>
 
 #include "array/indexes.h"
@@ -205,8 +205,9 @@ static size_t uploads_at_once(const struct zs_array *array, struct zs_open_shard
     return goes_side_by_side(array) ? (size_t)zs_max_u64(1, zs_min_u64(slots, ZS_MOST_UPLOADS)) : 1;
 }
 
-enum zs_status zs_publish_shards(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
-                                 struct zs_error *err)
+/* Publishes n shards, to a remote store side by side. Goes on after a failure, and returns the first. */
+static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
+                                     struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
     const size_t slots = uploads_at_once(array, list, n);
@@ -229,8 +230,8 @@ enum zs_status zs_publish_shards(struct zs_array *array, struct zs_open_shard *c
 }
 
 /* The open shards, in an order; NULL without memory. */
-static struct zs_open_shard **list_shards(const struct zs_pending_writes *pending, int (*compare)(const void *,
-                                          const void *), struct zs_error *err)
+static struct zs_open_shard **list_shards(const struct zs_pending_writes *pending,
+                                          int (*compare)(const void *, const void *), struct zs_error *err)
 {
     struct zs_open_shard **list = zs_calloc(pending->shards.count, sizeof *list);
     if (list == NULL)
@@ -250,7 +251,8 @@ static int by_age(const void *x, const void *y)
     return (p->stamp > q->stamp) - (p->stamp < q->stamp);
 }
 
-enum zs_status zs_publish_idle(struct zs_array *array, struct zs_error *err)
+/* Publishes the shards that are idle longest, until the open ones are within their limits. */
+static enum zs_status publish_idle(struct zs_array *array, struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;
     while (pending->shards.count > MAX_OPEN_SHARDS ||
@@ -260,24 +262,25 @@ enum zs_status zs_publish_idle(struct zs_array *array, struct zs_error *err)
             return ZS_NO_MEMORY;
         const size_t others = pending->shards.count - 1,
                      slots = uploads_at_once(array, list, others); /* the youngest is in use */
-        const enum zs_status status = zs_publish_shards(array, list, others < slots ? others : slots, err);
+        const enum zs_status status = publish_shards(array, list, others < slots ? others : slots, err);
         free(list);
         ZS_TRY(status);
     }
     return ZS_OK;
 }
 
-enum zs_status zs_publish_complete(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
+/* Publishes a complete shard; to a remote store together with others, once there are enough. */
+static enum zs_status publish_complete(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
 {
     if (!goes_side_by_side(array))
-        return zs_publish_shards(array, &s, 1, err);
+        return publish_shards(array, &s, 1, err);
     struct zs_open_shard *list[ZS_MOST_UPLOADS];
     size_t n = 0, at = 0;
     uint64_t key;
     for (struct zs_open_shard *t; n < ZS_MOST_UPLOADS && (t = zs_map_next(&array->pending->shards, &at, &key)) != NULL;)
         if (zs_open_shard_is_complete(array, t) && !t->has_failed)
             list[n++] = t;
-    return n < uploads_at_once(array, list, n) ? zs_publish_idle(array, err) : zs_publish_shards(array, list, n, err);
+    return n < uploads_at_once(array, list, n) ? publish_idle(array, err) : publish_shards(array, list, n, err);
 }
 
 /* Broken writers come first: the disk may be full, and they free their space. */
@@ -298,7 +301,7 @@ static enum zs_status publish_each(struct zs_array *array, struct zs_open_shard 
     for (size_t i = 0, n = pending->shards.count; i < n;) {
         struct zs_error ignored;
         const uint64_t shard = list[i]->shard;
-        const enum zs_status status = zs_publish_shards(array, &list[i], 1, first == ZS_OK ? err : &ignored);
+        const enum zs_status status = publish_shards(array, &list[i], 1, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
         const bool is_gone = zs_map_get(&pending->shards, shard) == NULL;
         if (is_last && !is_gone && zs_shard_writer_is_broken(list[i]->writer))
@@ -318,7 +321,7 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
     if (list == NULL)
         return ZS_NO_MEMORY;
     const bool is_together = goes_side_by_side(array);
-    enum zs_status status = is_together ? zs_publish_shards(array, list, pending->shards.count, err)
+    enum zs_status status = is_together ? publish_shards(array, list, pending->shards.count, err)
                                         : publish_each(array, list, is_last, err);
     free(list);
     if (!is_together || !is_last || pending->shards.count == 0)
@@ -344,8 +347,9 @@ static enum zs_status put_chunk(void *ctx, struct zs_error *err)
                            : zs_store_remove(c->array->store, c->key, err);
 }
 
-enum zs_status zs_publish_chunk(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
-                                const struct zs_written *written, struct zs_error *err)
+/* Puts a chunk that is an object of its own, or removes it with data NULL; as in struct zs_chunk_object. */
+static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
+                                    const struct zs_written *written, struct zs_error *err)
 {
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
@@ -355,4 +359,66 @@ enum zs_status zs_publish_chunk(struct zs_array *array, uint64_t chunk, const vo
     free(key);
     zs_shard_forget(array, chunk);
     return status;
+}
+
+/* ---- Chunks come in, and what is complete goes ---- */
+
+enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
+                               struct zs_error *err)
+{
+    struct zs_open_shard *s = NULL;
+    if (array->pending->has_shards)
+        ZS_TRY(zs_open_shard_get(array, zs_grid_shard(&array->grid, chunk), &s, err));
+    ZS_TRY(zs_merge_load(array, s, chunk, data, written, err));
+    if (s == NULL)
+        return ZS_OK;
+    zs_open_shard_account(array->pending, s, true);
+    const enum zs_status status = publish_idle(array, err);
+    if (status != ZS_OK)
+        free(*written);
+    return status;
+}
+
+/* Puts a chunk into its open shard, and keeps which elements of it were written. `before` is what was kept until now;
+ * the caller frees it. */
+static enum zs_status put_in_shard(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, const void *data,
+                                   size_t n, struct zs_written *written, struct zs_written *before,
+                                   struct zs_error *err)
+{
+    if (written != NULL && !zs_map_set(&s->written, chunk, written))
+        return zs_fail_memory(err);
+    const enum zs_status status =
+        zs_shard_writer_put(s->writer, zs_grid_number_in_shard(&array->grid, chunk), data, n, err);
+    struct zs_written *const kept = status == ZS_OK ? written : before;
+    if (kept == NULL)
+        (void)zs_map_remove(&s->written, chunk);
+    else
+        (void)zs_map_set(&s->written, chunk, kept); /* it is there: nothing to allocate */
+    return status;
+}
+
+enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
+                              struct zs_written *written, enum zs_status *later, struct zs_error *err)
+{
+    *later = ZS_OK;
+    if (!array->pending->has_shards) {
+        ZS_TRY(publish_chunk(array, chunk, data, n, written, err));
+        zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
+        free(written);
+        return ZS_OK;
+    }
+    struct zs_open_shard *s;
+    const uint64_t shard = zs_grid_shard(&array->grid, chunk);
+    ZS_TRY(zs_open_shard_get(array, shard, &s, err));
+    if (zs_shard_writer_is_broken(s->writer)) { /* what it has goes first */
+        ZS_TRY(publish_shards(array, &s, 1, err));
+        ZS_TRY(zs_open_shard_get(array, shard, &s, err));
+    }
+    struct zs_written *before = zs_map_get(&s->written, chunk);
+    ZS_TRY(put_in_shard(array, s, chunk, data, n, written, before, err));
+    free(before);
+    zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
+    zs_open_shard_account(array->pending, s, true);
+    *later = zs_open_shard_is_complete(array, s) ? publish_complete(array, s, err) : publish_idle(array, err);
+    return ZS_OK;
 }
