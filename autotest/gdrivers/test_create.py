@@ -165,6 +165,24 @@ def test_all_is_set_before_the_first_pixel(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("flushed", [False, True])
+def test_what_is_read_before_the_first_pixel_is_the_nodata_value(tmp_path, flushed):
+    dataset = create(tmp_path / "a.zarr", (2, 70, 101), "int16")
+    for nodata in (-1, 7):
+        for number in (1, 2):
+            dataset.GetRasterBand(number).SetNoDataValue(nodata)
+        assert (read_all(dataset) == nodata).all() and dataset.GetRasterBand(2).ReadRaster(3, 4, 1, 1) == np.int16(nodata).tobytes()
+    if flushed:
+        dataset.FlushCache()
+    dataset.GetRasterBand(1).WriteArray(np.full((2, 3), 5, "int16"), 1, 1)
+    expected = np.full((2, 70, 101), 7)
+    expected[0, 1:3, 1:4] = 5
+    assert (read_all(dataset) == expected).all()
+    dataset = None
+    assert (read_all(open_ours(str(tmp_path / "a.zarr"))) == expected).all()
+    check_consolidated(tmp_path / "a.zarr")
+
+
 def colours(dataset):
     return [gdal.GetColorInterpretationName(dataset.GetRasterBand(number + 1).GetColorInterpretation()) for number in range(dataset.RasterCount)]
 

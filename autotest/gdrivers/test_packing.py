@@ -107,6 +107,66 @@ def test_create_is_told_the_scale_and_warping_into_it_works(tmp_path):
     np.testing.assert_array_equal(open_ours(str(tmp_path / "warped.zarr")).ReadAsArray(), values)
 
 
+PACKED = {"SCALE_OFFSET": "YES", "SCALE": "0.1", "OFFSET": "0", "OVERVIEWS": "NONE"}
+
+
+def warped(path, sources, format, **options):
+    """What gdalwarp makes of sources, turned to another CRS so that corners are not covered."""
+    made = gdal.Warp(str(path), sources, format=format, dstSRS="EPSG:3035", **options)
+    assert made is not None, gdal.GetLastErrorMsg()
+    made = None
+    return open_ours(str(path)) if format == "ShardedZarr" else gdal.Open(str(path))
+
+
+@pytest.mark.parametrize("nodata", [0, -9999, 3e30, float("nan")])
+def test_gdalwarp_stores_as_missing_what_no_source_covers_and_what_the_source_calls_nodata(tmp_path, nodata):
+    values = np.round(np.random.default_rng(3).uniform(1, 300, (2, 40, 61)), 1).astype("float32")
+    values[0, 5:9, 3:40], values[1, 20:29, 6:20] = nodata, nodata
+    left, right = (source(part, at, "EPSG:32633", nodata) for part, at in (
+        (values[:, :, :40], UTM), (values[:, :, 30:], (UTM[0] + 300, *UTM[1:]))))
+    expected = warped(tmp_path / "w.tif", [left, right], "GTiff").ReadAsArray()
+    expected[expected == np.float32(nodata)] = np.nan
+    found = warped(tmp_path / "w.zarr", [left, right], "ShardedZarr", creationOptions=pairs(PACKED))
+    assert np.isnan(expected).sum() > 200 and np.isnan(found.GetRasterBand(2).GetNoDataValue())
+    np.testing.assert_allclose(found.ReadAsArray(), expected, atol=0.051)
+
+
+def test_a_new_raster_stored_as_integers_has_no_nodata_until_it_is_set_or_written(tmp_path):
+    made = driver().Create(str(tmp_path / "a.zarr"), 8, 6, 2, gdal.GDT_Float32, pairs(PACKED))
+    first, second = made.GetRasterBand(1), made.GetRasterBand(2)
+    assert first.GetNoDataValue() is None and first.GetMaskFlags() == gdal.GMF_ALL_VALID
+    assert first.SetNoDataValue(-9999) == 0 and second.SetNoDataValue(7) == 0
+    assert np.isnan(first.GetNoDataValue()) and np.isnan(second.GetNoDataValue())
+    made.WriteArray(np.array([[[-9999, 7, 0]], [[3, 7, 0]]], "float64"))
+    made.FlushCache()
+    expected = np.full((2, 6, 8), np.nan, "float32")
+    expected[:, 0, :3] = [[np.nan, 7, 0], [3, np.nan, 0]]
+    np.testing.assert_allclose(made.ReadAsArray(), expected, rtol=1e-6)
+    del first, second, made
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    np.testing.assert_allclose(dataset.ReadAsArray(), expected, rtol=1e-6)
+    made = driver().Create(str(tmp_path / "b.zarr"), 8, 6, 1, gdal.GDT_Float32, pairs(PACKED))
+    made.GetRasterBand(1).WriteArray(np.ones((6, 3)))
+    assert np.isnan(made.GetRasterBand(1).GetNoDataValue())
+    made = None
+    assert np.isnan(open_ours(str(tmp_path / "b.zarr")).GetRasterBand(1).GetNoDataValue())
+
+
+@pytest.mark.parametrize("data_type, packed_type", [("int16", "UINT16"), ("int32", "UINT8")])
+def test_a_nodata_value_that_the_integers_do_not_hold_becomes_nan_in_a_copy(tmp_path, data_type, packed_type):
+    digits = np.arange(200).reshape(1, 10, 20).astype(data_type)
+    digits[0, 2:4] = -9999
+    dataset = copy(tmp_path / "a.zarr", packed(digits, 0.5, 0, -9999), SCALE_OFFSET=packed_type)
+    expected = np.where(digits == -9999, np.nan, digits * 0.5)
+    np.testing.assert_allclose(dataset.ReadAsArray(), expected[0])
+    assert np.isnan(dataset.GetRasterBand(1).GetNoDataValue())
+
+
+def test_an_integer_that_stands_for_missing_pixels_is_no_pixel_of_a_copy(tmp_path):
+    digits = np.full((4, 6), 255, "int32")
+    assert "has no value in uint8" in error_of(copy, tmp_path / "a.zarr", packed(digits, 0.5, 0, -9999), SCALE_OFFSET="UINT8")
+
+
 def test_a_value_out_of_the_range_of_the_integers_is_an_error(tmp_path):
     message = error_of(copy, tmp_path / "a.zarr", packed(np.full((4, 6), -3, "float32"), 0.01), SCALE_OFFSET="YES")
     assert "has no value in uint16" in message

@@ -3,6 +3,7 @@
 #define ZS_GDAL_BAND_H
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_sideCarHasStatistics = false;
     bool m_isDescribedBeside = false; /* the description comes from a side-car file, not from the store */
     bool m_statisticsSet = false; /* since the dataset was opened */
+    bool m_isNodataSet = false;   /* of a new raster of values stored as integers */
+    /* The nodata value that was set of such a raster: what is written of it becomes NaN, as which it is stored. */
+    double m_missing = std::numeric_limits<double>::quiet_NaN();
     unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
     std::unique_ptr<GDALRasterBand> m_cellMask;
     bool m_flagsRead = false, m_hasMaskedFlags = false;
@@ -61,6 +65,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool IsMaskedOtherwise();
     /* Whether a pixel that is not stored reads as what GDAL calls empty: the nodata value, or 0 without one. */
     bool FillIsEmpty();
+    /* Whether the band has a nodata value to show: a new raster of values stored as integers has none until it is set or
+     * pixels are written, and gdalwarp takes that of its source. */
+    bool ShowsNodata();
     /* Puts the properties that were set into m_meaning, for writing. */
     const struct zs_meaning &CurrentMeaning();
     CPLErr SetNodata(const void *element);
@@ -91,6 +98,11 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
   public:
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
+    /* What is written as NaN. NaN: nothing else. */
+    double Missing() const
+    {
+        return m_missing;
+    }
     /* For an overview level that is being made: it gets the properties of the base's band. */
     void TakeMeaning(ShardedZarrRasterBand &other);
     /* Drops the statistics, since pixels are written. A block of GDAL's cache (isBlock) may be written late, after

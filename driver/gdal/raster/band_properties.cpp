@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "dataset.h"
@@ -193,14 +194,18 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 
 /* ---- Getting: from the side-car file, else from the store ---- */
 
+bool ShardedZarrRasterBand::ShowsNodata()
+{
+    return Meaning().has_nodata && (!Dataset().IsNewAndPacked() || m_isNodataSet);
+}
+
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
 {
-    const auto &m = Meaning();
-    if (!m.has_nodata || IsInSideCar(ZS_BAND_NODATA))
+    if (!ShowsNodata() || IsInSideCar(ZS_BAND_NODATA))
         return GDALPamRasterBand::GetNoDataValue(has);
     setFlag(has, true);
     const struct zs_array_info info = View().Info(Source());
-    return zsElementToDouble(info.data_type, info.item_size, m.nodata);
+    return zsElementToDouble(info.data_type, info.item_size, Meaning().nodata);
 }
 
 /* Of a type of GDAL's that is T. */
@@ -394,14 +399,24 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
 }
 
 /* `toElement` makes an element of the value, and is false where the array's type does not hold it: such a value is
- * refused, for it would mark no pixel, or others. */
+ * refused, for it would mark no pixel, or others. Integers that pixels are stored as need not have it: there NaN is the
+ * nodata value of a new raster, whatever is set. */
 template <class T>
 CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
                                         bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *))
 {
     const struct zs_array_info info = View().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
-    if (toElement(value, info.data_type, info.item_size, element))
+    const bool isHeld = toElement(value, info.data_type, info.item_size, element);
+    if (Dataset().IsNewAndPacked())
+    {
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        m_missing = isHeld ? zsElementToDouble(info.data_type, info.item_size, element) : none;
+        m_isNodataSet = true;
+        static_cast<void>(zsElementOfDouble(none, info.data_type, info.item_size, element));
+        return SetNodata(element);
+    }
+    if (isHeld)
         return SetNodata(element);
     CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s",
              zsShown(Dataset().GetDescription()).c_str(), nBand, text.c_str(),

@@ -211,6 +211,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
 {
     if (m_isBlank && m_properties.IsPending() && SettleFillValue() != CE_None)
         return CE_Failure;
+    m_isBlank = m_isBlank && !m_properties.IsPending();
     std::vector<ZSDatasetPart *> pending;
     for (ZSDatasetPart *part : Parts())
     {

@@ -43,6 +43,7 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
     bool m_isClosed = false;
     bool m_isBlank = false;   /* made by Create(), and not written to: a nodata value may still become the fill value */
+    bool m_isPacked = false;  /* made by Create(), of values that are stored as integers, of which one is NaN */
     bool m_isWritten = false; /* pixels were */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
     void *m_closeProgressData = nullptr;
@@ -54,6 +55,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr SettleFillValue();
     CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
+    CPLErr WriteBandByBand(const struct zs_band_window &window, GDALDataType type);
     /* Reads or writes a window; with a progress function piecewise, and no further than it wants. */
     CPLErr MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                       const GDALRasterIOExtraArg *extra);
@@ -144,9 +146,15 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order);
-    void MarkBlank()
+    void MarkBlank(bool isPacked)
     {
         m_isBlank = true;
+        m_isPacked = isPacked;
+    }
+    /* Whether it was made of values that are stored as integers, and not written to. */
+    bool IsNewAndPacked() const
+    {
+        return m_isPacked && !m_isWritten;
     }
     /* The dataset was written beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)

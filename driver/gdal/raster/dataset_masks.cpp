@@ -269,9 +269,8 @@ GDALRasterBand *ShardedZarrRasterBand::CellMaskBand()
 bool ShardedZarrRasterBand::IsMaskedOtherwise()
 {
     auto &ds = Dataset();
-    const auto &meaning = Meaning();
     int has = FALSE;
-    if (!meaning.has_nodata)
+    if (!ShowsNodata())
         GDALPamRasterBand::GetNoDataValue(&has);
     // An integer fill value that is not declared as nodata is a value like others.
     else

@@ -2,6 +2,7 @@
 #include "guarded.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gdal/types.h"
 
@@ -42,11 +43,10 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
     return m_view.PrepareCells(IsUpdate(), nodata, err);
 }
 
-/* Before the first pixel is written, a nodata value that was set becomes the fill value: then pixels that are never
- * written read as nodata, as in other drivers. */
+/* Of a blank raster: a nodata value that was set becomes the fill value, so that pixels that are never written read as
+ * nodata, as in other drivers. */
 CPLErr ShardedZarrDataset::SettleFillValue()
 {
-    m_isBlank = false;
     const struct zs_meaning &first = Band(1).Meaning();
     const ZSArray &blank = m_view.Array(0); // Create() makes one array
     const size_t size = m_view.Info(0).item_size;
@@ -114,6 +114,8 @@ static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::
 
 CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
 {
+    if (m_isBlank && SettleFillValue() != CE_None)
+        return CE_Failure;
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSConversion> steps;
     for (const size_t i : sources)
@@ -128,6 +130,32 @@ CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALD
         return CE_None;
     zsReport(err);
     return CE_Failure;
+}
+
+/* Whether bands have one value that becomes NaN when it is written, or none has. */
+static bool haveOneMissing(const ShardedZarrDataset &ds, const struct zs_band_window &window)
+{
+    const double first = ds.Band(window.bands[0]).Missing();
+    return std::all_of(window.bands, window.bands + window.band_count,
+                       [&](int b)
+                       {
+                           const double missing = ds.Band(b).Missing();
+                           return missing == first || (std::isnan(missing) && std::isnan(first));
+                       });
+}
+
+CPLErr ShardedZarrDataset::WriteBandByBand(const struct zs_band_window &window, GDALDataType type)
+{
+    struct zs_band_window one = window;
+    CPLErr result = CE_None;
+    one.band_count = 1;
+    for (size_t b = 0; b < window.band_count && result == CE_None; b++)
+    {
+        one.bands = window.bands + b;
+        one.data = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b);
+        result = WriteWindow(one, type);
+    }
+    return result;
 }
 
 CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
@@ -145,13 +173,16 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     }
     if (m_isBlank && SettleFillValue() != CE_None)
         return CE_Failure;
+    m_isBlank = false;
     m_isWritten = true;
+    if (m_isPacked && !haveOneMissing(*this, window))
+        return WriteBandByBand(window, type);
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSStoring> steps;
     for (const size_t i : sources)
-        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size});
+        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, Band(window.bands[0]).Missing()});
     auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
     ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
     if (m_isMask)

@@ -96,6 +96,13 @@ static void limitsOf(enum zs_data_type type, double &low, double &high)
     high = std::ldexp(1.0, static_cast<int>(bits) - (isSigned ? 1 : 0)) - 1;
 }
 
+static bool holds(enum zs_data_type type, double value)
+{
+    double low, high;
+    limitsOf(type, low, high);
+    return value >= low && value <= high && value == std::floor(value);
+}
+
 /* The smallest float type, not smaller than `least`, in which each of the integers survives decoding and encoding:
  * three results are rounded on the way, and together they must stay below half a step. GDT_Unknown when there is
  * none. */
@@ -170,20 +177,25 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
         return fail(std::string(zs_dtype_of(e.packed_type).name) + " with this offset has more digits than " +
                     (of == GDT_Unknown ? "Float64" : "Float32"));
 
-    double low, high;
-    limitsOf(e.packed_type, low, high);
     int has = FALSE;
+    enum zs_data_type sourceType = e.packed_type;
     m_nodata = source != nullptr ? source->GetRasterBand(1)->GetNoDataValue(&has) : 0;
     m_hasNodata = has != FALSE;
-    if (isInteger && m_hasNodata && !(m_nodata >= low && m_nodata <= high && m_nodata == std::floor(m_nodata)))
+    if (isInteger && m_hasNodata && zsZarrType(type, &sourceType) && !holds(sourceType, m_nodata))
     {
         CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", m_nodata,
-                 zs_dtype_of(e.packed_type).name);
+                 zs_dtype_of(sourceType).name);
         m_hasNodata = false;
     }
-    // Integers keep the nodata value of the source; for floats an end of the range is taken, where values are rare.
+    // Integers keep the nodata value of the source where they can hold it; else an end of the range is taken, where
+    // values are rare.
+    double low, high;
+    limitsOf(e.packed_type, low, high);
+    const bool isKept = isInteger && m_hasNodata && holds(e.packed_type, m_nodata);
     e.has_missing = !isInteger || m_hasNodata;
-    e.missing = static_cast<int64_t>(isInteger ? m_nodata : low < 0 ? low : high);
+    e.missing = static_cast<int64_t>(isKept ? m_nodata : low < 0 ? low : high);
+    if (isInteger && m_hasNodata && !isKept)
+        m_taken = static_cast<double>(e.missing);
     m_isUsed = true;
     m_unpacks = isInteger;
     m_factor64 = e.factor;
@@ -221,15 +233,16 @@ void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_meanin
 
 /* ---- Pixels ---- */
 
-/* As scale_offset decodes, step by step in the arithmetic of the type. */
-template <class T> static void unpack(T *p, size_t n, bool unpacks, T factor, T offset, bool hasNodata, double nodata)
+/* As scale_offset decodes, step by step in the arithmetic of the type. An integer that is taken has no value. */
+template <class T>
+static void unpack(T *p, size_t n, bool unpacks, T factor, T offset, bool hasNodata, double nodata, double taken)
 {
-    constexpr T none = std::numeric_limits<T>::quiet_NaN();
-    const T key = static_cast<T>(nodata);
+    constexpr T none = std::numeric_limits<T>::quiet_NaN(), refused = std::numeric_limits<T>::infinity();
+    const T key = static_cast<T>(nodata), other = static_cast<T>(taken);
     for (size_t i = 0; i < n; i++)
     {
         const bool isNone = hasNodata && p[i] == key;
-        p[i] = isNone ? none : unpacks ? p[i] / factor + offset : p[i];
+        p[i] = isNone ? none : p[i] == other ? refused : unpacks ? p[i] / factor + offset : p[i];
     }
 }
 
@@ -238,7 +251,9 @@ void ZSPacking::Unpack(void *pixels, GDALDataType type, size_t n) const
     if (!m_isUsed)
         return;
     if (type == GDT_Float32)
-        unpack(static_cast<float *>(pixels), n, m_unpacks, m_factor, m_offset, m_hasNodata, m_nodata);
+        unpack(static_cast<float *>(pixels), n, m_unpacks, m_factor, m_offset, m_hasNodata, m_nodata,
+               m_taken);
     else
-        unpack(static_cast<double *>(pixels), n, m_unpacks, m_factor64, m_offset64, m_hasNodata, m_nodata);
+        unpack(static_cast<double *>(pixels), n, m_unpacks, m_factor64, m_offset64, m_hasNodata, m_nodata,
+               m_taken);
 }

@@ -2,6 +2,7 @@
 #ifndef ZS_GDAL_NEW_ARRAYS_H
 #define ZS_GDAL_NEW_ARRAYS_H
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class ZSPacking
     double m_factor64 = 1, m_offset64 = 0;
     bool m_hasNodata = false;
     double m_nodata = 0;
+    /* The integer that stands for it where that is another, so that no pixel may be it; NaN: none. */
+    double m_taken = std::numeric_limits<double>::quiet_NaN();
 
     bool Choose(const ZSCreationOptions &options, GDALDataType source, struct zs_encoding &e, GDALDataType &type);
 
