@@ -209,6 +209,19 @@ def test_colours_that_are_set_hold(tmp_path):
     assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Undefined", "Blue", "Green", "Gray"]
 
 
+@pytest.mark.parametrize("format", ["GTiff", "ShardedZarr"])
+def test_a_band_that_gets_a_colour_table_is_a_palette(tmp_path, format):
+    dataset = gdal.GetDriverByName(format).Create(str(tmp_path / "a"), 50, 40, 1)
+    table = gdal.ColorTable()
+    table.SetColorEntry(1, (9, 8, 7, 255))
+    dataset.GetRasterBand(1).SetColorInterpretation(gdal.GCI_GrayIndex)
+    dataset.GetRasterBand(1).SetColorTable(table)
+    assert colours(dataset) == ["Palette"]
+    dataset = None
+    again = gdal.Open(str(tmp_path / "a"))
+    assert colours(again) == ["Palette"] and again.GetRasterBand(1).GetColorTable().GetColorEntry(1) == (9, 8, 7, 255)
+
+
 def test_dirty_chunks_stay_within_the_cache_budget(tmp_path):
     """Random writing of 200 MB into one shard, with a cache of 16 MB."""
     if "libasan" in os.environ.get("LD_PRELOAD", ""):

@@ -185,10 +185,10 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 {
     for (const auto &p : SIDE_CAR)
     {
-        if (psPam != nullptr && p.bit == property)
+        if (psPam != nullptr && (p.bit & property) != 0)
             p.drop(*psPam);
     }
-    if (property == ZS_BAND_DESCRIPTION)
+    if ((property & ZS_BAND_DESCRIPTION) != 0)
         m_isDescribedBeside = false;
 }
 
@@ -489,10 +489,13 @@ CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 {
     const auto inStore = [&](struct zs_meaning &m)
     {
+        const bool wasPalette = GetColorInterpretation() == GCI_PaletteIndex;
         setColorTable(m, table);
+        if (m.colour_table != nullptr || wasPalette)
+            setColor(m, GCI_Undefined); // a band with a table is a palette
         m_colorTable.reset();
     };
-    return Set(ZS_BAND_COLOUR_TABLE, [&] { return GDALPamRasterBand::SetColorTable(table); }, inStore);
+    return Set(ZS_BAND_COLOUR_TABLE | ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorTable(table); }, inStore);
 }
 
 /* ---- Flushing ---- */
