@@ -13,7 +13,7 @@ from osgeo import gdal, osr
 import oracle
 from stores import (BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
                     write_coordinate)
-from support import (as_raster, assert_same, error_of, geotransform, name_of, need_codecs, open_array, open_ours, raster_dtype,
+from support import (as_raster, assert_same, error_of, geotransform, in_process, name_of, need_codecs, open_array, open_ours, raster_dtype,
                      random_window, read_all, same_crs, tried)
 from writing import UTM, arrays, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
@@ -132,6 +132,38 @@ def test_reading_in_update_mode_changes_nothing(scene):
     dataset.FlushCache()
     dataset = None
     assert stat(path) == files
+
+
+OPENED_BY_NOBODY = '''
+os.chdir(sys.argv[1])
+gdal.AllRegister()
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+for name in sys.argv[2:]:
+    try:
+        print(gdal.OpenEx(name, gdal.OF_UPDATE).RasterCount, gdal.OpenEx(name, gdal.OF_UPDATE | gdal.OF_MULTIDIM_RASTER) is not None)
+    except RuntimeError as error:
+        print(error)
+    print(gdal.OpenEx(name).RasterCount)
+'''
+
+
+@pytest.mark.parametrize("closed", ["", "v"])
+def test_what_cannot_be_written_does_not_open_for_update(tmp_path, closed):
+    path = tmp_path / "a.zarr"
+    copy(path, source(np.ones((1, 8, 8), "uint8")), ARRAY_NAME="v")
+    for folder in (path, *(folder for folder in path.rglob("*") if folder.is_dir())):
+        folder.chmod(0o777)
+    tmp_path.chmod(0o777)
+    names = ["a.zarr", "SHARDEDZARR:a.zarr", "SHARDEDZARR:a.zarr:/v"]
+    assert in_process(OPENED_BY_NOBODY, tmp_path, *names) == ["1 True", "1"] * 3
+    (path / closed).chmod(0o555)
+    asked = names if closed == "" else names[2:]
+    answers = in_process(OPENED_BY_NOBODY, tmp_path, *asked)
+    assert answers[1::2] == ["1"] * len(asked)
+    assert all("cannot be written to: Permission denied" in answer for answer in answers[::2]), answers
 
 
 def test_a_garbled_shard_is_an_error_and_not_overwritten(scene):

@@ -10,7 +10,8 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import assert_same, error_of, geotransform, need, open_array, open_ours, read_all, same_crs, subdatasets
+from support import (assert_same, error_of, geotransform, name_of, need, open_array, open_ours, read_all, same_crs, subdatasets,
+                     warnings_of)
 from writing import UTM, arrays, check_consolidated, copy, created, driver, files_of, only_array, pairs, source
 
 
@@ -248,6 +249,38 @@ def test_a_zipped_store_in_one_go(tmp_path):
     with pytest.raises(RuntimeError):
         driver().CreateCopy("/vsizip/%s" % (tmp_path / "c.zip"), source(array), callback=lambda done, *_: int(done < 0.5))
     assert not os.path.exists(tmp_path / "c.zip")
+
+
+def test_an_archive_is_replaced_as_a_whole_and_never_changed(tmp_path, capfd):
+    array = random_values(np.random.default_rng(1), "int16", (1, 700, 600))
+    for name in (str(tmp_path / "a.zarr.zip"), "/vsizip/%s" % (tmp_path / "b.zip"), "/vsizip/{%s}" % (tmp_path / "c.zip")):
+        file = name.replace("/vsizip/", "").strip("{}")
+        made, messages = warnings_of(lambda: driver().CreateCopy(name, source(array), options=["OVERVIEWS=NONE"]))
+        made = None
+        with open(file, "rb") as opened:
+            before = opened.read()
+        assert "what is in an archive is written once" in error_of(gdal.OpenEx, name_of(name), gdal.OF_UPDATE)
+        assert "what is in an archive is written once" in error_of(open_ours(name).BuildOverviews, "AVERAGE", [2])
+        assert "what is in an archive is written once" in error_of(driver().Create, name, 5, 5, 1)
+        with open(file, "rb") as opened:
+            assert opened.read() == before
+        made, messages = warnings_of(lambda: driver().CreateCopy(name, source(array[:, ::-1]), options=["OVERVIEWS=NONE"]))
+        made = None
+        assert all("stays until a copy replaces it; to delete it, remove the file" in message for message in messages), messages
+        assert_same(open_ours(name).ReadAsArray(), array[0, ::-1])
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr.zip", "b.zip", "c.zip"]
+
+
+@pytest.mark.parametrize("name, words", [
+    ("/vsizip/%s/n.zip/a.zarr", "found the folder /a.zarr in it"), ("/vsizip/{%s/n.zip}/a", "found the folder /a in it"),
+    ("%s/n.zip", "NAME.zarr.zip"), ("%s/absent/n.zarr.zip", "there is no folder"), ("/vsizip/%s/absent/n.zip", "there is no folder"),
+    ("%s/absent/n.zarr", "there is no folder")])
+def test_a_name_that_cannot_be_a_store_is_refused_before_anything_is_made(tmp_path, name, words):
+    assert words in error_of(driver().CreateCopy, name % tmp_path, source(np.ones((1, 5, 5), "uint8")))
+    if "zip" not in name or name == "%s/n.zip":
+        assert words in error_of(driver().Create, name % tmp_path, 5, 5, 1)
+        assert words in error_of(driver().CreateMultiDimensional, name % tmp_path)
+    assert os.listdir(tmp_path) == []
 
 
 def unloaded(store, folder):

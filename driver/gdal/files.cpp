@@ -70,16 +70,35 @@ bool zsIsArchive(const std::string &path)
     return STARTS_WITH(path.c_str(), "/vsizip/");
 }
 
-static std::string archiveOf(const std::string &store)
+/* The file that a store lies in; `inside` is the folder there, or "". */
+static std::string archiveOf(const std::string &store, std::string &inside)
 {
-    return store.substr(strlen("/vsizip/"));
+    const std::string path = store.substr(strlen("/vsizip/"));
+    const bool isBraced = path[0] == '{';
+    const size_t found = isBraced ? path.rfind('}') : CPLString(path).tolower().find(".zip/");
+    const size_t end = found == std::string::npos || isBraced ? found : found + strlen(".zip");
+    inside = end == std::string::npos ? "" : path.substr(isBraced ? end + 1 : end);
+    return path.substr(isBraced ? 1 : 0, isBraced && end != std::string::npos ? end - 1 : end);
 }
 
 bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
 {
-    const std::string file = archiveOf(store);
-    std::string which;
+    std::string which, inside;
+    const std::string file = archiveOf(store, inside);
     VSIStatBufL st;
+    struct zs_error err;
+    if (!inside.empty())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: expected an archive, whose root becomes the store, as /vsizip/%s; found the folder %s in it",
+                 zsShown(store).c_str(), zsShown(file).c_str(), inside.c_str());
+        return false;
+    }
+    if (zs_staging_check_parent(file.c_str(), &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
     if (VSIStatL(file.c_str(), &st) != 0)
         return true;
     if (!isStore(store))
@@ -116,7 +135,8 @@ static bool packInto(const std::string &from, const std::string &archive)
 
 bool zsPack(const std::string &from, const std::string &archive)
 {
-    const std::string file = archiveOf(archive);
+    std::string inside;
+    const std::string file = archiveOf(archive, inside);
     struct zs_staging staging;
     struct zs_error err;
     zsRemoveLeftovers(file);
@@ -186,9 +206,10 @@ CPLErr zsDelete(const char *name)
     if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
     {
         if (VSIStatL(connection.store.c_str(), &st) == 0)
-            CPLError(CE_Warning, CPLE_NotSupported, "%s: nothing is deleted by this name; %s", zsShown(name).c_str(),
-                     zsIsArchive(connection.store) ? "remove the archive as a file"
-                                                   : ("the store's is " + zsShown(connection.store)).c_str());
+            CPLError(CE_Warning, CPLE_NotSupported, "%s: stays until a copy replaces it; %s", zsShown(name).c_str(),
+                     zsIsArchive(connection.store)
+                         ? "to delete it, remove the file"
+                         : ("the name by which it is deleted is " + zsShown(connection.store)).c_str());
         return CE_Failure;
     }
     // On a network GDAL may not know yet that this is a directory, and then it is as above.

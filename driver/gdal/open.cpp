@@ -389,6 +389,15 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
+/* Whether a session may write to a store and to what was opened of it. Else it would find out when it is closed, where
+ * nobody listens. */
+static bool mayWrite(const ZSStore &store, const struct zs_node *node, struct zs_error *err)
+{
+    return zs_hierarchy_check_writable(store.hierarchy, err) == ZS_OK &&
+           zs_store_check_access(store.store, "", err) == ZS_OK &&
+           (node->path[0] == '\0' || zs_store_check_access(store.store, node->path, err) == ZS_OK);
+}
+
 /* Opens the store once. `text`: the root's metadata, or "". */
 static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const std::string &text, struct zs_error *err)
 {
@@ -415,7 +424,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
         if (!a.isOurs)
             return a;
-        if (info.eAccess == GA_Update && zs_hierarchy_check_writable(store->hierarchy, err) != ZS_OK)
+        if (info.eAccess == GA_Update && !mayWrite(*store, node, err))
             return a;
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);

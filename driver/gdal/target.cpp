@@ -311,6 +311,13 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
     zsRemoveLeftovers(root);
     if (!mayReplace(root, overwrite, canAppend, m_replaces))
         return false;
+    if (!m_replaces && zsEndsWith(CPLString(root).tolower(), ".zip"))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: expected the name of a folder; a copy into NAME.zarr.zip or /vsizip/NAME.zip makes an archive",
+                 zsShown(root).c_str());
+        return false;
+    }
     struct zs_error err;
     if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
     {

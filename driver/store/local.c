@@ -289,6 +289,18 @@ static enum zs_status local_is_link(struct zs_store *store, const char *prefix, 
     return ZS_OK;
 }
 
+static enum zs_status local_check(struct zs_store *store, const char *prefix, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    if (path == NULL)
+        return zs_fail_memory(err);
+    enum zs_status status = ZS_OK;
+    if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
+        status = zs_fail(err, ZS_IO, "%s: cannot be written to: %s", path, strerror(errno));
+    free(path);
+    return status;
+}
+
 static void local_moved(struct zs_store *store)
 {
     struct local_store *s = store_of(store);
@@ -382,6 +394,7 @@ static const struct zs_writing_ops writing = {.create = zs_local_create,
                                               .commit = zs_local_commit,
                                               .abort = zs_local_abort,
                                               .remove = local_remove,
+                                              .check = local_check,
                                               .sync = zs_local_sync};
 static const struct zs_change_ops change = {.open = zs_local_file_open,
                                             .write = zs_local_file_write,

@@ -253,6 +253,20 @@ static bool is_current_directory(const char *path)
            here.st_ino == there.st_ino;
 }
 
+enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err)
+{
+    char *parent = is_local(root) ? zs_strdup(root) : NULL;
+    struct stat st;
+    if (parent == NULL)
+        return is_local(root) ? zs_fail_memory(err) : ZS_OK;
+    parent[directory_length(root)] = '\0';
+    const bool is_absent = parent[0] != '\0' && stat(parent, &st) != 0 && errno == ENOENT;
+    const enum zs_status status =
+        is_absent ? zs_fail(err, ZS_NOT_FOUND, "%s: cannot be created: there is no folder %s", root, parent) : ZS_OK;
+    free(parent);
+    return status;
+}
+
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s, struct zs_error *err)
 {
     *s = (struct zs_staging){.lock = -1};
@@ -260,6 +274,7 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
     if (s->root == NULL)
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
     if (has_rename(s->root) && !(is_current_directory(s->root) && zs_vsi_is_empty_directory(s->root))) {
+        ZS_TRY(zs_staging_check_parent(s->root, err));
         ZS_TRY(zs_vsi_make_parents(s->root, &s->made, err));
         struct stat st;
         const bool is_there = is_local(s->root) && stat(s->root, &st) == 0;

@@ -39,8 +39,12 @@ struct zs_staging {
     int made;       /* directories above the final path that were not there */
 };
 
-/* Makes the directory, and those above it. `replaces`: something is at `root`. Release with zs_staging_end(), also on
- * failure. */
+/* ZS_NOT_FOUND where the directory above a local path is not there. As in GDAL's other drivers it is not made: a name
+ * that is mistyped would make it. */
+enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Makes the directory beside zs_staging_check_parent(), and in memory those above it. `replaces`: something is at
+ * `root`. Release with zs_staging_end(), also on failure. */
 enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s,
                                 struct zs_error *err) ZS_MUST_CHECK;
 

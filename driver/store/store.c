@@ -296,6 +296,13 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
     return status;
 }
 
+enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err)
+{
+    ZS_TRY(zs_store_check_writable(store, err));
+    struct zs_store *s = find_writing(store);
+    return s != NULL && s->ops->writing->check != NULL ? s->ops->writing->check(s, prefix, err) : ZS_OK;
+}
+
 /* The store that is written to. */
 static enum zs_status check_writing(struct zs_store *store, const char *key, struct zs_store **found,
                                     struct zs_error *err)

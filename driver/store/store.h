@@ -100,6 +100,9 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
 
 /* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+/* The same before a session that writes below `prefix`: also ZS_UNSUPPORTED in an archive, and ZS_IO where the
+ * operating system lets nothing be written. Makes no request: of a remote store nothing is known before. */
+enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Tells where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
  * in it, freed with free(); the offset there. *inner is NULL where the bytes are in no object. */
@@ -250,6 +253,8 @@ struct zs_writing_ops {
     enum zs_status (*commit)(struct zs_writer *writer, struct zs_error *err);
     void (*abort)(struct zs_writer *writer);
     enum zs_status (*remove)(struct zs_store *s, const char *key, struct zs_error *err);
+    /* Optional: zs_store_check_access(). */
+    enum zs_status (*check)(struct zs_store *s, const char *prefix, struct zs_error *err);
     /* Optional: the commit of a remote store in two, of which `abort` is the second. */
     enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
     /* Optional, where is max_batch: removes up to so many objects with one request, and tells in `gone` which. */

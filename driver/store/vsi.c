@@ -392,6 +392,15 @@ static void vsi_unlock(struct zs_store *store, struct zs_lock *lock)
     (void)pthread_mutex_unlock((pthread_mutex_t *)lock);
 }
 
+static enum zs_status vsi_check(struct zs_store *store, const char *prefix, struct zs_error *err)
+{
+    (void)prefix;
+    return zs_vsi_kind(store)->is_archive
+               ? zs_fail(err, ZS_UNSUPPORTED,
+                         "%s: what is in an archive is written once; copy a finished raster into it", store->root)
+               : ZS_OK;
+}
+
 static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .write = zs_vsi_write,
                                               .patch = zs_vsi_patch,
@@ -400,6 +409,7 @@ static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .send = zs_vsi_send,
                                               .abort = zs_vsi_abort,
                                               .remove = vsi_remove,
+                                              .check = vsi_check,
                                               .remove_batch = vsi_remove_batch};
 static const struct zs_lock_ops locks = {.lock = vsi_lock, .unlock = vsi_unlock};
 static const struct zs_directory_ops directories = {.remove = vsi_remove_directory, .rename = vsi_rename};

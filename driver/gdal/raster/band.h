@@ -65,8 +65,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool IsMaskedOtherwise();
     /* Whether a pixel that is not stored reads as what GDAL calls empty: the nodata value, or 0 without one. */
     bool FillIsEmpty();
-    /* Whether the band has a nodata value to show: a new raster of values stored as integers has none until it is set or
-     * pixels are written, and gdalwarp takes that of its source. */
+    /* Whether the band has a nodata value to show: a new raster of values stored as integers has none until it is set
+     * or pixels are written, and gdalwarp takes that of its source. */
     bool ShowsNodata();
     /* Puts the properties that were set into m_meaning, for writing. */
     const struct zs_meaning &CurrentMeaning();

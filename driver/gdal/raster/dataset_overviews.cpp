@@ -203,8 +203,11 @@ CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *fa
                                 const int *bandList, GDALProgressFunc progress, void *progressData,
                                          CSLConstList options)
 {
+    struct zs_error err;
     Find();
-    if (m_beside.empty())
+    if (m_beside.empty() && zs_store_check_access(m_view.store->store, "", &err) == ZS_UNSUPPORTED)
+        zsReport(err);
+    else if (m_beside.empty())
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: overviews beside the store are for the one raster of a local store; those of others are part "
                  "of the store, which must be opened in update mode",
