@@ -85,6 +85,16 @@ def test_shapes_that_contradict_are_refused(tmp_path, options, words):
     assert words in error_of(root.CreateMDArray, "v", dims, gdal.ExtendedDataType.Create(gdal.GDT_Float32), options)
 
 
+def test_an_option_of_a_copy_of_arrays_that_is_none_is_told_from_one_of_rasters(tmp_path):
+    made(tmp_path / "a.zarr", [])
+    for option, words in [("COMPRES=ZSTD", "expected an option of a copy of arrays, one of CHUNK_SHAPE, "),
+                          ("STATISTICS=YES", "STATISTICS: is an option of rasters")]:
+        copied, messages = warnings_of(lambda: gdal.MultiDimTranslate(
+            str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr", creationOptions=[option]))
+        copied = None
+        assert any(message.startswith(words) for message in messages), messages
+
+
 def test_rasters_are_made_by_the_same_words_without_a_warning(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 255, (3, 200, 300), "uint8")
     options = ["FORMAT=ZARR_V3", "BLOCKSIZE=3,100,200", "SHARD_CHUNK_SHAPE=1,50,50", "COMPRESS=ZSTD", "ZSTD_LEVEL=5", "DIM_SEPARATOR=.",

@@ -434,7 +434,7 @@ def test_a_drive_is_no_store(tmp_path, monkeypatch):
     assert os.listdir(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize("form", ["SHARDEDZARR:{}:/t2m", 'SHARDEDZARR:"{}":/t2m', 'SHARDEDZARR:"{}":t2m', "SHARDEDZARR:{}/:/t2m", "SHARDEDZARR:{}/zarr.json:/t2m/",
+@pytest.mark.parametrize("form", ["SHARDEDZARR:{}:/t2m", "SHARDEDZARR:{}:t2m", 'SHARDEDZARR:"{}":/t2m', 'SHARDEDZARR:"{}":t2m', "SHARDEDZARR:{}/:/t2m", "SHARDEDZARR:{}/zarr.json:/t2m/",
                                   'ZARR:"{}":/t2m', "ZARR:{}:/t2m"])
 def test_names_with_and_without_quotes(tmp_path, monkeypatch, form):
     values = counting((3, 4, 6))
@@ -470,6 +470,11 @@ def test_of_two_readings_that_of_a_store_that_is_there_counts(tmp_path):
     assert read_all(open_ours('SHARDEDZARR:"%s"' % whole))[0, 0, 0] == 1
     os.rename(str(tmp_path / "a.zarr/zarr.json"), str(tmp_path / "a.zarr/gone"))
     assert read_all(open_ours(name))[0, 0, 0] == 1
+
+
+def test_of_a_remote_name_whose_array_has_no_slash_the_right_spelling_is_told(tmp_path, server):
+    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
+    assert error_of(open_ours, "SHARDEDZARR:%s:t2m" % server.vsi("a.zarr")).endswith("; an array is named by STORE:/ARRAY")
 
 
 def test_an_index_that_is_none_may_belong_to_a_name(tmp_path):

@@ -164,12 +164,25 @@ def test_a_nodata_value_that_the_integers_do_not_hold_becomes_nan_in_a_copy(tmp_
 
 def test_an_integer_that_stands_for_missing_pixels_is_no_pixel_of_a_copy(tmp_path):
     digits = np.full((4, 6), 255, "int32")
-    assert "has no value in uint8" in error_of(copy, tmp_path / "a.zarr", packed(digits, 0.5, 0, -9999), SCALE_OFFSET="UINT8")
+    message = error_of(copy, tmp_path / "a.zarr", packed(digits, 0.5, 0, -9999), SCALE_OFFSET="UINT8")
+    assert message == "SCALE_OFFSET: expected no pixel of 255, which stands for nodata in uint8; choose a wider type"
 
 
 def test_a_value_out_of_the_range_of_the_integers_is_an_error(tmp_path):
     message = error_of(copy, tmp_path / "a.zarr", packed(np.full((4, 6), -3, "float32"), 0.01), SCALE_OFFSET="YES")
-    assert "has no value in uint16" in message
+    assert message == "SCALE_OFFSET: expected values from 0 to 655.35, which uint16 stores with SCALE=0.01 and OFFSET=0, or nodata; found -3"
+    made = driver().Create(str(tmp_path / "b.zarr"), 8, 6, 2, gdal.GDT_Float32, pairs({**PACKED, "OFFSET": "200"}))
+    values = np.full((2, 6, 8), 250, "float64")
+    made.WriteArray(values)
+    values[1, 3, 2] = 0  # heard of at once, and nothing of it is written
+    message = "SCALE_OFFSET: expected values from 200 to 6753.5, which uint16 stores with SCALE=0.1 and OFFSET=200, or nodata; found 0"
+    assert error_of(made.WriteArray, values) == message
+    assert error_of(made.WriteArray, values[:, :, ::-1], interleave="band") == message
+    made.WriteArray(values[:, 4:] + 1, 0, 4)
+    made = None
+    expected = np.full((2, 6, 8), 250)
+    expected[:, 4:] += 1
+    np.testing.assert_allclose(open_ours(str(tmp_path / "b.zarr")).ReadAsArray(), expected, atol=1e-3)
 
 
 def test_statistics_of_digits_are_none_of_the_values(tmp_path):

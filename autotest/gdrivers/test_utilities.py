@@ -166,6 +166,17 @@ def test_a_raster_is_appended_as_a_group_of_its_own(tmp_path):
     check_consolidated(path)
 
 
+def test_overviews_of_a_store_of_several_rasters_are_refused_with_their_names(tmp_path):
+    array = random_values(np.random.default_rng(1), "uint8", (1, 70, 101))
+    copy(tmp_path / "a.zarr", source(array), ARRAY_NAME="first")
+    driver().CreateCopy(str(tmp_path / "a.zarr"), source(array[:, ::2]), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"])
+    names = sorted(name for name, _ in gdal.Open(str(tmp_path / "a.zarr")).GetSubDatasets())
+    assert len(names) == 2
+    for flags in (gdal.OF_UPDATE, 0):
+        message = error_of(gdal.OpenEx(str(tmp_path / "a.zarr"), flags).BuildOverviews, "AVERAGE", [2])
+        assert "expected one raster, found several: " in message and all(name in message for name in names)
+
+
 def test_the_programs_append(tmp_path, tiff):
     (name, array), path = tiff, str(tmp_path / "a.zarr")
     run("gdal_translate", "-of", "ShardedZarr", "-co", "ARRAY_NAME=one", name, path)

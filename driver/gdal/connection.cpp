@@ -278,11 +278,23 @@ static bool isOnDisk(const std::string &path)
     return !zsIsRemote(store) && VSIStatExL((store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
+/* Where the path of a store on disk ends when the array behind it has no slash; npos where there is none. */
+static size_t endOnDisk(const std::string &name)
+{
+    size_t colon = name.find(':');
+    while (colon != std::string::npos && (colon == 0 || !isOnDisk(name.substr(0, colon))))
+        colon = name.find(':', colon + 1);
+    return colon;
+}
+
 static bool parseUnquoted(const std::string &name, ZSConnection &c, std::string &reason)
 {
-    const size_t end = c.prefix == ZSConnection::Prefix::NONE ? std::string::npos : endOfStore(name);
+    size_t end = c.prefix == ZSConnection::Prefix::NONE ? std::string::npos : endOfStore(name);
     if (end == std::string::npos || end == 0 ||
-        (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name)))) {
+        (!isOnDisk(name.substr(0, end)) && ((end == 1 && isDrive(name.substr(0, 2))) || isOnDisk(name))))
+        end = c.prefix == ZSConnection::Prefix::OWN && !isOnDisk(name) ? endOnDisk(name) : std::string::npos;
+    if (end == std::string::npos)
+    {
         c.storeText = name;
         c.store = storeAndCommit(name, c);
         return true;

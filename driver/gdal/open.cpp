@@ -460,6 +460,11 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     if (a.dataset != nullptr)
         a.dataset->SetDescription(name);
     else if (a.isOurs)
+    {
+        const std::string message = err.message;
+        if (connection.store.find(".zarr:") != std::string::npos) // of a remote store nobody looks which is meant
+            static_cast<void>(zs_fail(&err, ZS_NOT_FOUND, "%s; an array is named by STORE:/ARRAY", message.c_str()));
         zsReport(err);
+    }
     return a.dataset.release();
 }

@@ -279,9 +279,14 @@ void zsWarnOfRasterOptions(CSLConstList options)
     for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
     {
         const std::string name(*o, strcspn(*o, "="));
-        if (!zsIsOption(name.c_str(), ZS_DATASET))
+        if (zsIsOption(name.c_str(), ZS_DATASET))
+            continue;
+        if (zsIsOption(name.c_str(), ZS_RASTER))
             CPLError(CE_Warning, CPLE_AppDefined,
                      "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
+        else
+            CPLError(CE_Warning, CPLE_AppDefined, "expected an option of a copy of arrays, one of %s; found %s",
+                     zsOptionNames(ZS_DATASET).c_str(), name.c_str());
     }
 }
 

@@ -199,7 +199,8 @@ static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSSc
     else if (source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type,
                              box.bands, s.bands.data(), item, line, plane, nullptr) != CE_None)
         return false;
-    packing.Unpack(s.pixels.get(), type, static_cast<size_t>(plane / item) * s.bands.size());
+    if (!packing.Unpack(s.pixels.get(), type, static_cast<size_t>(plane / item) * s.bands.size()))
+        return false;
     s.item_size = static_cast<size_t>(item);
     s.window =
         zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);

@@ -19,6 +19,7 @@
 #include "gdal/connection.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
+#include "new_arrays.h"
 
 class ShardedZarrDataset : public GDALPamDataset
 {
@@ -43,7 +44,7 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
     bool m_isClosed = false;
     bool m_isBlank = false;   /* made by Create(), and not written to: a nodata value may still become the fill value */
-    bool m_isPacked = false;  /* made by Create(), of values that are stored as integers, of which one is NaN */
+    ZSPacking m_packing;      /* used: made by Create(), of values that are stored as integers, of which one is NaN */
     bool m_isWritten = false; /* pixels were */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
     void *m_closeProgressData = nullptr;
@@ -56,6 +57,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
     CPLErr WriteBandByBand(const struct zs_band_window &window, GDALDataType type);
+    bool AreStorable(const struct zs_band_window &window, GDALDataType type) const;
     /* Reads or writes a window; with a progress function piecewise, and no further than it wants. */
     CPLErr MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                       const GDALRasterIOExtraArg *extra);
@@ -146,15 +148,15 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order);
-    void MarkBlank(bool isPacked)
+    void MarkBlank(const ZSPacking &packing)
     {
         m_isBlank = true;
-        m_isPacked = isPacked;
+        m_packing = packing;
     }
     /* Whether it was made of values that are stored as integers, and not written to. */
     bool IsNewAndPacked() const
     {
-        return m_isPacked && !m_isWritten;
+        return m_packing.IsUsed() && !m_isWritten;
     }
     /* The dataset was written beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)

@@ -144,6 +144,33 @@ static bool haveOneMissing(const ShardedZarrDataset &ds, const struct zs_band_wi
                        });
 }
 
+/* Whether the integers have a value for each pixel; else CPLError is emitted. They are encoded later, where the one who
+ * wrote them may not hear of it. */
+bool ShardedZarrDataset::AreStorable(const struct zs_band_window &window, GDALDataType type) const
+{
+    const GDALDataType own = papoBands[0]->GetRasterDataType();
+    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(own));
+    const size_t width = static_cast<size_t>(window.width);
+    const double missing = Band(window.bands[0]).Missing();
+    std::vector<unsigned char> line(width * size);
+    ZSStoring storing{type, own == GDT_Float32 ? ZS_FLOAT32 : ZS_FLOAT64, size, missing};
+    const auto item = static_cast<ptrdiff_t>(GDALGetDataTypeSizeBytes(type));
+    for (size_t b = 0; b < window.band_count; b++)
+    {
+        for (uint64_t y = 0; y < window.height; y++)
+        {
+            const char *from = static_cast<const char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
+                               window.line_space * static_cast<ptrdiff_t>(y);
+            const size_t run = window.pixel_space == item ? width : 1;
+            for (size_t x = 0; x < width; x += run, from += window.pixel_space)
+                zsStore(&storing, from, line.data() + x * size, static_cast<ptrdiff_t>(size), run);
+            if (!m_packing.AreStorable(line.data(), own, width))
+                return false;
+        }
+    }
+    return true;
+}
+
 CPLErr ShardedZarrDataset::WriteBandByBand(const struct zs_band_window &window, GDALDataType type)
 {
     struct zs_band_window one = window;
@@ -175,8 +202,10 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
         return CE_Failure;
     m_isBlank = false;
     m_isWritten = true;
-    if (m_isPacked && !haveOneMissing(*this, window))
+    if (m_packing.IsUsed() && !haveOneMissing(*this, window))
         return WriteBandByBand(window, type);
+    if (m_packing.IsUsed() && !AreStorable(window, type))
+        return CE_Failure;
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
     const auto sources = sourcesOf(m_view.Bands(), window);

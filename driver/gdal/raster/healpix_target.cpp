@@ -422,6 +422,23 @@ static bool findCovered(GDALDataset &source, GDALDataset &warped, bool *isCovere
     return ok;
 }
 
+/* The least order whose cells are smaller than the source; "" where its size is not known. */
+static std::string fittingOrder(GDALDataset &source)
+{
+    constexpr double DEGREE = 111195, SIDE = 6519660; // metres; of a cell of order 0
+    double transform[6];
+    const OGRSpatialReference *srs = crsOf(source);
+    if (srs == nullptr || !zsReadTransform(source, transform))
+        return "";
+    const double unit = srs->IsGeographic() ? DEGREE : srs->GetLinearUnits();
+    const double width = std::hypot(transform[1], transform[4]) * source.GetRasterXSize(),
+                 height = std::hypot(transform[2], transform[5]) * source.GetRasterYSize();
+    const double order = std::ceil(std::log2(SIDE / (unit * std::min(width, height))));
+    return order >= 0 && order < ZS_HEALPIX_MAX_ORDER
+               ? CPLSPrintf("; cells of HEALPIX=%d are smaller than this raster", static_cast<int>(order))
+               : "";
+}
+
 /* Whether any cell got a pixel, valid or not; else emits a CPLError. */
 static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, const std::string &resampling)
 {
@@ -434,8 +451,8 @@ static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, 
                                         [&] { return findCovered(source, *warped, &isReached); }))
         return false;
     if (!isReached)
-        CPLError(CE_Failure, CPLE_AppDefined, "HEALPIX=%d: %s: no pixel lies at a cell, of which the middle counts",
-                 healpix.order, nameOf(source).c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "HEALPIX=%d: %s: no pixel lies at a cell, of which the middle counts%s",
+                 healpix.order, nameOf(source).c_str(), fittingOrder(source).c_str());
     return isReached;
 }
 

@@ -57,6 +57,8 @@ class ZSPacking
     double m_nodata = 0;
     /* The integer that stands for it where that is another, so that no pixel may be it; NaN: none. */
     double m_taken = std::numeric_limits<double>::quiet_NaN();
+    enum zs_data_type m_type = ZS_UINT16;
+    double m_low = 0, m_high = 0; /* its least and greatest integer */
 
     bool Choose(const ZSCreationOptions &options, GDALDataType source, struct zs_encoding &e, GDALDataType &type);
 
@@ -73,8 +75,12 @@ class ZSPacking
     /* Sets the fill value (NaN, or the offset), and clears scale, offset and statistics of the bands. */
     void Finish(struct zs_raster_spec &spec, std::vector<struct zs_meaning> &bands) const;
 
-    /* Turns n numbers of the source, of the new raster's type, into physical values; nodata into NaN. */
-    void Unpack(void *pixels, GDALDataType type, size_t n) const;
+    /* Turns n numbers of the source, of the new raster's type, into physical values; nodata into NaN. False (CPLError
+     * emitted) where one of them cannot be stored. */
+    bool Unpack(void *pixels, GDALDataType type, size_t n) const;
+
+    /* Whether the integers have a value for each of n pixels of the new raster's type; else CPLError is emitted. */
+    bool AreStorable(const void *pixels, GDALDataType type, size_t n) const;
 };
 
 #endif

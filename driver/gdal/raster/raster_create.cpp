@@ -567,7 +567,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
                  zsShown(name).c_str());
     if (made == nullptr)
         return nullptr;
-    made->MarkBlank(packing.IsUsed());
+    made->MarkBlank(packing);
     made->Overviews().SetLater(options.OverviewFactors(spec), options.resampling);
     if (options.statistics)
         made->Statistics().AddLater();

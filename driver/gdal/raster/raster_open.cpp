@@ -34,6 +34,10 @@ class ShardedZarrContainer final : public GDALDataset
     char **GetFileList() override;
     char **GetMetadataDomainList() override;
     ZSMetadata GetMetadata(const char *domain = "") override;
+
+  protected:
+    CPLErr IBuildOverviews(const char *, int, const int *, int, const int *, GDALProgressFunc, void *,
+                           CSLConstList) override;
 };
 } // namespace
 
@@ -82,6 +86,18 @@ ZSMetadata ShardedZarrContainer::GetMetadata(const char *domain)
     if (domain != nullptr && EQUAL(domain, "SUBDATASETS"))
         return m_subdatasets.List();
     return GDALDataset::GetMetadata(domain);
+}
+
+CPLErr ShardedZarrContainer::IBuildOverviews(const char *, int, const int *, int, const int *, GDALProgressFunc, void *,
+                                             CSLConstList)
+{
+    constexpr int MOST = 10;
+    std::string names;
+    for (int i = 0; i < m_subdatasets.size() && i < 2 * MOST; i += 2)
+        names += (i > 0 ? ", " : "") + std::string(CPLParseNameValue(m_subdatasets[i], nullptr));
+    CPLError(CE_Failure, CPLE_NotSupported, "%s: expected one raster, found several: %s%s",
+             zsShown(GetDescription()).c_str(), names.c_str(), m_subdatasets.size() > 2 * MOST ? " ..." : "");
+    return CE_Failure;
 }
 
 /* Where a list is cut, adds how many entries there are and how the others are opened. */
