@@ -135,6 +135,8 @@ def test_a_new_raster_stored_as_integers_has_no_nodata_until_it_is_set_or_writte
     made = driver().Create(str(tmp_path / "a.zarr"), 8, 6, 2, gdal.GDT_Float32, pairs(PACKED))
     first, second = made.GetRasterBand(1), made.GetRasterBand(2)
     assert first.GetNoDataValue() is None and first.GetMaskFlags() == gdal.GMF_ALL_VALID
+    assert error_of(first.WriteArray, np.full((1, 1), -9999))  # which sets nothing
+    assert first.SetNoDataValue(5) == 0 and first.DeleteNoDataValue() == 0 and first.GetNoDataValue() is None
     assert first.SetNoDataValue(-9999) == 0 and second.SetNoDataValue(7) == 0
     assert np.isnan(first.GetNoDataValue()) and np.isnan(second.GetNoDataValue())
     made.WriteArray(np.array([[[-9999, 7, 0]], [[3, 7, 0]]], "float64"))

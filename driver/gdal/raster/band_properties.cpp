@@ -444,6 +444,7 @@ CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
 
 CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
 {
+    m_missing = std::numeric_limits<double>::quiet_NaN();
     return Dataset().IsUpdate() ? SetNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
 }
 

@@ -198,14 +198,14 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
                  "written as a mask", m_view.Array(0).node->path);
         return CE_Failure;
     }
-    if (m_isBlank && SettleFillValue() != CE_None)
-        return CE_Failure;
-    m_isBlank = false;
-    m_isWritten = true;
     if (m_packing.IsUsed() && !haveOneMissing(*this, window))
         return WriteBandByBand(window, type);
     if (m_packing.IsUsed() && !AreStorable(window, type))
         return CE_Failure;
+    if (m_isBlank && SettleFillValue() != CE_None)
+        return CE_Failure;
+    m_isBlank = false;
+    m_isWritten = true;
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
     const auto sources = sourcesOf(m_view.Bands(), window);
