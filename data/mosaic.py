@@ -116,6 +116,13 @@ def is_there(name):
     return file is not None
 
 
+def put(plan, level, x, y, pixels):
+    """Writes pixels of all bands at a column and row of a level; they are stored when it returns."""
+    target = open_level(plan, level, [], gdal.OF_UPDATE)
+    target.WriteArray(pixels if target.RasterCount > 1 else pixels.reshape(pixels.shape[-2:]), x, y)
+    target.FlushCache()
+
+
 def make_shard(plan, number, row, column, inputs):
     """The task: makes a shard of a level, unless it is there. Returns whether it had to."""
     level, side = plan["levels"][number], plan["shard"]
@@ -128,9 +135,7 @@ def make_shard(plan, number, row, column, inputs):
     fill = plan["nodata"] or 0
     if np.all((pixels == fill) | ((pixels != pixels) & (fill != fill))):
         return True  # no object
-    target = open_level(plan, level, [], gdal.OF_UPDATE)
-    target.WriteArray(pixels if target.RasterCount > 1 else pixels.reshape(pixels.shape[-2:]), x, y)
-    target.FlushCache()
+    put(plan, level, x, y, pixels)
     return True
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, osr
 
+import dask_writers
 from objectstore import ObjectStore
 from support import PROJECT, assert_same, need, open_ours, read_all
 from writing import copy
@@ -218,3 +219,13 @@ def test_on_an_object_store_nothing_is_listed(tmp_path):
         assert {requests["PUT", key] for key in shards} == {1}
         base = tasks[:next(i for i, (_, key) in enumerate(tasks) if "/ovr_2x/m/c/" in key)]
         assert len(base) <= 4 * made[0]
+
+
+def test_workers_whose_blocks_fit_no_shard_lose_nothing_on_a_disk(tmp_path):
+    dask_writers.run(str(tmp_path / "m.zarr"))
+    assert_same(read_all(open_ours(str(tmp_path / "m.zarr"))), dask_writers.expected())
+
+
+def test_workers_whose_blocks_fit_no_shard_lose_nothing_on_an_object_store(s3):
+    assert dask_writers.run_on(s3.host) > 0
+    assert_same(read_all(open_ours("/vsis3/bucket/m.zarr")), dask_writers.expected())
