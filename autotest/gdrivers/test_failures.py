@@ -233,6 +233,34 @@ def test_a_listing_whose_second_page_fails_is_an_error(s3, config):
     assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
 
 
+@pytest.mark.parametrize("first", [150, 2500])
+@pytest.mark.parametrize("new, times", [("a00%05d", 1000), ("b%05d", 20)], ids=["between others, without end", "behind all, for a while"])
+def test_a_group_to_which_others_add_arrays_while_it_is_listed_has_all_that_was_there(s3, first, new, times):
+    names, added = ["a%05d" % i for i in range(first)], []
+    put_group(s3, names)
+
+    def fault(method, key, query):
+        if method == "GET" and is_listing(query) and len(added) < times:
+            added.append(new % len(added))
+            put_group(s3, added[-1:])
+    s3.fault = fault
+    found = group(BUCKET).GetMDArrayNames()
+    assert set(found) >= set(names) and set(found) <= set(names + added) and 1 < len(added) < 100
+
+
+def test_a_group_that_is_cut_at_each_listing_is_an_error_though_others_add_to_it(s3):
+    put_group(s3, ["a%05d" % i for i in range(1500)])
+    added = []
+
+    def fault(method, key, query):
+        if method == "GET" and is_listing(query):
+            added.append("a00000%05d" % len(added))
+            put_group(s3, added[-1:])
+            return 503 if "marker" in query or "continuation-token" in query else None
+    s3.fault = fault
+    assert "end at different places" in error_of(lambda: group(BUCKET).GetMDArrayNames())
+
+
 def make_array(name):
     root = group(BUCKET, update=True)
     dimension = root.CreateDimension(name + "_x", None, None, 4)

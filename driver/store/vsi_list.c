@@ -16,8 +16,8 @@
 #define MIN_PAGE 100
 /* ... nor longer pages than this, where the length can be set. */
 #define MAX_PAGE 1000
-/* A directory that changes is listed this often until two listings agree. */
-#define MAX_LISTINGS 4
+/* A directory that others add to is listed this often until two listings agree. */
+#define MAX_LISTINGS 16
 
 static enum zs_status fail_list(const struct zs_store *store, const char *prefix, enum zs_status status,
                                 struct zs_error *err)
@@ -69,30 +69,44 @@ static enum zs_status read_names(const struct zs_store *store, const char *prefi
     return status;
 }
 
-static bool are_equal(struct zs_names *a, struct zs_names *b)
+/* The last name of a listing, "" of an empty one. */
+static const char *last_of(const struct zs_names *names)
 {
-    bool equal = a->count == b->count;
-    if (equal && a->count > 0) {
-        zs_names_sort(a->list);
-        zs_names_sort(b->list);
-    }
-    for (size_t i = 0; i < a->count && equal; i++)
-        equal = strcmp(a->list[i], b->list[i]) == 0;
-    return equal;
+    return names->count > 0 ? names->list[names->count - 1] : "";
 }
 
-/* Lists again, in pages of other lengths, until two listings agree: one that was cut at a page ends elsewhere then. */
+/* Whether the first of two sorted listings has no names but those of the second. */
+static bool is_within(const struct zs_names *a, const struct zs_names *b)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < b->count && same < a->count; i++)
+        same += strcmp(a->list[same], b->list[i]) == 0;
+    return same == a->count;
+}
+
+/* Lists again, in pages of other lengths, until two listings agree: one that was cut at a page ends elsewhere then,
+ * as listed and in order. What the newer has more, others added meanwhile. */
 static enum zs_status confirm(const struct zs_store *store, const char *prefix, struct listing l,
                               struct zs_names *found, struct zs_error *err)
 {
+    const char *end = last_of(found);
     for (unsigned i = 1; i < MAX_LISTINGS; i++) {
         l.page = (found->count < MAX_PAGE ? (unsigned)found->count : MAX_PAGE) - i;
         struct zs_names again = {0};
         bool is_open;
         const enum zs_status status = read_names(store, prefix, &l, &is_open, &again, err);
-        const bool agrees = status == ZS_OK && are_equal(found, &again);
+        const char *new_end = last_of(&again);
+        bool agrees = status == ZS_OK && again.count >= found->count;
+        if (agrees) {
+            const bool ends_alike = strcmp(end, new_end) == 0;
+            zs_names_sort(found->list);
+            zs_names_sort(again.list);
+            agrees = is_within(found, &again) && (again.count == found->count ||
+                                                  (ends_alike && strcmp(last_of(found), last_of(&again)) == 0));
+        }
         zs_names_free(found->list);
         *found = again;
+        end = new_end;
         if (status != ZS_OK || agrees)
             return status;
         if (again.count < MIN_PAGE)
