@@ -48,7 +48,7 @@ def test_driver_declares_what_it_can(driver):
 
 def test_all_open_options_are_accepted_without_a_warning(tmp_path):
     name = name_of(write_root(tmp_path))
-    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "MERGE_GAP=64", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0",
+    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "MERGE_GAP=64", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0", "CONDITIONAL_PUT=AUTO",
                "USE_ZMETADATA=YES", "LIST_ALL_ARRAYS=YES", "CACHE_TILE_PRESENCE=YES"]  # the last three of GDAL's own Zarr driver
     dataset, messages = warnings_of(lambda: open_ours(name, options))
     assert messages == []
@@ -249,7 +249,7 @@ def test_an_unreadable_document_among_others_is_no_error(tmp_path):
     assert "bad/zarr.json" in error_of(open_ours, zip_with_damage(tmp_path / "s", tmp_path / "ours.zip", "bad/zarr.json"))
 
 
-@pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"]])
+@pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"], ["CONDITIONAL_PUT=maybe"]])
 def test_options_are_not_looked_at_for_what_is_not_ours(tmp_path, options):
     path = oracle.write(tmp_path / "plain", plain_meta(SHAPE))
     if GDAL >= 3110000:

@@ -13,8 +13,8 @@ PATH = "/vsis3/bucket/a.zarr"
 NAME = 'SHARDEDZARR:"%s":/v' % PATH
 
 
-def update():
-    return gdal.OpenEx(NAME, gdal.OF_RASTER | gdal.OF_UPDATE)
+def update(*options):
+    return gdal.OpenEx(NAME, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=list(options))
 
 
 def made(size=64, **options):
@@ -204,17 +204,33 @@ def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_th
     assert puts and all(conditions)
 
 
-def test_no_asks_nothing_and_sends_no_condition(s3):
+@pytest.mark.parametrize("setting, option", [("NO", None), ("YES", "NO")], ids=["configuration", "open option before it"])
+def test_no_asks_nothing_and_sends_no_condition(s3, setting, option):
     made()
     s3.holds = ()
     conditions = []
     s3.sees = lambda headers: conditions.extend(name for name in ("If-Match", "If-None-Match") if name in headers)
-    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "NO")
-    ours = update()
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", setting)
+    ours = update(*["CONDITIONAL_PUT=" + option] if option else [])
     ours.SetMetadataItem("k", "1")
     ours.FlushCache()
     ours = None
     assert not conditions and not [key for method, key in s3.log if ".shardedzarr-" in key]
+
+
+@pytest.mark.parametrize("option, asks", [("YES", False), ("AUTO", True)])
+def test_the_open_option_wins_over_a_configuration_that_sends_no_condition(s3, option, asks):
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "NO")
+    name = "/vsis3/bucket/option%s.zarr" % option  # of which this process has not asked the server
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v").FlushCache()
+    conditions = []
+    s3.sees = lambda headers: conditions.append("If-Match" in headers or "If-None-Match" in headers)
+    ours = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["CONDITIONAL_PUT=" + option])
+    ours.SetMetadataItem("k", "1")
+    ours.FlushCache()
+    ours = None
+    assert conditions and all(conditions)
+    assert any(".shardedzarr-" in key for method, key in s3.log) == asks
 
 
 # ------------------------------------------------------------------------------------------------- many at once

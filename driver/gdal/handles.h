@@ -59,6 +59,7 @@ struct ZSOpenOptions
     bool multiband = false;
     bool fsync = false; /* as in ZSCreationOptions */
     enum zs_update update = {};
+    enum zs_conditions conditions = {};
     bool healpix = false; /* cells are shown as a map */
     std::string dim_x, dim_y; /* "" when not given */
 

@@ -219,14 +219,28 @@ static bool holds_conditions(struct zs_store *store)
     return holds;
 }
 
+void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditions)
+{
+    store->conditions = conditions;
+}
+
+static enum zs_conditions configured(const struct zs_store *store)
+{
+    const char *setting = zs_vsi_option(store->path, "SHARDEDZARR_CONDITIONAL_PUT");
+    if (setting != NULL && strcasecmp(setting, "YES") == 0)
+        return ZS_CONDITIONS_YES;
+    return setting != NULL && strcasecmp(setting, "NO") == 0 ? ZS_CONDITIONS_NO : ZS_CONDITIONS_ASK;
+}
+
 bool zs_store_has_conditions(struct zs_store *store)
 {
     if (!store->is_remote)
         return false;
-    const char *setting = zs_vsi_option(store->path, "SHARDEDZARR_CONDITIONAL_PUT");
+    const enum zs_conditions told = store->conditions;
+    const enum zs_conditions c = told != ZS_CONDITIONS_CONFIGURED ? told : configured(store);
     bool holds = false;
-    if (store->can_expect && (setting == NULL || strcasecmp(setting, "NO") != 0))
-        holds = (setting != NULL && strcasecmp(setting, "YES") == 0) || holds_conditions(store);
+    if (store->can_expect && c != ZS_CONDITIONS_NO)
+        holds = c == ZS_CONDITIONS_YES || holds_conditions(store);
     __atomic_store_n(&store->lacks_conditions, !holds, __ATOMIC_RELAXED);
     return holds;
 }

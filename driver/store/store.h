@@ -169,8 +169,12 @@ void zs_writer_abort(struct zs_writer *writer);
  * Object stores have no locks. Many of them refuse a commit instead, unless the object under its key is still the one
  * that was read: If-Match and If-None-Match of RFC 9110. */
 
+/* Whether a server holds a commit to what it expects: ASK it, or take YES or NO for its answer. CONFIGURED, what a
+ * store begins with: as SHARDEDZARR_CONDITIONAL_PUT says. */
+enum zs_conditions { ZS_CONDITIONS_CONFIGURED, ZS_CONDITIONS_ASK, ZS_CONDITIONS_YES, ZS_CONDITIONS_NO };
+void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditions);
 /* Whether the server holds a commit to what it expects. It is asked once per process and root, with a small object of
- * our own; SHARDEDZARR_CONDITIONAL_PUT=YES or NO answers for it. False where there are locks. */
+ * our own. False where there are locks. */
 bool zs_store_has_conditions(struct zs_store *store);
 /* Whether the last answer was no: two writers may lose changes of each other. */
 bool zs_store_lacks_conditions(const struct zs_store *store);
@@ -334,6 +338,7 @@ struct zs_store {
     const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
     bool is_snapshot; /* it shows one of many states that its root has: nothing is kept beside it that tells of one */
     bool can_expect;  /* objects tell ETags, and a commit can carry a condition */
+    enum zs_conditions conditions;
     bool lacks_conditions; /* see zs_store_lacks_conditions() */
 };
 struct zs_object {
