@@ -238,14 +238,11 @@ CPLErr zsDelete(const char *name)
         zsReport(err);
         return CE_Failure;
     }
-    const bool isLink = zsIsLink(store); // which goes, and takes nothing along
-    if (!isLink && !zsMayDelete(store))
-        return CE_Failure;
-    zsRemoveLeftovers(store);
+    if (!zsIsLink(store))
+        return zsDeleteStore(store) ? CE_None : CE_Failure;
+    zsRemoveLeftovers(store); // the link goes, and takes nothing along
     zsRemoveExternalOverviews(store);
-    if (isLink)
-        return VSIUnlink(store.c_str()) == 0 ? CE_None : CE_Failure;
-    return zsRemoveOwn(store) ? CE_None : CE_Failure;
+    return VSIUnlink(store.c_str()) == 0 ? CE_None : CE_Failure;
 }
 
 /* The place for a store that is renamed or copied; "" (CPLError emitted) when something is there. */

@@ -113,11 +113,9 @@ bool zsIsAllOwn(const std::string &store)
     return false;
 }
 
-bool zsRemoveOwn(const std::string &store)
+/* Removes what was found in a store. */
+static bool removeFound(const std::string &store, Contents &c)
 {
-    Contents c;
-    if (!c.Find(store))
-        return false;
     std::string path = store;
     if (c.found.foreign_count == 0)
     {
@@ -139,6 +137,13 @@ bool zsRemoveOwn(const std::string &store)
     else if (ok)
         VSIRmdir(path.c_str());
     return ok;
+}
+
+/* Removes a store, and nothing that is not its own: a warning says what stays. */
+static bool removeOwn(const std::string &store)
+{
+    Contents c;
+    return c.Find(store) && removeFound(store, c);
 }
 
 /* The same for what was never in place: nobody is told of it. */
@@ -233,20 +238,28 @@ static bool isOneRaster(const std::string &root, const char *advice)
     return false;
 }
 
-bool zsMayDelete(const std::string &store)
+/* Whether GDALDriver::Delete() may remove a store, as zsDeleteStore() says. */
+static bool mayDelete(const std::string &store, const Contents &c)
 {
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
-    Contents c;
     if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
         return true;
-    if (!c.Find(store))
-        return false;
     if (c.found.foreign_count == 0)
         return !c.HasRoot() || isOneRaster(store, ADVICE);
     CPLError(CE_Failure, CPLE_AppDefined,
              "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
              zsShown(store).c_str(), c.found.foreign, ADVICE);
     return false;
+}
+
+bool zsDeleteStore(const std::string &store)
+{
+    Contents c;
+    if (!c.Find(store) || !mayDelete(store, c))
+        return false;
+    zsRemoveLeftovers(store);
+    zsRemoveExternalOverviews(store);
+    return removeFound(store, c);
 }
 
 /* Whether what is at `root` may go. `isThere` tells whether there is anything. */
@@ -338,7 +351,7 @@ bool ZSTarget::Move()
     const std::string root = m_staging.root;
     if (!from.Find(m_path))
         return false;
-    if (!zsRemoveOwn(root))
+    if (!removeOwn(root))
     {
         Contents older; // its root goes first: with it all is there
         m_isOpen = older.FindSilently(root) && older.HasRoot();

@@ -66,15 +66,12 @@ class ZSTarget
  * emitted) on failure: the target stays unless it was committed. */
 bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 
-/* Whether Delete() may take a store: one raster, and nothing of others, unless the configuration says ALL. Else
- * CPLError is emitted. Who makes room for a new raster (rasterio) deletes before he tells with what options. */
-bool zsMayDelete(const std::string &store);
+/* For Delete(): removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false
+ * (CPLError emitted), as on failure: who makes room for a new raster (rasterio) deletes before he tells with what
+ * options. With ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
+bool zsDeleteStore(const std::string &store);
 
-/* Removes what is the store's own, its root's metadata first. What is not stays, and a warning says so. False (CPLError
- * emitted) on failure. */
-bool zsRemoveOwn(const std::string &store);
-
-/* The same for what was never in place, of which nobody is told. */
+/* Removes what is the store's own and was never in place, of which nobody is told. */
 void zsRemoveSilently(const std::string &store);
 
 /* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */
