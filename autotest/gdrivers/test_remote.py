@@ -146,6 +146,19 @@ def test_chunks_with_little_between_them_are_one_request(tmp_path, server, gap, 
     assert len(asked(server)) == 1 + requests
 
 
+def test_advise_read_fetches_what_several_maps_of_deep_chunks_need(tmp_path, server):
+    values = counting((16, 64, 64)) + 1
+    oracle.write(tmp_path / "s.zarr", array_meta((16, 64, 64), "uint16", (16, 32, 32), [sharding((16, 8, 8))]), values)
+    dataset = open_array(server.vsi("s.zarr"))
+    maps = list(range(4, 12))
+    server.log.clear()
+    assert dataset.AdviseRead(0, 0, 64, 64, None, None, None, maps) == gdal.CE_None
+    asked_for = len(server.log)
+    for number in maps:
+        np.testing.assert_array_equal(dataset.GetRasterBand(number).ReadAsArray(), values[number - 1])
+    assert 4 <= asked_for == len(server.log)
+
+
 def test_connections_are_used_again(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     dataset = open_array(server.vsi("s.zarr"))

@@ -5,6 +5,7 @@ from osgeo import gdal
 
 import oracle
 from support import assert_same, error_of, open_array, read_all
+from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
@@ -336,3 +337,61 @@ def test_a_thumbnail_is_the_metadata_and_then_the_shards_of_its_level_side_by_si
     dataset = open_array(PATH, "/v")
     for number in range(3):
         assert_same(pixels[number], dataset.GetRasterBand(number + 1).ReadAsArray(buf_xsize=63, buf_ysize=75, resample_alg=how))
+
+
+# ------------------------------------------------------------------------------------------------------------ what it costs
+
+def kind_of(method, key):
+    """The column of a request: servers charge for those that read, for those that write or list, and for none that removes."""
+    is_listing = method == "GET" and "/" not in key.rstrip("/")
+    return {"DELETE": 2, "PUT": 1, "POST": 1}.get(method, int(is_listing))
+
+
+def test_operations_cost_the_requests_that_performance_md_says(s3, config):
+    """Each on a copy of the objects under a name that the process has not seen."""
+    config("GDAL_NUM_THREADS", "1")  # which of two threads asks for an index first is chance
+    counts, objects = {}, {}
+
+    def costs(what, function, store=None):
+        name = "/vsis3/bucket/%d.zarr" % len(counts)
+        s3.objects = {key.replace("bucket/0.zarr", name[len("/vsis3/"):]): data for key, data in objects.get(store, {}).items()}
+        gdal.VSICurlClearCache()
+        s3.log.clear()
+        function(name)
+        counts[what] = [str(sum(kind_of(*request) == column for request in s3.log)) for column in range(3)]
+
+    def opened(name, access=gdal.OF_READONLY):
+        return gdal.OpenEx('SHARDEDZARR:"%s"' % name, gdal.OF_RASTER | access)
+
+    def window(x, y, width, height, bands=None):
+        return lambda name: opened(name).ReadAsArray(x, y, width, height, band_list=bands)
+
+    def change(name):
+        dataset = opened(name, gdal.OF_UPDATE)
+        dataset.GetRasterBand(1).WriteArray(np.ones((256, 256), "uint16"), 512, 512)
+        dataset.FlushCache()
+
+    def add_overviews(name):
+        opened(name, gdal.OF_UPDATE).BuildOverviews("AVERAGE", [2, 4, 8, 16])
+
+    def copies(array, **options):
+        def run(name):
+            driver().CreateCopy(name, source(array, UTM, "EPSG:32633"), options=["%s=%s" % option for option in options.items()])
+        return run
+    pixels = np.random.default_rng(1).integers(1, 4000, (1, 4096, 4096)).astype("uint16")
+    copies(np.resize(pixels, (48, 256, 256)), CHUNK_SHAPE="12,64,64", SHARD_SHAPE="48,256,256", OVERVIEWS="NONE", ARRAY_NAME="v")("/vsis3/bucket/0.zarr")
+    objects["cube"], s3.objects = s3.objects, {}
+    copies(pixels, CHUNK_SHAPE=256, SHARD_SHAPE=1024, OVERVIEWS="NONE", ARRAY_NAME="v")("/vsis3/bucket/0.zarr")
+    objects["plain"], s3.objects = s3.objects, {}
+    costs("copy", copies(pixels, CHUNK_SHAPE=256, SHARD_SHAPE=1024, ARRAY_NAME="v"))
+    objects["scene"] = s3.objects
+    costs("open", opened, "scene")
+    costs("small window", window(1100, 1100, 100, 100), "scene")
+    costs("window", window(1400, 1400, 200, 200), "scene")
+    costs("large window", window(1000, 1000, 2000, 2000), "scene")
+    costs("map", window(0, 0, 256, 256, [20]), "cube")
+    costs("series", window(100, 100, 1, 1), "cube")
+    costs("change", change, "scene")
+    costs("overviews", add_overviews, "plain")
+    costs("delete", driver().Delete, "scene")
+    assert counts == table(PERFORMANCE, "operation")
