@@ -101,12 +101,14 @@ class RangeServer(Server):
     preconditions, etags  whether If-Match is obeyed, and answers have an ETag
     before       called with (method, path, headers) before each answer; a status that it returns is the answer
     latency      seconds that every answer waits
+    bandwidth    bytes a second that all answers share, one after another; None: no limit
     log          every request so far, as Request
     connections  how many there were
     """
 
     def __init__(self, root, ports=()):
         self.root, self.faults, self.latency, self.log = str(root), {}, 0.0, []
+        self.bandwidth, self.line, self.line_is_free = None, threading.Lock(), 0.0
         self.ranges, self.no_suffix, self.before, self.connections = "all", 416, None, 0
         self.preconditions = self.etags = True
         super().__init__(_Handler, ports)
@@ -114,6 +116,14 @@ class RangeServer(Server):
     def vsi(self, path):
         """The name under which GDAL opens a file or directory of this server."""
         return "/vsicurl/http://%s/%s" % (self.host, path)
+
+    def send(self, size):
+        """Waits as long as so many bytes take behind those of other answers."""
+        if self.bandwidth:
+            with self.line:
+                self.line_is_free = max(self.line_is_free, time.monotonic()) + size / self.bandwidth
+                wait = self.line_is_free - time.monotonic()
+            time.sleep(max(0, wait))
 
     def requests(self, pattern=""):
         """The requests whose path, without the first slash, matches a regular expression."""
@@ -155,6 +165,7 @@ class _Handler(Handler):
         if fault == "reset":
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         owner.log.append(Request(self.command, path, self.headers.get("Range"), status, sent, self.headers.items(), query))
+        owner.send(sent)
         if not owner.etags:
             headers.pop("ETag", None)
         self.answer(status, headers, body, sent)
