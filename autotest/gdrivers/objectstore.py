@@ -1,5 +1,7 @@
 """A small S3 server in memory: PUT, GET with ranges, HEAD, DELETE, listing, copying, multipart uploads. Objects appear whole or not at all."""
+import base64
 import hashlib
+import hmac
 import re
 import threading
 import time
@@ -43,6 +45,29 @@ class ObjectStore(webserver.Server):
         now = etag_of(self.objects[key]) if key in self.objects else None
         return ("If-None-Match" in self.holds and headers.get("If-None-Match") == "*" and now is not None) or \
             ("If-Match" in self.holds and headers.get("If-Match", now) != now)
+
+    def describes(self, key):
+        """The headers that tell the version of an object."""
+        return {"ETag": etag_of(self.objects[key])}
+
+
+class GoogleStore(ObjectStore):
+    """The same as Google's is: it holds a PUT to the number of the object, 0 for none, and to no ETag."""
+
+    def settings(self):
+        """The configuration options with which GDAL's /vsigs/ asks it."""
+        return {"CPL_GS_ENDPOINT": "http://%s/" % self.host, "GS_ACCESS_KEY_ID": "id", "GS_SECRET_ACCESS_KEY": "key"}
+
+    def is_refused(self, key, headers):
+        """A signature that does not cover the condition is refused as well: then no PUT succeeds."""
+        more = "".join("%s:%s\n" % (name.lower(), value) for name, value in sorted(headers.items()) if name.lower().startswith("x-goog-"))
+        signed = "PUT\n%s\n%s\n%s\n%s/%s" % (*(headers.get(name, "") for name in ("Content-MD5", "Content-Type", "Date")), more, key)
+        signature = base64.b64encode(hmac.new(b"key", signed.encode(), hashlib.sha1).digest()).decode()
+        now = self.describes(key)["x-goog-generation"] if key in self.objects else "0"
+        return headers["Authorization"] != "GOOG1 id:" + signature or headers.get("x-goog-if-generation-match", now) != now
+
+    def describes(self, key):
+        return {**super().describes(key), "x-goog-generation": str(int(hashlib.md5(self.objects[key]).hexdigest()[:12], 16))}
 
 
 def etag_of(data):
@@ -144,14 +169,14 @@ class _Handler(webserver.Handler):
             return self._list(key.rstrip("/"), query)
         if key not in objects:
             return self.answer(404)
-        data, etag = objects[key], etag_of(objects[key])
+        data, version = objects[key], self.server.owner.describes(key)
         part = self.part(len(data))
         if part is None or self.command == "HEAD":
-            return self.answer(200, {"ETag": etag}, data)
+            return self.answer(200, version, data)
         begin, end = part
         if begin >= end:
             return self.answer(416, {"Content-Range": "bytes */%d" % len(data)})
-        self.answer(206, {"ETag": etag, "Content-Range": "bytes %d-%d/%d" % (begin, end - 1, len(data))}, data[begin:end])
+        self.answer(206, {**version, "Content-Range": "bytes %d-%d/%d" % (begin, end - 1, len(data))}, data[begin:end])
 
     do_HEAD = do_GET
 

@@ -6,6 +6,7 @@ import pytest
 from osgeo import gdal
 
 import writers
+from objectstore import GoogleStore, etag_of
 from support import assert_same, error_of, warnings_of, open_array, read_all
 from writing import copy, source
 
@@ -204,6 +205,20 @@ def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_th
     assert puts and all(conditions)
 
 
+def test_where_signed_urls_are_refused_no_version_is_told_and_who_writes_is_warned(s3):
+    """Then GDAL's own files read, which tell no ETag: that the server holds to conditions helps nobody."""
+    name = "/vsis3/bucket/unsigned.zarr"
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+    s3.fault = lambda method, key, query: 403 if "X-Amz-Signature" in query else None
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+
+    def edit():
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", "1")
+        dataset.FlushCache()
+    assert any("tells no version" in message for message in warnings_of(edit)[1])
+
+
 @pytest.mark.parametrize("setting, option", [("NO", None), ("YES", "NO")], ids=["configuration", "open option before it"])
 def test_no_asks_nothing_and_sends_no_condition(s3, setting, option):
     made()
@@ -231,6 +246,60 @@ def test_the_open_option_wins_over_a_configuration_that_sends_no_condition(s3, o
     ours = None
     assert conditions and all(conditions)
     assert any(".shardedzarr-" in key for method, key in s3.log) == asks
+
+
+# ------------------------------------------------------------------------------------------------- Google's
+
+@pytest.fixture
+def google(config):
+    """A bucket of a server that knows Google's conditions and no others, /vsigs/bucket."""
+    with GoogleStore() as store:
+        for key, value in store.settings().items():
+            config(key, value)
+        gdal.VSICurlClearCache()
+        yield store
+    gdal.VSICurlClearCache()
+
+
+@pytest.mark.parametrize("options", [{}, {"SHARD_SHAPE": 16}], ids=["shards", "chunks"])
+def test_two_writers_of_a_store_of_google_lose_nothing_of_each_other(google, options):
+    path = "/vsigs/bucket/%d.zarr" % len(options)
+    name = 'SHARDEDZARR:"%s":/v' % path
+    copy(path, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=16, **{"SHARD_SHAPE": 64, **options}).FlushCache()
+    conditions = []
+    google.sees = lambda headers: conditions.append([key.lower() for key in headers if "-match" in key.lower()])
+
+    def write():
+        gdal.VSICurlClearCache()
+        sessions = [gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE) for _ in range(3)]
+        for number, session in enumerate(sessions, 1):
+            session.GetRasterBand(1).WriteArray(np.full((2, 2), number, "uint8"), 4 * number, 20)
+            session.SetMetadataItem("k%d" % number, "1")
+        for session in sessions + sessions:  # the second time over what they know of it
+            session.FlushCache()
+            session.GetRasterBand(1).WriteArray(np.full((1, 1), 9, "uint8"), 40, 40)
+        del session
+        sessions.clear()
+    assert warnings_of(write)[1] == []
+    assert conditions and all(condition == ["x-goog-if-generation-match"] for condition in conditions)
+    gdal.VSICurlClearCache()
+    dataset = gdal.OpenEx(name)
+    pixels = dataset.ReadAsArray()
+    assert [pixels[20, 4 * number] for number in (1, 2, 3)] == [1, 2, 3] and pixels[40, 40] == 9
+    assert {"k1", "k2", "k3"} <= set(dataset.GetMetadata())
+
+
+def test_a_server_behind_vsigs_that_knows_no_generations_is_warned_of(google):
+    google.describes = lambda key: {"ETag": etag_of(google.objects[key])}
+    google.is_refused = lambda key, headers: False
+    path = "/vsigs/bucket/none.zarr"
+    copy(path, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v").FlushCache()
+
+    def edit():
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", "1")
+        dataset.FlushCache()
+    assert any("does not hold a PUT to a condition" in message for message in warnings_of(edit)[1])
 
 
 # ------------------------------------------------------------------------------------------------- many at once

@@ -157,20 +157,35 @@ static bool put(struct zs_store *store, const char *key, const char *etag, const
 /* What a server does with conditions. */
 enum held { HELD, NOT_HELD, NOT_KNOWN };
 
-/* Asks with an object of this name. A server that holds to conditions makes it where there is none, and refuses to make
- * it again and to replace it as another version than it is. *is_refused: it was not made. */
+/* Whether an object tells a version. It tells none where it is not read by our own requests, as where GDAL has
+ * credentials that sign no URL. */
+static enum held ask_version(struct zs_store *store, const char *key)
+{
+    struct zs_object *object;
+    struct zs_error ignored;
+    if (zs_object_open(store, key, &object, &ignored) != ZS_OK)
+        return NOT_KNOWN;
+    const bool is_told = zs_object_etag(object) != NULL;
+    zs_object_close(object);
+    return is_told ? HELD : NOT_HELD;
+}
+
+/* Asks with an object of this name. A server that holds to conditions makes it where there is none, tells its version,
+ * and refuses to make it again and to replace it as another version than it is. *is_refused: it was not made. */
 static enum held ask_with(struct zs_store *store, const char *key, bool *is_refused)
 {
-    static const char no_version[] = "\"00000000000000000000000000000000\"";
+    const char *no_version = store->has_generations ? "1" : "\"00000000000000000000000000000000\"";
     struct zs_error ignored;
     *is_refused = !put(store, key, "", "May a PUT expect that nothing is there?\n");
     if (*is_refused)
         return NOT_KNOWN;
-    const bool holds = !put(store, key, "", "May it expect that again?\n") &&
-                       !put(store, key, no_version, "May it expect another version?\n");
+    enum held held = ask_version(store, key);
+    if (put(store, key, "", "May it expect that again?\n") ||
+        put(store, key, no_version, "May it expect another version?\n"))
+        held = NOT_HELD;
     const enum zs_status status = zs_store_remove(store, key, &ignored);
     (void)status; /* what is left has the name of a temporary file */
-    return holds ? HELD : NOT_HELD;
+    return held;
 }
 
 /* A server that refuses a condition twice and takes an object without one does not know conditions. Where that is

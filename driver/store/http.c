@@ -24,6 +24,7 @@ struct http_store {
 struct http_object {
     struct zs_object base;
     char *key;
+    char *generation;
     char *tag; /* ETag or Last-Modified, as the server said; NULL when it said neither */
     bool is_strong_etag;
     pthread_mutex_t lock;
@@ -83,6 +84,7 @@ static void http_close(struct zs_object *object)
     pthread_mutex_destroy(&o->lock);
     free(o->key);
     free(o->tag);
+    free(o->generation);
     free(o);
 }
 
@@ -110,11 +112,20 @@ static enum zs_status object_new(struct http_store *h, const char *key, uint64_t
     return ZS_OK;
 }
 
+/* Notes the generation of an object, "" for none. Without memory it has none, and no commit expects it. */
+static void keep_generation(struct zs_object *object, const char *generation)
+{
+    struct http_object *o = (struct http_object *)object;
+    o->generation = generation[0] != '\0' ? zs_strdup(generation) : NULL;
+    object->generation = o->generation;
+}
+
 /* Notes what else the answer to its opening says of an object. */
 static void describe(struct zs_object *object, const struct zs_http_answer *a)
 {
     object->modified = a->modified;
     object->etag = a->is_etag ? ((const struct http_object *)object)->tag : NULL;
+    keep_generation(object, a->generation);
 }
 
 /* Makes an object of the answer to a request for its first (or last) n bytes; copies them if it has so many. */
@@ -137,7 +148,7 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
         return ZS_OK;
     memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
     if (n > 0 && a->is_strong_etag && !atomic_load(&h->no_if_match))
-        zs_http_remembered_put(h->base.path, key, tail, n, &(struct zs_remembered){size, a->tag, data});
+        zs_http_remembered_put(h->base.path, key, tail, n, &(struct zs_remembered){size, a->tag, a->generation, data});
     return ZS_OK;
 }
 
@@ -203,6 +214,7 @@ static enum zs_status object_from_memory(struct http_store *h, const char *key, 
     const enum zs_status status = object_new(h, key, found.size, found.etag, true, object, err);
     if (status == ZS_OK) {
         (*object)->is_remembered = true;
+        keep_generation(*object, found.generation);
         memcpy(data, found.bytes, n);
     }
     zs_http_remembered_release(entry);
@@ -555,6 +567,7 @@ enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store,
     h->base = (struct zs_store){.ops = &ops, .inner = vsi, .root = root, .path = vsi->path, .is_remote = true};
     h->base.max_batch = vsi->max_batch;
     h->base.can_expect = zs_vsi_kind(vsi)->sends_conditions;
+    h->base.has_generations = zs_vsi_kind(vsi)->has_generations;
     h->client = client;
     *store = &h->base;
     return ZS_OK;

@@ -39,6 +39,7 @@ struct zs_http_answer {
     uint64_t first, last, total; /* UINT64_MAX where not known */
     const char *tag;             /* ETag, else Last-Modified, else NULL */
     bool is_strong_etag, is_etag; /* of the tag */
+    const char *generation;       /* a number: x-goog-generation, else "" */
     uint64_t modified;            /* seconds since 1970; 0 where it is not told */
     char found[400];  /* for messages */
     bool has_reason;  /* found[] tells what the server wrote about its refusal */
@@ -84,7 +85,7 @@ enum zs_http_kind zs_http_look(const char *path);
 
 struct zs_remembered {
     uint64_t size; /* of the object */
-    const char *etag;
+    const char *etag, *generation; /* "": none */
     const unsigned char *bytes; /* n of them */
 };
 

@@ -429,13 +429,16 @@ static void fetch(const char *url, const char *path, const char *session, const 
     a->tag = found_etag != NULL && found_etag[0] != '\0' ? found_etag : header(r, "Last-Modified");
     a->is_etag = a->tag != NULL && a->tag == found_etag;
     a->is_strong_etag = a->is_etag && a->tag[0] == '"';
+    const char *generation = header(r, "x-goog-generation");
+    a->generation = generation != NULL && generation[strspn(generation, "0123456789")] == '\0' ? generation : "";
     a->modified = parse_date(header(r, "Last-Modified"));
 }
 
 static struct zs_http_answer no_answer(void)
 {
     return (struct zs_http_answer){
-        .kind = ZS_HTTP_REFUSED, .bytes = "", .first = UINT64_MAX, .last = UINT64_MAX, .total = UINT64_MAX};
+        .kind = ZS_HTTP_REFUSED, .bytes = "", .generation = "", .first = UINT64_MAX, .last = UINT64_MAX,
+        .total = UINT64_MAX};
 }
 
 static void ask_once(struct zs_http_client *h, const char *path, const char *range, const char *etag, size_t limit,

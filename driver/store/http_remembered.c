@@ -14,7 +14,7 @@
 struct memory {
     struct zs_remembered what;
     size_t n;
-    char *name; /* root, 0, key; then etag, then bytes */
+    char *name; /* root, 0, key; then etag, then generation, then bytes */
     size_t name_size;
     unsigned char data[];
 };
@@ -68,9 +68,10 @@ void zs_http_remembered_release(void *entry)
 void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t n, const struct zs_remembered *what)
 {
     const size_t r = strlen(root) + 1, k = strlen(key) + 1, e = strlen(what->etag) + 1;
+    const size_t g = strlen(what->generation) + 1, size = sizeof(struct memory) + r + k + e + g + n;
     if (the_cache() == NULL || n > MEMORY_BYTES / 8)
         return;
-    struct memory *m = malloc(sizeof *m + r + k + e + n);
+    struct memory *m = malloc(size);
     if (m == NULL)
         return; /* the next opening requests it again */
     unsigned char *at = m->data;
@@ -78,9 +79,10 @@ void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t
     m->name_size = r + k;
     m->name = memcpy(at, root, r);
     memcpy(at + r, key, k);
-    m->what =
-        (struct zs_remembered){what->size, memcpy(at + r + k, what->etag, e), memcpy(at + r + k + e, what->bytes, n)};
-    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(root, key, tail), m, sizeof *m + r + k + e + n);
+    at += r + k;
+    m->what = (struct zs_remembered){what->size, memcpy(at, what->etag, e), memcpy(at + e, what->generation, g),
+                                     memcpy(at + e + g, what->bytes, n)};
+    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(root, key, tail), m, size);
     if (entry != NULL)
         zs_cache_release(cache, entry);
     else

@@ -245,7 +245,7 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
 
 const char *zs_object_etag(const struct zs_object *object)
 {
-    return object->is_versioned ? object->etag : NULL;
+    return !object->is_versioned ? NULL : object->store->has_generations ? object->generation : object->etag;
 }
 
 bool zs_object_is_remembered(const struct zs_object *object)

@@ -167,7 +167,8 @@ void zs_writer_abort(struct zs_writer *writer);
 /* ---- Commits that expect a version (conditional.c) ----
  *
  * Object stores have no locks. Many of them refuse a commit instead, unless the object under its key is still the one
- * that was read: If-Match and If-None-Match of RFC 9110. */
+ * that was read: If-Match and If-None-Match of RFC 9110 with its ETag. Google's takes these for reading alone, and
+ * x-goog-if-generation-match with the number of the object for a PUT. What is an "ETag" here is that number there. */
 
 /* Whether a server holds a commit to what it expects: ASK it, or take YES or NO for its answer. CONFIGURED, what a
  * store begins with: as SHARDEDZARR_CONDITIONAL_PUT says. */
@@ -337,7 +338,8 @@ struct zs_store {
     const char *manifest;
     const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
     bool is_snapshot; /* it shows one of many states that its root has: nothing is kept beside it that tells of one */
-    bool can_expect;  /* objects tell ETags, and a commit can carry a condition */
+    bool can_expect;  /* objects tell their versions, and a commit can carry a condition */
+    bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     enum zs_conditions conditions;
     bool lacks_conditions; /* see zs_store_lacks_conditions() */
 };
@@ -349,7 +351,8 @@ struct zs_object {
     bool is_remembered; /* opened by what this process knew of it; reads find out when that is no longer true */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
     uint64_t modified; /* seconds since 1970; 0 where that is not told */
-    const char *etag;  /* as its server says; NULL likewise. It belongs to the object */
+    /* As its server says; NULL likewise. They belong to the object. */
+    const char *etag, *generation;
 };
 struct zs_file {
     struct zs_store *store;

@@ -107,7 +107,8 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind);
     /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
     /* /vsiaz/ sends what is larger than its buffer in several requests that each change the object. */
-    kind.sends_conditions = begins(path, "/vsis3/") || begins(path, "/vsigs/");
+    kind.has_generations = begins(path, "/vsigs/");
+    kind.sends_conditions = begins(path, "/vsis3/") || kind.has_generations;
     kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
     CPLFree(decoded);
     return kind;

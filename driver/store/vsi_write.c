@@ -206,8 +206,12 @@ static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_set
 {
     *u = (struct upload_settings){0};
     if (w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB) {
-        char *line = w->base.expected->etag[0] == '\0' ? zs_strdup("If-None-Match: *")
-                                                       : zs_format("If-Match: %s", w->base.expected->etag);
+        const char *version = w->base.expected->etag;
+        const bool expects_none = version[0] == '\0';
+        char *line = w->base.expected->store->has_generations
+                         ? zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : version)
+                     : expects_none ? zs_strdup("If-None-Match: *")
+                                    : zs_format("If-Match: %s", version);
         char *headers = line != NULL ? zs_http_headers_with(w->path, line) : NULL;
         const char *before = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
         free(line);

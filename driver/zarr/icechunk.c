@@ -312,7 +312,7 @@ static enum zs_status open_end(struct zs_store *store, const char *key, bool tai
     } else {
         status = zs_object_read(*object, tail ? size - n : 0, n, data, err);
         if (status == ZS_OK && name != NULL)
-            zs_http_remembered_put(s->files.name, name, tail, n, &(struct zs_remembered){size, "", data});
+            zs_http_remembered_put(s->files.name, name, tail, n, &(struct zs_remembered){size, "", "", data});
     }
     free(name);
     if (status != ZS_OK) {
