@@ -331,6 +331,39 @@ static void test_dirty_chunks_go_to_the_store_when_the_budget_is_full(void)
     small_free(&s);
 }
 
+/* A shard of 256 chunks, whose encoded sizes differ, in one window. */
+static struct zs_buffer written_with(int threads)
+{
+    struct zs_error err;
+    struct zs_store *store = memory_store();
+    struct zs_node *node = array_node("[262144]", "[262144]", "uint8", "0", SHARDS("[1024]", "['bytes','gzip']", "") "]");
+    struct zs_array *a = open_node(store, node, threads, 0);
+    unsigned char *data = malloc(262144);
+    uint64_t rng = 3;
+    for (size_t i = 0; i < 262144; i++) /* chunks of noise, of less and less of it, and empty ones */
+        data[i] = (unsigned char)(i % 1024 < 128 * (i / 1024 % 9) ? rng_next(&rng) : 0);
+    const struct zs_window w = {.start = {0}, .count = {262144}, .data = data, .stride = {1}};
+    must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
+    struct zs_buffer object = get_object(store, "a/c/0");
+    free(data);
+    zs_array_close(a);
+    zs_node_free(node);
+    zs_store_free(store);
+    return object;
+}
+
+static void test_a_shard_is_the_same_however_many_threads_encode_it(void)
+{
+    struct zs_buffer one = written_with(1);
+    for (int threads = 2; threads <= 16; threads *= 2) {
+        struct zs_buffer many = written_with(threads);
+        if (CHECK(many.size == one.size))
+            CHECK_EQ_MEM(many.data, one.data, one.size);
+        zs_buffer_free(&many);
+    }
+    zs_buffer_free(&one);
+}
+
 static void test_more_shards_than_may_be_open_are_all_written(void)
 {
     enum { SHARD_COUNT = 600 };
@@ -594,6 +627,7 @@ int main(void)
     RUN(test_what_a_new_array_has_published_is_not_forgotten);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
     RUN(test_dirty_chunks_go_to_the_store_when_the_budget_is_full);
+    RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);
     RUN(test_closing_without_a_flush_drops_what_is_held);
     RUN(test_wrong_requests_are_refused);

@@ -22,9 +22,11 @@ struct chunk {
     const struct zs_window *window; /* that covers it; NULL: it is dirty */
     struct zs_dirty *dirty;
     struct zs_buffer encoded;
-    bool is_encoded, is_empty;
+    bool is_done, is_encoded, is_empty;
 };
 
+/* Chunks that are encoded side by side. They are stored in order, each as soon as all before it are, by one thread at a
+ * time; the buffer of a stored one serves a later one. */
 struct batch {
     struct zs_array *array;
     size_t item_size; /* of the window's elements in the caller's memory */
@@ -32,6 +34,12 @@ struct batch {
     void *ctx;
     struct chunk *chunks;
     size_t count;
+    pthread_mutex_t lock;  /* of what follows, and of is_done */
+    bool is_storing;       /* a thread stores chunks */
+    size_t stored;         /* chunks from the first on that were stored, or failed */
+    size_t reused;         /* ... whose buffers were given to later ones */
+    enum zs_status status; /* of storing: the first failure */
+    struct zs_error err;
 };
 
 /* The overlap of a chunk with the window: first element and count per dimension. True when that is all of the chunk
@@ -89,11 +97,9 @@ static enum zs_status decode_chunk(const struct batch *b, const struct zs_level 
     return ZS_OK;
 }
 
-static enum zs_status encode_chunk(void *ctx, size_t item, struct zs_error *err)
+static enum zs_status encode(const struct batch *b, struct chunk *chunk, struct zs_error *err)
 {
-    struct batch *b = ctx;
     const struct zs_array *array = b->array;
-    struct chunk *chunk = &b->chunks[item];
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail_memory(err);
@@ -150,23 +156,71 @@ static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chun
     return ZS_OK;
 }
 
-/* Encodes chunks and stores them. Goes on after a failure, and returns the first; dirty chunks that failed stay
- * dirty. */
+static void store_chunk(struct batch *b, const struct chunk *chunk)
+{
+    struct zs_error ignored;
+    enum zs_status later = ZS_OK;
+    const enum zs_status status = put_chunk(b->array, chunk, &later, b->status == ZS_OK ? &b->err : &ignored);
+    if (b->status == ZS_OK)
+        b->status = status != ZS_OK ? status : later;
+}
+
+/* Stores the chunks that are done, up to the first that is not, unless another thread is at it. */
+static void store_done(struct batch *b, struct chunk *done)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    done->is_done = true;
+    const bool is_ours = !b->is_storing;
+    while (is_ours && b->stored < b->count && b->chunks[b->stored].is_done) {
+        const struct chunk *chunk = &b->chunks[b->stored];
+        b->is_storing = true;
+        (void)pthread_mutex_unlock(&b->lock);
+        if (chunk->is_encoded)
+            store_chunk(b, chunk);
+        (void)pthread_mutex_lock(&b->lock);
+        b->stored++;
+        b->is_storing = false;
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+}
+
+/* Gives a chunk the buffer of one that is stored, whose memory has been touched already. */
+static void take_buffer(struct batch *b, struct chunk *chunk)
+{
+    (void)pthread_mutex_lock(&b->lock);
+    if (b->reused < b->stored) {
+        struct chunk *from = &b->chunks[b->reused++];
+        chunk->encoded = from->encoded;
+        chunk->encoded.size = 0;
+        from->encoded = (struct zs_buffer){0};
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+}
+
+static enum zs_status encode_and_store(void *ctx, size_t item, struct zs_error *err)
+{
+    struct batch *b = ctx;
+    take_buffer(b, &b->chunks[item]);
+    const enum zs_status status = encode(b, &b->chunks[item], err);
+    store_done(b, &b->chunks[item]);
+    return status;
+}
+
+/* Encodes chunks and stores them. Goes on with those that were begun after a failure, and returns the first; dirty
+ * chunks that failed stay dirty. */
 static enum zs_status run_batch(struct batch *b, struct zs_error *err)
 {
-    enum zs_status first = zs_parallel_for(b->array->threads, b->count, encode_chunk, b, err);
-    for (size_t i = 0; i < b->count; i++) {
-        struct chunk *chunk = &b->chunks[i];
-        struct zs_error ignored;
-        enum zs_status later = ZS_OK;
-        const enum zs_status status =
-            chunk->is_encoded ? put_chunk(b->array, chunk, &later, first == ZS_OK ? err : &ignored) : ZS_OK;
-        if (first == ZS_OK)
-            first = status != ZS_OK ? status : later;
-        zs_buffer_free(&chunk->encoded);
-    }
+    b->stored = b->reused = 0;
+    b->status = ZS_OK;
+    (void)pthread_mutex_init(&b->lock, NULL);
+    enum zs_status status = zs_parallel_for(b->array->threads, b->count, encode_and_store, b, err);
+    (void)pthread_mutex_destroy(&b->lock);
+    for (size_t i = 0; i < b->count; i++)
+        zs_buffer_free(&b->chunks[i].encoded);
     b->count = 0;
-    return first;
+    if (status == ZS_OK && b->status != ZS_OK)
+        status = zs_fail(err, b->status, "%s", b->err.message);
+    return status;
 }
 
 static int by_stamp(const void *x, const void *y)
