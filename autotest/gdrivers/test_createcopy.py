@@ -339,6 +339,36 @@ def test_a_row_of_chunks_of_many_bands_goes_by_pieces_that_fit_memory(tmp_path, 
     assert peak_memory(WIDE, str(tmp_path / "a.zarr"), interleave, GDAL_CACHEMAX="64")[1] < 700
 
 
+WIDE_STRIP = """
+import os, sys
+from osgeo import gdal
+gdal.UseExceptions()
+path, threads = sys.argv[1:]
+width, height = 60000, 1100  # a row of chunks has 61 MB
+if not os.path.exists(path + ".raw"):
+    with open(path + ".raw", "wb") as file:
+        for row in range(height):
+            file.write(os.urandom(width // 8) * 16)
+    with open(path + ".hdr", "w") as file:
+        file.write("ENVI\\nsamples = %d\\nlines = %d\\nbands = 1\\ndata type = 12\\ninterleave = bsq\\n" % (width, height))
+options = ["ARRAY_NAME=v", "CHUNK_SHAPE=512", "SHARD_SHAPE=2048", "OVERVIEWS=NONE", "NUM_THREADS=" + threads]
+gdal.GetDriverByName("ShardedZarr").CreateCopy(path + threads, gdal.Open(path + ".raw"), options=options)
+"""
+
+
+def test_a_row_of_chunks_of_a_wide_raster_goes_by_boxes_that_take_less_memory(tmp_path):
+    """With many threads it goes whole, so that all have something to do. The stores are the same."""
+    path = str(tmp_path / "a")
+    small, large = (peak_memory(WIDE_STRIP, path, threads, GDAL_CACHEMAX="256")[1] for threads in ("1", "256"))
+    assert small == large == 0 or small < large - 60
+    shards = sorted(os.path.relpath(shard, path + "1") for shard in glob.glob(path + "1/v/c/*/*"))
+    assert len(shards) == 30
+    for shard in shards:
+        with open(os.path.join(path + "1", shard), "rb") as one, open(os.path.join(path + "256", shard), "rb") as other:
+            assert one.read() == other.read()
+    assert open_array(path + "1", "/v").GetRasterBand(1).Checksum() == gdal.Open(path + ".raw").GetRasterBand(1).Checksum()
+
+
 def test_what_is_appended_without_a_name_has_that_of_its_source(tmp_path):
     """And a number where that is taken; also by Create(), which has no source."""
     store, pixels = str(tmp_path / "a.zarr"), np.arange(80, dtype="uint8").reshape(8, 10)

@@ -25,6 +25,9 @@ extern "C"
 /* Pixels held at once, in two strips: one is read while the other is written. A single strip up to this is better than
  * a source that is read more than once. */
 constexpr uint64_t COPY_BYTES = 256 << 20;
+/* A row of chunks of more bytes is read in boxes of about so many, and of some chunks for each thread. */
+constexpr uint64_t BOX_BYTES = 8 << 20;
+constexpr uint64_t CHUNKS_OF_THREAD = 8;
 
 namespace
 {
@@ -145,6 +148,29 @@ static Step stepOf(GDALDataset &source, const struct zs_raster_spec &spec, uint6
     return {static_cast<int>(group), static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(run)};
 }
 
+/* Whether GDAL's cache holds the blocks of a row of boxes until the last of these is read. */
+static bool isHeld(GDALDataset &source, const Step &step, uint64_t item)
+{
+    int width, height;
+    source.GetRasterBand(1)->GetBlockSize(&width, &height);
+    const int rows = std::max(std::min(height, source.GetRasterYSize()), step.rows);
+    const uint64_t held = item * static_cast<uint64_t>(source.GetRasterXSize()) * static_cast<uint64_t>(rows) *
+                          static_cast<uint64_t>(step.bands);
+    return held <= static_cast<uint64_t>(GDALGetCacheMax64()) / 2;
+}
+
+/* Makes the step narrower where that costs nothing but memory that is not needed. */
+static void divide(Step &step, GDALDataset &source, const struct zs_raster_spec &spec, uint64_t item, int threads)
+{
+    const uint64_t chunk = spec.chunk[spec.axis_count + 1], columns = static_cast<uint64_t>(step.columns);
+    const uint64_t line = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows);
+    const uint64_t most = std::max(BOX_BYTES, CHUNKS_OF_THREAD * static_cast<uint64_t>(threads) * line * chunk);
+    if (spec.healpix != nullptr || line * columns <= most || !isHeld(source, step, item))
+        return;
+    const uint64_t boxes = (line * columns + most - 1) / most, chunks = (columns + chunk - 1) / chunk;
+    step.columns = static_cast<int>(std::min(columns, (chunks + boxes - 1) / boxes * chunk));
+}
+
 /* Makes room for `size` bytes. */
 static bool reserve(Strip &s, size_t size, const Box &box)
 {
@@ -172,9 +198,7 @@ static bool isMapByMap(GDALDataset &source, const Step &step, uint64_t item)
     source.GetRasterBand(1)->GetBlockSize(&width, &height);
     const int columns = std::min(width, source.GetRasterXSize()), rows = std::min(height, source.GetRasterYSize());
     const bool isShared = rows > step.rows || (rows > 1 && columns > step.columns);
-    const uint64_t held = item * static_cast<uint64_t>(source.GetRasterXSize()) *
-                          static_cast<uint64_t>(std::max(rows, step.rows)) * static_cast<uint64_t>(step.bands);
-    return isShared && !isPixelInterleaved(source) && held > static_cast<uint64_t>(GDALGetCacheMax64()) / 2;
+    return isShared && !isPixelInterleaved(source) && !isHeld(source, step, item);
 }
 
 static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSScratch &scratch, GDALDataType type,
@@ -208,12 +232,13 @@ static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSSc
 }
 
 bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing,
+                  const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing, int threads,
                   const std::string &folder, GDALProgressFunc progress, void *progressData)
 {
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    const Step step = stepOf(source, spec, item);
+    Step step = stepOf(source, spec, item);
+    divide(step, source, spec, item, threads);
     const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) *
                           static_cast<uint64_t>(step.columns);
     const bool fitsTwice = 2 * most <= COPY_BYTES;

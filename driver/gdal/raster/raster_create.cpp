@@ -417,7 +417,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
     const auto copyPixels = [&]
     {
-        return zsCopyPixels(*source, warped.get(), *raster, spec, type, packing,
+        return zsCopyPixels(*source, warped.get(), *raster, spec, type, packing, options.threads,
                             options.append ? connection.store : target.Path(), GDALScaledProgress, ofPixels.Part()) &&
                (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
     };
