@@ -118,7 +118,7 @@ def missed(case, medians):
     if not ours:
         return ["all: it fails"]
     for bar, most in case.bars.items():
-        if bar in ("cog", "gdal", "plain", "limit") or bar in cases.LIBRARIES:
+        if bar in ("cog", "gtiff", "gdal", "plain", "limit") or bar in cases.LIBRARIES:
             value, what = ratio(medians, bar), "%.2f x " + bar
         elif bar == "size":
             cog = medians.get("cog")
@@ -153,7 +153,7 @@ def print_table(results, full):
     contenders = cases.VIA_GDAL + ["limit"] + cases.LIBRARIES
     if not any("before" in medians for medians in results.values()):
         contenders.remove("before")
-    others = [name for name in contenders if name in ("before", "cog", "gdal", "plain", "limit")]
+    others = [name for name in contenders if name in ("before", "cog", "gtiff", "gdal", "plain", "limit")]
     head = ["case"] + contenders + ["/" + name for name in others] + ["to reach" if full else ""]
     rows = [head]
     for name, medians in results.items():
@@ -204,7 +204,7 @@ def main():
     parser.add_argument("--size", choices=SCALES, default="small")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--cases", default="")
-    parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "plain", "limit"] + cases.LIBRARIES))
+    parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "gtiff", "plain", "limit"] + cases.LIBRARIES))
     parser.add_argument("--threads", default="")
     arguments = parser.parse_args()
     full = arguments.size == "full"

@@ -15,7 +15,7 @@ GDALS = OURS + ["gdal", "cog"]
 PEERS = ["zarr-python", "zarrs", "tensorstore"]
 # Of Icechunk repositories: this driver in the plain store of the same objects, and Icechunk's own library.
 REPOSITORY = OURS + ["plain", "icechunk"]
-VIA_GDAL, LIBRARIES = GDALS + ["plain"], PEERS + ["icechunk"]
+VIA_GDAL, LIBRARIES = GDALS + ["plain", "gtiff"], PEERS + ["icechunk"]
 CASES = {}
 
 
@@ -30,6 +30,7 @@ class Case:
     warm       everything has been done once before in the same process
     prefixed   opened with the driver's prefix
     layout     what is created; then `data` is a source
+    way        how, where it is no copy: "warp", by gdalwarp, to pixels of another size; "blocks", chunk by chunk
     cube       a function of cubes.py: through the multidimensional API, from what it is given to what is made or read
     update     how the shards of a series are changed, a map a day (worker.py makes it, there is no `data`)
     """
@@ -45,6 +46,7 @@ class Case:
     prefixed: bool = False
     environment: dict = field(default_factory=dict)
     layout: Layout = None
+    way: str = None
     update: str = None
     only_full: bool = False
     cube: str = None
@@ -133,6 +135,8 @@ READERS = GDALS + ["limit"] + PEERS
 add("create, ZSTD 3", "scene", READERS, layout=Layout("scene"), bars={"cog": 1.0})
 add("create, default codec", "scene", OURS + ["cog"], layout=Layout("scene", codec="default"), bars={"cog": 0.6, "size": 1.0})
 add("create with overviews", "scene", OURS + ["cog"], layout=Layout("scene", overviews=True))
+for what, way in (("by gdalwarp", "warp"), ("block by block", "blocks")):
+    add("create %s" % what, "scene", OURS + ["gtiff"], layout=Layout("scene"), way=way)
 add("create without fsync", "scene", OURS, layout=Layout("scene", codec="default"), environment={"SHARDEDZARR_FSYNC": "NO"})
 add("read all", "scene", READERS, whole, bars={"cog": 1.0, "limit": 1.15})
 add("line by line", "scene", GDALS + ["tensorstore"], lines, bars={"gdal": 0.7})

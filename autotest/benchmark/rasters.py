@@ -184,6 +184,12 @@ def cog_options(layout, scale):
                                  "OVERVIEW_RESAMPLING=AVERAGE", "NUM_THREADS=2"]
 
 
+def gtiff_options(layout, scale):
+    """Creation options of a GeoTIFF in the same chunks by ZSTD: what a COG cannot be made of, but by a copy."""
+    chunk = chunk_of(layout, scale)
+    return ["TILED=YES", "BLOCKXSIZE=%d" % chunk, "BLOCKYSIZE=%d" % chunk, "COMPRESS=ZSTD", "ZSTD_LEVEL=3", "NUM_THREADS=2"]
+
+
 def make(directory, name, scale):
     from osgeo import gdal
     gdal.UseExceptions()

@@ -83,11 +83,23 @@ class Gdal:
         return ["FORMAT=ZARR_V3", "COMPRESS=ZSTD", "ZSTD_LEVEL=3", "BLOCKSIZE=%d,%d" % (shard, shard),
                 "SHARD_CHUNK_SHAPE=%d,%d" % (chunk, chunk)]
 
-    def create(self, source, target, layout, scale):
-        options = self.options(layout, scale)
+    def create(self, source, target, layout, scale, way="copy"):
+        options, source = self.options(layout, scale), gdal.Open(source)
         gdal.PushErrorHandler("CPLQuietErrorHandler")  # Zarr's SHARD_CHUNK_SHAPE is not declared
-        gdal.GetDriverByName(self.driver).CreateCopy(target, gdal.Open(source), strict=0, options=options)
+        if way == "copy":
+            gdal.GetDriverByName(self.driver).CreateCopy(target, source, strict=0, options=options)
+        elif way == "warp":
+            gdal.Warp(target, source, format=self.driver, creationOptions=options, xRes=11, yRes=11)
+        else:
+            self.write_blocks(source, target, options, rasters.chunk_of(layout, scale))
         gdal.PopErrorHandler()
+
+    def write_blocks(self, source, target, options, chunk):
+        band, pixels = source.GetRasterBand(1), source.ReadAsArray()
+        target = gdal.GetDriverByName(self.driver).Create(target, band.XSize, band.YSize, 1, band.DataType, options)
+        for y in range(0, band.YSize, chunk):
+            for x in range(0, band.XSize, chunk):
+                target.GetRasterBand(1).WriteArray(pixels[y:y + chunk, x:x + chunk], x, y)
 
     def open_created(self, target):
         return Raster(target, self.driver)
@@ -137,5 +149,12 @@ class Cog(Gdal):
         return Raster(target, "GTiff")
 
 
-CONTENDERS = {"ours": Ours, "before": Ours, "plain": Plain, "gdal": Gdal, "cog": Cog}
+class GTiff(Cog):
+    driver = "GTiff"
+
+    def options(self, layout, scale):
+        return rasters.gtiff_options(layout, scale)
+
+
+CONTENDERS = {"ours": Ours, "before": Ours, "plain": Plain, "gdal": Gdal, "cog": Cog, "gtiff": GTiff}
 assert os.environ["GDAL_NUM_THREADS"]

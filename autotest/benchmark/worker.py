@@ -58,10 +58,10 @@ def read(contender, case, base, scale, check):
 
 
 def create(contender, name, case, base, scale, check):
-    target = "%scase_%s_%s.%s" % (base, rasters.file_name(case.name), name, "tif" if name == "cog" else "zarr")
+    target = "%scase_%s_%s.%s" % (base, rasters.file_name(case.name), name, "tif" if name in ("cog", "gtiff") else "zarr")
     shutil.rmtree(target, ignore_errors=True)
     start = clocks()
-    contender.create(rasters.source_path(base, case.data), target, case.layout, scale)
+    contender.create(rasters.source_path(base, case.data), target, case.layout, scale, *([case.way] if case.way else []))
     result = {**since(start), "megabytes": peak_megabytes(), "size": size_of(target)}
     if check:
         result["crc"] = drain([contender.open_created(target).whole()], 0)
