@@ -183,6 +183,8 @@ std::shared_ptr<GDALMDArray> ZSMdimGroup::OpenMDArray(const std::string &name, C
     return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {
         struct zs_error err;
         const struct zs_node *node = Child(name, ZS_NODE_ARRAY);
+        if (node == nullptr && m_only == nullptr && name == UNKNOWN)
+            children(*m_store, m_node); // emits again why nothing is known
         auto array = node != nullptr ? m_store->Array(node, &err) : nullptr;
         if (node != nullptr && array == nullptr)
             zsReport(err);
