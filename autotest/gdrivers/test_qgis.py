@@ -95,6 +95,14 @@ def test_a_time_is_a_layer_of_its_own(look, tmp_path):
     assert_same_layer(slice_, reference)
 
 
+def test_qgis_reads_the_times_of_bands_from_their_descriptions(look, tmp_path):
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta()})
+    oracle.write(tmp_path / "s.zarr" / "t2m", array_meta((3, 150, 200), "int16", dimension_names=["time", "y", "x"]), scene(3, "int16"))
+    write_coordinate(tmp_path / "s.zarr", "time", [0, 6, 30], {"units": "hours since 2026-05-01"}, "int64")
+    (answer, _), = look("SHARDEDZARR:%s:/t2m" % (tmp_path / "s.zarr"))
+    assert answer["times"] == ["2026-05-01T00:00:00", "2026-05-01T06:00:00", "2026-05-02T06:00:00"]
+
+
 def test_runs_of_a_forecast_of_more_maps_than_a_raster_has_bands_are_offered_by_their_times(look, tmp_path):
     path, shape = tmp_path / "ens.zarr", (3, 30000, 150, 200)
     bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}

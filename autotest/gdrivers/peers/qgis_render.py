@@ -2,13 +2,15 @@
 
     QT_QPA_PLATFORM=offscreen python3 qgis_render.py DIR
 
-DIR/layers.json is a list of names; DIR/answers.json has for each an object: `valid`, `renderer`, `bands`, `sublayers` as [name, description, URI];
+DIR/layers.json is a list of names; DIR/answers.json has for each an object: `valid`, `renderer`, `bands`, `sublayers` as [name, description, URI],
+`times` of the bands by the expression to_datetime(@band_description);
 DIR/<number>.png is the picture of a valid one.
 """
 import json
 import sys
 
-from qgis.core import QgsApplication, QgsMapRendererParallelJob, QgsMapSettings, QgsProviderRegistry, QgsRasterLayer
+from qgis.core import (QgsApplication, QgsExpression, QgsExpressionContext, QgsExpressionContextScope, QgsMapRendererParallelJob, QgsMapSettings,
+                       QgsProviderRegistry, QgsRasterLayer)
 from qgis.PyQt.QtCore import QSize
 from qgis.PyQt.QtGui import QColor
 
@@ -27,6 +29,17 @@ def picture(layer, path):
     job.renderedImage().save(path, "PNG")
 
 
+def times(layer):
+    """What the dialog for a fixed time range per band makes of its bands."""
+    answers = []
+    for band in range(1, layer.bandCount() + 1):
+        scope = QgsExpressionContextScope()
+        scope.setVariable("band_description", layer.dataProvider().bandDescription(band))
+        value = QgsExpression("to_datetime(@band_description)").evaluate(QgsExpressionContext([scope]))
+        answers.append(value.toString("yyyy-MM-ddTHH:mm:ss") if value is not None else None)
+    return answers
+
+
 def look(number, name):
     sublayers = [[s.name(), s.description(), s.uri()] for s in QgsProviderRegistry.instance().querySublayers(name)]
     layer = QgsRasterLayer(name, "layer", "gdal")
@@ -35,7 +48,7 @@ def look(number, name):
     picture(layer, "%s/%d.png" % (sys.argv[1], number))
     renderer = layer.renderer()
     return {"valid": True, "renderer": renderer.type(), "bands": renderer.usesBands(), "sublayers": sublayers, "crs": layer.crs().authid(),
-            "temporal": layer.dataProvider().temporalCapabilities().hasTemporalCapabilities()}
+            "times": times(layer), "temporal": layer.dataProvider().temporalCapabilities().hasTemporalCapabilities()}
 
 
 application = QgsApplication([], False)
