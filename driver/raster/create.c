@@ -62,7 +62,7 @@ static enum zs_status add_node(struct zs_raster *r, struct document *d, struct z
     return status;
 }
 
-/* In a store that is appended to, chunks that a process left there when it was killed would show through. */
+/* Removes chunks that a killed process left in a store that is appended to: they would show through. */
 static enum zs_status remove_chunks(struct zs_raster *r, const struct document *d, struct zs_error *err)
 {
     char *chunks = zs_path_join(d->node->path, "c"); /* all keys of the default encoding begin so */
@@ -167,7 +167,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
         return zs_fail_memory(err);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
-    /* Items of the whole give way to what bands mean. */
+    /* Properties of bands go before items of the whole. */
     ZS_TRY(zs_write_band_meanings(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL,
                                   err));
     const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
@@ -217,7 +217,7 @@ static enum zs_status add_pixels(struct zs_raster *r, const struct zs_array_opti
     return ZS_OK;
 }
 
-/* Behind the pixels, the first of the documents. */
+/* The mask follows the array of pixels, which is the first of the documents. */
 static enum zs_status add_mask(struct zs_raster *r, const struct zs_array_options *options, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
@@ -250,7 +250,7 @@ static enum zs_status write_numbers(struct zs_array *array, uint64_t count, stru
     return status == ZS_OK ? zs_array_flush(array, err) : status;
 }
 
-/* The coordinate of cells, which is all there is to say of coarse ones. */
+/* The coordinate of cells, which coarse orders have. */
 static enum zs_status add_cell_coordinate(struct zs_raster *r, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
@@ -327,8 +327,8 @@ static char *mark_of(const char *group)
     return zs_format("%s/.unfinished", group);
 }
 
-/* Whether a writer that did not come to its end left what is in the group. Consolidated metadata that list it, and not
- * only what is in it (*is_listed), came after it was whole. */
+/* Whether a writer that was killed left the group. When consolidated metadata list the group itself, and not only what
+ * is in it (*is_listed), it was whole. */
 static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result,
                                    bool *is_listed, struct zs_error *err)
 {
@@ -415,7 +415,7 @@ struct zs_bands zs_raster_mask(const struct zs_raster *r)
     return (struct zs_bands){&r->mask, 1};
 }
 
-/* What a store that is new consolidates: the hierarchy adds what else comes to it. */
+/* The consolidated metadata of a new store; the hierarchy adds what is made later. */
 static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 {
     const char **paths = zs_calloc(r->count, sizeof(char *));
@@ -444,7 +444,7 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, st
     if (r->group[0] == '\0' && !r->spec->is_not_consolidated)
         ZS_TRY(consolidate(r, err));
     for (size_t i = 0; i <= r->count; i++) {
-        /* The group first: what is added below a node that is not there has no place. */
+        /* The group comes first: nothing can be added below a node that is not there. */
         char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
         zs_json *copy = full != NULL ? zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json) : NULL;
         struct zs_node *node = NULL;

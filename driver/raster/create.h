@@ -101,7 +101,7 @@ struct zs_raster;
  * it until zs_raster_finish(), so that what a killed writer left is told from what others made, and removed by the next
  * one. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
-/* The raster is whole, overviews too, or nothing was written. For the root there is nothing to do. */
+/* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store

@@ -102,7 +102,7 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
     memset(taken, 0, (size_t)ndim * sizeof *taken);
     enum zs_status status = find_dimensions(spec, dims) ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
-        count = 0; /* what cannot be listed has no names that we know of */
+        count = 0; /* names in a group that cannot be listed are not known */
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         char *above = nodes[i]->array != NULL ? zs_path_parent(nodes[i]->path) : NULL;
         if (above != NULL && zs_path_below(above, group) != NULL)
@@ -111,7 +111,7 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
     }
     free(nodes);
     const struct zs_axes axes = zs_raster_axes(spec);
-    if (axes.y >= 0) /* a grid has both from one place */
+    if (axes.y >= 0) /* X and Y of a grid come from one group */
         taken[axes.x] = taken[axes.y] = taken[axes.x] || taken[axes.y];
     for (int k = 0; k < ndim; k++)
         free(dims[k].values);

@@ -20,7 +20,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Compares the numbers that both texts begin with, and goes behind them. */
+/* Compares the numbers at which both texts stand, and moves both behind them. */
 static int compare_numbers(const char **a, const char **b)
 {
     while (**a == '0' && is_digit((*a)[1]))
@@ -92,7 +92,7 @@ static int compare_grids(const struct member *a, const struct member *b)
     return order != 0 ? order : strcmp(a->place, b->place);
 }
 
-/* Arrays of a grid are neighbours. */
+/* Puts arrays of one grid beside each other. */
 static int compare_members(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
@@ -192,7 +192,7 @@ static double pixels(const struct member *m)
     return (double)m->width * (double)m->height;
 }
 
-/* Of the arrays of one group, n of them, the grid that counts: where it begins, and how many arrays it has. */
+/* Finds the grid that counts among the n arrays of one group: where it begins, and how many arrays it has. */
 static size_t find_grid(const struct member *m, size_t n, size_t *count)
 {
     size_t best = 0;

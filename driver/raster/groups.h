@@ -36,8 +36,8 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
                                      struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_groups_clear(struct zs_raster_groups *groups);
 
-/* Whether an array that cannot be read might be one of the group: it lies in it, and its document tells dimensions of
- * the sizes of its grid. */
+/* Whether an array that cannot be read might belong to the group: it lies in it, and its document has dimensions of the
+ * sizes of the grid. */
 bool zs_raster_group_misses(const struct zs_raster_group *group, const struct zs_node *unreadable);
 
 /* Names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */

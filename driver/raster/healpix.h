@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 
-/* What of the sphere a raster shows: one face by its number 0 to 11, or */
+/* What a raster shows of the sphere: one face by its number 0 to 11, or */
 #define ZS_HEALPIX_SPHERE (-1) /* 5 x 5 squares */
 #define ZS_HEALPIX_COLUMN (-2) /* the faces below each other, each once: what statistics are of */
 

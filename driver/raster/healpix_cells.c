@@ -85,10 +85,11 @@ static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node 
     return status;
 }
 
-/* Numbers that are compared with their places at once, whole chunks of them. */
+/* So many numbers, whole chunks of them, are compared with their positions at once. */
 #define COMPARED ((uint64_t)1 << 22)
 
-/* Whether each of the numbers is its place. Those of all cells of a fine order are too many to be held. */
+/* Whether each number is equal to its position in the array. They are read in pieces: all numbers of a fine order are
+ * too many to be held. */
 static enum zs_status compare_numbers(struct zs_hierarchy *h, const struct zs_node *node, bool *is_all,
                                       struct zs_error *err)
 {
@@ -125,7 +126,7 @@ static int compare_pairs(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Brings cells->numbers, in the order of the array, into their own. */
+/* Sorts cells->numbers, which are in the order of the array. */
 static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
 {
     struct pair *pairs = zs_calloc(cells->count, sizeof *pairs);
@@ -144,7 +145,7 @@ static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
     return cells->places != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Of words, leaves out those that are no cells' and says where the others lie. */
+/* Leaves out words that are no cell, and keeps the positions of the others. */
 static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix_cells *cells, struct zs_error *err)
 {
     uint64_t kept = 0;
@@ -188,13 +189,13 @@ static enum zs_status settle(const struct zs_healpix *healpix, struct zs_healpix
 
 /* ---- Ranges ---- */
 
-/* Rows of a first number and of that which ends them; `more` is 1 where the latter is in the range. */
+/* Rows of a first and a last number; `more` is 1 when the last one belongs to the range. */
 struct ranges {
     uint64_t *rows;
     uint64_t count, more;
 };
 
-/* How many cells they are. UINT64_MAX where a row is none, or they are more than `most`. */
+/* The number of cells in all rows. UINT64_MAX when a row is no range, or when they are more than `most`. */
 static uint64_t count_cells(const struct ranges *r, uint64_t most)
 {
     uint64_t all = 0;
@@ -226,8 +227,8 @@ static enum zs_status spread_compacted(const struct zs_healpix *healpix, struct 
     return ZS_OK;
 }
 
-/* The ranges of an array of `length` cells. Whether the second of a row is the last or the one behind it is told by how
- * many they are. Released by the caller, on failure too. */
+/* The ranges of an array of `length` cells. The number of cells tells whether the second number of a row is the last
+ * cell or the one behind it. Released by the caller, on failure too. */
 static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
                                   struct ranges *r, struct zs_error *err)
 {

@@ -26,7 +26,7 @@ static bool is_alike(const struct zs_node *a, int a_dim, const struct zs_node *b
     return true;
 }
 
-/* Takes a node as the level that it is; false where it is none. */
+/* Puts a node among the levels, at its order; false when it is none. */
 static bool take(struct search *s, const struct zs_node *node)
 {
     struct zs_healpix level;

@@ -11,8 +11,8 @@
 size_t zs_healpix_levels_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
                               const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER]);
 
-/* Of nodes[count], all that are known of a store, sets marks[i] of each that is such a level of another. Those that
- * are marked as overviews already are not looked at: their levels are their base's. ZS_NO_MEMORY only. */
+/* Sets marks[i] of each of nodes[count] (all known nodes of a store) that is such a level of another. Nodes that are
+ * marked as overviews already are skipped: their levels are those of their base. ZS_NO_MEMORY only. */
 enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
                                       bool *marks, struct zs_error *err) ZS_MUST_CHECK;
 

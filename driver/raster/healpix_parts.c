@@ -141,7 +141,8 @@ enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run
 
 /* ---- Batches ---- */
 
-/* Where to cut a stretch of more than one cell: at the roundest number within, so that pieces are of whole squares. */
+/* Where to cut a stretch of more than one cell: at the number in it that the largest power of two divides, so that
+ * pieces are whole squares. */
 static uint32_t cut_of(uint32_t first, uint32_t count)
 {
     uint32_t step = 1u << 31;

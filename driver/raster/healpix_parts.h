@@ -40,7 +40,7 @@ void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint
 
 /* Puts n elements into the caller's memory. */
 void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n);
-/* All pixels of a part become the empty element. */
+/* Fills all pixels of a part with the empty element. */
 void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part *part);
 
 /* Place of a cell's pixel in the caller's memory, of the first slice. */

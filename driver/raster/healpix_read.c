@@ -10,8 +10,8 @@
 
 /* ---- Nested cells of the whole sphere: squares are runs ---- */
 
-/* What is read of a batch: the runs of its parts. Elements go straight from their chunks to their pixels: each run is
- * a window, whose data is its record. */
+/* Reading of a batch: the runs of its parts. Elements go straight from their chunks to their pixels: each run is a
+ * window of the array, and window->data points to the record of the run. */
 struct squares {
     const struct reading *reading;
     const struct zs_healpix_batch *batch;
@@ -22,13 +22,13 @@ struct squares {
     } *runs_of;
 };
 
-/* Sides of the squares that are put at once, as a power of two: rows of them fill lines of memory, and what they come
- * from is in a processor's second cache. */
+/* The side of the squares that are put at once, as a power of two: its rows fill cache lines, and its elements fit the
+ * second cache of a processor. */
 #define WIDE 7
 /* Elements that lie apart, as those of several bands in one chunk, are gathered so many at a time. */
 #define GATHERED 1024
 
-/* By two: the first of a row and its neighbour to the east follow each other. */
+/* Two by two: an element in an even column and its neighbour to the east follow each other. */
 #define GATHER(pair)                                              \
     for (; i + 1 < n; i += 2) {                                   \
         pair v;                                                   \
@@ -105,7 +105,7 @@ static void put_cells(const struct reading *r, const struct zs_healpix_part *p, 
     }
 }
 
-/* The same of elements that are `stride` bytes apart. */
+/* The same for elements that are `stride` bytes apart. */
 static void put_apart(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
                       const unsigned char *src, ptrdiff_t stride, uint64_t n)
 {
@@ -244,7 +244,7 @@ enum zs_status zs_healpix_read(const struct zs_band_array *a, const struct zs_ba
 
 /* ---- What is asked of chunks alone ---- */
 
-/* Squares along a window's side that it is cut into at its edge, no more. */
+/* Along a side of a window there are at most 2^MOST_SQUARES squares. */
 #define MOST_SQUARES 10
 
 /* Runs that hold all of a window, in squares that are not much smaller than a chunk. */

@@ -7,13 +7,13 @@
 #include "raster/healpix_cells.h"
 #include "raster/pixels.h"
 
-/* Where the cells of an array stand in a raster. */
+/* How the cells of an array lie in a raster. */
 struct zs_healpix_map {
     int order;
     int shown;    /* of the sphere: see healpix.h */
     bool is_ring; /* how cells are numbered */
     const struct zs_healpix_cells *cells; /* borrowed; NULL: all, each at its number */
-    unsigned char empty[ZS_MAX_ITEM_SIZE]; /* an element of the array: what pixels get that are no cell of it */
+    unsigned char empty[ZS_MAX_ITEM_SIZE]; /* the element that pixels without a cell of the array get */
 };
 
 /* Cells that do not lie in squares (rings, listed ones) are held at once, in bytes, on their way to their pixels. */

@@ -120,13 +120,14 @@ static int compare_entries(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Elements between two that are wanted are read with them rather than planned around: the record of a window is as
- * large as so many. */
+/* At most so many unwanted elements between two wanted ones are read with them: the record of another window is as
+ * large as they are. */
 #define GAP 64
-/* ... while all are not many times those that are wanted. */
+/* ... as long as all elements that are read are not many times the wanted ones. */
 #define MOST_UNWANTED 4
 
-/* Runs of the array that hold all entries, whose places then count from the first element that is read. */
+/* Finds runs of the array that hold all entries, and makes the entries' places count from the first element that is
+ * read. */
 static enum zs_status make_runs(struct entries *e, struct zs_runs *runs, struct zs_error *err)
 {
     uint64_t cells = 0, spare = MOST_UNWANTED * (uint64_t)e->count;

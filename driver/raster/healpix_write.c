@@ -27,15 +27,15 @@ struct gathering {
 
 /* ---- Which cells ---- */
 
-/* Of face 6, which stands at both ends of the plane, that end tells a cell whose side of 180 degrees it is on: what is
- * projected comes from there, and is nothing at the other end. The cells astride are taken from the west. */
+/* Which cells are taken from an end of the plane. Face 6 is shown at both ends; a cell is taken from the end on its
+ * side of 180 degrees, where a projected source has its pixels. Cells on 180 degrees are taken from the west end. */
 enum which { ALL, THOSE_EAST, THOSE_WEST };
 
 static enum which which_of(const struct reading *r, const struct zs_healpix_part *p)
 {
     if (p->face != ZS_HEALPIX_SPLIT_FACE || r->map->shown != ZS_HEALPIX_SPHERE)
         return ALL;
-    /* In the corner of the north-west are longitudes just above -180: the south-east of the face. */
+    /* The north-west corner of the plane shows longitudes just above -180: the south-east half of the face. */
     return r->window->x + p->column < (uint64_t)1 << r->map->order ? THOSE_EAST : THOSE_WEST;
 }
 

@@ -51,7 +51,7 @@ static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *g
 
 /* ---- Arrays that serve others ---- */
 
-/* Marks what the list of names in an attribute of nodes[i] names beside it. */
+/* Marks the arrays beside nodes[i] that an attribute of it names. */
 static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t i, const char *attribute,
                                  bool *marks, struct zs_error *err)
 {
@@ -110,7 +110,7 @@ static enum kind kind_of(struct zs_hierarchy *h, const struct zs_node *node, con
     return KIND_PROFILE;
 }
 
-/* Whether what cannot be read would be shown: its document tells the dimensions. */
+/* Whether an array that cannot be read would be shown, by the dimensions in its document. */
 static bool is_missed(const struct zs_node *node, bool is_marked)
 {
     const zs_json *shape = zs_json_get(node->document, "shape");
@@ -122,9 +122,9 @@ static bool is_missed(const struct zs_node *node, bool is_marked)
     return dimension == NULL || !zs_equals_ignoring_case(dimension, zs_path_name(node->path));
 }
 
-/* Puts those of nodes[count] that are shown at the begin of `chosen`, of as much room, and returns their number; behind
- * them *missed that would be. *unreadable is the first that cannot be read, NULL where there is none. What is marked is
- * not shown. */
+/* Puts the nodes that are shown into `chosen`, which has room for `count`, and returns their number; behind them,
+ * *missed nodes that would be shown if they could be read. *unreadable is the first node that cannot be read, or NULL.
+ * Marked nodes are left out. */
 static size_t choose(const struct zs_node *const *nodes, size_t count, const enum kind *kinds, const bool *marks,
                      const struct zs_node **chosen, size_t *missed, const struct zs_node **unreadable)
 {

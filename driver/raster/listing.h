@@ -4,8 +4,8 @@
 
 #include "geo/axes.h"
 
-/* Whether an array looks, readable or not, like what this driver is there for: it is sharded, or of chunks of different
- * lengths, which GDAL's own driver does not read. */
+/* Whether an array, readable or not, is of a kind that this driver is for, since GDAL's own driver does not read it:
+ * sharded, or with chunks of different lengths. */
 bool zs_looks_ours(const struct zs_node *array);
 /* Whether consolidated metadata list such an array below `group`. False where there are none. */
 bool zs_lists_ours(struct zs_hierarchy *h, const struct zs_node *group);

@@ -74,8 +74,8 @@ static bool is_embedding(const struct zs_node *node)
            (strcmp(name, "embeddings") == 0 || strncmp(name, "embeddings_", 11) == 0);
 }
 
-/* Name of the array that a product of a known kind has as its mask; NULL where it is of none. `group` holds it, and may
- * be NULL. */
+/* The name that the mask has in products of a known kind; NULL for other arrays. `group` is the group of the array, and
+ * may be NULL. */
 static const char *known_name(const struct zs_node *group, const struct zs_node *node)
 {
     if (group != NULL && zs_zagg_is_product(group->attributes))

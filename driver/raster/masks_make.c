@@ -9,7 +9,7 @@
 #include "zarr/document.h"
 #include "zarr/make.h"
 
-/* mask, mask_2 ...: more are somebody's mistake. */
+/* mask, mask_2 ...: more than so many must be a mistake. */
 #define MAX_NAMES 99
 /* Chunk and shard where the raster's are of different lengths. */
 #define USUAL_CHUNK 512

@@ -149,7 +149,7 @@ enum zs_status zs_means_add(struct zs_means *m, uint64_t x, uint64_t y, uint64_t
 
 /* ---- Dividing ---- */
 
-/* No mean is larger than the largest value: it fits. `zero` is where 0 is, counted from the smallest value. */
+/* A mean is never larger than the largest value, so it fits. `zero` is the value 0, counted from the smallest value. */
 static uint64_t divide(const struct sum *sum, uint64_t zero)
 {
     uint64_t quotient = 0, rest = sum->high;

@@ -81,8 +81,8 @@ static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *gro
     return rasters == 1 ? only : NULL;
 }
 
-/* Whether the size that an entry says is the array's: true where it has none. Which dimensions are meant is not known
- * here, so any two in order will do. */
+/* Whether the size in an entry is that of the array; true without a size. Which dimensions are meant is not known here:
+ * any two, in order, may have it. */
 static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
 {
     double shape[2];
@@ -113,7 +113,8 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
             const char *path = level->path;
             level = node_at(f, path, name);
             if (level == NULL) {
-                /* One raster per level under changing names: only when the base's own level has one, too. */
+                /* When names differ between levels, a level's only raster counts, if the base is the only raster of its
+                 * level, too. */
                 char *own_group = zs_path_parent(f->base->path);
                 const bool is_alone = own_group != NULL && only_raster(f->h, own_group) == f->base;
                 free(own_group);
@@ -153,7 +154,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
         free(nodes);
         return;
     }
-    /* Whoever writes such groups writes a multiscales beside them; without one, asking costs requests for nothing. */
+    /* Writers of such groups write a multiscales beside them; without one, requests would be in vain. */
     if (zs_hierarchy_store(f->h)->is_remote)
         return;
     for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
@@ -338,7 +339,7 @@ struct marking {
     size_t count;
     bool *marks;
     bool *has_layout; /* some pyramid lists the array */
-    bool has_no_memory; /* to tell: some marks are missing */
+    bool has_no_memory; /* some marks are missing, which is an error */
 };
 
 /* Position of a node, m->count when it is not there. */

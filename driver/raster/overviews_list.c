@@ -46,7 +46,7 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
     return ZS_OK;
 }
 
-/* The group whose multiscales list the base, or shall: one that lists it, else its own. */
+/* The group whose multiscales list the base: the one that does now, else the base's own group. */
 static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct zs_node *base, struct zs_layout *layout)
 {
     struct zs_scope scope;
@@ -97,7 +97,7 @@ static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *g
     return status;
 }
 
-/* Asset of the array at `path`: its group where the level is one of groups with arrays of the base's name. */
+/* The asset of the array at `path`: its group, when levels are groups with arrays of the base's name. */
 static char *asset_of(const struct zs_node *group, const struct zs_node *base, const char *path)
 {
     const char *below = zs_path_below(group->path, path);

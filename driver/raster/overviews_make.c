@@ -139,9 +139,9 @@ static const struct zs_node *existing_level(const struct zs_overviews *o, int fa
     return NULL;
 }
 
-/* Looks whether a level may be made in `group`, as the array `path`. What is there and is no level of the base stays,
- * with an error. One that the metadata list is an older level, which keeps its place until the new one is there.
- * Another is what a killed writer left. */
+/* Whether a level may be made in `group`, as the array `path`. An error when something else than a level of the base is
+ * there. A level that the metadata list is an older one, which stays until the new one is there; a level that they do
+ * not list was left by a killed writer. */
 static enum zs_status try_place(struct zs_overviews *o, struct made_level *level, const char *group, const char *path,
                                 bool *is_free, struct zs_error *err)
 {
@@ -197,8 +197,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     ZS_TRY(find_store(o, level, &path, err));
     zs_json *document = level_document(o, level->factor);
     enum zs_status status = document != NULL ? ZS_OK : zs_fail_memory(err);
-    /* Chunks that somebody left there, a process that was killed say, would show through where there is only fill
-     * value. */
+    /* Removes chunks that a killed process left there: they would show through where only fill values are. */
     if (status == ZS_OK && !zs_hierarchy_is_new(o->h) &&
         (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
         status = ZS_OK;
@@ -360,7 +359,7 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
 {
     ZS_TRY(add_group(o, level->node, err));
     struct zs_node *own = level->own;
-    level->own = NULL; /* the hierarchy's now, whatever comes */
+    level->own = NULL; /* the hierarchy owns it now, also after a failure */
     ZS_TRY(zs_hierarchy_add(o->h, own, err));
     struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[o->axes.x], own->array->shape[o->axes.y]);
     zs_place_name_dimensions(&at, own, o->axes);
@@ -383,7 +382,7 @@ static enum zs_status remove_outdated(struct zs_overviews *o, bool *any, struct 
         for (size_t k = 0; k < count; k++)
             is_current = is_current || strcmp(paths[k], o->before[i]) == 0;
         if (is_current || zs_hierarchy_node(o->h, o->before[i], &node, NULL) != ZS_OK)
-            continue; /* or it went for the one of its factor */
+            continue; /* or it was removed for the level of its factor */
         *any = true;
         status = zs_overviews_remove_level(o->h, o->before[i], err);
     }

@@ -15,7 +15,7 @@ struct company {
     int count;
 };
 
-/* Adds the array `name` beside the level, if it is of the level alone: of one dimension and named by it, or a
+/* Adds the array `name` beside the level, if only the level uses it: its one dimension has its name, or it is a
  * scalar. */
 static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, const struct zs_node *level,
                                     const char *name, int dim, struct zs_error *err)

@@ -47,7 +47,7 @@ static bool are_cells(const struct zs_bands *bands)
     return bands->count > 0 && bands->arrays[0].cells != NULL;
 }
 
-/* Of cells which slices: healpix_read.h knows which cells. */
+/* For arrays of cells only the slices; healpix_read.h finds the cells. */
 static struct zs_band_window what_is_planned(const struct zs_bands *bands, const struct zs_band_window *window)
 {
     struct zs_band_window planned = *window;
@@ -82,7 +82,7 @@ enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_
     return run(&r, window, err);
 }
 
-/* The box of its array that a box of a band is, and which array. */
+/* Turns a box of a band into a box of its array, and finds the array. */
 static enum zs_status find_window(const struct zs_bands *bands, int band, const struct zs_pixel_box *box,
                                   struct zs_window *window, size_t *array, struct zs_error *err)
 {

@@ -95,7 +95,7 @@ static enum zs_status change_siblings(struct zs_hierarchy *h, const char *from, 
 
 /* ---- Pyramids ---- */
 
-/* What follows `name` in an asset that is it or lies in it; NULL of another. */
+/* The rest of an asset behind `name`, when it is that node or lies in it; else NULL. */
 static const char *rest_of(const zs_json *asset, const char *name)
 {
     const char *text;
@@ -119,8 +119,9 @@ static bool rename_in_entry(zs_json *entry, const char *from, const char *to)
     return ok;
 }
 
-/* Makes the transform of a level that was derived from one that goes that from what this was derived from: scales are
- * multiplied, and translations scaled and added. Where one says none of its own there is none. */
+/* Replaces the transform of a level that was derived from a level that is removed: it becomes the transform from what
+ * the removed one was derived from. Scales are multiplied, translations scaled and added. Without one of the two
+ * transforms there is none. */
 static bool compose(zs_json *level, const zs_json *gone)
 {
     static const char *const members[] = {"scale", "translation"};
@@ -149,8 +150,8 @@ static bool compose(zs_json *level, const zs_json *gone)
     return ok;
 }
 
-/* Copies a layout without the levels that are `from`, or in it; none is left where the base is. A level that was
- * derived from one of them is derived from what that was derived from. NULL without memory. */
+/* Copies a layout without the levels at or below `from`; without any level when the base is one of them. A level that
+ * was derived from a removed one is then derived from what that was derived from. NULL without memory. */
 static zs_json *layout_without(const zs_json *layout, const char *from)
 {
     zs_json *out = zs_json_new_array();

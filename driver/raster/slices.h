@@ -25,7 +25,7 @@ enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes ax
 /* How many of the dims, slowest first, must be fixed so that what remains is at most `most` slices. */
 int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
 
-/* Where a slice is in each of the dim_count dimensions, counted from the first index chosen of it. */
+/* The position of a slice in each of the dim_count dimensions, counted from the first index selected of it. */
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 
 /* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its
