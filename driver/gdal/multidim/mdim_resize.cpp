@@ -60,9 +60,9 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
                 sizes.size());
         return false;
     }
-    for (int d = 0; d < count; d++)
+    for (size_t d = 0; d < sizes.size(); d++)
     {
-        for (int e = 0; e < d; e++)
+        for (size_t e = 0; e < d; e++)
         {
             if (zsIsSameDimension(node, dims[d], node, dims[e], false) && sizes[d] != sizes[e])
             {
@@ -73,7 +73,7 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
         }
         if (sizes[d] < dims[d].size)
         {
-            zs_fail(err, ZS_UNSUPPORTED, "array /%s: dimension %d has %llu elements, arrays are made longer, not %llu",
+            zs_fail(err, ZS_UNSUPPORTED, "array /%s: dimension %zu has %llu elements, arrays are made longer, not %llu",
                     node->path, d, static_cast<unsigned long long>(dims[d].size),
                     static_cast<unsigned long long>(sizes[d]));
             return false;

@@ -250,7 +250,8 @@ static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string
                         void *progressData)
 {
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(asked.threads).c_str(), false);
-    const double parts = (asked.statistics ? 1 : 0) + (factors.empty() ? 0 : 1), n = parts * spec.array_count;
+    const double parts = (asked.statistics ? 1 : 0) + (factors.empty() ? 0 : 1);
+    const double n = parts * static_cast<double>(spec.array_count);
     ZSOpenOptions options;
     if (!options.Parse(nullptr))
         return false;
