@@ -144,7 +144,7 @@ enum zs_status zs_array_read_windows(struct zs_array *array, const struct zs_win
                                      zs_convert_fn convert, void *ctx, struct zs_error *err);
 
 /* Decodes the chunks that the windows touch into the cache, side by side, for reads that will come one by one. Their
- * data and strides are not looked at. Does nothing when they are more than the cache can hold. */
+ * data and strides are not looked at. Stops where they would take more than half of the cache. */
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
                                  struct zs_error *err);
 

@@ -11,6 +11,7 @@ import oracle
 from stores import LITTLE, array_meta, counting, sharding
 import support
 from support import as_raster, assert_pixels, error_of, read_all
+from writing import copy, source
 
 SHAPE, SHARD, CHUNK = (64, 64), (32, 32), (8, 8)
 VALUES = counting(SHAPE) + 1
@@ -157,6 +158,21 @@ def test_advise_read_fetches_what_several_maps_of_deep_chunks_need(tmp_path, ser
     for number in maps:
         np.testing.assert_array_equal(dataset.GetRasterBand(number).ReadAsArray(), values[number - 1])
     assert 4 <= asked_for == len(server.log)
+
+
+@pytest.mark.parametrize("compress, cache, fits", [("BLOSC", "4", True), ("NONE", "4", True), ("ZSTD", "4", False), ("ZSTD", "64", True)])
+def test_advise_read_counts_what_it_decodes_of_deep_chunks(tmp_path, server, compress, cache, fits):
+    """Four chunks of 4 MB, of which maps want 32 KB each: blocks are enough where the codec has them."""
+    values = np.random.default_rng(1).integers(0, 1000, (512, 128, 128)).astype("uint16")
+    copy(tmp_path / "s.zarr", source(values), CHUNK_SHAPE="512,64,64", SHARD_SHAPE="512,128,128", COMPRESS=compress, ARRAY_NAME="v",
+         **{"BLOSC_BLOCKSIZE": 16384} if compress == "BLOSC" else {})
+    dataset = open_array(server.vsi("s.zarr"), "/v", ["CACHE_SIZE=" + cache])
+    server.log.clear()
+    assert dataset.AdviseRead(0, 0, 128, 128, None, None, None, [50, 51, 52, 53]) == gdal.CE_None
+    asked_for = len(server.requests("/c/"))
+    for number in (50, 51, 52, 53):
+        np.testing.assert_array_equal(dataset.GetRasterBand(number).ReadAsArray(), values[number - 1])
+    assert (asked_for > 0) == fits and (len(server.requests("/c/")) == asked_for) == fits
 
 
 def test_connections_are_used_again(tmp_path, server):

@@ -53,6 +53,7 @@ struct zs_plan {
     zs_take_fn take;  /* not NULL: instead of copying and converting */
     void *ctx;        /* of `convert` or `take` */
     bool is_prefetch; /* decode into the cache only */
+    uint64_t *room;   /* ... so many bytes at most; less what was decoded. For all plans of a prefetch */
     size_t keep;      /* bytes that are cached of a chunk of which not all is wanted */
 
     struct zs_overlap *overlaps;

@@ -331,6 +331,31 @@ static size_t bytes_to_keep(const struct zs_plan *plan)
     return (size_t)(share < EXTENT_BYTES ? 0 : zs_min_u64(size, share - EXTENT_BYTES));
 }
 
+/* Bytes that the items of a plan take in the cache, but for those that are there. */
+static uint64_t bytes_to_decode(const struct zs_plan *plan)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < plan->item_count; i++) {
+        const struct zs_item *item = &plan->items[i];
+        const struct zs_planned *c = &plan->chunks[item->chunk];
+        if (item->kept != NULL || zs_is_at_hand(c) || c->where.kind == ZS_LOCATION_EMPTY)
+            continue;
+        total += ZS_CACHE_ENTRY_BYTES + (item->block != ZS_WHOLE_CHUNK
+                                             ? zs_block_decoded(zs_cache_value(c->table), item->block)
+                                             : plan->array->innermost->decoded_size);
+    }
+    return total;
+}
+
+/* Whether what a prefetch decodes fits the room that is left; else nothing more is fetched. */
+static bool takes_room(const struct zs_plan *plan)
+{
+    const uint64_t bytes = bytes_to_decode(plan);
+    const bool fits = bytes <= *plan->room;
+    *plan->room = fits ? *plan->room - bytes : 0;
+    return fits;
+}
+
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
     if (!plan->is_prefetch)
@@ -341,6 +366,8 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     ZS_TRY(zs_plan_locations(plan, err));
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
+    if (plan->is_prefetch && !takes_room(plan))
+        return ZS_OK;
     plan->keep = bytes_to_keep(plan);
     const bool only_copies = plan->decode_count == 0 && window_bytes(plan) < INLINE_BYTES;
     return zs_parallel_for(only_copies ? 1 : plan->array->fetch_threads, plan->task_count, run_task, plan, err);
@@ -350,6 +377,8 @@ static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_
 {
     const struct zs_plan *asked = ctx;
     struct zs_array *array = asked->array;
+    if (asked->is_prefetch && *asked->room == 0)
+        return ZS_OK;
     for (int attempt = 0;; attempt++) {
         struct zs_plan p = *asked;
         p.windows = windows;
@@ -373,23 +402,41 @@ static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_
     return zs_cut(plan->array, windows, n, run_plan, plan, err);
 }
 
-/* Not when the chunks take more than half of the cache: they would be evicted before they are used. */
-static bool is_worth_prefetching(struct zs_array *array, const struct zs_window *windows, size_t n)
+/* Bytes of the windows; UINT64_MAX when 64 bits cannot count them. */
+static uint64_t bytes_of(const struct zs_array *array, const struct zs_window *windows, size_t n)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bytes = array->meta->dtype.size;
+        for (int d = 0; d < array->meta->ndim; d++)
+            if (!zs_mul_u64(bytes, windows[i].count[d], &bytes))
+                return UINT64_MAX;
+        if (!zs_add_u64(total, bytes, &total))
+            return UINT64_MAX;
+    }
+    return total;
+}
+
+/* Whether a prefetch is worth planning: of several chunks, which may fit the room, for all that is known before they
+ * are planned. Of chunks that have blocks those that hold the windows may be enough. */
+static bool is_worth_prefetching(struct zs_array *array, const struct zs_window *windows, size_t n, uint64_t room)
 {
     const uint64_t chunks = zs_count_chunks(array, windows, n);
-    return chunks > 1 &&
-           chunks <= zs_cache_budget(array->chunks) / 2 / (array->innermost->decoded_size + ZS_CACHE_ENTRY_BYTES);
+    const bool has_blocks = zs_chunk_has_blocks(array->innermost);
+    const uint64_t least = (has_blocks ? 0 : array->innermost->decoded_size) + ZS_CACHE_ENTRY_BYTES;
+    return chunks > 1 && chunks <= room / least && (!has_blocks || bytes_of(array, windows, n) <= room);
 }
 
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
                                  struct zs_error *err)
 {
-    struct zs_plan plan = {.array = array, .is_prefetch = true};
+    uint64_t room = zs_cache_budget(array->chunks) / 2; /* more would be evicted before it is used */
+    struct zs_plan plan = {.array = array, .is_prefetch = true, .room = &room};
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
-    if (array->pending == NULL &&
-        is_worth_prefetching(array, windows, n)) /* pending chunks are looked up one by one anyway */
+    if (array->pending == NULL && /* pending chunks are looked up one by one anyway */
+        is_worth_prefetching(array, windows, n, room))
         status = zs_cut(array, windows, n, run_plan, &plan, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;
