@@ -331,6 +331,22 @@ static void test_dirty_chunks_go_to_the_store_when_the_budget_is_full(void)
     small_free(&s);
 }
 
+static void test_a_chunk_that_was_written_whole_goes_before_an_older_one_of_which_more_may_come(void)
+{
+    struct small s = small_of("['bytes']", 62); /* three chunks fit */
+    put(&s, 0, "half a c");
+    put(&s, 16, "in two h");
+    put(&s, 24, "alves...");
+    put(&s, 32, "half a c");
+    CHECK(!has_object(s.store, "a/c/1"));
+    put(&s, 48, "a fourth");
+    CHECK(has_object(s.store, "a/c/1"));
+    CHECK(!has_object(s.store, "a/c/0") && !has_object(s.store, "a/c/2"));
+    flush(&s);
+    CHECK(has_object(s.store, "a/c/0") && has_object(s.store, "a/c/2"));
+    small_free(&s);
+}
+
 /* A shard of 256 chunks, whose encoded sizes differ, in one window. */
 static struct zs_buffer written_with(int threads)
 {
@@ -627,6 +643,7 @@ int main(void)
     RUN(test_what_a_new_array_has_published_is_not_forgotten);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
     RUN(test_dirty_chunks_go_to_the_store_when_the_budget_is_full);
+    RUN(test_a_chunk_that_was_written_whole_goes_before_an_older_one_of_which_more_may_come);
     RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);
     RUN(test_closing_without_a_flush_drops_what_is_held);

@@ -16,6 +16,9 @@
 /* When other arrays use all of the process's budget, an array may still keep one part in OWN_SHARE of its own. */
 #define OWN_SHARE 8
 
+/* Where chunks that were written whole free one part in FREED_SHARE, others stay dirty. */
+#define FREED_SHARE 8
+
 /* One chunk to be encoded. */
 struct chunk {
     uint64_t number;
@@ -223,10 +226,18 @@ static enum zs_status run_batch(struct batch *b, struct zs_error *err)
     return status;
 }
 
-static int by_stamp(const void *x, const void *y)
+static bool is_whole(const struct zs_dirty *d)
 {
-    const struct chunk *p = x, *q = y;
-    return (p->dirty->stamp > q->dirty->stamp) - (p->dirty->stamp < q->dirty->stamp);
+    return d->written == NULL || d->written->left == 0;
+}
+
+/* Those that were written whole first, of which no more is likely to come; then the oldest. */
+static int by_urgency(const void *x, const void *y)
+{
+    const struct zs_dirty *p = ((const struct chunk *)x)->dirty, *q = ((const struct chunk *)y)->dirty;
+    if (is_whole(p) != is_whole(q))
+        return is_whole(p) ? -1 : 1;
+    return (p->stamp > q->stamp) - (p->stamp < q->stamp);
 }
 
 static int by_number(const void *x, const void *y)
@@ -235,9 +246,10 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Encodes the oldest dirty chunks until at most `keep` bytes are left, or more where some fail: the first failure is
- * returned. */
-static enum zs_status clean(struct zs_array *array, uint64_t keep, struct zs_error *err)
+/* Encodes dirty chunks until at most `keep` bytes are left, or more where some fail: the first failure is returned.
+ * Those that were not written whole only if more than `enough` bytes would be left without: they may be needed
+ * again. */
+static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;
     if (pending->dirty_bytes <= keep)
@@ -252,10 +264,13 @@ static enum zs_status clean(struct zs_array *array, uint64_t keep, struct zs_err
         if (++n == pending->dirty.count)
             break;
     }
-    qsort(chunks, n, sizeof *chunks, by_stamp);
+    qsort(chunks, n, sizeof *chunks, by_urgency);
     uint64_t left = pending->dirty_bytes;
     size_t chosen = 0;
-    while (chosen < n && left > keep)
+    while (chosen < n && left > keep && is_whole(chunks[chosen].dirty))
+        left -= dirty_size(chunks[chosen++].dirty);
+    const bool is_enough = left <= enough;
+    while (chosen < n && left > keep && !is_enough)
         left -= dirty_size(chunks[chosen++].dirty);
     qsort(chunks, chosen, sizeof *chunks, by_number); /* in the order of the shard: it need not be reordered */
     const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size);
@@ -272,6 +287,11 @@ static enum zs_status clean(struct zs_array *array, uint64_t keep, struct zs_err
     return first;
 }
 
+static uint64_t less(uint64_t bytes, uint64_t size)
+{
+    return bytes > size ? bytes - size : 0;
+}
+
 /* Makes a chunk dirty: reads and decodes what it is now. Encodes other dirty chunks when there are too many. */
 static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
@@ -282,8 +302,8 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
         const size_t size = (size_t)zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size;
         const bool is_over = pending->is_over && pending->dirty_bytes > pending->budget / OWN_SHARE;
         if (pending->dirty_bytes > 0 && (pending->dirty_bytes + size > pending->budget || is_over)) {
-            const uint64_t half = is_over ? pending->dirty_bytes / 2 : pending->budget / 2;
-            ZS_TRY(clean(array, half > size ? half - size : 0, err));
+            const uint64_t most = is_over ? pending->dirty_bytes : pending->budget;
+            ZS_TRY(clean(array, less(most / 2, size), less(most - most / FREED_SHARE, size), err));
         }
         d = zs_calloc(1, sizeof *d);
         struct zs_blob *blob = zs_blob_alloc(NULL, size);
@@ -379,7 +399,7 @@ enum zs_status zs_pending_flush(struct zs_array *array, bool is_last, struct zs_
      * again. */
     for (int turn = 0; turn < 2 && (turn == 0 || array->pending->dirty.count > 0); turn++) {
         struct zs_error ignored;
-        enum zs_status status = clean(array, 0, first == ZS_OK ? err : &ignored);
+        enum zs_status status = clean(array, 0, 0, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
         status = zs_pending_publish(array, is_last, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
