@@ -82,7 +82,7 @@ static std::vector<std::vector<unsigned char>> readSamples(GDALDataset &source, 
 void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &packing, ZSCreationOptions &options,
                     struct zs_raster_spec &spec)
 {
-    if (!options.guesses_shuffle || spec.encoding.compression != ZS_COMPRESS_BLOSC || spec.healpix != nullptr)
+    if (!options.guesses_shuffle || spec.encoding.compression != ZS_COMPRESS_BLOSC)
         return;
     const Sampling sampling = samplingOf(source, spec.dtype.size);
     CPLPushErrorHandler(CPLQuietErrorHandler);

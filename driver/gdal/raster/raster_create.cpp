@@ -323,6 +323,11 @@ static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
     return !isStrict;
 }
 
+static bool isNearest(const std::string &resampling)
+{
+    return resampling.empty() || STARTS_WITH_CI(resampling.c_str(), "NEAR");
+}
+
 static GDALDataset *createCopy(const char *name, GDALDataset *source, bool strict, CSLConstList optionList,
                                GDALProgressFunc progress, void *progressData)
 {
@@ -345,6 +350,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     struct zs_healpix healpix = {};
     const bool isCells = options.healpix_order >= 0;
     std::unique_ptr<ZSWarpedCells> warped;
+    GDALDataset &unwarped = *source;
     GDALRasterBand &first = *source->GetRasterBand(1); // the nodata of one that is warped may be a double
     if (isCells && !checkCellMask(name, *source, strict))
         return nullptr;
@@ -401,7 +407,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
                                                                                 : nullptr);
     spec.srs = !isCells && srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
 
-    zsChooseFilter(*source, type, packing, options, spec);
+    // Cells are pixels of the source where the nearest counts; means of them would want another filter.
+    if (!isCells || warped == nullptr || isNearest(options.warp_resampling))
+        zsChooseFilter(unwarped, type, packing, options, spec);
     const std::string group = groupOf(options, arrays.Name(0));
     const auto factors = options.OverviewFactors(spec);
     // Overviews read and write again: about as much as a third of the pixels. Statistics read.
