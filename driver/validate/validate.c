@@ -128,13 +128,14 @@ static enum zs_status open_repository(struct zs_check *c, const char *commit, st
 static enum zs_status check_all(struct zs_check *c, const char *commit, struct zs_error *err)
 {
     enum zs_status status = zs_hierarchy_open(c->store, false, &c->h, err);
-    if (status == ZS_NOT_FOUND)
+    const bool has_root = status != ZS_NOT_FOUND;
+    if (!has_root)
         status = open_repository(c, commit, err);
-    if (status == ZS_CORRUPT) /* of a repository */
+    if (!has_root && status == ZS_CORRUPT) /* the error names a file of the repository */
         return zs_report_failure(c, "", status, err);
     if (status == ZS_NOT_FOUND)
         status = ZS_INVALID; /* that there is no store is an error, and nothing that could not be checked */
-    if (status == ZS_INVALID || status == ZS_UNSUPPORTED) /* there is something, and it is no Zarr v3 */
+    if (status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_CORRUPT) /* it is no Zarr v3, or damaged */
         return zs_report_failure(c, "zarr.json", status, err);
     ZS_TRY(status);
     ZS_TRY(zs_walk_store(c, err));
