@@ -693,6 +693,57 @@ def test_a_crs_changes_no_other_array(tmp_path, sibling):
         assert (now is None) == (was is None) and (now is None or now.IsSame(was))
 
 
+@pytest.mark.parametrize("value", ["EPSG:32634", None])
+@pytest.mark.parametrize("ours, theirs, other", [("crs: x y", "crs: x y", "b"), ("crs", "crs: x y", "b"), ("crs: x y", "crs", "b"), ("crs", "crs", "g/w")])
+def test_a_crs_leaves_a_grid_mapping_that_others_name_in_whatever_form_and_group(tmp_path, value, ours, theirs, other):
+    path = georeferenced(tmp_path / "a.zarr")
+    for name in ("b", "zonal", "spatial_ref"):
+        shutil.rmtree(os.path.join(path, name))
+    oracle.put(path, {"g/zarr.json": group_meta()})
+    for name, mapping in (("a", ours), (other, theirs)):
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes={"grid_mapping": mapping}, dimension_names=["y", "x"]),
+                     np.ones((8, 10), "uint16"))
+    before = everything(path)
+    update(path, "/a").SetSpatialRef(wkt(32634) if value else None)
+    after = everything(path)
+    assert {file for file in before if before[file] != after[file]} == {"a/zarr.json"}
+    assert open_ours(name_of(path, "/" + other)).GetSpatialRef().GetAuthorityCode(None) == "32633"
+    seen = open_ours(name_of(path, "/a")).GetSpatialRef()
+    assert (seen.GetAuthorityCode(None) if value else seen) == ("32634" if value else None)
+
+
+@pytest.mark.parametrize("own", ["_CRS", "proj:code", None])
+@pytest.mark.parametrize("transform", [(600000, 20, 0, 4000000, 0, -20), (500000, 10, 1, 5000000, 1, -10)])
+def test_a_transform_gives_an_array_no_crs_of_a_variable_that_it_does_not_name(tmp_path, own, transform):
+    path, code = georeferenced(tmp_path / "a.zarr", mapping=None), "32633"
+    for name in ("b", "zonal"):
+        shutil.rmtree(os.path.join(path, name))
+    attributes = {"_CRS": {"_CRS": {"wkt": wkt(32633).ExportToWkt()}}, "proj:code": {"proj:code": "EPSG:32633"}}.get(own, {})
+    oracle.write(os.path.join(path, "a"), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    foreign = {"crs_wkt": wkt(32634).ExportToWkt()}
+    oracle.write(os.path.join(path, "spatial_ref"), plain_meta((), "int64", attributes=foreign), np.int64(0))
+    update(path, "/a").SetGeoTransform(transform)
+    seen = open_ours(name_of(path, "/a"))
+    assert geotransform(seen) == transform
+    assert (seen.GetSpatialRef().GetAuthorityCode(None) if own else seen.GetSpatialRef()) == (code if own else None)
+    assert attributes_of(path, "spatial_ref") == foreign
+
+
+@pytest.mark.parametrize("registration", ["Area", None])
+def test_a_transform_leaves_the_registration_of_siblings(tmp_path, registration):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    said = spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633")
+    more = {"spatial:registration": "node"}
+    for name, attributes in {"a": {**said, **more}, "b": {**said, **({"spatial:registration": "pixel"} if registration else {})}}.items():
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    before = [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") for name in "ab"]
+    assert before[0] == "Point" and before[1] != "Point"
+    update(path, "/a").SetGeoTransform((600000, 20, 0, 4000000, 0, -20))
+    assert [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") for name in "ab"] == before
+    assert geotransform(open_ours(name_of(path, "/b"))) == (600000, 20, 0, 4000000, 0, -20)
+
+
 @pytest.mark.parametrize("consolidated", [False, True])
 def test_a_rotation_keeps_coordinates_that_arrays_of_groups_below_inherit(tmp_path, consolidated):
     path = georeferenced(tmp_path / "a.zarr")

@@ -596,3 +596,26 @@ def test_what_a_killed_writer_left_on_an_object_store_is_in_nobodys_way(s3):
     gdal.VSICurlClearCache()
     driver().Delete(path)
     assert s3.objects == {}
+
+
+@pytest.mark.parametrize("flush", [True, False])
+def test_a_store_is_not_replaced_by_a_raster_whose_pixels_could_not_be_written(tmp_path, flush):
+    """The limit of a file's size stands for a full disk: documents fit, shards do not."""
+    resource = pytest.importorskip("resource")
+    path = str(tmp_path / "a.zarr")
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(path, source(np.full((1, 8, 12), 9, "int16")), options=["CHUNK_SHAPE=8", "ARRAY_NAME=v"]).FlushCache()
+    handled, limit = signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limit[1]))
+        dataset = gdal.GetDriverByName("ShardedZarr").Create(path, 256, 256, 1, gdal.GDT_Int16, ["CHUNK_SHAPE=128", "SHARD_SHAPE=128", "ARRAY_NAME=v"])
+        error_of(dataset.WriteArray, np.random.default_rng(1).integers(0, 32000, (256, 256)).astype("int16"))
+        if flush:
+            assert "is not replaced: pixels of the new raster could not be written" in error_of(dataset.FlushCache)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        held = [dataset]
+        del dataset
+        warnings_of(held.clear)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handled)
+    assert (gdal.Open(path).ReadAsArray() == 9).all() and os.listdir(str(tmp_path)) == ["a.zarr"]

@@ -26,6 +26,10 @@ struct relative {
     bool has_other_srs;       /* a sibling of the array that is asked for, which keeps its own CRS */
     bool keeps_srs;           /* that is so, or what was set is the transform alone */
     bool keeps_transform;     /* what was set is the CRS alone */
+    bool is_sibling;          /* ... whose registration stays */
+    bool pixel_is_point;      /* ... namely this */
+    bool is_alike;            /* what lies beside it is that of the one before it in the list */
+    struct zs_georef_out at;  /* what it is to have */
     bool needs_spatial_proj;  /* CF tells its new rotation to few: only the convention that GDAL 3.13 reads will do */
 };
 struct relatives {
@@ -140,6 +144,8 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, s
     sibling.needs_spatial_proj = of->needs_spatial_proj;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
     sibling.srs = now.srs;
+    sibling.is_sibling = true;
+    sibling.pixel_is_point = now.pixel_is_point;
     sibling.keeps_transform = of->keeps_transform;
     sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
     sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
@@ -263,7 +269,7 @@ static enum zs_status has_others(struct zs_hierarchy *h, const struct relatives 
     return ZS_OK;
 }
 
-/* `alone`: those that are changed, where nothing else follows; else NULL. */
+/* What groups say of the array. `alone`: the arrays that are changed, where what is said of others stays; else NULL. */
 static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                    const struct zs_georef_out *geo, const struct relatives *alone, struct zs_error *err)
 {
@@ -348,10 +354,46 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, con
     return status;
 }
 
-/* Whether an array beside it, one that does not follow, has the grid mapping, too. */
+/* Whether an array takes a variable from a group at or above its own: by its name, unless a nearer one has that, as
+ * xarray and this driver look for coordinates, and CF for grid mappings. */
+static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const char *group, const char *name)
+{
+    char *at = zs_path_parent(array->path);
+    bool is_nearest = true;
+    while (at != NULL && is_nearest && strcmp(at, group) != 0) {
+        const struct zs_node *nearer;
+        is_nearest = zs_hierarchy_node_at(h, at, name, &nearer, NULL) != ZS_OK || nearer->type != ZS_NODE_ARRAY;
+        char *above = zs_path_parent(at);
+        free(at);
+        at = above;
+    }
+    free(at);
+    return is_nearest;
+}
+
+/* Whether an array names a grid mapping: as grid_mapping, alone or in the long form "crs: x y", or among its
+ * coordinates, as rioxarray does. */
+static bool names_mapping(const zs_json *attributes, const char *name)
+{
+    const char *lists[2] = {zs_grid_mapping_name(attributes), NULL};
+    char word[256];
+    zs_json_string(zs_json_get(attributes, "coordinates"), &lists[1]);
+    for (int i = 0; i < 2; i++)
+        for (const char *list = lists[i]; list != NULL && (list = zs_next_word(list, word, sizeof word)) != NULL;) {
+            const size_t n = strlen(word);
+            if (word[n - 1] == ':')
+                word[n - 1] = '\0';
+            if (strcmp(word, name) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Whether an array beside it or in a group below, one that does not follow, has the grid mapping, too. */
 static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
                                 bool *shared, struct zs_error *err)
 {
+    const char *mapping = one->style.mapping_name;
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     char *group = zs_path_parent(one->node->path);
@@ -360,24 +402,28 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
         return zs_fail_memory(err);
     const enum zs_status status = list_nodes(h, &nodes, &count, err);
     for (size_t i = 0; i < count && !*shared; i++) {
-        const char *below = zs_path_below(group, nodes[i]->path), *named = zs_grid_mapping_name(nodes[i]->attributes);
         const struct relative *other = find_relative(r, nodes[i]);
-        *shared = nodes[i] != one->node && below != NULL && strchr(below, '/') == NULL && named != NULL &&
-                  strcmp(named, one->style.mapping_name) == 0 && (other == NULL || other->keeps_srs != one->keeps_srs);
+        *shared = nodes[i] != one->node && zs_path_below(group, nodes[i]->path) != NULL &&
+                  names_mapping(nodes[i]->attributes, mapping) &&
+                  (other == NULL || other->keeps_srs != one->keeps_srs) && inherits(h, nodes[i], group, mapping);
     }
     free(nodes);
     free(group);
     return status;
 }
 
-/* A grid mapping of its own, or of whoever has that CRS, where its own is that of arrays that do not follow. */
+/* A grid mapping of its own, or of whoever has that CRS, where the variable of that name is another array's. */
 static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
                                      OGRSpatialReferenceH srs, struct zs_error *err)
 {
     bool shared = false;
     const struct zs_node *own = zs_sibling(h, one->node, one->style.mapping_name);
-    if (one->style.cf && own != NULL && !zs_mapping_has_crs(own, srs))
+    if (one->style.cf && own != NULL && !zs_mapping_has_crs(own, srs)) {
         ZS_TRY(is_shared(h, r, one, &shared, err));
+        /* One that has its CRS is its own without being named: older versions did not name those of overviews. */
+        shared = shared || !(names_mapping(one->node->attributes, one->style.mapping_name) ||
+                             zs_mapping_has_crs(own, one->srs));
+    }
     if (!shared)
         return ZS_OK;
     ZS_TRY(zs_array_mapping_find(h, one->node, srs, &one->mapping, err));
@@ -400,23 +446,6 @@ static bool is_left(const struct relative *one, const struct relative *other)
     return other == NULL || (one->keeps_transform && other->has_other_srs != one->has_other_srs);
 }
 
-/* Whether an array takes a dimension's coordinate variable from a group at or above its own: by its name, unless a
- * nearer one has that, as xarray and this driver look for it. */
-static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *array, const char *group, const char *name)
-{
-    char *at = zs_path_parent(array->path);
-    bool is_nearest = true;
-    while (at != NULL && is_nearest && strcmp(at, group) != 0) {
-        const struct zs_node *nearer;
-        is_nearest = zs_hierarchy_node_at(h, at, name, &nearer, NULL) != ZS_OK || nearer->type != ZS_NODE_ARRAY;
-        char *above = zs_path_parent(at);
-        free(at);
-        at = above;
-    }
-    free(at);
-    return is_nearest;
-}
-
 /* Whether arrays in the group of one or below, other than those that change with it, have its Y, its X: their
  * coordinates. */
 static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
@@ -437,7 +466,7 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives
             for (int d = 0; d < other->array->ndim && !is_shared[i]; d++)
                 is_shared[i] = is_same_text(zs_dimension_name(other, d), names[i]) &&
                                strcmp(zs_path_name(other->path), names[i]) != 0 &&
-                               has_coordinate_of(h, other, group, names[i]);
+                               inherits(h, other, group, names[i]);
     }
     free(nodes);
     free(group);
@@ -472,6 +501,38 @@ static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *
     return ZS_OK;
 }
 
+/* Finds out what an array is to have, and who else uses what lies beside it. Nothing is changed. */
+static enum zs_status prepare(struct zs_hierarchy *h, const struct relatives *r, size_t i,
+                              const struct zs_georef_out *base, struct zs_error *err)
+{
+    struct relative *one = &r->list[i];
+    one->at = georef_of(one, base);
+    one->at.old_srs = one->srs;
+    one->at.keeps_transform = one->keeps_transform;
+    one->at.keeps_srs = one->keeps_srs;
+    if (one->keeps_srs)
+        one->at.srs = one->srs;
+    if (one->is_sibling)
+        one->at.pixel_is_point = one->pixel_is_point;
+    one->asked = one->style.mapping_name;
+    one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
+    return one->is_alike ? ZS_OK : find_shared(h, r, one, one->at.is_shared, err);
+}
+
+static enum zs_status write_one(struct zs_hierarchy *h, const struct relatives *r, size_t i,
+                                bool is_alone, struct zs_place_beside *beside, struct zs_error *err)
+{
+    struct relative *one = &r->list[i];
+    beside->is_written = beside->is_written && one->is_alike;
+    if (beside->is_written)
+        one->style.mapping_name = r->list[i - 1].style.mapping_name;
+    else
+        ZS_TRY(choose_mapping(h, r, one, one->at.srs, err));
+    ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
+    return one->has_other_srs ? ZS_OK
+                              : write_groups(h, one->node, one->axes, &one->at, is_alone ? r : NULL, err);
+}
+
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, struct zs_error *err)
 {
@@ -491,30 +552,12 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     struct zs_georef_out geo = {0};
     if (status == ZS_OK)
         status = find_wanted(h, nodes[0], axes[0], update, &geo, err);
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++)
+        status = prepare(h, &r, i, &geo, err);
     struct zs_place_beside beside = {.is_written = false};
-    for (size_t i = 0; i < r.count && status == ZS_OK; i++) {
-        struct relative *one = &r.list[i];
-        if (one->keeps_srs && one->keeps_transform)
-            continue; /* nothing changes */
-        struct zs_georef_out at = georef_of(one, &geo);
-        at.old_srs = one->srs;
-        at.keeps_transform = one->keeps_transform;
-        at.keeps_srs = one->keeps_srs;
-        if (one->keeps_srs)
-            at.srs = one->srs;
-        one->asked = one->style.mapping_name;
-        beside.is_written = beside.is_written && i > 0 && is_alike(&r.list[i - 1], one);
-        if (beside.is_written)
-            one->style.mapping_name = r.list[i - 1].style.mapping_name;
-        else
-            status = choose_mapping(h, &r, one, at.srs, err);
-        if (status == ZS_OK && !beside.is_written)
-            status = find_shared(h, &r, one, at.is_shared, err);
-        if (status == ZS_OK)
-            status = zs_place_write_beside(h, one->node, one->axes, &one->style, &at, &beside, err);
-        if (status == ZS_OK && !one->has_other_srs)
-            status = write_groups(h, one->node, one->axes, &at, is_alone ? &r : NULL, err);
-    }
+    for (size_t i = 0; i < r.count && status == ZS_OK; i++)
+        if (!r.list[i].keeps_srs || !r.list[i].keeps_transform)
+            status = write_one(h, &r, i, is_alone, &beside, err);
     relatives_clear(&r);
     return status;
 }

@@ -181,7 +181,7 @@ enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_err
     const enum zs_status status = journal != NULL ? finish(store, journal, &reason) : ZS_OK;
     zs_json_free(journal);
     /* an invalid journal is of no use */
-    if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND)
+    if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND || status == ZS_CORRUPT)
         return zs_recovery_done(store, err);
     return zs_fail(err, status, "%s: cannot finish what a killed writer began: %s", store->root, reason.message);
 }

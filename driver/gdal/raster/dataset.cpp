@@ -279,6 +279,12 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     // The raster is whole: it is published even when making overviews fails.
     if (atClosing)
         result = MakeLaterOverviews();
+    if (m_target != nullptr && m_target->Replaces() && m_hasLostPixels)
+    {
+        CPLError(CE_Failure, CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
+                 zsShown(m_target->Root()).c_str());
+        return CE_Failure;
+    }
     if (m_target != nullptr && TakePlace() != CE_None)
         result = CE_Failure;
     return result;

@@ -46,6 +46,7 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_isBlank = false;   /* made by Create(), and not written to: a nodata value may still become the fill value */
     ZSPacking m_packing;      /* used: made by Create(), of values that are stored as integers, of which one is NaN */
     bool m_isWritten = false; /* pixels were */
+    bool m_hasLostPixels = false; /* pixels that were given could not be written */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
     void *m_closeProgressData = nullptr;
     std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */

@@ -221,6 +221,7 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
                         &err) == ZS_OK)
         return CE_None;
+    m_hasLostPixels = true; // GDAL drops a block that could not be written
     zsReport(err);
     return CE_Failure;
 }
