@@ -172,12 +172,12 @@ def test_an_integer_that_stands_for_missing_pixels_is_no_pixel_of_a_copy(tmp_pat
 
 def test_a_value_out_of_the_range_of_the_integers_is_an_error(tmp_path):
     message = error_of(copy, tmp_path / "a.zarr", packed(np.full((4, 6), -3, "float32"), 0.01), SCALE_OFFSET="YES")
-    assert message == "SCALE_OFFSET: expected values from 0 to 655.35, which uint16 stores with SCALE=0.01 and OFFSET=0, or nodata; found -3"
+    assert message == "ShardedZarr: array /a: expected values from 0 to 655.34, or nodata; found -3, which has no value in uint16"
     made = driver().Create(str(tmp_path / "b.zarr"), 8, 6, 2, gdal.GDT_Float32, pairs({**PACKED, "OFFSET": "200"}))
     values = np.full((2, 6, 8), 250, "float64")
     made.WriteArray(values)
     values[1, 3, 2] = 0  # heard of at once, and nothing of it is written
-    message = "SCALE_OFFSET: expected values from 200 to 6753.5, which uint16 stores with SCALE=0.1 and OFFSET=200, or nodata; found 0"
+    message = "ShardedZarr: array /b: expected values from 200 to 6753.4, or nodata; found 0, which has no value in uint16"
     assert error_of(made.WriteArray, values) == message
     assert error_of(made.WriteArray, values[:, :, ::-1], interleave="band") == message
     made.WriteArray(values[:, 4:] + 1, 0, 4)
@@ -185,6 +185,103 @@ def test_a_value_out_of_the_range_of_the_integers_is_an_error(tmp_path):
     expected = np.full((2, 6, 8), 250)
     expected[:, 4:] += 1
     np.testing.assert_allclose(open_ours(str(tmp_path / "b.zarr")).ReadAsArray(), expected, atol=1e-3)
+
+
+def reopened(path, **options):
+    """A raster of 8 x 6 equal values that was made by Create() and is opened for update."""
+    made = driver().Create(str(path), 8, 6, 2, gdal.GDT_Float32, pairs({**PACKED, **options}))
+    made.WriteArray(np.full((2, 6, 8), 100 if "INT8" in options.values() else 250, "float32"))
+    made = None
+    return gdal.OpenEx(str(path), gdal.OF_UPDATE)
+
+
+def test_a_value_out_of_the_range_of_a_reopened_raster_is_an_error_of_the_write(tmp_path):
+    dataset = reopened(tmp_path / "b.zarr", OFFSET="200")
+    message = "ShardedZarr: array /b: expected values from 200 to 6753.4, or nodata; found %s, which has no value in uint16"
+    values = np.full((2, 6, 8), 260, "float32")
+    values[1, 3, 2] = 7000
+    assert error_of(dataset.WriteArray, values) == message % "7000"
+    assert error_of(dataset.WriteArray, values.astype("float64")[:, :, ::-1]) == message % "7000"
+    assert error_of(dataset.GetRasterBand(2).WriteArray, np.zeros((1, 1))) == message % "0"
+    values[1, 3, 2] = np.inf
+    assert error_of(dataset.WriteArray, values) == message % "inf"
+    band = dataset.GetRasterBand(1)
+    assert band.WriteRaster(0, 0, 8, 6, np.zeros((3, 4), "float32").tobytes(), 4, 3) == 0  # into GDAL's blocks
+    assert error_of(band.ReadAsArray) == message % "0"
+    values[1, 3, 2] = np.nan
+    dataset.WriteArray(values[:, :4])
+    del band, dataset
+    expected = np.full((2, 6, 8), 250, "float32")
+    expected[:, :4] = values[:, :4]
+    np.testing.assert_allclose(open_ours(str(tmp_path / "b.zarr")).ReadAsArray(), expected, atol=1e-3)
+
+
+def test_values_that_only_round_into_the_range_are_stored(tmp_path):
+    dataset = reopened(tmp_path / "a.zarr", SCALE="-1", SCALE_OFFSET="INT8")  # the least integer stands for nodata
+    values = np.full((2, 6, 8), 127.4, "float32")
+    values[0, 2, 3], values[1] = -127.4, 1e-3
+    dataset.WriteArray(values)
+    assert "from -127 to 127" in error_of(dataset.WriteArray, values - 1)
+    dataset = None
+    np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), np.rint(values))
+
+
+def test_a_nodata_value_that_the_integers_of_a_reopened_raster_do_not_hold_becomes_nan(tmp_path):
+    dataset = reopened(tmp_path / "a.zarr")
+    assert dataset.GetRasterBand(1).SetNoDataValue(-9999) == 0 and dataset.GetRasterBand(2).SetNoDataValue(5) == 0
+    assert np.isnan(dataset.GetRasterBand(1).GetNoDataValue()) and dataset.GetRasterBand(2).GetNoDataValue() == 5
+    values = np.array([[[-9999, 5]], [[3, 5]]], "float64")
+    dataset.WriteArray(values)
+    assert error_of(dataset.WriteArray, np.array([[[7, 7]], [[7, -9999]]], "float64"))  # nothing of either band
+    dataset = None
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    np.testing.assert_allclose(dataset.ReadAsArray()[:, 0, :3], [[np.nan, 5, 250], [3, 5, 250]])
+    assert np.isnan(dataset.GetRasterBand(1).GetNoDataValue()) and dataset.GetRasterBand(2).GetNoDataValue() == 5
+
+
+@pytest.mark.parametrize("out_of_range, found", [("clamp", [255, 0, 7]), ("wrap", [44, 255, 7])])
+def test_what_others_clamp_or_wrap_is_not_out_of_range_and_nodata_must_be_kept(tmp_path, out_of_range, found):
+    path = tmp_path / "a.zarr"
+    made = driver().Create(str(path), 3, 1, 1, gdal.GDT_Float32, pairs({"OVERVIEWS": "NONE", "CHUNK_SHAPE": "3"}))
+    made = None
+    meta = document(path, "a")
+    inner = oracle.sharding_of(meta["codecs"])
+    inner["codecs"].insert(0, {"name": "cast_value", "configuration": {"data_type": "uint8", "out_of_range": out_of_range}})
+    change_document(path, "a", codecs=meta["codecs"])
+    change_document(path, consolidated_metadata=None)
+    dataset = gdal.OpenEx(str(path), gdal.OF_UPDATE)
+    dataset.WriteArray(np.array([[300, -1, 7]], "float32"))
+    assert error_of(dataset.WriteArray, np.array([[1, np.nan, 7]], "float32")).endswith("nan has no value in uint8" if out_of_range == "wrap" else "from 0 to 255; found nan, which has no value in uint8")
+    assert "nodata value -9999 cannot be a uint8" in error_of(dataset.GetRasterBand(1).SetNoDataValue, -9999)
+    assert dataset.GetRasterBand(1).GetNoDataValue() is None and dataset.GetRasterBand(1).SetNoDataValue(7) == 0
+    dataset = None
+    assert open_ours(str(path)).ReadAsArray().tolist() == [found]
+
+
+def test_a_value_out_of_the_range_is_an_error_of_a_multidimensional_write(tmp_path):
+    reopened(tmp_path / "a.zarr")
+    array = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE).GetRootGroup().OpenMDArray("a")
+    values = np.full((2, 6, 8), 3, "float64")
+    values[1, 5, 7] = -1
+    assert "from 0 to 6553.4, or nodata; found -1, which has no value in uint16" in error_of(array.Write, values)
+    assert array.Write(np.abs(values)) == 0
+    array = None
+    assert open_ours(str(tmp_path / "a.zarr")).ReadAsArray()[1, 5, 6:].tolist() == [3, 1]
+
+
+def test_a_nodata_value_that_is_deleted_again_is_no_fill_value(tmp_path):
+    for name in ("a.zarr", "a.tif"):
+        made = gdal.GetDriverByName("ShardedZarr" if name == "a.zarr" else "GTiff").Create(str(tmp_path / name), 8, 6, 2, gdal.GDT_Float32)
+        for b in (1, 2):
+            made.GetRasterBand(b).SetNoDataValue(5)
+        assert name == "a.tif" or (made.ReadAsArray() == 5).all()  # which GTiff would keep in GDAL's blocks
+        for b in (1, 2):
+            made.GetRasterBand(b).DeleteNoDataValue()
+        assert not made.ReadAsArray().any()
+        made.GetRasterBand(1).WriteArray(np.ones((1, 1)))
+        made = None
+        values = (open_ours if name == "a.zarr" else gdal.Open)(str(tmp_path / name)).ReadAsArray()
+        assert values.sum() == 1
 
 
 def test_statistics_of_digits_are_none_of_the_values(tmp_path):

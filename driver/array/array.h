@@ -33,6 +33,19 @@ enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err)
 /* How many threads decode. */
 int zs_array_threads(const struct zs_array *array);
 
+/* The data type to which the codecs cast elements, which has no value for some; NULL where all can be stored. */
+const char *zs_array_cast_type(const struct zs_array *array);
+
+/* Whether an element is read as it was written, as far as such casts go. */
+bool zs_array_keeps_element(const struct zs_array *array, const void *element);
+
+/* Checks, before they are written, that the codecs can store the elements at data + sum i[d] * stride[d] (bytes) for
+ * i[d] < count[d], which `convert` (or NULL) makes of items of item_size bytes. Encoding is later, where the one who
+ * wrote them may not hear of it. ZS_INVALID names the array, the range, and the first that is beyond. */
+enum zs_status zs_array_check_storable(const struct zs_array *array, int ndim, const uint64_t *count, const void *data,
+                                       const ptrdiff_t *stride, size_t item_size, zs_convert_fn convert, void *ctx,
+                                       struct zs_error *err) ZS_MUST_CHECK;
+
 /* Takes elements: count[d] of them from start[d] on in each dimension of the array, at src + sum i[d] * stride[d]
  * (bytes; 0 repeats a fill value). `data` is that of the window which wants them. Called from many threads; each
  * element of a window is given once. */

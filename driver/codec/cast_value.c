@@ -102,6 +102,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     ZS_TRY(parse_choice(configuration, "out_of_range", ranges, 3, &range, err));
     if (range == ZS_RANGE_WRAP && !zs_is_integer(stage->out.type))
         return zs_fail(err, ZS_INVALID, "out_of_range: \"wrap\" is for integers, found %s", stage->out.name);
+    stage->refuses = range == ZS_RANGE_WRAP ? ZS_REFUSES_SOME : ZS_REFUSES_ENDS;
     const struct zs_cast cast = {.from = stage->in.type,
                                  .to = stage->out.type,
                                  .rounding = (enum zs_rounding)rounding,

@@ -154,6 +154,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     if (!level->is_shard) {
         level->lookup = zs_lookup_create(level->stages, level->stage_count);
         level->keeps_fill = zs_stages_keep_element(level->stages, elementwise_count(level), meta->fill_value);
+        level->storable = zs_storable_of(level->stages, elementwise_count(level));
         return size_stages(level, err);
     }
     ZS_TRY(push_stages(level, meta->fill_value, err));

@@ -12,6 +12,7 @@
 
 #include "codec/blocks.h"
 #include "codec/codec.h"
+#include "codec/storable.h"
 #include "zarr/node.h"
 
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
@@ -39,6 +40,7 @@ struct zs_level {
     int stage_count;
     struct zs_lookup *lookup; /* the stages as a table, or NULL */
     bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
+    struct zs_storable storable; /* which elements its elementwise stages can encode */
     size_t item_size;
     /* Both: */
     uint64_t decoded_size; /* bytes of a decoded chunk (of a shard: the sum of its innermost chunks) */

@@ -22,6 +22,10 @@ struct zs_form {
     unsigned char fill[ZS_MAX_ITEM_SIZE];
 };
 
+/* Which elements an elementwise stage may be unable to encode. ENDS: the largest and the smallest, and not numbers;
+ * SOME: also those between, for what it makes of them is in another order. */
+enum zs_refusal { ZS_REFUSES_NONE, ZS_REFUSES_ENDS, ZS_REFUSES_SOME };
+
 /* One codec of a chain, configured. */
 struct zs_stage {
     const struct zs_codec *codec;
@@ -32,6 +36,7 @@ struct zs_stage {
     /* Of those with `pack`: what is unpacked may differ from what was packed, and an element changes with those beside
      * it. */
     bool is_lossy;
+    enum zs_refusal refuses;
     unsigned char fill[ZS_MAX_ITEM_SIZE]; /* of the array before it, as in struct zs_form */
 };
 
@@ -148,6 +153,9 @@ enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t
                                 void *src, const void **encoded, struct zs_error *err) ZS_MUST_CHECK;
 /* Undoes elementwise stages for n elements, under the same terms. */
 enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
+                                         struct zs_error *err) ZS_MUST_CHECK;
+/* Applies elementwise stages to n elements; src is aligned. */
+enum zs_status zs_stages_encode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
                                          struct zs_error *err) ZS_MUST_CHECK;
 /* Whether all of them are elementwise and leave the size of an element alone. */
 bool zs_stages_keep_size(const struct zs_stage *stages, int count);

@@ -80,6 +80,7 @@ static enum zs_status add_scaling(struct zs_stage *stage, double scale, double o
     if (s == NULL)
         return zs_fail_memory(err);
     stage->state = s;
+    stage->refuses = zs_is_integer(stage->out.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
     s->scale = scale;
     s->offset = offset;
     s->encoding = arithmetic_of(stage->in.type);
@@ -117,7 +118,10 @@ static enum zs_status parse_quantize(const zs_json *configuration, struct zs_sta
 static enum zs_status parse_astype(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     ZS_TRY(zs_numcodecs_check_input(stage, configuration, "decode_dtype", false, err));
-    return zs_numcodecs_dtype(stage->codec, configuration, "encode_dtype", NULL, &stage->out, err);
+    ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "encode_dtype", NULL, &stage->out, err));
+    if (zs_is_integer(stage->out.type) && !zs_is_integer(stage->in.type))
+        stage->refuses = ZS_REFUSES_ENDS;
+    return ZS_OK;
 }
 
 static enum zs_status named(const struct zs_stage *stage, enum zs_status status, enum zs_status as,

@@ -35,6 +35,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     if (s == NULL)
         return zs_fail_memory(err);
     stage->state = s;
+    stage->refuses = zs_is_integer(stage->in.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
     ZS_TRY(parse_member(zs_json_get(configuration, "scale"), "scale", &stage->in, 1, s->scale, err));
     ZS_TRY(parse_member(zs_json_get(configuration, "offset"), "offset", &stage->in, 0, s->offset, err));
     if (zs_dtype_to_double(&stage->in, s->scale) == 0)

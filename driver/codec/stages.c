@@ -133,6 +133,12 @@ enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int coun
     return decode_run(stages, 0, count - 1, n, src, dst, err);
 }
 
+enum zs_status zs_stages_encode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
+                                         struct zs_error *err)
+{
+    return encode_run(stages, 0, count - 1, n, src, dst, err);
+}
+
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
                                 void *src, const void **encoded, struct zs_error *err)
 {

@@ -55,9 +55,10 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALD
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
     std::vector<struct zs_window> windows;
     enum zs_status status = ZS_OK;
+    const zs_convert_fn convert = storing.IsIdentity() ? nullptr : zsStore;
+    ZS_TRY(zs_array_check_storable(array, r.ndim, r.count, r.data, r.stride, size, convert, &storing, err));
     const auto write = [&] {
-        status = zs_array_write_windows(array, windows.data(), windows.size(), size,
-                                        storing.IsIdentity() ? nullptr : zsStore, &storing, err);
+        status = zs_array_write_windows(array, windows.data(), windows.size(), size, convert, &storing, err);
         windows.clear();
         return status == ZS_OK;
     };

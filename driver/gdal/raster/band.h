@@ -38,7 +38,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_isDescribedBeside = false; /* the description comes from a side-car file, not from the store */
     bool m_statisticsSet = false; /* since the dataset was opened */
     bool m_isNodataSet = false;   /* of a new raster of values stored as integers */
-    /* The nodata value that was set of such a raster: what is written of it becomes NaN, as which it is stored. */
+    /* A nodata value that was set and cannot be stored: what is written of it becomes NaN, as which it is stored. */
     double m_missing = std::numeric_limits<double>::quiet_NaN();
     unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
     std::unique_ptr<GDALRasterBand> m_cellMask;

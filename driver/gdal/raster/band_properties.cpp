@@ -10,6 +10,7 @@
 
 extern "C"
 {
+#include "array/array.h"
 #include "geo/attributes.h"
 #include "raster/update.h"
 }
@@ -400,27 +401,35 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
 
 /* `toElement` makes an element of the value, and is false where the array's type does not hold it: such a value is
  * refused, for it would mark no pixel, or others. Integers that pixels are stored as need not have it: there NaN is the
- * nodata value of a new raster, whatever is set. */
+ * nodata value, if they have that; of a new raster whatever is set. */
 template <class T>
 CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
                                         bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *))
 {
     const struct zs_array_info info = View().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
     const bool isHeld = toElement(value, info.data_type, info.item_size, element);
-    if (Dataset().IsNewAndPacked())
+    const auto &m = Meaning();
+    const bool isThere = m.has_nodata && memcmp(m.nodata, element, info.item_size) == 0;
+    const struct zs_array *array = View().Array(Source()).array;
+    if (isHeld && !Dataset().IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
     {
-        constexpr double none = std::numeric_limits<double>::quiet_NaN();
-        m_missing = isHeld ? zsElementToDouble(info.data_type, info.item_size, element) : none;
-        m_isNodataSet = true;
-        static_cast<void>(zsElementOfDouble(none, info.data_type, info.item_size, element));
+        m_missing = none;
         return SetNodata(element);
     }
-    if (isHeld)
-        return SetNodata(element);
+    unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
+    const char *castType = zs_array_cast_type(array);
+    if (castType != nullptr && zsElementOfDouble(none, info.data_type, info.item_size, nan) &&
+        zs_array_keeps_element(array, nan))
+    {
+        m_missing = isHeld ? zsElementToDouble(info.data_type, info.item_size, element) : none;
+        m_isNodataSet = true;
+        return SetNodata(nan);
+    }
     CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s",
              zsShown(Dataset().GetDescription()).c_str(), nBand, text.c_str(),
-             View().Array(Source()).node->array->dtype.name);
+             isHeld ? castType : View().Array(Source()).node->array->dtype.name);
     return CE_Failure;
 }
 

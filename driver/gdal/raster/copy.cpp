@@ -231,6 +231,16 @@ static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSSc
     return true;
 }
 
+/* Before a strip is written, and maybe half of it stored. */
+static bool isStorable(const Strip &s)
+{
+    struct zs_error err;
+    if (zs_pixels_check_storable(&s.target, &s.window, s.item_size, nullptr, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
 bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
                   const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing, int threads,
                   const std::string &folder, GDALProgressFunc progress, void *progressData)
@@ -278,9 +288,9 @@ bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct
                     next = 1 - next;
                 else if (!writing.Wait())
                     return false;
-                if (!readBox(source, warped, scratch, type, packing, box, s) || !writing.Wait())
-                    return false;
                 s.target = zs_raster_bands(&raster);
+                if (!readBox(source, warped, scratch, type, packing, box, s) || !isStorable(s) || !writing.Wait())
+                    return false;
                 if (!writing.Start(s))
                     return false;
                 if (!tell(static_cast<double>(box.rows) * box.columns * box.bands))

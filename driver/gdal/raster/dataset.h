@@ -5,6 +5,8 @@
 #ifndef ZS_GDAL_DATASET_H
 #define ZS_GDAL_DATASET_H
 
+#include <array>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,7 +21,6 @@
 #include "gdal/connection.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
-#include "new_arrays.h"
 
 class ShardedZarrDataset : public GDALPamDataset
 {
@@ -44,7 +45,8 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
     bool m_isClosed = false;
     bool m_isBlank = false;   /* made by Create(), and not written to: a nodata value may still become the fill value */
-    ZSPacking m_packing;      /* used: made by Create(), of values that are stored as integers, of which one is NaN */
+    bool m_isPacked = false;  /* made by Create(), of values that are stored as integers, of which one is NaN */
+    std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
     bool m_isWritten = false; /* pixels were */
     bool m_hasLostPixels = false; /* pixels that were given could not be written */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
@@ -57,8 +59,10 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr SettleFillValue();
     CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
     CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
-    CPLErr WriteBandByBand(const struct zs_band_window &window, GDALDataType type);
-    bool AreStorable(const struct zs_band_window &window, GDALDataType type) const;
+    /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
+    using StoreFunction = decltype(&zs_pixels_write);
+    CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
+    CPLErr PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
     /* Reads or writes a window; with a progress function piecewise, and no further than it wants. */
     CPLErr MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                       const GDALRasterIOExtraArg *extra);
@@ -149,15 +153,16 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order);
-    void MarkBlank(const ZSPacking &packing)
+    void MarkBlank(bool isPacked)
     {
         m_isBlank = true;
-        m_packing = packing;
+        m_isPacked = isPacked;
+        memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
     }
     /* Whether it was made of values that are stored as integers, and not written to. */
     bool IsNewAndPacked() const
     {
-        return m_packing.IsUsed() && !m_isWritten;
+        return m_isPacked && !m_isWritten;
     }
     /* The dataset was written beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)

@@ -44,25 +44,26 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
 }
 
 /* Of a blank raster: a nodata value that was set becomes the fill value, so that pixels that are never written read as
- * nodata, as in other drivers. */
+ * nodata, as in other drivers; and no longer is it when it is deleted. */
 CPLErr ShardedZarrDataset::SettleFillValue()
 {
     const struct zs_meaning &first = Band(1).Meaning();
     const ZSArray &blank = m_view.Array(0); // Create() makes one array
     const size_t size = m_view.Info(0).item_size;
-    bool same = first.has_nodata && memcmp(first.nodata, m_view.Info(0).fill_value, size) != 0;
+    bool same = first.has_nodata;
     for (int b = 2; b <= nBands && same; b++)
     {
         const struct zs_meaning &m = Band(b).Meaning();
         same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
     }
-    if (!same)
+    const unsigned char *fill = same ? first.nodata : m_blankFill.data();
+    if (memcmp(fill, m_view.Info(0).fill_value, size) == 0)
         return CE_None;
     struct zs_error err;
     struct zs_array *array = nullptr;
     const struct zs_array_options options = m_view.options.ForArrays();
     const struct zs_node *node = nullptr;
-    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, first.nodata, &node, &err) != ZS_OK ||
+    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, fill, &node, &err) != ZS_OK ||
         zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
     {
         zsReport(err);
@@ -144,34 +145,7 @@ static bool haveOneMissing(const ShardedZarrDataset &ds, const struct zs_band_wi
                        });
 }
 
-/* Whether the integers have a value for each pixel; else CPLError is emitted. They are encoded later, where the one who
- * wrote them may not hear of it. */
-bool ShardedZarrDataset::AreStorable(const struct zs_band_window &window, GDALDataType type) const
-{
-    const GDALDataType own = papoBands[0]->GetRasterDataType();
-    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(own));
-    const size_t width = static_cast<size_t>(window.width);
-    const double missing = Band(window.bands[0]).Missing();
-    std::vector<unsigned char> line(width * size);
-    ZSStoring storing{type, own == GDT_Float32 ? ZS_FLOAT32 : ZS_FLOAT64, size, missing};
-    const auto item = static_cast<ptrdiff_t>(GDALGetDataTypeSizeBytes(type));
-    for (size_t b = 0; b < window.band_count; b++)
-    {
-        for (uint64_t y = 0; y < window.height; y++)
-        {
-            const char *from = static_cast<const char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
-                               window.line_space * static_cast<ptrdiff_t>(y);
-            const size_t run = window.pixel_space == item ? width : 1;
-            for (size_t x = 0; x < width; x += run, from += window.pixel_space)
-                zsStore(&storing, from, line.data() + x * size, static_cast<ptrdiff_t>(size), run);
-            if (!m_packing.AreStorable(line.data(), own, width))
-                return false;
-        }
-    }
-    return true;
-}
-
-CPLErr ShardedZarrDataset::WriteBandByBand(const struct zs_band_window &window, GDALDataType type)
+CPLErr ShardedZarrDataset::PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
 {
     struct zs_band_window one = window;
     CPLErr result = CE_None;
@@ -180,9 +154,29 @@ CPLErr ShardedZarrDataset::WriteBandByBand(const struct zs_band_window &window, 
     {
         one.bands = window.bands + b;
         one.data = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b);
-        result = WriteWindow(one, type);
+        result = PassWindow(one, type, store);
     }
     return result;
+}
+
+CPLErr ShardedZarrDataset::PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
+{
+    if (!haveOneMissing(*this, window))
+        return PassBandByBand(window, type, store);
+    const auto sources = sourcesOf(m_view.Bands(), window);
+    std::vector<ZSStoring> steps;
+    for (const size_t i : sources)
+        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, Band(window.bands[0]).Missing()});
+    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
+    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_isMask)
+        conversions.assign(1, {zsStoreMask, &masking});
+    const struct zs_bands bands = m_view.Bands();
+    struct zs_error err;
+    if (store(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(), &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
 }
 
 CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
@@ -198,9 +192,8 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
                  "written as a mask", m_view.Array(0).node->path);
         return CE_Failure;
     }
-    if (m_packing.IsUsed() && !haveOneMissing(*this, window))
-        return WriteBandByBand(window, type);
-    if (m_packing.IsUsed() && !AreStorable(window, type))
+    // What cannot be stored is refused before anything is changed.
+    if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
         return CE_Failure;
     if (m_isBlank && SettleFillValue() != CE_None)
         return CE_Failure;
@@ -208,21 +201,9 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     m_isWritten = true;
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
-    const auto sources = sourcesOf(m_view.Bands(), window);
-    std::vector<ZSStoring> steps;
-    for (const size_t i : sources)
-        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, Band(window.bands[0]).Missing()});
-    auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
-    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_isMask)
-        conversions.assign(1, {zsStoreMask, &masking});
-    const struct zs_bands bands = m_view.Bands();
-    struct zs_error err;
-    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
-                        &err) == ZS_OK)
+    if (PassWindow(window, type, zs_pixels_write) == CE_None)
         return CE_None;
     m_hasLostPixels = true; // GDAL drops a block that could not be written
-    zsReport(err);
     return CE_Failure;
 }
 

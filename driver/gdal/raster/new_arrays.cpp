@@ -189,11 +189,12 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
     }
     // Integers keep the nodata value of the source where they can hold it; else an end of the range is taken, where
     // values are rare.
-    limitsOf(e.packed_type, m_low, m_high);
+    double low, high;
+    limitsOf(e.packed_type, low, high);
     m_type = e.packed_type;
     const bool isKept = isInteger && m_hasNodata && holds(e.packed_type, m_nodata);
     e.has_missing = !isInteger || m_hasNodata;
-    e.missing = static_cast<int64_t>(isKept ? m_nodata : m_low < 0 ? m_low : m_high);
+    e.missing = static_cast<int64_t>(isKept ? m_nodata : low < 0 ? low : high);
     if (isInteger && m_hasNodata && !isKept)
         m_taken = static_cast<double>(e.missing);
     m_isUsed = true;
@@ -260,46 +261,5 @@ bool ZSPacking::Unpack(void *pixels, GDALDataType type, size_t n) const
     if (!isFree)
         return fail(CPLSPrintf("expected no pixel of %.0f, which stands for nodata in %s; choose a wider type", m_taken,
                                zs_dtype_of(m_type).name));
-    return AreStorable(pixels, type, n);
-}
-
-/* The first pixel that is beyond the integers, as scale_offset encodes it; n where there is none. A NaN is not. */
-template <class T> static size_t findBeyond(const T *p, size_t n, T factor, T offset, double low, double high)
-{
-    constexpr size_t AT_ONCE = 1024;
-    const T least = static_cast<T>(low), most = static_cast<T>(high);
-    for (size_t from = 0; from < n; from += AT_ONCE)
-    {
-        const size_t to = std::min(n, from + AT_ONCE);
-        bool isAny = false; // of those not rounded yet, in a loop that compilers vectorise
-        for (size_t i = from; i < to; i++)
-        {
-            const T real = (p[i] - offset) * factor;
-            isAny |= (real < least) | (real > most);
-        }
-        for (size_t i = from; i < to && isAny; i++)
-        {
-            const T integer = std::nearbyint((p[i] - offset) * factor);
-            if (integer < least || integer > most)
-                return i;
-        }
-    }
-    return n;
-}
-
-bool ZSPacking::AreStorable(const void *pixels, GDALDataType type, size_t n) const
-{
-    const auto floats = static_cast<const float *>(pixels);
-    const auto doubles = static_cast<const double *>(pixels);
-    const bool isFloat = type == GDT_Float32;
-    const size_t found = !m_isUsed ? n
-                         : isFloat ? findBeyond(floats, n, m_factor, m_offset, m_low, m_high)
-                                   : findBeyond(doubles, n, m_factor64, m_offset64, m_low, m_high);
-    if (found == n)
-        return true;
-    const double one = m_low / m_factor64 + m_offset64, other = m_high / m_factor64 + m_offset64;
-    return fail(CPLSPrintf("expected values from %.9g to %.9g, which %s stores with SCALE=%.9g and OFFSET=%.9g, or "
-                           "nodata; found %.9g",
-                           std::min(one, other), std::max(one, other), zs_dtype_of(m_type).name, 1 / m_factor64,
-                           m_offset64, isFloat ? static_cast<double>(floats[found]) : doubles[found]));
+    return true;
 }

@@ -58,7 +58,6 @@ class ZSPacking
     /* The integer that stands for it where that is another, so that no pixel may be it; NaN: none. */
     double m_taken = std::numeric_limits<double>::quiet_NaN();
     enum zs_data_type m_type = ZS_UINT16;
-    double m_low = 0, m_high = 0; /* its least and greatest integer */
 
     bool Choose(const ZSCreationOptions &options, GDALDataType source, struct zs_encoding &e, GDALDataType &type);
 
@@ -76,11 +75,8 @@ class ZSPacking
     void Finish(struct zs_raster_spec &spec, std::vector<struct zs_meaning> &bands) const;
 
     /* Turns n numbers of the source, of the new raster's type, into physical values; nodata into NaN. False (CPLError
-     * emitted) where one of them cannot be stored. */
+     * emitted) where one of them is the integer that stands for nodata. */
     bool Unpack(void *pixels, GDALDataType type, size_t n) const;
-
-    /* Whether the integers have a value for each of n pixels of the new raster's type; else CPLError is emitted. */
-    bool AreStorable(const void *pixels, GDALDataType type, size_t n) const;
 };
 
 #endif
