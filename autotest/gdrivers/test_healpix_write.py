@@ -137,6 +137,13 @@ def test_the_way_back_has_the_value_of_each_place_at_an_even_size(tmp_path):
 SCENES = {"in a face": (7, 45.5, 0.4), "at a pole": (5, 89.6, 70), "at 180 degrees": (179.6, 10, 0.4)}  # west, south, width
 
 
+def longitude_latitude():
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput("OGC:CRS84")
+    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return srs
+
+
 def column_and_row(crs, transform, places):
     """Of longitudes and latitudes in the plane, as numbers with fractions."""
     plane, geographic = osr.SpatialReference(), osr.SpatialReference()
@@ -165,6 +172,67 @@ def test_a_small_scene_at_a_fine_order_has_the_pixels_of_the_plain_warp(tmp_path
     assert np.array_equal(found[cells], plain[cells])
     lost = (np.isfinite(plain) & ~cells).sum()
     assert lost == 0 or (lost < 30 and scene == "at 180 degrees")  # those astride come from the other corner
+
+
+PLACES = {  # CRS, and longitude, latitude of the north-west corner
+    "in a face": ("OGC:CRS84", 7, 45.9), "in UTM": ("EPSG:32632", 8, 47), "at 180 degrees": ("OGC:CRS84", 179.99853, 10),
+    "where three faces meet": ("OGC:CRS84", 44.9985, 41.8118), "where four faces meet": ("EPSG:3857", 89.9985, 0.001),
+    "beside the north pole": ("EPSG:3413", -45, 89.9999), "around the south pole": ("EPSG:3031", 45, -89.998)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_small_scene_of_order_20_is_copied_in_seconds_with_the_pixels_of_the_plain_warp(tmp_path, place):
+    crs, lon, lat = PLACES[place]
+    order, size, around = 20, 40, 320
+    geographic, projected = longitude_latitude(), longitude_latitude()
+    projected.SetFromUserInput(crs)
+    x, y, _ = osr.CoordinateTransformation(geographic, projected).TransformPoint(lon, lat)
+    pixel = 1e-4 if projected.IsGeographic() else 11
+    small = source(np.arange(1, size * size + 1, dtype="float32").reshape(1, size, size), (x, pixel, 0, y, 0, -pixel), crs)
+    gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "s.tif"), small)
+    subprocess.run(["gdal_translate", "-q", "-of", "ShardedZarr", "-co", f"HEALPIX={order}", str(tmp_path / "s.tif"), str(tmp_path / "s.zarr")],
+                   check=True, timeout=100)
+    made, half = open_ours(str(tmp_path / "s.zarr")), float(extent(order)[3])
+    plain = gdal.Warp("", small, format="VRT", dstSRS=PLANE_CRS, outputBounds=(-half, -half, half, half), width=5 << order,
+                      height=5 << order, errorThreshold=0, dstNodata="nan")
+    corners = [(x + pixel * i, y - pixel * j) for i in (1, size / 2, size - 1) for j in (1, size / 2, size - 1)]
+    places = [p[:2] for p in osr.CoordinateTransformation(projected, geographic).TransformPoints(corners)]
+    lost, seen = 0, set()
+    for column, row in zip(*column_and_row(PLANE_CRS, geotransform(made), places)):
+        window = [int(min(max(0, at - around // 2), (5 << order) - around)) for at in (column, row)] + [around, around]
+        found, expected = made.ReadAsArray(*window), plain.ReadAsArray(*window)
+        cells = np.isfinite(found)
+        assert cells.any()
+        if place == "at 180 degrees":  # face 6 is shown in both corners, and warped in that of its side
+            cells &= np.isfinite(expected)
+        assert np.array_equal(found[cells], expected[cells])
+        lost += (np.isfinite(expected) & ~cells).sum()
+        seen.update(found[cells])
+    astride = 2 * size if place == "at 180 degrees" else 0  # their cells come from the other corner
+    assert len(seen) >= size * size - astride and (lost == 0 or astride)
+
+
+def test_a_tiny_raster_of_the_finest_order_is_copied(tmp_path):
+    tiny = source(np.arange(1, 17, dtype="uint8").reshape(1, 4, 4), (400000, 0.1, 0, 5200000, 0, -0.1), "EPSG:32632")
+    made = copy(tmp_path / "s.zarr", tiny, HEALPIX=28)
+    (column,), (row,) = column_and_row(PLANE_CRS, geotransform(made), [
+        osr.CoordinateTransformation(tiny.GetSpatialRef(), longitude_latitude()).TransformPoint(400000.2, 5199999.8)[:2]])
+    found = made.ReadAsArray(int(column) - 20, int(row) - 20, 40, 40)
+    assert set(found.ravel()) == set(range(17))
+
+
+def test_a_tiny_raster_that_has_no_cell_is_told_so_at_a_fine_order(tmp_path):
+    tiny = source(np.ones((1, 4, 4), "uint8"), (0, 1e-6, 0, 90, 0, -1e-6), "OGC:CRS84")  # a splinter at the pole
+    assert "no pixel lies at a cell" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), tiny, options=["HEALPIX=22"]))
+
+
+def test_cells_that_a_small_scene_does_not_reach_have_the_nodata_of_their_band(tmp_path):
+    small = source(np.ones((2, 40, 40), "uint8"), (7, 0.1, 0, 48, 0, -0.1), "OGC:CRS84")
+    for band, nodata in ((1, 7), (2, 9)):
+        small.GetRasterBand(band).SetNoDataValue(nodata)
+    warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), small, False, options=["HEALPIX=7", "ARRAY_NAME=v"]))
+    cells = cells_of(tmp_path / "s.zarr")
+    assert [set(band.ravel()) for band in cells] == [{1, 7}, {1, 9}]
 
 
 def test_what_fails_in_a_warp_is_told(tmp_path):

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -28,6 +30,8 @@ constexpr uint64_t COPY_BYTES = 256 << 20;
 /* A row of chunks of more bytes is read in boxes of about so many, and of some chunks for each thread. */
 constexpr uint64_t BOX_BYTES = 8 << 20;
 constexpr uint64_t CHUNKS_OF_THREAD = 8;
+/* A square of HEALPix cells that are warped has up to so many. */
+constexpr uint64_t SQUARE_BYTES = 32 << 20;
 
 namespace
 {
@@ -171,6 +175,16 @@ static void divide(Step &step, GDALDataset &source, const struct zs_raster_spec 
     step.columns = static_cast<int>(std::min(columns, (chunks + boxes - 1) / boxes * chunk));
 }
 
+/* Cells that are warped go by squares: several where those of a shard are small. */
+static void makeSquare(Step &step, const struct zs_raster_spec &spec, uint64_t item)
+{
+    const auto bytesOf = [&](int side)
+    { return item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(side) * static_cast<uint64_t>(side); };
+    while (step.rows < 1 << spec.healpix->order && bytesOf(2 * step.rows) <= SQUARE_BYTES)
+        step.rows *= 2;
+    step.columns = step.rows;
+}
+
 /* Makes room for `size` bytes. */
 static bool reserve(Strip &s, size_t size, const Box &box)
 {
@@ -241,21 +255,74 @@ static bool isStorable(const Strip &s)
     return false;
 }
 
+/* Whether the arrays have, without being written, what pixels of some bands are where the source does not reach. False
+ * in the return, with CPLError emitted, where that cannot be read. */
+static bool findFilled(const ZSWarpedCells &warped, const struct zs_raster_spec &spec, GDALDataType type,
+                       const ZSPacking &packing, const Box &box, bool *isFilled)
+{
+    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), count = static_cast<size_t>(box.bands);
+    std::vector<int> bands(count);
+    std::vector<GByte> none(item * count);
+    std::iota(bands.begin(), bands.end(), box.band + 1);
+    *isFilled = true;
+    if (!warped.ReadNone(none.data(), type, bands, static_cast<GSpacing>(item)) ||
+        !packing.Unpack(none.data(), type, count))
+        return false;
+    for (size_t b = 0; b < count; b++)
+        *isFilled = *isFilled && memcmp(none.data() + b * item, spec.nodata, item) == 0;
+    return true;
+}
+
+/* Takes a box; isCopied: else nothing need be written there. */
+using Take = std::function<bool(const Box &box, bool isCopied)>;
+
+/* Gives all pixels of the bands of `box` to `take`. */
+static bool takeBoxes(GDALDataset &source, const Step &step, Box box, const Take &take)
+{
+    for (box.y = 0; box.y < source.GetRasterYSize(); box.y += box.rows)
+    {
+        box.rows = std::min(step.rows, source.GetRasterYSize() - box.y);
+        for (box.x = 0; box.x < source.GetRasterXSize(); box.x += box.columns)
+        {
+            box.columns = std::min(step.columns, source.GetRasterXSize() - box.x);
+            if (!take(box, true))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool takeSquares(const ZSWarpedCells &warped, const Step &step, bool isFilled, Box box, const Take &take)
+{
+    return warped.Reach().GoThrough(step.rows, !isFilled,
+                                    [&](const ZSHealpixReach::Square &square, bool mayReach)
+                                    {
+                                        box.x = square.x;
+                                        box.y = square.y;
+                                        box.rows = box.columns = square.side;
+                                        return take(box, mayReach);
+                                    });
+}
+
 bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
                   const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing, int threads,
                   const std::string &folder, GDALProgressFunc progress, void *progressData)
 {
-    const int width = source.GetRasterXSize(), height = source.GetRasterYSize(), bands = source.GetRasterCount();
+    const int bands = source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     Step step = stepOf(source, spec, item);
-    divide(step, source, spec, item, threads);
+    if (warped != nullptr)
+        makeSquare(step, spec, item);
+    else
+        divide(step, source, spec, item, threads);
     const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) *
                           static_cast<uint64_t>(step.columns);
     const bool fitsTwice = 2 * most <= COPY_BYTES;
     ZSScratch scratch(source, type);
-    if (isMapByMap(source, step, item) && !scratch.Open(folder))
+    if (warped == nullptr && isMapByMap(source, step, item) && !scratch.Open(folder))
         CPLDebug("ShardedZarr", "no scratch file: the source is read several times");
-    const double total = static_cast<double>(bands) * height * width * (scratch.IsOpen() ? 2 : 1);
+    const double map = static_cast<double>(source.GetRasterXSize()) * source.GetRasterYSize();
+    const double total = bands * map * (scratch.IsOpen() ? 2 : 1);
     double done = 0;
     const auto tell = [&](double pixels)
     {
@@ -267,36 +334,37 @@ bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct
     };
     Strip strips[2];
     Writing writing; // after the strips: gone before them
-    Box box = {};
     int next = 0;
+    const Take take = [&](const Box &box, bool isCopied)
+    {
+        const double pixels = static_cast<double>(box.rows) * box.columns * box.bands;
+        if (!isCopied)
+            return tell(pixels);
+        Strip &s = strips[next];
+        if (fitsTwice)
+            next = 1 - next;
+        else if (!writing.Wait())
+            return false;
+        s.target = zs_raster_bands(&raster);
+        if (!readBox(source, warped, scratch, type, packing, box, s) || !isStorable(s) || !writing.Wait())
+            return false;
+        return writing.Start(s) && tell(pixels);
+    };
+    Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
+        bool isFilled = false;
         box.bands = std::min(step.bands, step.run - box.band % step.run);
         for (int band = box.band; scratch.IsOpen() && band < box.band + box.bands; band++)
         {
-            if (!scratch.Take(box.band, band) || !tell(static_cast<double>(height) * width))
+            if (!scratch.Take(box.band, band) || !tell(map))
                 return false;
         }
-        for (box.y = 0; box.y < height; box.y += box.rows)
-        {
-            box.rows = std::min(step.rows, height - box.y);
-            for (box.x = 0; box.x < width; box.x += box.columns)
-            {
-                box.columns = std::min(step.columns, width - box.x);
-                Strip &s = strips[next];
-                if (fitsTwice)
-                    next = 1 - next;
-                else if (!writing.Wait())
-                    return false;
-                s.target = zs_raster_bands(&raster);
-                if (!readBox(source, warped, scratch, type, packing, box, s) || !isStorable(s) || !writing.Wait())
-                    return false;
-                if (!writing.Start(s))
-                    return false;
-                if (!tell(static_cast<double>(box.rows) * box.columns * box.bands))
-                    return false;
-            }
-        }
+        if (warped != nullptr && !findFilled(*warped, spec, type, packing, box, &isFilled))
+            return false;
+        if (!(warped != nullptr ? takeSquares(*warped, step, isFilled, box, take)
+                                : takeBoxes(source, step, box, take)))
+            return false;
     }
     return writing.Wait();
 }

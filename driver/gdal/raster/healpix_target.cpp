@@ -395,11 +395,11 @@ static std::vector<std::pair<int, int>> placesOf(GDALDataset &source, GDALDatase
 
 /* Whether any pixel of a raster is not 0; cells near some pixels of the source are looked at first. False where it
  * cannot be read. */
-static bool findCovered(GDALDataset &source, GDALDataset &warped, bool *isCovered)
+static bool findCovered(GDALDataset &source, GDALDataset &warped, int order, bool *isCovered)
 {
     GDALRasterBand &covered = *warped.GetRasterBand(warped.GetRasterCount());
     const int side = covered.GetXSize();
-    constexpr int ROWS = 128; // of a block of the warp
+    constexpr int LEAST = 1024;
     std::vector<GByte> values;
     const auto look = [&](int x, int y, int width, int height)
     {
@@ -417,8 +417,15 @@ static bool findCovered(GDALDataset &source, GDALDataset &warped, bool *isCovere
         const int x = std::max(0, place.first - 1), y = std::max(0, place.second - 1);
         ok = ok && !*isCovered ? look(x, y, std::min(3, side - x), std::min(3, side - y)) : ok;
     }
-    for (int y = 0; y < side && ok && !*isCovered; y += ROWS)
-        ok = look(0, y, side, std::min(ROWS, side - y));
+    if (!ok || *isCovered)
+        return ok;
+    const ZSHealpixReach reach(source, transformerOf(source, warped).get(), order);
+    static_cast<void>(reach.GoThrough(LEAST, false,
+                                      [&](const ZSHealpixReach::Square &square, bool mayReach)
+                                      {
+                                          ok = !mayReach || look(square.x, square.y, square.side, square.side);
+                                          return ok && !*isCovered;
+                                      }));
     return ok;
 }
 
@@ -448,7 +455,7 @@ static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, 
     const std::unique_ptr<GDALDataset> warped = warp(source, arguments);
     bool isReached = false;
     if (warped == nullptr || !zsRunWarp(nameOf(source) + " cannot be read as HEALPix cells",
-                                        [&] { return findCovered(source, *warped, &isReached); }))
+                                        [&] { return findCovered(source, *warped, healpix.order, &isReached); }))
         return false;
     if (!isReached)
         CPLError(CE_Failure, CPLE_AppDefined, "HEALPIX=%d: %s: no pixel lies at a cell, of which the middle counts%s",
@@ -467,7 +474,8 @@ ZSWarpedCells::ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> w
                              const struct zs_healpix &healpix, const std::string &resampling)
     : m_source(source), m_order(healpix.order), m_columns(source.GetRasterXSize()), m_rows(source.GetRasterYSize()),
       m_isOfAreas(isOneOf(resampling, {"AVERAGE", "RMS", "MODE"})), m_isOfSquares(EQUAL(resampling.c_str(), "RMS")),
-      m_warped(std::move(warped)), m_transformer(transformerOf(source, *m_warped))
+      m_warped(std::move(warped)), m_transformer(transformerOf(source, *m_warped)),
+      m_reach(source, m_transformer.get(), m_order)
 {
     double transform[6];
     const OGRSpatialReference *srs = crsOf(source);
@@ -608,15 +616,20 @@ bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) co
     return ok;
 }
 
+bool ZSWarpedCells::ReadNone(void *pixels, GDALDataType type, std::vector<int> &bands, GSpacing item) const
+{
+    // The pixel in the north-east is on no face.
+    return m_warped->RasterIO(GF_Read, m_warped->GetRasterXSize() - 1, 0, 1, 1, pixels, 1, 1, type,
+                              static_cast<int>(bands.size()), bands.data(), item, item, item, nullptr) == CE_None;
+}
+
 bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
                          GSpacing item, GSpacing line, GSpacing plane) const
 {
     constexpr int TILE = 1024;
     const auto count = static_cast<int>(bands.size());
-    // The pixel in the north-east is on no face: pixels that got no value are equal to it.
     std::vector<GByte> none(bands.size() * static_cast<size_t>(item));
-    if (m_warped->RasterIO(GF_Read, m_warped->GetRasterXSize() - 1, 0, 1, 1, none.data(), 1, 1, type, count,
-                           bands.data(), item, item, item, nullptr) != CE_None)
+    if (!ReadNone(none.data(), type, bands, item))
         return false;
     struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
     const int partCount =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gdal/compat.h"
+#include "healpix_reach.h"
 
 extern "C"
 {
@@ -43,6 +44,15 @@ class ZSWarpedCells
         return m_warped.get();
     }
 
+    /* Which squares the source may reach. */
+    const ZSHealpixReach &Reach() const
+    {
+        return m_reach;
+    }
+
+    /* What pixels are that get no value: one pixel of each band, `item` bytes. False with CPLError emitted. */
+    bool ReadNone(void *pixels, GDALDataType type, std::vector<int> &bands, GSpacing item) const;
+
     /* What Dataset()->RasterIO() reads. Pixels on no face, and those that the source does not touch, are not warped. */
     bool Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
               GSpacing item, GSpacing line, GSpacing plane) const;
@@ -70,6 +80,7 @@ class ZSWarpedCells
     bool m_isAround = false;               // the source has all longitudes
     std::unique_ptr<GDALDataset> m_warped;
     std::unique_ptr<void, void (*)(void *)> m_transformer; // null: places are not known before the warp
+    const ZSHealpixReach m_reach;
 };
 
 /* `source` itself where it is the plane of cells, else what is warped of it, which `warped` holds. Null with CPLError
