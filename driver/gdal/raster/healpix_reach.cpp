@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <cpl_error.h>
 #include <gdal_alg.h>
 
 #include "dataset.h"
@@ -59,6 +60,9 @@ bool ZSHealpixReach::FindPlaces(GDALDataset &source, void *transformer, const st
     }
     std::vector<double> zs(xs.size());
     std::vector<int> areThere(xs.size());
+    // PROJ says of each point beyond a pole that it has no place
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     static_cast<void>(GDALGenImgProjTransform(transformer, FALSE, static_cast<int>(xs.size()), xs.data(), ys.data(),
                                               zs.data(), areThere.data()));
     places.resize(3 * xs.size());
