@@ -257,3 +257,10 @@ def test_an_array_per_band_is_for_copies_and_create_says_so(tmp_path):
     made.GetRasterBand(1).Fill(7)
     made = None
     assert gdal.Open(path).ReadAsArray().tolist() == [[7] * 6] * 5
+
+
+@pytest.mark.skipif(GDAL >= 3070000, reason="GDAL 3.7 has signed bytes")
+def test_signed_bytes_are_refused_where_gdal_has_none(tmp_path):
+    create = gdal.GetDriverByName("ShardedZarr").Create
+    assert "PIXELTYPE=SIGNEDBYTE" in error_of(create, str(tmp_path / "a.zarr"), 4, 4, 1, gdal.GDT_Byte, ["PIXELTYPE=SIGNEDBYTE"])
+    assert not os.listdir(str(tmp_path))

@@ -319,6 +319,30 @@ def test_bands_of_different_scales_and_integers_of_create_are_refused(tmp_path):
 
 # ----------------------------------------------------------------------------------------------------------- bitround
 
+def test_a_scale_of_1_that_a_virtual_raster_has_is_none(tmp_path):
+    given = source(np.array([[[1.25, 2.75]]], "float32"))
+    through = gdal.Translate("", given, format="VRT")
+    for dataset in (given, through, packed(np.array([[[1.25, 2.75]]], "float32"), 1, 0)):
+        assert "neither scale nor offset" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), dataset, options=["SCALE_OFFSET=YES"])
+    made = copy(tmp_path / "a.zarr", through, SCALE_OFFSET="YES", SCALE="0.25")
+    assert made.ReadAsArray().tolist() == [[1.25, 2.75]]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_store_is_not_replaced_by_a_raster_of_which_a_write_was_refused(tmp_path, again):
+    path, options = str(tmp_path / "a.zarr"), ["SCALE_OFFSET=YES", "SCALE=0.01", "OFFSET=200"]
+    copy(tmp_path / "a.zarr", source(np.full((1, 8, 12), 9, "int16")))
+    dataset = driver().Create(path, 12, 8, 1, gdal.GDT_Float32, options)
+    assert "expected values from 200" in error_of(dataset.WriteArray, np.zeros((8, 12), "float32"))
+    if again:
+        error_of(dataset.FlushCache)
+    held = [dataset]
+    del dataset
+    _, messages = warnings_of(held.clear)
+    assert "is not replaced: pixels of the new raster could not be written" in "".join(messages)
+    assert (open_ours(path).ReadAsArray() == 9).all()
+
+
 def rounded(values, keepbits):
     bits = values.view("uint32")
     cut = 23 - keepbits

@@ -192,6 +192,8 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
                  "written as a mask", m_view.Array(0).node->path);
         return CE_Failure;
     }
+    const bool hadLost = m_hasLostPixels;
+    m_hasLostPixels = true; // until it is known that they are not: GDAL drops a block that could not be written
     // What cannot be stored is refused before anything is changed.
     if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
         return CE_Failure;
@@ -201,10 +203,10 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     m_isWritten = true;
     if (m_maskOf != nullptr)
         m_maskOf->m_isWritten = true;
-    if (PassWindow(window, type, zs_pixels_write) == CE_None)
-        return CE_None;
-    m_hasLostPixels = true; // GDAL drops a block that could not be written
-    return CE_Failure;
+    if (PassWindow(window, type, zs_pixels_write) != CE_None)
+        return CE_Failure;
+    m_hasLostPixels = hadLost;
+    return CE_None;
 }
 
 /* The pieces of a window that are moved between two calls of a progress function: rows of chunks, so that none is met

@@ -125,7 +125,6 @@ static bool fail(const std::string &message)
 /* The scale and offset that all bands of the source have, or the options say. */
 static bool findScale(const ZSCreationOptions &options, GDALDataset *source, double &scale, double &offset)
 {
-    bool isKnown = options.has_scale || options.has_offset;
     scale = options.has_scale ? options.scale : 1;
     offset = options.has_offset ? options.offset : 0;
     for (int b = 1; source != nullptr && b <= source->GetRasterCount(); b++)
@@ -139,9 +138,9 @@ static bool findScale(const ZSCreationOptions &options, GDALDataset *source, dou
             return fail("expected one scale and offset for all bands, found others in band " + std::to_string(b));
         scale = bandScale;
         offset = bandOffset;
-        isKnown = isKnown || hasScale || hasOffset;
     }
-    if (!isKnown)
+    // VRT and side-car files have a scale of 1 where there is none, and 1 would round all values.
+    if (!options.has_scale && !options.has_offset && scale == 1 && offset == 0)
         return fail(std::string(source != nullptr ? "the source" : "a new raster") +
                     " has neither scale nor offset; give them by the options SCALE and OFFSET");
     if (!std::isfinite(scale) || scale == 0 || !std::isfinite(1 / scale) || !std::isfinite(offset))

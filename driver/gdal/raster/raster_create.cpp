@@ -510,6 +510,14 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
     }
     if (!mayHaveBands(name, bands))
         return nullptr;
+    // GDAL before 3.7 has no type for them, and rasterio hears no warning of an option that is not known.
+    const char *pixelType = CSLFetchNameValue(optionList, "PIXELTYPE");
+    if (pixelType != nullptr && EQUAL(pixelType, "SIGNEDBYTE"))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "%s: PIXELTYPE=SIGNEDBYTE: signed bytes are for GDAL 3.7 and later; use Int16", zsShown(name).c_str());
+        return nullptr;
+    }
     if (!options.single_array && bands > 1)
     {
         CPLError(CE_Failure, CPLE_NotSupported,
