@@ -188,8 +188,8 @@ static enum zs_status finish(struct going *g, struct zs_error *err)
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
 }
 
-/* Whether shards wait for others, to be sent side by side: each upload waits for the network. Uploads in the background
- * (zs_store_overlaps()) wait for nobody. */
+/* Whether shards wait for others, to be sent side by side: each upload waits for the network. Where uploads go on in
+ * the background (zs_store_overlaps()), no shard waits. */
 static bool goes_side_by_side(const struct zs_array *array)
 {
     return array->store->is_remote && !zs_store_overlaps(array->store);

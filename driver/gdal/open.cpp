@@ -389,8 +389,8 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
-/* Whether a session may write to a store and to what was opened of it. Else it would find out when it is closed, where
- * nobody listens. */
+/* Whether a session may write to a store and to the node that was opened. Without asking, the first error would come
+ * when the dataset is closed, and programs do not look at errors of closing. */
 static bool mayWrite(const ZSStore &store, const struct zs_node *node, struct zs_error *err)
 {
     return zs_hierarchy_check_writable(store.hierarchy, err) == ZS_OK &&

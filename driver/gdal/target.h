@@ -71,7 +71,7 @@ bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
  * options. With ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
 bool zsDeleteStore(const std::string &store);
 
-/* Removes what is the store's own and was never in place, of which nobody is told. */
+/* Removes the store's own files, without a message: the store was never in place. */
 void zsRemoveSilently(const std::string &store);
 
 /* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */

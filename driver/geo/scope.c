@@ -32,6 +32,17 @@ const char *zs_next_word(const char *list, char *word, size_t capacity)
     return list + n;
 }
 
+bool zs_has_word(const char *list, const char *name, bool with_keys)
+{
+    const size_t length = strlen(name);
+    char word[256];
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL)
+        if (strncmp(word, name, length) == 0 &&
+            (word[length] == '\0' || (with_keys && strcmp(word + length, ":") == 0)))
+            return true;
+    return false;
+}
+
 static void add_place(struct zs_scope *scope, struct zs_place place)
 {
     if (place.members != NULL && scope->places < (int)(sizeof scope->place / sizeof scope->place[0]))

@@ -12,6 +12,8 @@ bool zs_equals_ignoring_case(const char *a, const char *b);
 /* Walks a list of names separated by white space: copies the next one (cut at capacity) and returns the rest, or NULL
  * at its end. */
 const char *zs_next_word(const char *list, char *word, size_t capacity);
+/* Whether a list of words (NULL: none) has a name; with_keys: also as a key of CF's long form, "crs: x y". */
+bool zs_has_word(const char *list, const char *name, bool with_keys);
 
 /* Groups looked at above an array: its own, and as many above as a pyramid's nested assets need; then the root, where
  * some writers declare the conventions of the whole store. More would cost requests. */

@@ -375,18 +375,9 @@ static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const 
  * coordinates, as rioxarray does. */
 static bool names_mapping(const zs_json *attributes, const char *name)
 {
-    const char *lists[2] = {zs_grid_mapping_name(attributes), NULL};
-    char word[256];
-    zs_json_string(zs_json_get(attributes, "coordinates"), &lists[1]);
-    for (int i = 0; i < 2; i++)
-        for (const char *list = lists[i]; list != NULL && (list = zs_next_word(list, word, sizeof word)) != NULL;) {
-            const size_t n = strlen(word);
-            if (word[n - 1] == ':')
-                word[n - 1] = '\0';
-            if (strcmp(word, name) == 0)
-                return true;
-        }
-    return false;
+    const char *coordinates = NULL;
+    zs_json_string(zs_json_get(attributes, "coordinates"), &coordinates);
+    return zs_has_word(zs_grid_mapping_name(attributes), name, true) || zs_has_word(coordinates, name, true);
 }
 
 /* Whether an array beside it or in a group below, one that does not follow, has the grid mapping, too. */
@@ -412,7 +403,7 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
     return status;
 }
 
-/* A grid mapping of its own, or of whoever has that CRS, where the variable of that name is another array's. */
+/* Chooses another grid mapping, one of that CRS or a new one, where the variable of that name is another array's. */
 static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
                                      OGRSpatialReferenceH srs, struct zs_error *err)
 {
@@ -501,7 +492,12 @@ static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *
     return ZS_OK;
 }
 
-/* Finds out what an array is to have, and who else uses what lies beside it. Nothing is changed. */
+static bool is_changed(const struct relative *one)
+{
+    return !one->keeps_srs || !one->keeps_transform;
+}
+
+/* Finds out what an array is to have, and which other arrays use its coordinates. Nothing is changed. */
 static enum zs_status prepare(struct zs_hierarchy *h, const struct relatives *r, size_t i,
                               const struct zs_georef_out *base, struct zs_error *err)
 {
@@ -516,7 +512,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct relatives *r,
         one->at.pixel_is_point = one->pixel_is_point;
     one->asked = one->style.mapping_name;
     one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
-    return one->is_alike ? ZS_OK : find_shared(h, r, one, one->at.is_shared, err);
+    return one->is_alike || !is_changed(one) ? ZS_OK : find_shared(h, r, one, one->at.is_shared, err);
 }
 
 static enum zs_status write_one(struct zs_hierarchy *h, const struct relatives *r, size_t i,
@@ -556,7 +552,7 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
         status = prepare(h, &r, i, &geo, err);
     struct zs_place_beside beside = {.is_written = false};
     for (size_t i = 0; i < r.count && status == ZS_OK; i++)
-        if (!r.list[i].keeps_srs || !r.list[i].keeps_transform)
+        if (is_changed(&r.list[i]))
             status = write_one(h, &r, i, is_alone, &beside, err);
     relatives_clear(&r);
     return status;

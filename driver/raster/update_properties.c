@@ -136,12 +136,8 @@ enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs
 static bool is_ancillary(const struct zs_node *node, const char *name)
 {
     const char *list = NULL;
-    char word[256];
     zs_json_string(zs_json_get(node->attributes, "ancillary_variables"), &list);
-    while (list != NULL && (list = zs_next_word(list, word, sizeof word)) != NULL)
-        if (strcmp(word, name) == 0)
-            return true;
-    return false;
+    return zs_has_word(list, name, false);
 }
 
 enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,

@@ -217,8 +217,8 @@ static bool typeOf(const ZSMdimStore &store, const std::string &name, const GDAL
     return false;
 }
 
-/* The default fill value of floats is NaN, as in GDAL's own driver: nobody takes elements that were never written for a
- * measured 0. */
+/* The default fill value of floats is NaN, as in GDAL's own driver: elements that were never written must not look like
+ * a measured 0. */
 static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec &spec)
 {
     const GDALDataType number = type.GetNumericDataType();

@@ -10,7 +10,7 @@ extern "C"
 #include "geo/choice.h"
 }
 
-/* A message lists at most so many arrays: nobody reads longer lines. */
+/* A message lists at most so many arrays, so that it stays readable. */
 constexpr size_t MOST_NAMES = 12;
 
 bool ZSRasterGroups::Find(const ZSStore &store, const struct zs_node *const *rasters, size_t count,
