@@ -16,7 +16,7 @@ def values(shape, data_type="uint8", seed=0):
     return random_values(np.random.default_rng(seed), data_type, shape)
 
 
-def meaning(band):
+def properties(band):
     """All that GDAL says of a band, but for what is of the driver: DIM_* metadata and the description of unnamed bands."""
     table, statistics = band.GetColorTable(), band.GetStatistics(False, False)
     return {"nodata": band.GetNoDataValue(), "scale": band.GetScale(), "offset": band.GetOffset(), "unit": band.GetUnitType(),
@@ -46,7 +46,7 @@ def test_what_bands_mean_survives(tmp_path, bands, options):
     before = dressed(values((bands, 30, 40), "int16"), nodata=-1)
     after = copy(tmp_path / "a.zarr", before, **options)
     for number in range(1, bands + 1):
-        assert meaning(after.GetRasterBand(number)) == meaning(before.GetRasterBand(number))
+        assert properties(after.GetRasterBand(number)) == properties(before.GetRasterBand(number))
     expected, found = before.GetMetadata(), after.GetMetadata()
     assert {k: found.get(k) for k in expected} == expected
     check_consolidated(tmp_path / "a.zarr")
@@ -56,7 +56,7 @@ def test_a_copy_of_a_copy_means_the_same(tmp_path):
     first = copy(tmp_path / "a.zarr", dressed(values((3, 30, 40), "int16"), nodata=-1))
     second = copy(tmp_path / "b.zarr", first)
     for number in (1, 2, 3):
-        assert meaning(second.GetRasterBand(number)) == meaning(first.GetRasterBand(number))
+        assert properties(second.GetRasterBand(number)) == properties(first.GetRasterBand(number))
     assert second.GetMetadata() == first.GetMetadata()
 
 
@@ -68,7 +68,7 @@ def test_an_array_per_band_keeps_what_it_means(tmp_path):
     assert len(parts) == 2
     for number, name in enumerate(parts, 1):
         opened = open_array(tmp_path / "a.zarr", "/" + name)
-        assert meaning(opened.GetRasterBand(1)) == meaning(before.GetRasterBand(number))
+        assert properties(opened.GetRasterBand(1)) == properties(before.GetRasterBand(number))
 
 
 @pytest.mark.parametrize("count", [3, 256])
@@ -78,7 +78,7 @@ def test_a_colour_table_survives(tmp_path, count):
         table.SetColorEntry(i, (i % 256, 255 - i, (7 * i) % 256, 255 if i else 0))
     before.GetRasterBand(1).SetColorTable(table)
     after = copy(tmp_path / "a.zarr", before)
-    assert meaning(after.GetRasterBand(1)) == meaning(before.GetRasterBand(1))
+    assert properties(after.GetRasterBand(1)) == properties(before.GetRasterBand(1))
     assert after.GetRasterBand(1).GetColorInterpretation() == gdal.GCI_PaletteIndex
 
 

@@ -19,14 +19,14 @@ static const struct zs_node *store_with(struct geo_store *s, const char *type, c
     return open_node(s, "a");
 }
 
-static struct zs_meaning band(const struct zs_node *node, uint64_t i, uint64_t n)
+static struct zs_band_properties band(const struct zs_node *node, uint64_t i, uint64_t n)
 {
     struct zs_error err = {""};
-    struct zs_meaning base, m;
-    CHECK(zs_meaning_read(node, &base, &err) == ZS_OK);
-    if (!CHECK(zs_band_meaning_read(node, i, n, &base, &m, &err) == ZS_OK))
+    struct zs_band_properties base, m;
+    CHECK(zs_band_properties_read(node, &base, &err) == ZS_OK);
+    if (!CHECK(zs_band_read(node, i, n, &base, &m, &err) == ZS_OK))
         exit(1);
-    zs_meaning_clear(&base);
+    zs_band_properties_clear(&base);
     return m;
 }
 
@@ -37,7 +37,7 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     const struct zs_dtype f32 = zs_dtype_of(ZS_FLOAT32);
     char *metadata[] = {text_mean, NULL}, *categories[] = {text_empty, text_sea, NULL};
     struct zs_colour_entry table[] = {{1, 2, 3, 255}, {250, 0, 9, 0}};
-    struct zs_meaning in[2] = {
+    struct zs_band_properties in[2] = {
         {.description = text_red,
          .unit = text_m,
          .has_scale = true,
@@ -59,8 +59,8 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     const float nan32 = NAN;
     memcpy(in[0].nodata, &nan32, sizeof nan32);
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_meanings(a, &f32, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
-    CHECK(zs_write_band_meanings(a, &f32, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK); /* again: replaced */
+    CHECK(zs_bands_write(a, &f32, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_bands_write(a, &f32, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK); /* again: replaced */
     CHECK_EQ_U64(zs_json_size(zs_json_get(a, "long_name")), 2);
     /* The scale is the same for both, the offset is not: CF's readers take both or none. */
     CHECK(zs_json_get(a, "scale_factor") == NULL && zs_json_get(a, "add_offset") == NULL &&
@@ -69,7 +69,7 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     CHECK(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 1), "scale") != NULL);
 
     const struct zs_node *node = store_with(&s, "float32", a);
-    struct zs_meaning m = band(node, 0, 2);
+    struct zs_band_properties m = band(node, 0, 2);
     CHECK_EQ_STR(m.description, "red");
     CHECK_EQ_STR(m.unit, "m");
     CHECK(m.has_scale && m.has_offset && m.scale == 0.1 && m.offset == -5);
@@ -80,14 +80,14 @@ static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
     float nodata;
     memcpy(&nodata, m.nodata, sizeof nodata);
     CHECK(m.has_nodata && isnan(nodata));
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     m = band(node, 1, 2);
     CHECK_EQ_STR(m.description, "near infrared");
     CHECK_EQ_STR(m.unit, "K");
     CHECK(m.has_scale && !m.has_offset && !m.has_nodata && m.metadata == NULL && m.colour_table == NULL);
     CHECK_EQ_STR(m.colour_name, "Cyan");
     CHECK(m.categories != NULL && strcmp(m.categories[1], "open sea") == 0);
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     zs_json_free(a);
     close_store(&s);
 }
@@ -96,15 +96,16 @@ static void test_bands_without_a_difference_have_no_list(void)
 {
     struct zs_error err;
     const struct zs_dtype u8 = zs_dtype_of(ZS_UINT8);
-    struct zs_meaning in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY}, {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
+    struct zs_band_properties in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY},
+                                       {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_meanings(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_bands_write(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "units"), "m") &&
           zs_json_equals(zs_json_get(a, "COLOR_INTERPRETATION"), "Gray"));
     CHECK_EQ_U64(zs_json_size(a), 2);
     /* One description of two is no list for rioxarray. */
     in[1].description = text_red;
-    CHECK(zs_write_band_meanings(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
+    CHECK(zs_bands_write(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_get(a, "long_name") == NULL);
     CHECK(zs_json_equals(zs_json_get(zs_json_at(zs_json_get(a, "gdal:bands"), 1), "description"), "red"));
     zs_json_free(a);
@@ -114,16 +115,16 @@ static void test_colour_table_of_an_array(void)
 {
     struct geo_store s = {0};
     struct zs_error err;
-    struct zs_meaning m;
+    struct zs_band_properties m;
     put_group(&s, "", "{}");
     put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0",
               "{'gdal:color_table':[[1,2,3],[4,5,6,7]],'COLOR_INTERPRETATION':'Palette'}");
-    CHECK(zs_meaning_read(open_node(&s, "a"), &m, &err) == ZS_OK);
+    CHECK(zs_band_properties_read(open_node(&s, "a"), &m, &err) == ZS_OK);
     CHECK_EQ_STR(m.colour_name, "Palette");
     CHECK(m.metadata == NULL);
     if (CHECK(m.colour_count == 2))
         CHECK(m.colour_table[0].a == 255 && m.colour_table[1].a == 7);
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     close_store(&s);
 }
 
@@ -143,10 +144,10 @@ static void test_odd_lists_are_passed_over(void)
         put_array(&s, "a", "[2,10,20]", "['band','y','x']", "uint8", "0", odd[i]);
         const struct zs_node *node = open_node(&s, "a");
         for (uint64_t b = 0; b < 2; b++) {
-            struct zs_meaning m = band(node, b, 2);
+            struct zs_band_properties m = band(node, b, 2);
             CHECK(!m.has_scale && m.unit == NULL && m.description == NULL && m.colour_table == NULL);
             CHECK(m.categories == NULL && m.metadata == NULL);
-            zs_meaning_clear(&m);
+            zs_band_properties_clear(&m);
         }
         close_store(&s);
     }
@@ -218,9 +219,9 @@ static void test_an_array_grows_with_its_lists_or_not_at_all(void)
     CHECK(zs_array_grow(s.h, node, too_many, &err) == ZS_UNSUPPORTED && !zs_hierarchy_is_changed(s.h));
     CHECK(zs_array_grow(s.h, node, four, &err) == ZS_OK && zs_hierarchy_node(s.h, "a", &fresh, &err) == ZS_OK);
     CHECK(fresh->array->shape[0] == 4 && node->array->shape[0] == 2);
-    struct zs_meaning m = band(fresh, 1, 4);
+    struct zs_band_properties m = band(fresh, 1, 4);
     CHECK(m.unit != NULL && strcmp(m.unit, "K") == 0);
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     /* the old node, as it was */
     CHECK(zs_array_restate(s.h, node, NULL, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 2);
     CHECK(zs_json_size(zs_json_get(fresh->attributes, ZS_BANDS_ATTRIBUTE)) == 2);

@@ -1,8 +1,8 @@
 /* Traps of georeferencing that published stores, and versions of the conventions, set. */
 #include <math.h>
 
+#include "geo/band_properties.h"
 #include "geo/georef.h"
-#include "geo/meaning.h"
 #include "raster/overviews.h"
 #include "geo_store.h"
 
@@ -187,15 +187,15 @@ static void test_fill_value_attribute_in_base64(void)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
-    struct zs_meaning m;
+    struct zs_band_properties m;
     put_group(&s, "", "{}");
     put_array(&s, "ar", "[4,6]", "['y','x']", "float32", "0", "{'_FillValue':'AAAAAAAA+H8='}"); /* a float64 */
-    if (CHECK(zs_meaning_read(open_node(&s, "ar"), &m, &err) == ZS_OK && m.has_nodata)) {
+    if (CHECK(zs_band_properties_read(open_node(&s, "ar"), &m, &err) == ZS_OK && m.has_nodata)) {
         float nodata;
         memcpy(&nodata, m.nodata, sizeof nodata);
         CHECK(isnan(nodata));
     }
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     close_store(&s);
 }
 

@@ -165,16 +165,16 @@ static void test_meaning_round_trip(void)
     struct zs_error err;
     char unit[] = "m", name[] = "Height", none[] = "", one[] = "very high", meta1[] = "A=b=c", meta2[] = "units=no";
     char *categories[] = {none, one, none, NULL}, *metadata[] = {meta1, meta2, NULL};
-    struct zs_meaning m = {.has_scale = true, .scale = 0.1, .unit = unit, .description = name, .categories = categories,
-                           .metadata = metadata, .colour = ZS_COLOUR_GREEN}, back;
+    struct zs_band_properties m = {.has_scale = true, .scale = 0.1, .unit = unit, .description = name,
+                                   .categories = categories, .metadata = metadata, .colour = ZS_COLOUR_GREEN}, back;
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_meaning(a, &m, &err) == ZS_OK);
+    CHECK(zs_write_band_properties(a, &m, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "flag_meanings"), "very_high"));
     char *text = text_of(a);
     put_group(&s, "", "{}");
     put_array(&s, "a", "[10,20]", "['y','x']", "uint8", "0", text);
     const struct zs_node *node = open_node(&s, "a");
-    CHECK(zs_meaning_read(node, &back, &err) == ZS_OK);
+    CHECK(zs_band_properties_read(node, &back, &err) == ZS_OK);
     CHECK(back.has_scale && !back.has_offset && back.colour == ZS_COLOUR_GREEN);
     CHECK_EQ_F64(back.scale, 0.1);
     CHECK_EQ_STR(back.unit, "m");
@@ -183,7 +183,7 @@ static void test_meaning_round_trip(void)
         CHECK_EQ_STR(back.categories[i], categories[i]);
     if (CHECK(back.metadata != NULL && back.metadata[0] != NULL))
         CHECK_EQ_STR(back.metadata[1], "A=b=c");
-    zs_meaning_clear(&back);
+    zs_band_properties_clear(&back);
     close_store(&s);
     free(text);
 }

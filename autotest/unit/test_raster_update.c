@@ -353,14 +353,14 @@ static void test_an_array_without_names_is_told_none(void)
     check_nameless("");
 }
 
-/* ---- Meaning ---- */
+/* ---- Band properties ---- */
 
 static void test_nodata_and_metadata(void)
 {
     static const char *const paths[] = {"g", "g/a"};
     struct geo_store s = {0};
     struct zs_error err = {""};
-    struct zs_meaning m;
+    struct zs_band_properties m;
     put_group(&s, "", "{'title':'old'}");
     put_group(&s, "g", "{}");
     put_array(&s, "g/a", "[10,20]", "['y','x']", "int16", "0",
@@ -385,11 +385,11 @@ static void test_nodata_and_metadata(void)
         CHECK(zs_json_number(zs_json_get(node->attributes, "n"), &token));
         CHECK_EQ_STR(token, "1.50");
         CHECK(zs_json_is_array(zs_json_get(node->attributes, "list")));
-        check_ok(zs_meaning_read(node, &m, &err), &err);
+        check_ok(zs_band_properties_read(node, &m, &err), &err);
         int16_t nodata = 0;
         memcpy(&nodata, m.nodata, sizeof nodata);
         CHECK(m.has_nodata && nodata == -7);
-        zs_meaning_clear(&m);
+        zs_band_properties_clear(&m);
         check_ok(zs_hierarchy_node(h, "", &node, &err), &err);
         CHECK(zs_json_equals(zs_json_get(node->attributes, "title"), "new"));
         zs_hierarchy_free(h);

@@ -118,13 +118,13 @@ static void test_overviews_are_made_and_removed(void)
             CHECK(g.has_transform && g.transform[0] == 0 && g.transform[1] == 37.5 && g.transform[3] == 100 &&
                   g.transform[5] == -40);
             zs_georef_clear(&g);
-            struct zs_meaning base, m;
-            check_ok(zs_meaning_read(node, &base, &err), &err);
-            check_ok(zs_band_meaning_read(node, 0, 2, &base, &m, &err), &err);
+            struct zs_band_properties base, m;
+            check_ok(zs_band_properties_read(node, &base, &err), &err);
+            check_ok(zs_band_read(node, 0, 2, &base, &m, &err), &err);
             CHECK_EQ_STR(m.description, "one");
             CHECK_EQ_STR(m.unit, "m");
-            zs_meaning_clear(&base);
-            zs_meaning_clear(&m);
+            zs_band_properties_clear(&base);
+            zs_band_properties_clear(&m);
             check_ok(zs_hierarchy_node(h, "ovr_4x/band", &node, &err), &err);
             zs_hierarchy_free(h);
         }

@@ -13,8 +13,8 @@ extern "C"
 {
 #include "array/array.h"
 #include "geo/axes.h"
+#include "geo/band_properties.h"
 #include "geo/georef.h"
-#include "geo/meaning.h"
 #include "raster/healpix_read.h"
 }
 
@@ -121,15 +121,15 @@ struct ZSArray
                                          struct zs_error *err, bool *isKind = nullptr);
 };
 
-struct ZSMeaningDeleter
+struct ZSPropertiesDeleter
 {
-    void operator()(struct zs_meaning *meaning) const
+    void operator()(struct zs_band_properties *properties) const
     {
-        zs_meaning_clear(meaning);
-        delete meaning;
+        zs_band_properties_clear(properties);
+        delete properties;
     }
 };
-using ZSMeaning = std::unique_ptr<struct zs_meaning, ZSMeaningDeleter>;
+using ZSOwnedProperties = std::unique_ptr<struct zs_band_properties, ZSPropertiesDeleter>;
 
 /* Elements of the array at `path` were written: takes away statistics and histograms of all datasets that have it in
  * the side-car of `document`, the root's zarr.json. That there is no such file is fine. */

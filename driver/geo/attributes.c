@@ -53,7 +53,8 @@ static bool is_names_of_dimensions(const struct zs_node *node)
 }
 
 /* What is said of the array in another place. */
-static bool is_said_elsewhere(const struct zs_node *node, const char *name, const struct zs_meaning *m, bool has_srs)
+static bool is_said_elsewhere(const struct zs_node *node, const char *name, const struct zs_band_properties *m,
+                              bool has_srs)
 {
     const bool is_unsigned = node->array != NULL && node->array->dtype.is_declared_signed;
     return (strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 && is_names_of_dimensions(node)) ||
@@ -198,7 +199,7 @@ static bool leave_mapping_out(const struct zs_node *node, struct zs_attribute *a
     return a->json != NULL;
 }
 
-enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_meaning *meaning, bool has_srs,
+enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err)
 {
     struct zs_attribute *list = zs_calloc(zs_json_size(node->attributes), sizeof *list);
@@ -206,7 +207,7 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_me
     bool ok = list != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (meaning != NULL && is_said_elsewhere(node, name, meaning, has_srs))
+        if (properties != NULL && is_said_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
         if (ok && has_srs && strcmp(name, "coordinates") == 0)

@@ -3,7 +3,7 @@
 #ifndef ZS_GEO_ATTRIBUTES_H
 #define ZS_GEO_ATTRIBUTES_H
 
-#include "geo/meaning.h"
+#include "geo/band_properties.h"
 
 enum zs_attribute_kind {
     ZS_ATTRIBUTE_TEXT,
@@ -25,10 +25,10 @@ struct zs_attribute {
     double *doubles;
 };
 
-/* The attributes of a node in the order of its document; released with zs_attributes_free(). With `meaning`, what that
- * says of an array in better places is left out: nodata, scale, offset, unit; with `has_srs` what names its CRS.
+/* The attributes of a node in the order of its document; release with zs_attributes_free(). With `properties`,
+ * attributes that hold nodata, scale, offset and unit of these are left out; with `has_srs` those that name the CRS.
  * ZS_NO_MEMORY only. */
-enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_meaning *meaning, bool has_srs,
+enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 

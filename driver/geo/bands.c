@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/healpix.h"
-#include "geo/meaning_parts.h"
+#include "geo/band_properties_json.h"
 #include "geo/write.h"
 #include "zarr/make.h"
 
@@ -52,119 +52,123 @@ static bool take_number(const zs_json *member, bool *has, double *target)
     return true;
 }
 
-static bool has_description(const struct zs_meaning *m)
+static bool has_description(const struct zs_band_properties *m)
 {
     return has_text(m->description);
 }
-static bool same_description(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_description(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     return is_same_text(a->description, b->description);
 }
-static bool take_description(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_description(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     (void)dtype;
     return take_text(member, &m->description);
 }
-static bool put_description(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_description(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                            const struct zs_band_properties *m)
 {
     (void)dtype;
     return zs_json_add_string(entry, name, m->description) != NULL;
 }
-static void clear_description(struct zs_meaning *m)
+static void clear_description(struct zs_band_properties *m)
 {
     clear_text(&m->description);
 }
 
-static bool has_unit(const struct zs_meaning *m)
+static bool has_unit(const struct zs_band_properties *m)
 {
     return has_text(m->unit);
 }
-static bool same_unit(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_unit(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     return is_same_text(a->unit, b->unit);
 }
-static bool take_unit(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_unit(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     (void)dtype;
     return take_text(member, &m->unit);
 }
-static bool put_unit(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_unit(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_band_properties *m)
 {
     (void)dtype;
     return zs_json_add_string(entry, name, m->unit) != NULL;
 }
-static void clear_unit(struct zs_meaning *m)
+static void clear_unit(struct zs_band_properties *m)
 {
     clear_text(&m->unit);
 }
 
-static bool has_scale(const struct zs_meaning *m)
+static bool has_scale(const struct zs_band_properties *m)
 {
     return m->has_scale;
 }
-static bool same_scale(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_scale(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     return a->has_scale == b->has_scale && (!a->has_scale || a->scale == b->scale);
 }
-static bool take_scale(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_scale(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     (void)dtype;
     return take_number(member, &m->has_scale, &m->scale);
 }
-static bool put_scale(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_scale(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                      const struct zs_band_properties *m)
 {
     (void)dtype;
     return zs_json_add_double(entry, name, m->scale) != NULL;
 }
-static void clear_scale(struct zs_meaning *m)
+static void clear_scale(struct zs_band_properties *m)
 {
     m->has_scale = false;
     m->scale = 1;
 }
 
-static bool has_offset(const struct zs_meaning *m)
+static bool has_offset(const struct zs_band_properties *m)
 {
     return m->has_offset;
 }
-static bool same_offset(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_offset(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     return a->has_offset == b->has_offset && (!a->has_offset || a->offset == b->offset);
 }
-static bool take_offset(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_offset(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     (void)dtype;
     return take_number(member, &m->has_offset, &m->offset);
 }
-static bool put_offset(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_offset(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                       const struct zs_band_properties *m)
 {
     (void)dtype;
     return zs_json_add_double(entry, name, m->offset) != NULL;
 }
-static void clear_offset(struct zs_meaning *m)
+static void clear_offset(struct zs_band_properties *m)
 {
     m->has_offset = false;
     m->offset = 0;
 }
 
-static bool has_nodata(const struct zs_meaning *m)
+static bool has_nodata(const struct zs_band_properties *m)
 {
     return m->has_nodata;
 }
-static bool same_nodata(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_nodata(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     return a->has_nodata == b->has_nodata && (!a->has_nodata || memcmp(a->nodata, b->nodata, sizeof a->nodata) == 0);
 }
-static bool take_nodata(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_nodata(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     if (dtype != NULL)
         m->has_nodata = zs_missing_value_read(dtype, member, m->nodata);
     return true;
 }
-static bool put_nodata(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_nodata(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                       const struct zs_band_properties *m)
 {
     return zs_fill_value_add(entry, name, dtype, m->nodata) != NULL;
 }
-static void clear_nodata(struct zs_meaning *m)
+static void clear_nodata(struct zs_band_properties *m)
 {
     m->has_nodata = false;
 }
@@ -178,20 +182,20 @@ static bool same_list(char *const *a, char *const *b)
     return *a == NULL && *b == NULL;
 }
 
-static bool has_categories(const struct zs_meaning *m)
+static bool has_categories(const struct zs_band_properties *m)
 {
     return m->categories != NULL;
 }
-static bool same_categories(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_categories(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     return same_list(a->categories, b->categories);
 }
-static void clear_categories(struct zs_meaning *m)
+static void clear_categories(struct zs_band_properties *m)
 {
     zs_metadata_free(m->categories);
     m->categories = NULL;
 }
-static bool take_categories(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_categories(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     char **categories;
     (void)dtype;
@@ -204,7 +208,8 @@ static bool take_categories(const zs_json *member, const struct zs_dtype *dtype,
     m->categories = categories;
     return true;
 }
-static bool put_categories(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_categories(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                           const struct zs_band_properties *m)
 {
     zs_json *list = zs_json_add_array(entry, name);
     bool ok = list != NULL;
@@ -214,49 +219,50 @@ static bool put_categories(zs_json *entry, const char *name, const struct zs_dty
     return ok;
 }
 
-static bool has_colour(const struct zs_meaning *m)
+static bool has_colour(const struct zs_band_properties *m)
 {
-    return zs_meaning_colour_name(m) != NULL;
+    return zs_band_properties_colour_name(m) != NULL;
 }
-static bool same_colour(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_colour(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
-    return is_same_text(zs_meaning_colour_name(a), zs_meaning_colour_name(b));
+    return is_same_text(zs_band_properties_colour_name(a), zs_band_properties_colour_name(b));
 }
-static bool take_colour(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_colour(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     (void)dtype;
     const bool ok = take_text(member, &m->colour_name);
     m->colour = zs_colour_of_name(m->colour_name);
     return ok;
 }
-static bool put_colour(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_colour(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                       const struct zs_band_properties *m)
 {
     (void)dtype;
-    return zs_json_add_string(entry, name, zs_meaning_colour_name(m)) != NULL;
+    return zs_json_add_string(entry, name, zs_band_properties_colour_name(m)) != NULL;
 }
-static void clear_colour(struct zs_meaning *m)
+static void clear_colour(struct zs_band_properties *m)
 {
     clear_text(&m->colour_name);
     m->colour = ZS_COLOUR_NONE;
 }
 
-static bool has_colour_table(const struct zs_meaning *m)
+static bool has_colour_table(const struct zs_band_properties *m)
 {
     return m->colour_table != NULL && m->colour_count > 0;
 }
-static bool same_colour_table(const struct zs_meaning *a, const struct zs_meaning *b)
+static bool same_colour_table(const struct zs_band_properties *a, const struct zs_band_properties *b)
 {
     const size_t n = has_colour_table(a) ? a->colour_count : 0;
     return n == (has_colour_table(b) ? b->colour_count : 0) &&
            (n == 0 || memcmp(a->colour_table, b->colour_table, n * sizeof *a->colour_table) == 0);
 }
-static void clear_colour_table(struct zs_meaning *m)
+static void clear_colour_table(struct zs_band_properties *m)
 {
     free(m->colour_table);
     m->colour_table = NULL;
     m->colour_count = 0;
 }
-static bool take_colour_table(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_colour_table(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     struct zs_colour_entry *table;
     size_t count;
@@ -270,7 +276,8 @@ static bool take_colour_table(const zs_json *member, const struct zs_dtype *dtyp
     }
     return true;
 }
-static bool put_colour_table(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m)
+static bool put_colour_table(zs_json *entry, const char *name, const struct zs_dtype *dtype,
+                             const struct zs_band_properties *m)
 {
     (void)dtype;
     return zs_colour_table_write(entry, name, m->colour_table, m->colour_count);
@@ -280,11 +287,12 @@ static bool put_colour_table(zs_json *entry, const char *name, const struct zs_d
 static const struct property {
     unsigned bit; /* ZS_BAND_... */
     const char *member;
-    bool (*has)(const struct zs_meaning *m);
-    bool (*is_same)(const struct zs_meaning *a, const struct zs_meaning *b);
-    bool (*take)(const zs_json *member, const struct zs_dtype *dtype, struct zs_meaning *m); /* false: no memory */
-    bool (*put)(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_meaning *m);
-    void (*clear)(struct zs_meaning *m);
+    bool (*has)(const struct zs_band_properties *m);
+    bool (*is_same)(const struct zs_band_properties *a, const struct zs_band_properties *b);
+    /* false: no memory */
+    bool (*take)(const zs_json *member, const struct zs_dtype *dtype, struct zs_band_properties *m);
+    bool (*put)(zs_json *entry, const char *name, const struct zs_dtype *dtype, const struct zs_band_properties *m);
+    void (*clear)(struct zs_band_properties *m);
 } properties[] = {
     {ZS_BAND_DESCRIPTION, "description", has_description, same_description, take_description, put_description,
      clear_description},
@@ -302,7 +310,7 @@ static const struct property {
 
 /* ---- Reading ---- */
 
-static bool take_metadata(const zs_json *member, struct zs_meaning *m)
+static bool take_metadata(const zs_json *member, struct zs_band_properties *m)
 {
     const size_t n = zs_json_is_object(member) ? zs_json_size(member) : 0;
     if (n == 0)
@@ -317,7 +325,7 @@ static bool take_metadata(const zs_json *member, struct zs_meaning *m)
 }
 
 /* What one entry of gdal:bands says in the place of what the array says. False without memory. */
-static bool take_band(const zs_json *entry, const struct zs_dtype *dtype, struct zs_meaning *m)
+static bool take_band(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *m)
 {
     bool ok = true;
     for (size_t i = 0; i < PROPERTIES && ok; i++) {
@@ -351,57 +359,58 @@ static const zs_json *entries_of(const zs_json *attributes, const struct zs_arra
     return n == bands || (n < bands && is_along_one) ? list : NULL;
 }
 
-static enum zs_status read_band(const struct zs_node *node, const struct zs_meaning *base, bool is_only,
-                                const zs_json *name, const zs_json *entry, struct zs_meaning *meaning,
+static enum zs_status read_band(const struct zs_node *node, const struct zs_band_properties *base, bool is_only,
+                                const zs_json *name, const zs_json *entry, struct zs_band_properties *result,
                                 struct zs_error *err)
 {
-    struct zs_meaning common = *base, m;
+    struct zs_band_properties common = *base, m;
     common.metadata = NULL;
     common.domains = (struct zs_domains){0};
     if (!is_only)
         common.description = NULL;
-    ZS_TRY(zs_meaning_copy(&common, &m, err));
+    ZS_TRY(zs_band_properties_copy(&common, &m, err));
     const bool ok = take_text(name, &m.description) &&
                     take_band(entry, node->array != NULL ? &node->array->dtype : NULL, &m);
     if (!ok) {
-        zs_meaning_clear(&m);
+        zs_band_properties_clear(&m);
         return zs_fail_memory(err);
     }
-    *meaning = m;
+    *result = m;
     return ZS_OK;
 }
 
-enum zs_status zs_band_meanings_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
-                                          const struct zs_meaning *base, struct zs_meaning *meanings,
-                                          struct zs_error *err)
+enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
+                                  const struct zs_band_properties *base, struct zs_band_properties *list,
+                                  struct zs_error *err)
 {
     const zs_json *name = zs_json_at(of_bands(node->attributes, "long_name", bands), (size_t)first);
     const zs_json *entry = zs_json_at(entries_of(node->attributes, node->array, bands), (size_t)first);
-    memset(meanings, 0, (size_t)count * sizeof *meanings);
+    memset(list, 0, (size_t)count * sizeof *list);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < count && status == ZS_OK; i++) {
-        status = read_band(node, base, bands == 1, name, entry, &meanings[i], err);
+        status = read_band(node, base, bands == 1, name, entry, &list[i], err);
         name = name != NULL ? zs_json_next(name) : NULL;
         entry = entry != NULL ? zs_json_next(entry) : NULL;
     }
     for (uint64_t i = 0; i < count && status != ZS_OK; i++)
-        zs_meaning_clear(&meanings[i]);
+        zs_band_properties_clear(&list[i]);
     return status;
 }
 
-enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, uint64_t bands,
-                                    const struct zs_meaning *base, struct zs_meaning *meaning, struct zs_error *err)
+enum zs_status zs_band_read(const struct zs_node *node, uint64_t band, uint64_t bands,
+                            const struct zs_band_properties *base, struct zs_band_properties *result,
+                            struct zs_error *err)
 {
-    return zs_band_meanings_read_some(node, band, 1, bands, base, meaning, err);
+    return zs_bands_read_some(node, band, 1, bands, base, result, err);
 }
 
-enum zs_status zs_band_meanings_read(const struct zs_node *node, uint64_t bands, const struct zs_meaning *base,
-                                     struct zs_meaning **list, struct zs_error *err)
+enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
+                             struct zs_band_properties **list, struct zs_error *err)
 {
     *list = zs_calloc((size_t)bands, sizeof **list);
     if (*list == NULL)
         return zs_fail_memory(err);
-    const enum zs_status status = zs_band_meanings_read_some(node, 0, bands, bands, base, *list, err);
+    const enum zs_status status = zs_bands_read_some(node, 0, bands, bands, base, *list, err);
     if (status != ZS_OK) {
         free(*list);
         *list = NULL;
@@ -409,10 +418,10 @@ enum zs_status zs_band_meanings_read(const struct zs_node *node, uint64_t bands,
     return status;
 }
 
-void zs_band_meanings_free(struct zs_meaning *list, uint64_t bands)
+void zs_bands_free(struct zs_band_properties *list, uint64_t bands)
 {
     for (uint64_t i = 0; i < bands && list != NULL; i++)
-        zs_meaning_clear(&list[i]);
+        zs_band_properties_clear(&list[i]);
     free(list);
 }
 
@@ -451,12 +460,12 @@ static bool change_metadata(zs_json *entry, char *const *metadata)
 struct change {
     unsigned which, common; /* ZS_BAND_...; those in common are the array's alone */
     const struct zs_dtype *dtype;
-    struct zs_meaning array;
+    struct zs_band_properties array;
     bool knows_nodata; /* array.nodata is what the array says, not of one that is being made */
 };
 
 /* Puts what is the band's own into its entry: what the array does not say of it already. */
-static bool change_entry(zs_json *e, const struct change *c, const struct zs_meaning *m)
+static bool change_entry(zs_json *e, const struct change *c, const struct zs_band_properties *m)
 {
     bool ok = true;
     for (size_t i = 0; i < PROPERTIES && ok; i++) {
@@ -473,7 +482,7 @@ static bool change_entry(zs_json *e, const struct change *c, const struct zs_mea
     return ok && change_metadata(e, m->metadata) && zs_domains_write(e, DOMAINS_MEMBER, &m->domains);
 }
 
-static bool all_have_description(const struct zs_meaning *bands, size_t count)
+static bool all_have_description(const struct zs_band_properties *bands, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!has_description(&bands[i]))
@@ -481,7 +490,8 @@ static bool all_have_description(const struct zs_meaning *bands, size_t count)
     return true;
 }
 
-static bool write_descriptions(zs_json *attributes, const struct zs_meaning *bands, size_t count, bool all_have_one)
+static bool write_descriptions(zs_json *attributes, const struct zs_band_properties *bands, size_t count,
+                               bool all_have_one)
 {
     const zs_json *old = zs_json_get(attributes, "long_name");
     if (!all_have_one) {
@@ -509,7 +519,7 @@ static bool is_foreign(const zs_json *attributes, const zs_json *entries)
 }
 
 /* The list of entries: that which is there, where it is one of these bands, else a new one. */
-static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const struct zs_meaning *bands,
+static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const struct zs_band_properties *bands,
                                     size_t count, const struct change *change, struct zs_error *err)
 {
     const bool stays = is_foreign(attributes, old);
@@ -607,7 +617,8 @@ static const struct {
 /* Which properties of all bands the array says: those that are the same for all. Readers of CF take scale and offset
  * together, so that the array says both or none, unless it does. What it says of all bands stays where one of them
  * becomes another: that has it in its entry, and readers who know no entries read the others as before. */
-static unsigned find_common(const struct zs_meaning *bands, size_t count, const struct zs_meaning *array)
+static unsigned find_common(const struct zs_band_properties *bands, size_t count,
+                            const struct zs_band_properties *array)
 {
     unsigned common = 0;
     for (size_t p = 0; p < PROPERTIES; p++) {
@@ -623,9 +634,9 @@ static unsigned find_common(const struct zs_meaning *bands, size_t count, const 
 }
 
 /* What of `which` is the same for all bands, in the first's; borrowed. */
-static struct zs_meaning common_meaning(const struct zs_meaning *first, unsigned which)
+static struct zs_band_properties common_properties(const struct zs_band_properties *first, unsigned which)
 {
-    struct zs_meaning all = {0};
+    struct zs_band_properties all = {0};
     if ((which & ZS_BAND_UNIT) != 0)
         all.unit = first->unit;
     if ((which & ZS_BAND_SCALE) != 0)
@@ -642,10 +653,10 @@ static struct zs_meaning common_meaning(const struct zs_meaning *first, unsigned
 }
 
 /* Puts what all bands have in common into the array's attributes. */
-static enum zs_status write_common(zs_json *attributes, const struct zs_meaning *first, unsigned which,
+static enum zs_status write_common(zs_json *attributes, const struct zs_band_properties *first, unsigned which,
                                    struct zs_error *err)
 {
-    struct zs_meaning all = common_meaning(first, which);
+    struct zs_band_properties all = common_properties(first, which);
     bool keeps_flags = true;
     if ((which & ZS_BAND_CATEGORIES) != 0)
         ZS_TRY(find_flags(attributes, first->categories, &keeps_flags, err));
@@ -656,12 +667,12 @@ static enum zs_status write_common(zs_json *attributes, const struct zs_meaning 
             zs_json_remove(attributes, owned[i].name);
     if (keeps_flags)
         all.categories = NULL;
-    return zs_write_meaning(attributes, &all, err);
+    return zs_write_band_properties(attributes, &all, err);
 }
 
-enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype,
-                                      const struct zs_array_meta *meta, bool is_new, const struct zs_meaning *bands,
-                                      size_t count, unsigned which, struct zs_error *err)
+enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
+                              bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
+                              struct zs_error *err)
 {
     const char *name;
     const struct zs_node array = {
@@ -672,9 +683,9 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
     if ((which & (ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
         change.which |= ZS_BAND_SCALE | ZS_BAND_OFFSET;
     const zs_json *old = entries_of(attributes, meta, count);
-    ZS_TRY(zs_meaning_read(&array, &change.array, err));
+    ZS_TRY(zs_band_properties_read(&array, &change.array, err));
     change.common = find_common(bands, count, &change.array);
-    zs_meaning_clear(&change.array);
+    zs_band_properties_clear(&change.array);
     /* A name of the whole is not one of its bands. */
     const bool is_named = zs_json_string(zs_json_get(attributes, "long_name"), &name);
     const bool all_described = all_have_description(bands, count) && (count == 1 || !is_named);
@@ -683,11 +694,11 @@ enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype
     ZS_TRY(write_common(attributes, &bands[0], change.which & change.common, err));
     if ((which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, all_described))
         return zs_fail_memory(err);
-    ZS_TRY(zs_meaning_read(&array, &change.array, err));
+    ZS_TRY(zs_band_properties_read(&array, &change.array, err));
     free(change.array.description); /* of the whole, not of a band */
     change.array.description = NULL;
     const enum zs_status status = write_entries(attributes, old, bands, count, &change, err);
-    zs_meaning_clear(&change.array);
+    zs_band_properties_clear(&change.array);
     return status;
 }
 

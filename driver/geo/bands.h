@@ -1,7 +1,7 @@
 /* geo/bands.h: what the bands of one array mean, where they differ. Arrays of (band, y, x) are one array with one set
  * of attributes, GDAL's bands each have their own description, scale, colours ... So:
  *
- *   - what is common to all bands is in the array's attributes, as zs_write_meaning() puts it there;
+ *   - what is common to all bands is in the array's attributes, as zs_write_band_properties() puts it there;
  *   - what differs is in the attribute `gdal:bands`: a list of one object per band, slowest dimension first where
  *     several were flattened to bands, empty where the band has nothing of its own. Members: description, unit, scale,
  *     offset, nodata (as `fill_value` is written), categories (list of names by value), color_interpretation (GDAL's
@@ -14,30 +14,30 @@
 #define ZS_GEO_BANDS_H
 
 #include "geo/axes.h"
-#include "geo/meaning.h"
+#include "geo/band_properties.h"
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
 /* Both lists of so many elements are half of what a document may hold (ZS_JSON_MAX_VALUES). */
 #define ZS_MOST_LISTED_SLICES ((uint64_t)1 << 20)
 
-/* Reads what band number `band` (from 0, of `bands` in all) means. `base` is what zs_meaning_read() gave for the array;
- * the result has it all, but for the description, metadata and domains, with the band's own in its place; its
- * description, metadata and domains are the band's own alone, NULL when it has none (those of the array speak of the
- * whole). Members that are odd are passed over, and so is a list that is longer than `bands`, which is of others.
- * ZS_NO_MEMORY only. Release with zs_meaning_clear(). */
-enum zs_status zs_band_meaning_read(const struct zs_node *node, uint64_t band, uint64_t bands,
-                                    const struct zs_meaning *base, struct zs_meaning *meaning,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+/* Reads the properties of band number `band` (from 0, of `bands` in all). `base` is what zs_band_properties_read() gave
+ * for the array: it holds for the band where the band has nothing of its own, but for description, metadata and
+ * domains, which are the band's own or NULL (those of the array speak of the whole). Odd members are ignored, and so
+ * is a list longer than `bands`, which belongs to other bands.
+ * ZS_NO_MEMORY only. Release with zs_band_properties_clear(). */
+enum zs_status zs_band_read(const struct zs_node *node, uint64_t band, uint64_t bands,
+                            const struct zs_band_properties *base, struct zs_band_properties *properties,
+                            struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of `count` bands into meanings[count]: the lists are walked once. On failure nothing is held. */
-enum zs_status zs_band_meanings_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
-                                          const struct zs_meaning *base, struct zs_meaning *meanings,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+/* The same of `count` bands into list[count]: the lists are walked once. On failure nothing is held. */
+enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
+                                  const struct zs_band_properties *base, struct zs_band_properties *list,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of all bands, a list of `bands` meanings; free with zs_band_meanings_free(). */
-enum zs_status zs_band_meanings_read(const struct zs_node *node, uint64_t bands, const struct zs_meaning *base,
-                                     struct zs_meaning **list, struct zs_error *err) ZS_MUST_CHECK;
-void zs_band_meanings_free(struct zs_meaning *list, uint64_t bands);
+/* The same of all bands, a list of `bands` elements; free with zs_bands_free(). */
+enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
+                             struct zs_band_properties **list, struct zs_error *err) ZS_MUST_CHECK;
+void zs_bands_free(struct zs_band_properties *list, uint64_t bands);
 
 /* Band properties, to say which are written. */
 enum {
@@ -57,14 +57,14 @@ enum {
  * of that kind; others stay as they are. What is the same for all bands becomes the array's own attribute, scale and
  * offset together, as readers of CF take them. Where bands differ the array's attributes stay, for those who know no
  * gdal:bands, and the entry of each band has what they do not say of it. The array's own metadata are another matter
- * (zs_write_meaning() of a meaning with only these writes them). Descriptions, where all bands have one, become
+ * (zs_write_band_properties() of only these writes them). Descriptions, where all bands have one, become
  * long_name (a list, or one name for one band), unless that is a name which the array has for all its bands.
  * Metadata of bands are always theirs alone. Nodata: only what differs between bands is written here; the array's is
  * zs_write_nodata()'s, the same for all. With is_new the array is still to be made: `meta` is NULL, and each band
  * that has a nodata value has it in its entry unless all have the same. */
-enum zs_status zs_write_band_meanings(zs_json *attributes, const struct zs_dtype *dtype,
-                                      const struct zs_array_meta *meta, bool is_new, const struct zs_meaning *bands,
-                                      size_t count, unsigned which, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
+                              bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
+                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* Another shape for an array, none of whose sizes is less than it was (zs_array_restate()), and in the same change the
  * lists of its attributes that have an element for each slice along X and Y (gdal:bands, a list as long_name): elements

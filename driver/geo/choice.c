@@ -69,7 +69,7 @@ struct found {
 static double tolerance_of(const struct zs_label_source *s)
 {
     const enum zs_data_type type = s->dtype->type;
-    if (s->meaning.has_scale || s->meaning.has_offset)
+    if (s->properties.has_scale || s->properties.has_offset)
         return 1e-12; /* what was unpacked is rounded twice */
     return type == ZS_FLOAT16 ? 0x1p-11 : type == ZS_FLOAT32 ? 0x1p-24 : type == ZS_FLOAT64 ? 4 * DBL_EPSILON : 0;
 }

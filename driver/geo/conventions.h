@@ -1,6 +1,6 @@
 /* geo/conventions.h: what a convention is: the ways in which stores say where pixels lie, each in a file of its own,
  * behind one table. A new one is one file and one row of zs_conventions[] (conventions.c). Internal to the core:
- * georef.h, meaning.h and the rooms above go over the table, or call what the convention's own header has. */
+ * georef.h, band_properties.h and the rooms above go over the table, or call what the convention's own header has. */
 #ifndef ZS_GEO_CONVENTIONS_H
 #define ZS_GEO_CONVENTIONS_H
 

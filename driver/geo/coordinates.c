@@ -9,8 +9,8 @@
 #include "array/strings.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "geo/band_properties.h"
 #include "geo/conventions.h"
-#include "geo/meaning.h"
 #include "zarr/name.h"
 
 /* Coordinates are looked through so many at a time (8 MiB of doubles). */
@@ -193,19 +193,19 @@ static enum zs_status values_of(const struct zs_node *coordinate, const unsigned
     *values = NULL;
     if (dtype->type == ZS_RAW)
         return ZS_OK;
-    struct zs_meaning meaning;
-    ZS_TRY(zs_meaning_read(coordinate, &meaning, err));
+    struct zs_band_properties properties;
+    ZS_TRY(zs_band_properties_read(coordinate, &properties, err));
     double *out = zs_calloc((size_t)count, sizeof *out);
     /* Only an explicit _FillValue marks a coordinate as missing: 0 is a place like any other. */
-    const bool masks = meaning.has_nodata && zs_json_get(coordinate->attributes, "_FillValue") != NULL;
+    const bool masks = properties.has_nodata && zs_json_get(coordinate->attributes, "_FillValue") != NULL;
     for (uint64_t i = 0; i < count && out != NULL; i++) {
         const unsigned char *e = elements + i * dtype->size;
-        out[i] = zs_dtype_to_double(dtype, e) * (meaning.has_scale ? meaning.scale : 1) +
-                 (meaning.has_offset ? meaning.offset : 0);
-        if (masks && memcmp(e, meaning.nodata, dtype->size) == 0)
+        out[i] = zs_dtype_to_double(dtype, e) * (properties.has_scale ? properties.scale : 1) +
+                 (properties.has_offset ? properties.offset : 0);
+        if (masks && memcmp(e, properties.nodata, dtype->size) == 0)
             out[i] = NAN;
     }
-    zs_meaning_clear(&meaning);
+    zs_band_properties_clear(&properties);
     *values = out;
     return out != NULL ? ZS_OK : zs_fail_memory(err);
 }

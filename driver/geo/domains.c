@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/meaning_parts.h"
+#include "geo/band_properties_json.h"
 
 static void free_items(char **items)
 {

@@ -2,8 +2,8 @@
 
 #include <cpl_conv.h>
 
+#include "geo/band_properties.h"
 #include "geo/crs.h"
-#include "geo/meaning.h"
 
 #define GEOTRANSFORM "gdal:geotransform"
 

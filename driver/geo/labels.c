@@ -39,7 +39,7 @@ static int64_t read_signed(const struct zs_dtype *dtype, const void *e)
 
 static bool is_packed(const struct zs_label_source *s)
 {
-    return s->meaning.has_scale || s->meaning.has_offset;
+    return s->properties.has_scale || s->properties.has_offset;
 }
 
 static const void *element_at(const struct zs_label_source *s, uint64_t i)
@@ -58,14 +58,14 @@ static bool is_signed(const struct zs_label_source *s)
 static bool is_missing(const struct zs_label_source *s, const void *e)
 {
     const bool is_datetime = s->dtype->type == ZS_DATETIME64 || s->dtype->type == ZS_TIMEDELTA64;
-    return (s->masks && memcmp(e, s->meaning.nodata, s->dtype->size) == 0) ||
+    return (s->masks && memcmp(e, s->properties.nodata, s->dtype->size) == 0) ||
            (is_datetime && read_signed(s->dtype, e) == INT64_MIN);
 }
 
 static double unpacked(const struct zs_label_source *s, const void *e)
 {
-    return zs_dtype_to_double(s->dtype, e) * (s->meaning.has_scale ? s->meaning.scale : 1) +
-           (s->meaning.has_offset ? s->meaning.offset : 0);
+    return zs_dtype_to_double(s->dtype, e) * (s->properties.has_scale ? s->properties.scale : 1) +
+           (s->properties.has_offset ? s->properties.offset : 0);
 }
 
 void zs_label_print(const struct zs_label_source *s, uint64_t i, char *out, size_t capacity)
@@ -129,10 +129,10 @@ enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node
     struct zs_label_source s = {.dtype = &c->array->dtype, .count = count};
     const enum zs_data_type type = s.dtype->type;
     bool is_blank;
-    ZS_TRY(zs_meaning_read(c, &s.meaning, err));
+    ZS_TRY(zs_band_properties_read(c, &s.properties, err));
     const enum zs_status status = zs_coordinate_elements(h, c, first, count, &s.elements, &is_blank, err);
     if (status != ZS_OK) {
-        zs_meaning_clear(&s.meaning);
+        zs_band_properties_clear(&s.properties);
         return status;
     }
     const char *units = NULL, *calendar = NULL;
@@ -142,7 +142,7 @@ enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node
         s.is_time = zs_datetime_unit(s.dtype->unit, s.dtype->unit_scale, &s.unit);
     else if (type != ZS_TIMEDELTA64 && type != ZS_BOOL)
         s.is_time = zs_cf_time_parse(units, calendar, &s.unit);
-    s.masks = s.meaning.has_nodata && zs_json_get(c->attributes, "_FillValue") != NULL;
+    s.masks = s.properties.has_nodata && zs_json_get(c->attributes, "_FillValue") != NULL;
     /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
     s.has_values = s.elements != NULL && (!is_blank || (count == 1 && is_single_value(&s)));
     *source = s;
@@ -152,7 +152,7 @@ enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node
 void zs_label_source_clear(struct zs_label_source *s)
 {
     free(s->elements);
-    zs_meaning_clear(&s->meaning);
+    zs_band_properties_clear(&s->properties);
     memset(s, 0, sizeof *s);
 }
 
@@ -192,8 +192,8 @@ static bool is_index(const struct zs_label_source *s, uint64_t first, const char
 /* The unit of what is no time; NULL where there is none. */
 static char *unit_of(const struct zs_label_source *s)
 {
-    if (s->meaning.unit != NULL)
-        return zs_strdup(s->meaning.unit);
+    if (s->properties.unit != NULL)
+        return zs_strdup(s->properties.unit);
     if (s->dtype->type != ZS_TIMEDELTA64 || s->dtype->unit[0] == '\0' || strcmp(s->dtype->unit, "generic") == 0)
         return NULL;
     return s->dtype->unit_scale == 1 ? zs_strdup(s->dtype->unit)
@@ -243,7 +243,8 @@ static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *
     const enum zs_status status = source.has_values ? print_all(&source, at, n, labels, err) : ZS_OK;
     const enum zs_data_type type = c->array->dtype.type;
     const bool is_plain = !source.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL &&
-                          source.meaning.unit == NULL && !source.meaning.has_scale && !source.meaning.has_offset;
+                          source.properties.unit == NULL && !source.properties.has_scale &&
+                          !source.properties.has_offset;
     labels->is_index = is_plain && source.elements != NULL && is_index(&source, first, zs_dimension_name(node, dim));
     labels->is_unreadable = !source.has_values;
     if (source.has_values && status == ZS_OK && !source.is_time)

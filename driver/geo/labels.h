@@ -3,8 +3,8 @@
 #define ZS_GEO_LABELS_H
 
 #include "geo/axes.h"
+#include "geo/band_properties.h"
 #include "geo/cf_time.h"
-#include "geo/meaning.h"
 
 /* Longest text of an element, with its end. */
 #define ZS_LABEL_SIZE 64
@@ -15,8 +15,8 @@ struct zs_label_source {
     uint64_t count;
     bool is_time;
     struct zs_time_unit unit; /* where it is */
-    struct zs_meaning meaning;
-    bool masks;      /* meaning.nodata marks missing elements */
+    struct zs_band_properties properties;
+    bool masks;      /* properties.nodata marks missing elements */
     bool has_values; /* there are values, and not only what a store without its chunks looks like */
 };
 

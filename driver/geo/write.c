@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/meaning_parts.h"
+#include "geo/band_properties_json.h"
 
 static bool set(zs_json *object, const char *name, zs_json *value)
 {
@@ -167,9 +167,9 @@ static bool write_metadata(zs_json *attributes, char *const *metadata)
     return true;
 }
 
-const char *zs_meaning_colour_name(const struct zs_meaning *meaning)
+const char *zs_band_properties_colour_name(const struct zs_band_properties *properties)
 {
-    return meaning->colour_name != NULL ? meaning->colour_name : zs_colour_name(meaning->colour);
+    return properties->colour_name != NULL ? properties->colour_name : zs_colour_name(properties->colour);
 }
 
 bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
@@ -193,26 +193,28 @@ bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_co
     return zs_json_add(object, name, list) != NULL;
 }
 
-enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning, struct zs_error *err)
+enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
+                                        struct zs_error *err)
 {
     bool ok = true;
-    if (meaning->has_scale)
-        ok = ok && zs_json_set_double(attributes, "scale_factor", meaning->scale);
-    if (meaning->has_offset)
-        ok = ok && zs_json_set_double(attributes, "add_offset", meaning->offset);
-    if (meaning->unit != NULL)
-        ok = ok && zs_json_set_string(attributes, "units", meaning->unit);
-    if (meaning->description != NULL)
-        ok = ok && zs_json_set_string(attributes, "long_name", meaning->description);
-    if (zs_meaning_colour_name(meaning) != NULL)
-        ok = ok && zs_json_set_string(attributes, "COLOR_INTERPRETATION", zs_meaning_colour_name(meaning));
-    if (meaning->colour_table != NULL)
-        ok = ok && zs_colour_table_write(attributes, "gdal:color_table", meaning->colour_table, meaning->colour_count);
-    if (meaning->categories != NULL)
-        ok = ok && write_categories(attributes, meaning->categories);
-    if (meaning->metadata != NULL)
-        ok = ok && write_metadata(attributes, meaning->metadata);
-    if (meaning->domains.count > 0)
-        ok = ok && zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &meaning->domains);
+    if (properties->has_scale)
+        ok = ok && zs_json_set_double(attributes, "scale_factor", properties->scale);
+    if (properties->has_offset)
+        ok = ok && zs_json_set_double(attributes, "add_offset", properties->offset);
+    if (properties->unit != NULL)
+        ok = ok && zs_json_set_string(attributes, "units", properties->unit);
+    if (properties->description != NULL)
+        ok = ok && zs_json_set_string(attributes, "long_name", properties->description);
+    if (zs_band_properties_colour_name(properties) != NULL)
+        ok = ok && zs_json_set_string(attributes, "COLOR_INTERPRETATION", zs_band_properties_colour_name(properties));
+    if (properties->colour_table != NULL)
+        ok = ok && zs_colour_table_write(attributes, "gdal:color_table", properties->colour_table,
+                                         properties->colour_count);
+    if (properties->categories != NULL)
+        ok = ok && write_categories(attributes, properties->categories);
+    if (properties->metadata != NULL)
+        ok = ok && write_metadata(attributes, properties->metadata);
+    if (properties->domains.count > 0)
+        ok = ok && zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, &properties->domains);
     return ok ? ZS_OK : zs_fail_memory(err);
 }

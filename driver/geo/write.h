@@ -14,7 +14,7 @@
 
 #include <ogr_srs_api.h>
 
-#include "geo/meaning.h"
+#include "geo/band_properties.h"
 #include "zarr/json.h"
 
 /* What is written of a raster's place. */
@@ -77,8 +77,8 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
 /* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL),
  * gdal:color_table, metadata domains and the metadata (as strings; those of which an attribute of the name is there or
  * zs_is_convention_attribute() go into ZS_ITEMS_ATTRIBUTE). Leaves nodata alone. */
-enum zs_status zs_write_meaning(zs_json *attributes, const struct zs_meaning *meaning,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
+                                        struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes a group's arrays along `dimension` HEALPix cells, by the dggs convention: those that the array `coordinate`
  * lists, or where that is NULL all of them. */

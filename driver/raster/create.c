@@ -168,11 +168,11 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
         return zs_fail_memory(err);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
     /* Properties of bands go before items of the whole. */
-    ZS_TRY(zs_write_band_meanings(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL,
-                                  err));
-    const struct zs_meaning of_whole = {.metadata = (char **)(uintptr_t)spec->metadata, .domains = spec->domains};
+    ZS_TRY(zs_bands_write(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL, err));
+    const struct zs_band_properties of_whole = {.metadata = (char **)(uintptr_t)spec->metadata,
+                                                .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
-        ZS_TRY(zs_write_meaning(attributes, &of_whole, err));
+        ZS_TRY(zs_write_band_properties(attributes, &of_whole, err));
     return ZS_OK;
 }
 

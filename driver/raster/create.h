@@ -20,9 +20,9 @@
 #define ZS_RASTER_CREATE_H
 
 #include "array/array.h"
+#include "geo/band_properties.h"
 #include "geo/extra_axis.h"
 #include "geo/healpix.h"
-#include "geo/meaning.h"
 #include "geo/write.h"
 #include "raster/healpix_read.h"
 #include "raster/slices.h"
@@ -34,7 +34,7 @@ enum zs_georef_style { ZS_GEOREF_ALL, ZS_GEOREF_SPATIAL_PROJ, ZS_GEOREF_CF };
 /* One array of the raster and what its bands mean. Borrowed. */
 struct zs_raster_array_spec {
     const char *name;
-    const struct zs_meaning *bands;
+    const struct zs_band_properties *bands;
     size_t band_count;
 };
 

@@ -45,7 +45,7 @@ struct zs_overviews;
  * whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it
  * instead of the old one, in one document (the group's, or the root's with consolidated metadata), before that goes.
  * Whatever else is in the place of a level or of its group, whether or not consolidated metadata list it, is
- * ZS_ARGUMENT and stays. The meaning (nodata, scale, bands ...) and the georeferencing are those of the array, the
+ * ZS_ARGUMENT and stays. The properties (nodata, scale, bands ...) and the georeferencing are those of the array, the
  * latter in the conventions it uses. `resampling`, in the words of the multiscales convention ("average", "nearest"),
  * may be NULL; `chunk_order` is zs_array_chunk_order() of the array, 0 where it is not known. Nothing is in the store
  * yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root of the store (there

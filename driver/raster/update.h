@@ -17,8 +17,8 @@
 #include <ogr_srs_api.h>
 
 #include "geo/axes.h"
+#include "geo/band_properties.h"
 #include "geo/healpix.h"
-#include "geo/meaning.h"
 
 /* Where the array lies: what is not said here is not known any more, but what it keeps is not looked at. */
 struct zs_georef_update {
@@ -83,14 +83,14 @@ enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                     const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets properties `which` of all bands of the array and its overviews, as zs_write_band_meanings(); a nodata value that
+/* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that
  * all have as zs_update_nodata(). */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                               const struct zs_meaning *bands, size_t count, unsigned which,
+                               const struct zs_band_properties *bands, size_t count, unsigned which,
                                struct zs_error *err) ZS_MUST_CHECK;
 
 /* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes
- * them all). Attributes of conventions stay, and so does one whose text, as zs_meaning_read() gives it, is unchanged:
+ * them all). Attributes of conventions stay, and so does one whose text (zs_band_properties_read()) is unchanged:
  * numbers and objects of other writers keep their form. Items by names of conventions go into ZS_ITEMS_ATTRIBUTE. */
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
                                   struct zs_error *err) ZS_MUST_CHECK;

@@ -1,12 +1,12 @@
-/* Changing what an array's pixels mean, not where they lie: properties of its bands, statistics, metadata. */
+/* Changing the band properties of an array, its statistics and metadata. (Where its pixels lie: update.c.) */
 #include "raster/update.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "geo/band_properties_json.h"
 #include "geo/bands.h"
-#include "geo/meaning_parts.h"
 #include "geo/scope.h"
 #include "geo/write.h"
 #include "raster/overviews.h"
@@ -91,23 +91,24 @@ enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *no
     return update_family(h, node, axes, write_nodata, value, err);
 }
 
-struct meanings {
-    const struct zs_meaning *bands;
+struct bands {
+    const struct zs_band_properties *bands;
     size_t count;
     unsigned which;
 };
 
-static enum zs_status write_meanings(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
-                                     struct zs_error *err)
+static enum zs_status write_bands(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
+                                  struct zs_error *err)
 {
-    const struct meanings *m = wanted;
-    return zs_write_band_meanings(attributes, &meta->dtype, meta, false, m->bands, m->count, m->which, err);
+    const struct bands *m = wanted;
+    return zs_bands_write(attributes, &meta->dtype, meta, false, m->bands, m->count, m->which, err);
 }
 
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                               const struct zs_meaning *bands, size_t count, unsigned which, struct zs_error *err)
+                               const struct zs_band_properties *bands, size_t count, unsigned which,
+                               struct zs_error *err)
 {
-    const struct zs_meaning *first = &bands[0];
+    const struct zs_band_properties *first = &bands[0];
     bool same = true;
     for (size_t i = 1; i < count && same; i++)
         same = bands[i].has_nodata == first->has_nodata &&
@@ -118,7 +119,7 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     }
     if (which == 0)
         return ZS_OK;
-    return update_family(h, node, axes, write_meanings, &(struct meanings){bands, count, which}, err);
+    return update_family(h, node, axes, write_bands, &(struct bands){bands, count, which}, err);
 }
 
 enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,

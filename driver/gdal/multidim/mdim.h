@@ -386,7 +386,7 @@ std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store
 /* The attributes of a node as zs_attributes_read() has them. `owner` is the full name of the node. */
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const struct zs_node *node, const std::string &owner,
-                                                             const struct zs_meaning *meaning, bool hasSrs);
+                                                             const struct zs_band_properties *properties, bool hasSrs);
 /* An attribute of one text. */
 std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
                                                    const std::string &value);

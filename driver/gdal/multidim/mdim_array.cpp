@@ -19,7 +19,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 {
     std::shared_ptr<ZSMdimOpened> m_opened;
     std::string m_unit;
-    ZSMeaning m_meaning;
+    ZSOwnedProperties m_properties;
     bool m_isMade = false;    /* in this session */
     bool m_isWritten = false; /* by this object */
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
@@ -35,7 +35,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::vector<std::string> Levels() const;
 #endif
 
-    void TakeMeaning();
+    void CopyProperties();
     void TakeNodata();
     template <class F> bool ChangeWithLevels(F &&f);
     template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
@@ -70,7 +70,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
                 const std::shared_ptr<ZSMdimOpened> &opened, GDALDataType type)
         : GDALAbstractMDArray(store->ParentName(node), store->NodeName(node)),
           ZSMdimNodeArray(store, node, GDALExtendedDataType::Create(type), store->Pam()), m_opened(opened),
-          m_meaning(new struct zs_meaning())
+          m_properties(new struct zs_band_properties())
     {
     }
     static std::shared_ptr<GDALMDArray> Create(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
@@ -98,11 +98,13 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     bool SetUnit(const std::string &unit) override;
     bool SetScale(double scale, GDALDataType) override
     {
-        return zsGuard([&] { return WriteNumber(zs_scale_write, scale, m_meaning->has_scale, m_meaning->scale); });
+        return zsGuard([&] { return WriteNumber(zs_scale_write, scale, m_properties->has_scale,
+                                                m_properties->scale); });
     }
     bool SetOffset(double offset, GDALDataType) override
     {
-        return zsGuard([&] { return WriteNumber(zs_offset_write, offset, m_meaning->has_offset, m_meaning->offset); });
+        return zsGuard([&] { return WriteNumber(zs_offset_write, offset, m_properties->has_offset,
+                                                m_properties->offset); });
     }
 #if ZS_GDAL_AT_LEAST(10)
     bool SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
@@ -131,17 +133,17 @@ static bool isVariable(const struct zs_node *node, const std::vector<std::shared
     return dimensions.empty() || (dimensions.size() == 1 && dimensions[0]->GetName() == zs_path_name(node->path));
 }
 
-void ZSMdimArray::TakeMeaning()
+void ZSMdimArray::CopyProperties()
 {
     const struct zs_array_meta &meta = *m_node->array;
     const char *timeUnits = zs_time_units(&meta.dtype);
-    if (m_meaning->unit != nullptr)
-        m_unit = m_meaning->unit;
+    if (m_properties->unit != nullptr)
+        m_unit = m_properties->unit;
     else if (timeUnits != nullptr)
         m_unit = timeUnits;
     if (isVariable(m_node, m_dimensions) && !zs_declares_nodata(m_node) && meta.dtype.type != ZS_DATETIME64 &&
         meta.dtype.type != ZS_TIMEDELTA64)
-        m_meaning->has_nodata = false;
+        m_properties->has_nodata = false;
     TakeNodata();
 }
 
@@ -149,12 +151,12 @@ void ZSMdimArray::TakeNodata()
 {
     const struct zs_array_meta &meta = *m_node->array;
     m_nodata.clear();
-    if (!m_meaning->has_nodata)
+    if (!m_properties->has_nodata)
         return;
     m_nodata.resize(m_type.GetSize());
     ZSConversion conversion{meta.dtype.type, meta.dtype.size, m_type.GetNumericDataType()};
     alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // where it stands it may be at any address
-    memcpy(aligned, m_meaning->nodata, meta.dtype.size);
+    memcpy(aligned, m_properties->nodata, meta.dtype.size);
     zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
 }
 
@@ -175,10 +177,11 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::Create(const std::shared_ptr<ZSMdimSto
         return nullptr;
     }
     auto array = std::make_shared<ZSMdimArray>(store, node, opened, type);
-    if (!array->TakeDimensions(dimensions, err) || zs_meaning_read(node, array->m_meaning.get(), err) != ZS_OK)
+    if (!array->TakeDimensions(dimensions, err) ||
+        zs_band_properties_read(node, array->m_properties.get(), err) != ZS_OK)
         return nullptr;
     array->m_isMade = made != nullptr;
-    array->TakeMeaning();
+    array->CopyProperties();
     zsMdimTellStructure(node, info, array->m_structure);
     array->SetSelf(array);
     return array;
@@ -195,19 +198,19 @@ std::shared_ptr<GDALMDArray> zsMdimArray(const std::shared_ptr<ZSMdimStore> &sto
 double ZSMdimArray::GetOffset(bool *has, GDALDataType *stored) const
 {
     if (has != nullptr)
-        *has = m_meaning->has_offset;
+        *has = m_properties->has_offset;
     if (stored != nullptr)
-        *stored = m_meaning->has_offset ? GDT_Float64 : GDT_Unknown;
-    return m_meaning->has_offset ? m_meaning->offset : 0.0;
+        *stored = m_properties->has_offset ? GDT_Float64 : GDT_Unknown;
+    return m_properties->has_offset ? m_properties->offset : 0.0;
 }
 
 double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
 {
     if (has != nullptr)
-        *has = m_meaning->has_scale;
+        *has = m_properties->has_scale;
     if (stored != nullptr)
-        *stored = m_meaning->has_scale ? GDT_Float64 : GDT_Unknown;
-    return m_meaning->has_scale ? m_meaning->scale : 1.0;
+        *stored = m_properties->has_scale ? GDT_Float64 : GDT_Unknown;
+    return m_properties->has_scale ? m_properties->scale : 1.0;
 }
 
 /* What is decoded at once, as far as there is any; 0, which is GDAL's word for it, where chunks are of different
@@ -342,8 +345,8 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstL
         // Only what names a CRS makes it worth to look for one.
         const bool names = zs_names_srs(m_node);
         const bool hasSrs = names && GetSpatialRef() != nullptr;
-        auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_meaning.get(), hasSrs);
-        if (m_node->array->dtype.type == ZS_DATETIME64 && m_meaning->unit == nullptr && !m_unit.empty())
+        auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_properties.get(), hasSrs);
+        if (m_node->array->dtype.type == ZS_DATETIME64 && m_properties->unit == nullptr && !m_unit.empty())
             list.push_back(zsMdimTextAttribute(GetFullName(), "calendar", "proleptic_gregorian"));
         return list;
     });
@@ -499,8 +502,8 @@ bool ZSMdimArray::SetUnit(const std::string &unit)
             }))
             return false;
         m_unit = unit;
-        free(m_meaning->unit);
-        m_meaning->unit = text != nullptr ? zs_strdup(text) : nullptr;
+        free(m_properties->unit);
+        m_properties->unit = text != nullptr ? zs_strdup(text) : nullptr;
         return true;
     });
 }
@@ -562,8 +565,8 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
                 return node->array->dtype.type == dtype.type ? zs_nodata_write(h, node, nodata, err) : ZS_OK;
             }))
             return false;
-        m_meaning->has_nodata = value != nullptr;
-        memcpy(m_meaning->nodata, element, dtype.size);
+        m_properties->has_nodata = value != nullptr;
+        memcpy(m_properties->nodata, element, dtype.size);
         TakeNodata();
         return true;
     });

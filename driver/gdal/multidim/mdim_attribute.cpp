@@ -175,12 +175,12 @@ static std::string attributeOwner(const struct zs_node *node, const std::string 
 
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const struct zs_node *node, const std::string &owner,
-                                                             const struct zs_meaning *meaning, bool hasSrs)
+                                                             const struct zs_band_properties *properties, bool hasSrs)
 {
     struct zs_attribute *list = nullptr;
     size_t count = 0;
     struct zs_error err;
-    if (zs_attributes_read(node, meaning, hasSrs, &list, &count, &err) != ZS_OK)
+    if (zs_attributes_read(node, properties, hasSrs, &list, &count, &err) != ZS_OK)
     {
         zsReport(err);
         return {};

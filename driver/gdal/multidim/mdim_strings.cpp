@@ -66,7 +66,7 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList) const override
     {
         return zsGuard([&] {
-            const struct zs_meaning none = {};
+            const struct zs_band_properties none = {};
             return zsMdimAttributes(m_store, m_node, GetFullName(), &none, false);
         });
     }

@@ -107,7 +107,7 @@ bool ShardedZarrRasterBand::FillIsEmpty()
     if (Dataset().m_isMask)
         return !zs_validity_of(&Dataset().m_validity,
                                zsElementToDouble(info.data_type, info.item_size, info.fill_value));
-    const auto &m = Meaning();
+    const auto &m = Properties();
     int isElsewhere = FALSE; // in a side-car file
     if (!m.has_nodata)
         GDALPamRasterBand::GetNoDataValue(&isElsewhere);

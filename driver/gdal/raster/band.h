@@ -15,8 +15,8 @@
 
 extern "C"
 {
+#include "geo/band_properties.h"
 #include "geo/bands.h"
-#include "geo/meaning.h"
 #include "raster/pixels.h"
 }
 
@@ -29,7 +29,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     friend class ZSBandProperties;
 
     /* Read when it is first asked for, which for most bands of a long series is never. */
-    ZSMeaning m_meaning;
+    ZSOwnedProperties m_properties;
     std::unique_ptr<GDALColorTable> m_colorTable;
     bool m_metadataAdded = false;
     bool m_domainsAdded = false;
@@ -52,8 +52,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     {
         return View().SourceOf(nBand);
     }
-    struct zs_meaning &Meaning();
-    void ReadMeanings();
+    struct zs_band_properties &Properties();
+    void ReadProperties();
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
     /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and
@@ -68,8 +68,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* Whether the band has a nodata value to show: a new raster of values stored as integers has none until it is set
      * or pixels are written, and gdalwarp takes that of its source. */
     bool ShowsNodata();
-    /* Puts the properties that were set into m_meaning, for writing. */
-    const struct zs_meaning &CurrentMeaning();
+    /* Puts the properties that were set into m_properties, for writing. */
+    const struct zs_band_properties &CurrentProperties();
     CPLErr SetNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
      * store has no place for it. */
@@ -104,7 +104,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
         return m_missing;
     }
     /* For an overview level that is being made: it gets the properties of the base's band. */
-    void TakeMeaning(ShardedZarrRasterBand &other);
+    void CopyProperties(ShardedZarrRasterBand &other);
     /* Drops the statistics, since pixels are written. A block of GDAL's cache (isBlock) may be written late, after
      * statistics of its pixels were set: then these stay. */
     void DropStatistics(bool isBlock);
@@ -201,8 +201,9 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
             static_cast<ptrdiff_t>(bandSpace)};
 }
 
-/* The properties of a band of any driver, as the core keeps them, without nodata. Released with zs_meaning_clear(). */
-struct zs_meaning zsMeaningOf(GDALRasterBand &band);
+/* The properties of a band of any driver, as the core keeps them, without nodata. Release with
+ * zs_band_properties_clear(). */
+struct zs_band_properties zsPropertiesOf(GDALRasterBand &band);
 
 /* Puts a copy of a text, as the core owns it, in the place of one; null for an empty one. */
 void zsReplaceText(char *&text, const char *by);

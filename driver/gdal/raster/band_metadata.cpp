@@ -3,7 +3,7 @@
 
 extern "C"
 {
-#include "geo/meaning.h"
+#include "geo/band_properties.h"
 }
 
 /* ---- Getting ---- */
@@ -51,10 +51,10 @@ void ShardedZarrRasterBand::AddMetadata()
         return;
     m_metadataAdded = true;
     auto &ds = Dataset();
-    const auto &meaning = Meaning();
+    const auto &properties = Properties();
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    CPLStringList md = zsMergeItems(ds.m_items->OwnItems(source).List(), meaning.metadata);
+    CPLStringList md = zsMergeItems(ds.m_items->OwnItems(source).List(), properties.metadata);
     std::string place;
     md = zsMergeItems(PlaceItems(place).List(), md.List());
 
@@ -68,10 +68,10 @@ void ShardedZarrRasterBand::AddMetadata()
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
     const bool isOneOfMany = View().IsGroup() && View().Slices(source).count == 1; // described by its name
-    std::string description = meaning.description != nullptr && !isOneOfMany ? meaning.description : "";
+    std::string description = properties.description != nullptr && !isOneOfMany ? properties.description : "";
     const bool isSpoken = description.empty() && array.labelsSpeak; // else an index, which is no description
     const char *common = View().IsGroup()          ? zs_path_name(array.node->path)
-                         : description.empty() ? View().Meaning(source).description
+                         : description.empty() ? View().Properties(source).description
                                                : nullptr;
     if (common != nullptr)
         description = common + std::string(description.empty() ? "" : ", ") + description;
@@ -90,7 +90,7 @@ void ShardedZarrRasterBand::AddDomains(const char *domain)
     if (m_domainsAdded || (domain != nullptr && !zsIsStoredDomain(domain)))
         return;
     m_domainsAdded = true;
-    zsAddDomains(*this, Meaning().domains);
+    zsAddDomains(*this, Properties().domains);
 }
 
 CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
@@ -114,7 +114,7 @@ CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
     // Changed metadata will all be written to the store.
     const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
     GDALMajorObject::SetMetadata(isPending ? nullptr : zsItemsNotIn(all.List(), m_fromStore.List()).List());
-    const ZSDomainsAside aside(*this, Meaning().domains);
+    const ZSDomainsAside aside(*this, Properties().domains);
     CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
     zsItemsToXML(*this, tree);
     CPLXMLNode *description = tree != nullptr && !m_isDescribedBeside ? CPLGetXMLNode(tree, "Description") : nullptr;
@@ -154,7 +154,7 @@ const char *ShardedZarrRasterBand::GetMetadataItem(const char *name, const char 
         return GDALPamRasterBand::GetMetadataItem(name, domain);
     const char *item = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
     if (item == nullptr && zsIsDefaultDomain(domain) && !m_metadataAdded)
-        item = zsItemValueInAnyCase(Meaning().metadata, name);
+        item = zsItemValueInAnyCase(Properties().metadata, name);
     return item;
 }
 
@@ -171,7 +171,7 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
     }
     if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
         return;
-    zsReplaceText(Meaning().description, description);
+    zsReplaceText(Properties().description, description);
     GDALMajorObject::SetDescription(description);
 }
 

@@ -44,7 +44,7 @@ char **zsCopyList(CSLConstList list)
     return copy;
 }
 
-static void setColorTable(struct zs_meaning &m, const GDALColorTable *table)
+static void setColorTable(struct zs_band_properties &m, const GDALColorTable *table)
 {
     free(m.colour_table);
     m.colour_table = nullptr;
@@ -62,16 +62,16 @@ static void setColorTable(struct zs_meaning &m, const GDALColorTable *table)
     }
 }
 
-static void setColor(struct zs_meaning &m, GDALColorInterp interpretation)
+static void setColor(struct zs_band_properties &m, GDALColorInterp interpretation)
 {
     const char *name = interpretation != GCI_Undefined ? GDALGetColorInterpretationName(interpretation) : nullptr;
     zsReplaceText(m.colour_name, name);
     m.colour = zs_colour_of_name(name);
 }
 
-struct zs_meaning zsMeaningOf(GDALRasterBand &band)
+struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
 {
-    struct zs_meaning m = {};
+    struct zs_band_properties m = {};
     int has = FALSE;
     m.scale = band.GetScale(&has);
     m.has_scale = has && m.scale != 1;
@@ -96,19 +96,19 @@ struct zs_meaning zsMeaningOf(GDALRasterBand &band)
 
 /* ---- Reading ---- */
 
-struct zs_meaning &ShardedZarrRasterBand::Meaning()
+struct zs_band_properties &ShardedZarrRasterBand::Properties()
 {
-    if (m_meaning == nullptr)
+    if (m_properties == nullptr)
     {
-        m_meaning.reset(new zs_meaning{});
+        m_properties.reset(new zs_band_properties{});
         if (!Dataset().m_isMask) // a mask's elements say which pixels are valid, and nothing else
-            ReadMeanings();
+            ReadProperties();
     }
-    return *m_meaning;
+    return *m_properties;
 }
 
 /* Reads the properties of the next bands, too: to find one entry, the list is walked from its start. */
-void ShardedZarrRasterBand::ReadMeanings()
+void ShardedZarrRasterBand::ReadProperties()
 {
     constexpr int AT_ONCE = 256;
     auto &ds = Dataset();
@@ -119,26 +119,26 @@ void ShardedZarrRasterBand::ReadMeanings()
     {
         const auto &band = ds.Band(nBand + n);
         return band.Source() == source && View().SliceOf(nBand + n) == first + static_cast<uint64_t>(n) &&
-               band.m_meaning == nullptr;
+               band.m_properties == nullptr;
     };
     while (count < AT_ONCE && nBand + count <= ds.GetRasterCount() && isNext(count))
         count++;
     struct zs_error err;
-    std::vector<struct zs_meaning> list(static_cast<size_t>(count));
-    if (zs_band_meanings_read_some(View().Array(source).node, first, list.size(), View().SliceCount(source),
-                                   &View().Meaning(source), list.data(), &err) != ZS_OK)
+    std::vector<struct zs_band_properties> list(static_cast<size_t>(count));
+    if (zs_bands_read_some(View().Array(source).node, first, list.size(), View().SliceCount(source),
+                           &View().Properties(source), list.data(), &err) != ZS_OK)
         zsReport(err);
-    *m_meaning = list[0];
+    *m_properties = list[0];
     for (int n = 1; n < count; n++)
-        ds.Band(nBand + n).m_meaning.reset(new zs_meaning(list[static_cast<size_t>(n)]));
+        ds.Band(nBand + n).m_properties.reset(new zs_band_properties(list[static_cast<size_t>(n)]));
 }
 
 /* For an overview level that is being made: it gets the properties of the base's band. */
-void ShardedZarrRasterBand::TakeMeaning(ShardedZarrRasterBand &other)
+void ShardedZarrRasterBand::CopyProperties(ShardedZarrRasterBand &other)
 {
     struct zs_error err;
-    m_meaning.reset(new zs_meaning{});
-    if (zs_meaning_copy(&other.Meaning(), m_meaning.get(), &err) != ZS_OK)
+    m_properties.reset(new zs_band_properties{});
+    if (zs_band_properties_copy(&other.Properties(), m_properties.get(), &err) != ZS_OK)
         zsReport(err);
 }
 
@@ -197,7 +197,7 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 
 bool ShardedZarrRasterBand::ShowsNodata()
 {
-    return Meaning().has_nodata && (!Dataset().IsNewAndPacked() || m_isNodataSet);
+    return Properties().has_nodata && (!Dataset().IsNewAndPacked() || m_isNodataSet);
 }
 
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
@@ -206,13 +206,13 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
         return GDALPamRasterBand::GetNoDataValue(has);
     setFlag(has, true);
     const struct zs_array_info info = View().Info(Source());
-    return zsElementToDouble(info.data_type, info.item_size, Meaning().nodata);
+    return zsElementToDouble(info.data_type, info.item_size, Properties().nodata);
 }
 
 /* Of a type of GDAL's that is T. */
 template <class T> bool ShardedZarrRasterBand::GetWideNodata(GDALDataType type, int *has, T &value)
 {
-    const auto &m = Meaning();
+    const auto &m = Properties();
     if (!m.has_nodata || eDataType != type || IsInSideCar(ZS_BAND_NODATA))
         return false;
     setFlag(has, true);
@@ -234,7 +234,7 @@ uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 
 double ShardedZarrRasterBand::GetScale(int *has)
 {
-    const auto &m = Meaning();
+    const auto &m = Properties();
     if (!m.has_scale || IsInSideCar(ZS_BAND_SCALE))
         return GDALPamRasterBand::GetScale(has);
     setFlag(has, true);
@@ -243,7 +243,7 @@ double ShardedZarrRasterBand::GetScale(int *has)
 
 double ShardedZarrRasterBand::GetOffset(int *has)
 {
-    const auto &m = Meaning();
+    const auto &m = Properties();
     if (!m.has_offset || IsInSideCar(ZS_BAND_OFFSET))
         return GDALPamRasterBand::GetOffset(has);
     setFlag(has, true);
@@ -252,20 +252,20 @@ double ShardedZarrRasterBand::GetOffset(int *has)
 
 const char *ShardedZarrRasterBand::GetUnitType()
 {
-    const auto &m = Meaning();
+    const auto &m = Properties();
     return m.unit != nullptr && !IsInSideCar(ZS_BAND_UNIT) ? m.unit : GDALPamRasterBand::GetUnitType();
 }
 
 char **ShardedZarrRasterBand::GetCategoryNames()
 {
-    const auto &m = Meaning();
+    const auto &m = Properties();
     return m.categories != nullptr && !IsInSideCar(ZS_BAND_CATEGORIES) ? m.categories
                                                                        : GDALPamRasterBand::GetCategoryNames();
 }
 
 GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 {
-    const auto &m = Meaning();
+    const auto &m = Properties();
     if (m.colour_table == nullptr || IsInSideCar(ZS_BAND_COLOUR_TABLE))
         return GDALPamRasterBand::GetColorTable();
     if (m_colorTable == nullptr)
@@ -306,7 +306,7 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
     const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
     if (set != GCI_Undefined || Dataset().m_isMask)
         return set;
-    const auto &m = Meaning();
+    const auto &m = Properties();
     if (m.colour_name != nullptr)
         return GDALGetColorInterpretationByName(m.colour_name);
     if (m.colour_table != nullptr)
@@ -329,12 +329,12 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
     return interpretationOf(colour);
 }
 
-/* ---- Setting: into m_meaning, which is flushed to the array's attributes; where the store is only read, into a
+/* ---- Setting: into m_properties, which is flushed to the array's attributes; where the store is only read, into a
  * side-car file ---- */
 
-const struct zs_meaning &ShardedZarrRasterBand::CurrentMeaning()
+const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
 {
-    auto &m = Meaning();
+    auto &m = Properties();
     if (m_domainsAdded)
     {
         zs_domains_clear(&m.domains);
@@ -377,14 +377,14 @@ CPLErr ShardedZarrRasterBand::Set(unsigned property, const Beside &beside, const
         return beside();
     if (WillChange(property) != CE_None)
         return CE_Failure;
-    inStore(Meaning());
+    inStore(Properties());
     return CE_None;
 }
 
 /* Null removes the nodata value. */
 CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
 {
-    auto &m = Meaning();
+    auto &m = Properties();
     const size_t size = View().Info(Source()).item_size;
     const bool isSame = element == nullptr ? !m.has_nodata : m.has_nodata && memcmp(m.nodata, element, size) == 0;
     // A value that is declared already is not written again; so a missing_value beside it stays, too.
@@ -410,7 +410,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     const bool isHeld = toElement(value, info.data_type, info.item_size, element);
-    const auto &m = Meaning();
+    const auto &m = Properties();
     const bool isThere = m.has_nodata && memcmp(m.nodata, element, info.item_size) == 0;
     const struct zs_array *array = View().Array(Source()).array;
     if (isHeld && !Dataset().IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
@@ -461,26 +461,26 @@ CPLErr ShardedZarrRasterBand::SetScale(double scale)
 {
     return Set(
         ZS_BAND_SCALE, [&] { return GDALPamRasterBand::SetScale(scale); },
-        [&](struct zs_meaning &m) { m.scale = scale, m.has_scale = true; });
+        [&](struct zs_band_properties &m) { m.scale = scale, m.has_scale = true; });
 }
 
 CPLErr ShardedZarrRasterBand::SetOffset(double offset)
 {
     return Set(
         ZS_BAND_OFFSET, [&] { return GDALPamRasterBand::SetOffset(offset); },
-        [&](struct zs_meaning &m) { m.offset = offset, m.has_offset = true; });
+        [&](struct zs_band_properties &m) { m.offset = offset, m.has_offset = true; });
 }
 
 CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
 {
     return Set(
         ZS_BAND_UNIT, [&] { return GDALPamRasterBand::SetUnitType(unit); },
-        [&](struct zs_meaning &m) { zsReplaceText(m.unit, unit); });
+        [&](struct zs_band_properties &m) { zsReplaceText(m.unit, unit); });
 }
 
 CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
-    const auto inStore = [&](struct zs_meaning &m)
+    const auto inStore = [&](struct zs_band_properties &m)
     {
         zs_metadata_free(m.categories);
         m.categories = zsCopyList(names);
@@ -492,12 +492,12 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 {
     return Set(
         ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorInterpretation(interpretation); },
-        [&](struct zs_meaning &m) { setColor(m, interpretation); });
+        [&](struct zs_band_properties &m) { setColor(m, interpretation); });
 }
 
 CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 {
-    const auto inStore = [&](struct zs_meaning &m)
+    const auto inStore = [&](struct zs_band_properties &m)
     {
         const bool wasPalette = GetColorInterpretation() == GCI_PaletteIndex;
         setColorTable(m, table);
@@ -533,16 +533,16 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
     };
     if ((which & ZS_BAND_METADATA) != 0)
         ZS_TRY(m_dataset.m_items->WriteOwnItems(source, isShown, err));
-    struct zs_meaning *all = nullptr;
+    struct zs_band_properties *all = nullptr;
     const uint64_t slices = m_view.SliceCount(source);
-    ZS_TRY(zs_band_meanings_read(array.node, slices, &m_view.Meaning(source), &all, err));
-    const std::unique_ptr<struct zs_meaning, std::function<void(struct zs_meaning *)>> freed(
-        all, [slices](struct zs_meaning *list) { zs_band_meanings_free(list, slices); });
+    ZS_TRY(zs_bands_read(array.node, slices, &m_view.Properties(source), &all, err));
+    const std::unique_ptr<struct zs_band_properties, std::function<void(struct zs_band_properties *)>> freed(
+        all, [slices](struct zs_band_properties *list) { zs_bands_free(list, slices); });
     for (int b = 1; b <= count; b++)
     {
-        struct zs_meaning &to = all[m_view.SliceOf(before + b)];
-        zs_meaning_clear(&to);
-        ZS_TRY(zs_meaning_copy(&m_dataset.Band(before + b).CurrentMeaning(), &to, err));
+        struct zs_band_properties &to = all[m_view.SliceOf(before + b)];
+        zs_band_properties_clear(&to);
+        ZS_TRY(zs_band_properties_copy(&m_dataset.Band(before + b).CurrentProperties(), &to, err));
     }
     return zs_update_bands(m_view.store->hierarchy, array.node, array.axes, all, static_cast<size_t>(slices), which,
                            err);

@@ -156,7 +156,7 @@ CPLStringList ZSItems::ItemsAbove() const
 
 CPLStringList ZSItems::CommonItems()
 {
-    return CPLStringList(CSLDuplicate(m_view.Meaning(0).metadata));
+    return CPLStringList(CSLDuplicate(m_view.Properties(0).metadata));
 }
 
 const CPLStringList &ZSItems::OwnItems(size_t)
@@ -205,7 +205,7 @@ void ZSItems::KeepDomains()
 {
     for (size_t i = 0; i < m_view.sources.size(); i++)
     {
-        const struct zs_domains &own = m_view.Meaning(i).domains;
+        const struct zs_domains &own = m_view.Properties(i).domains;
         for (size_t k = 0; k < own.count; k++)
         {
             const struct zs_domain *known = m_domains.list, *end = known + m_domains.count;
@@ -269,7 +269,7 @@ const char *ZSItems::StoredRegistration()
 {
     const zs_json *said = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
     const char *other = m_georef().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
-    return zs_json_equals(said, other) ? nullptr : zsItemValue(m_view.Meaning(0).metadata, GDALMD_AREA_OR_POINT);
+    return zs_json_equals(said, other) ? nullptr : zsItemValue(m_view.Properties(0).metadata, GDALMD_AREA_OR_POINT);
 }
 
 CPLStringList ZSItems::ItemsToWrite()
@@ -292,7 +292,7 @@ enum zs_status ZSItems::RemoveItemsAbove(struct zs_error *err)
     {
         const std::string name = zsItemName(above[i]);
         if (zsItemValue(now.List(), name.c_str()) == nullptr &&
-            zsItemValue(m_view.Meaning(0).metadata, name.c_str()) == nullptr)
+            zsItemValue(m_view.Properties(0).metadata, name.c_str()) == nullptr)
             gone.AddString(above[i]);
     }
     if (gone.empty())
@@ -385,7 +385,7 @@ void GroupItems::SortItems()
         return;
     std::vector<CPLStringList> all;
     for (size_t i = 0; i < m_view.sources.size(); i++)
-        all.emplace_back(CSLDuplicate(m_view.Meaning(i).metadata));
+        all.emplace_back(CSLDuplicate(m_view.Properties(i).metadata));
     for (int k = 0; k < all[0].size(); k++)
     {
         bool isCommon = true;

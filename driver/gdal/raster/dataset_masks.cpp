@@ -252,7 +252,7 @@ CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int h
 bool ShardedZarrRasterBand::HasCellMask()
 {
     int isElsewhere = FALSE; // in a side-car file
-    if (!Dataset().m_view.IsHealpix() || Meaning().has_nodata)
+    if (!Dataset().m_view.IsHealpix() || Properties().has_nodata)
         return false;
     GDALPamRasterBand::GetNoDataValue(&isElsewhere);
     return !isElsewhere;

@@ -322,8 +322,8 @@ CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors
         {
             // An overview takes its nodata from the source band; levels being made have none of their own to ask.
             if (from != &m_dataset)
-                from->Band(b).TakeMeaning(m_dataset.Band(b));
-            level->Band(b).TakeMeaning(m_dataset.Band(b));
+                from->Band(b).CopyProperties(m_dataset.Band(b));
+            level->Band(b).CopyProperties(m_dataset.Band(b));
             const ZSScaledProgress scaled(done + share * (b - 1) / bands, done + share * b / bands, watch, &watched);
             result = zsMakeLevelBand(*from, *level, b, resampling, GDALScaledProgress, scaled.Part(), options);
             if (result == CE_None && watched.stopped)

@@ -38,8 +38,8 @@ void ShardedZarrDataset::AddBands(size_t source)
 
 enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
 {
-    const auto nodata = [this](size_t source) -> const struct zs_meaning &
-    { return IsUpdate() ? Band(m_view.Before(source) + 1).Meaning() : m_view.Meaning(source); };
+    const auto nodata = [this](size_t source) -> const struct zs_band_properties &
+    { return IsUpdate() ? Band(m_view.Before(source) + 1).Properties() : m_view.Properties(source); };
     return m_view.PrepareCells(IsUpdate(), nodata, err);
 }
 
@@ -47,13 +47,13 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
  * nodata, as in other drivers; and no longer is it when it is deleted. */
 CPLErr ShardedZarrDataset::SettleFillValue()
 {
-    const struct zs_meaning &first = Band(1).Meaning();
+    const struct zs_band_properties &first = Band(1).Properties();
     const ZSArray &blank = m_view.Array(0); // Create() makes one array
     const size_t size = m_view.Info(0).item_size;
     bool same = first.has_nodata;
     for (int b = 2; b <= nBands && same; b++)
     {
-        const struct zs_meaning &m = Band(b).Meaning();
+        const struct zs_band_properties &m = Band(b).Properties();
         same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
     }
     const unsigned char *fill = same ? first.nodata : m_blankFill.data();

@@ -89,7 +89,7 @@ ShardedZarrDataset *ZSStatistics::CellsOf(int band)
             return nullptr;
         m_cells->SetUnsaved();
         for (int b = 1; b <= m_dataset.GetRasterCount() && m_dataset.IsUpdate(); b++)
-            m_cells->Band(b).TakeMeaning(m_dataset.Band(b)); // it may not be in the store yet
+            m_cells->Band(b).CopyProperties(m_dataset.Band(b)); // it may not be in the store yet
     }
     return m_cells.get();
 }
@@ -113,7 +113,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
     }
     // Most bands have none; that is found out without reading coordinates.
     const bool ofArray = !zsStatisticsOf(ds.m_items->OwnItems(Source()).List()).empty();
-    const bool known = m_metadataAdded ? false : ofArray || !zsStatisticsOf(Meaning().metadata).empty();
+    const bool known = m_metadataAdded ? false : ofArray || !zsStatisticsOf(Properties().metadata).empty();
     if (!known && zsStatisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
         return;
     AddMetadata();

@@ -24,9 +24,9 @@ bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
 
 /* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too,
  * and gdalwarp sets none but alpha. */
-static struct zs_meaning meaningOfNew(int band, int bands, const struct zs_dtype &dtype)
+static struct zs_band_properties propertiesOfNew(int band, int bands, const struct zs_dtype &dtype)
 {
-    struct zs_meaning m = {};
+    struct zs_band_properties m = {};
     if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4) && band < 3)
     {
         m.colour_name = zs_strdup(GDALGetColorInterpretationName(static_cast<GDALColorInterp>(GCI_RedBand + band)));
@@ -38,14 +38,14 @@ static struct zs_meaning meaningOfNew(int band, int bands, const struct zs_dtype
 ZSNewArrays::~ZSNewArrays()
 {
     for (auto &m : m_bands)
-        zs_meaning_clear(&m);
+        zs_band_properties_clear(&m);
 }
 
-std::vector<struct zs_meaning> &ZSNewArrays::Read(GDALDataset *source, int bands, const struct zs_dtype &dtype)
+std::vector<struct zs_band_properties> &ZSNewArrays::Read(GDALDataset *source, int bands, const struct zs_dtype &dtype)
 {
     for (int b = 0; b < bands; b++)
-        m_bands.push_back(source != nullptr ? zsMeaningOf(*source->GetRasterBand(b + 1))
-                                            : meaningOfNew(b, bands, dtype));
+        m_bands.push_back(source != nullptr ? zsPropertiesOf(*source->GetRasterBand(b + 1))
+                                            : propertiesOfNew(b, bands, dtype));
     return m_bands;
 }
 
@@ -206,7 +206,7 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
     return true;
 }
 
-void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_meaning> &bands) const
+void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_band_properties> &bands) const
 {
     if (!m_isUsed)
         return;

@@ -20,7 +20,7 @@ bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name);
 /* What the spec points to lives here. */
 class ZSNewArrays
 {
-    std::vector<struct zs_meaning> m_bands;
+    std::vector<struct zs_band_properties> m_bands;
     std::vector<std::string> m_names;
     std::vector<struct zs_raster_array_spec> m_specs;
 
@@ -31,7 +31,7 @@ class ZSNewArrays
     ~ZSNewArrays();
 
     /* What the bands mean; `source` may be null: no more is known of them than their type. */
-    std::vector<struct zs_meaning> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype);
+    std::vector<struct zs_band_properties> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype);
     /* One array of all bands, or one per band named by the band's description. */
     void Set(bool single, const std::string &name, const struct zs_raster_spec &spec);
     void Apply(struct zs_raster_spec &spec) const;
@@ -72,7 +72,7 @@ class ZSPacking
     bool Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type);
 
     /* Sets the fill value (NaN, or the offset), and clears scale, offset and statistics of the bands. */
-    void Finish(struct zs_raster_spec &spec, std::vector<struct zs_meaning> &bands) const;
+    void Finish(struct zs_raster_spec &spec, std::vector<struct zs_band_properties> &bands) const;
 
     /* Turns n numbers of the source, of the new raster's type, into physical values; nodata into NaN. False (CPLError
      * emitted) where one of them is the integer that stands for nodata. */

@@ -383,9 +383,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         return nullptr;
     CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
     ZSNewArrays arrays;
-    auto &meanings = arrays.Read(source, bands, spec.dtype);
-    packing.Finish(spec, meanings);
-    axes.Spend(metadata, meanings);
+    auto &properties = arrays.Read(source, bands, spec.dtype);
+    packing.Finish(spec, properties);
+    axes.Spend(metadata, properties);
     arrays.Set(options.single_array, arrayName(options, connection.store, source, spec), spec);
     arrays.Apply(spec);
     const std::string mask = !isCells && zsHasOneMask(*source) ? arrays.MaskName(spec) : "";

@@ -176,13 +176,13 @@ static std::string describe(const ZSStore &store, const struct zs_node *node, bo
     const GDALDataType type = zsGDALType(node->array->dtype.type, node->array->dtype.size);
     const std::string typeName = type == GDT_Unknown ? node->array->dtype.name : GDALGetDataTypeName(type);
     std::string s = shapeText(node, slices);
-    struct zs_meaning meaning;
+    struct zs_band_properties properties;
     struct zs_error err;
-    if (zs_meaning_read(node, &meaning, &err) == ZS_OK)
+    if (zs_band_properties_read(node, &properties, &err) == ZS_OK)
     {
-        const ZSOwned<struct zs_meaning> cleared(&meaning, zs_meaning_clear);
-        s += meaning.description != nullptr ? std::string(" ") + meaning.description : "";
-        s += meaning.unit != nullptr ? std::string(" (") + meaning.unit + ")" : "";
+        const ZSOwned<struct zs_band_properties> cleared(&properties, zs_band_properties_clear);
+        s += properties.description != nullptr ? std::string(" ") + properties.description : "";
+        s += properties.unit != nullptr ? std::string(" (") + properties.unit + ")" : "";
     }
     return s + " (" + typeName + ")" + (times && !store.store->is_remote ? timesText(store, node) : "");
 }

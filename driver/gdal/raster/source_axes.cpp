@@ -374,7 +374,7 @@ static std::string withoutPlace(const char *description, const std::string &plac
     return text;
 }
 
-void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_meaning> &bands) const
+void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_properties> &bands) const
 {
     if (m_spent.empty())
         return;
@@ -391,7 +391,7 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_meaning>
     std::vector<std::string> descriptions;
     for (size_t b = 0; b < bands.size(); b++)
     {
-        struct zs_meaning &m = bands[b];
+        struct zs_band_properties &m = bands[b];
         const CPLStringList kept = without(m.metadata, {}, spent);
         const char *label = only.empty() ? nullptr : zsItemValue(m.metadata, only.c_str());
         descriptions.push_back(withoutPlace(m.description, Place(b, bands.size()), label));

@@ -41,7 +41,7 @@ class ZSSourceAxes
 
     /* Removes what the dimensions say: from the metadata of the dataset and of each band, and from descriptions that
      * this driver made of positions. A description that all bands have then becomes the array's, in `metadata`. */
-    void Spend(CPLStringList &metadata, std::vector<struct zs_meaning> &bands) const;
+    void Spend(CPLStringList &metadata, std::vector<struct zs_band_properties> &bands) const;
 
   private:
     struct Axis

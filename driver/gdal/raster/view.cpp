@@ -74,7 +74,7 @@ bool ZSView::CheckSize(size_t source, struct zs_error *err)
 bool ZSView::Make(struct zs_error *err)
 {
     m_slices.resize(sources.size());
-    m_meanings.resize(sources.size());
+    m_properties.resize(sources.size());
     m_maps.resize(IsHealpix() ? sources.size() : 0);
     uint64_t count = 0;
     for (size_t i = 0; i < sources.size(); i++)
@@ -168,7 +168,7 @@ void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
 /* ---- Properties and labels ---- */
 
 /* NaN counts as nodata, whatever the store says, so that pixels on no face are nodata. */
-static void addNaN(struct zs_meaning &meaning, const struct zs_array_info &info)
+static void addNaN(struct zs_band_properties &properties, const struct zs_array_info &info)
 {
     const uint16_t half = 0x7e00;
     const float single = std::numeric_limits<float>::quiet_NaN();
@@ -177,25 +177,25 @@ static void addNaN(struct zs_meaning &meaning, const struct zs_array_info &info)
                       : info.data_type == ZS_FLOAT32 ? static_cast<const void *>(&single)
                       : info.data_type == ZS_FLOAT64 ? static_cast<const void *>(&whole)
                                                      : nullptr;
-    if (meaning.has_nodata || nan == nullptr)
+    if (properties.has_nodata || nan == nullptr)
         return;
-    meaning.has_nodata = true;
-    memcpy(meaning.nodata, nan, info.item_size);
+    properties.has_nodata = true;
+    memcpy(properties.nodata, nan, info.item_size);
 }
 
-const struct zs_meaning &ZSView::Meaning(size_t source)
+const struct zs_band_properties &ZSView::Properties(size_t source)
 {
-    auto &meaning = m_meanings[source];
-    if (meaning == nullptr)
+    auto &properties = m_properties[source];
+    if (properties == nullptr)
     {
-        meaning.reset(new zs_meaning{});
+        properties.reset(new zs_band_properties{});
         struct zs_error err;
-        if (zs_meaning_read(Array(source).node, meaning.get(), &err) != ZS_OK)
+        if (zs_band_properties_read(Array(source).node, properties.get(), &err) != ZS_OK)
             zsReport(err);
         if (IsHealpix())
-            addNaN(*meaning, Info(source));
+            addNaN(*properties, Info(source));
     }
-    return *meaning;
+    return *properties;
 }
 
 /* Whether the slices of two arrays are the same positions in dimensions of the same names. (Arrays of one group share
@@ -293,7 +293,7 @@ void ZSView::ReadLabels(size_t source)
 
 /* ---- HEALPix cells ---- */
 
-enum zs_status ZSView::PrepareCellsOf(size_t source, const struct zs_meaning &meaning, struct zs_error *err)
+enum zs_status ZSView::PrepareCellsOf(size_t source, const struct zs_band_properties &properties, struct zs_error *err)
 {
     ZSArray &array = *sources[source].array;
     ZS_TRY(array.ReadCells(*store, err));
@@ -301,7 +301,7 @@ enum zs_status ZSView::PrepareCellsOf(size_t source, const struct zs_meaning &me
     const bool isListed = array.healpix.coordinate != nullptr && !array.cells.is_all;
     map.cells = isListed ? &array.cells : nullptr;
     const struct zs_array_info info = Info(source);
-    memcpy(map.empty, meaning.has_nodata ? static_cast<const void *>(meaning.nodata) : info.fill_value,
+    memcpy(map.empty, properties.has_nodata ? static_cast<const void *>(properties.nodata) : info.fill_value,
            info.item_size);
     return ZS_OK;
 }

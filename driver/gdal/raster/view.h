@@ -38,7 +38,7 @@ class ZSView
     std::vector<struct zs_band_array> m_slices;
     std::vector<struct zs_healpix_map> m_maps; /* of arrays of HEALPix cells */
     bool m_cellsReady = false;
-    std::vector<ZSMeaning> m_meanings; /* of the arrays, each read when first asked for */
+    std::vector<ZSOwnedProperties> m_properties; /* of the arrays, each read when first asked for */
 
     bool FindSlices(size_t source, uint64_t before, struct zs_error *err);
     bool CheckSize(size_t source, struct zs_error *err);
@@ -96,7 +96,7 @@ class ZSView
         return {m_slices.data(), m_slices.size()};
     }
     /* The array's properties, which its bands have where they have none of their own. */
-    const struct zs_meaning &Meaning(size_t source);
+    const struct zs_band_properties &Properties(size_t source);
 
     size_t SourceOf(int band) const;
     /* Position of a band in each of its dimensions, counted from the first index selected of it. */
@@ -121,7 +121,7 @@ class ZSView
         m_cellsReady = true;
         return ZS_OK;
     }
-    enum zs_status PrepareCellsOf(size_t source, const struct zs_meaning &meaning, struct zs_error *err);
+    enum zs_status PrepareCellsOf(size_t source, const struct zs_band_properties &properties, struct zs_error *err);
     const struct zs_healpix_map &Map(size_t source) const
     {
         return m_maps[source];

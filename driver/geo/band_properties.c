@@ -1,4 +1,4 @@
-#include "geo/meaning_parts.h"
+#include "geo/band_properties_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, u
     return zs_fill_value_parse(dtype, value, out, &was_null, NULL) == ZS_OK && !was_null;
 }
 
-static void read_nodata(const struct zs_node *node, struct zs_meaning *m)
+static void read_nodata(const struct zs_node *node, struct zs_band_properties *m)
 {
     const struct zs_array_meta *meta = node->array;
     const zs_json *a = node->attributes, *value = zs_json_get(a, "_FillValue");
@@ -174,7 +174,7 @@ const char *zs_colour_name(enum zs_colour colour)
 }
 
 /* GDAL's name for the colour of a band: as the attributes that hold one have it, else made of what other names say. */
-static bool read_colour(const zs_json *attributes, struct zs_meaning *m)
+static bool read_colour(const zs_json *attributes, struct zs_band_properties *m)
 {
     static const char *const names[] = {"color_interpretation", "colour_interpretation", "COLOR_INTERPRETATION",
                                         "common_name", "eo:common_name"};
@@ -380,12 +380,13 @@ const char *zs_unit_attribute(const zs_json *attributes)
     return unit != NULL ? unit : text_attribute(zs_json_get(attributes, "_eopf_attrs"), "units");
 }
 
-enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning, struct zs_error *err)
+enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
+                                       struct zs_error *err)
 {
     const zs_json *a = node->attributes;
-    struct zs_meaning m;
+    struct zs_band_properties m;
     memset(&m, 0, sizeof m);
-    memset(meaning, 0, sizeof *meaning);
+    memset(properties, 0, sizeof *properties);
     if (node->array != NULL)
         read_nodata(node, &m);
     m.scale = 1;
@@ -401,10 +402,10 @@ enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *me
     ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &m.domains);
     enum zs_status status = ok ? read_metadata(node, m.categories == NULL, &m.metadata, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
-        zs_meaning_clear(&m);
+        zs_band_properties_clear(&m);
         return status;
     }
-    *meaning = m;
+    *properties = m;
     return ZS_OK;
 }
 
@@ -427,39 +428,40 @@ static bool copy_list(char *const *list, char ***copy)
     return c != NULL;
 }
 
-enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy, struct zs_error *err)
+enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
+                                       struct zs_error *err)
 {
-    struct zs_meaning m = *meaning;
+    struct zs_band_properties m = *properties;
     bool ok = true;
-    m.unit = copy_or_null(meaning->unit, &ok);
-    m.description = copy_or_null(meaning->description, &ok);
-    m.colour_name = copy_or_null(meaning->colour_name, &ok);
-    ok = copy_list(meaning->categories, &m.categories) && ok;
-    ok = copy_list(meaning->metadata, &m.metadata) && ok;
-    ok = zs_domains_copy(&meaning->domains, &m.domains) && ok;
+    m.unit = copy_or_null(properties->unit, &ok);
+    m.description = copy_or_null(properties->description, &ok);
+    m.colour_name = copy_or_null(properties->colour_name, &ok);
+    ok = copy_list(properties->categories, &m.categories) && ok;
+    ok = copy_list(properties->metadata, &m.metadata) && ok;
+    ok = zs_domains_copy(&properties->domains, &m.domains) && ok;
     m.colour_table = NULL;
-    if (meaning->colour_table != NULL) {
-        m.colour_table = zs_calloc(meaning->colour_count, sizeof *m.colour_table);
+    if (properties->colour_table != NULL) {
+        m.colour_table = zs_calloc(properties->colour_count, sizeof *m.colour_table);
         if (m.colour_table != NULL)
-            memcpy(m.colour_table, meaning->colour_table, meaning->colour_count * sizeof *m.colour_table);
+            memcpy(m.colour_table, properties->colour_table, properties->colour_count * sizeof *m.colour_table);
         ok = ok && m.colour_table != NULL;
     }
     if (!ok) {
-        zs_meaning_clear(&m);
+        zs_band_properties_clear(&m);
         return zs_fail_memory(err);
     }
     *copy = m;
     return ZS_OK;
 }
 
-void zs_meaning_clear(struct zs_meaning *meaning)
+void zs_band_properties_clear(struct zs_band_properties *properties)
 {
-    free(meaning->unit);
-    free(meaning->description);
-    free(meaning->colour_name);
-    free(meaning->colour_table);
-    zs_metadata_free(meaning->categories);
-    zs_metadata_free(meaning->metadata);
-    zs_domains_clear(&meaning->domains);
-    memset(meaning, 0, sizeof *meaning);
+    free(properties->unit);
+    free(properties->description);
+    free(properties->colour_name);
+    free(properties->colour_table);
+    zs_metadata_free(properties->categories);
+    zs_metadata_free(properties->metadata);
+    zs_domains_clear(&properties->domains);
+    memset(properties, 0, sizeof *properties);
 }

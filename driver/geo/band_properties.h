@@ -1,6 +1,6 @@
-/* geo/meaning.h: what the values of an array mean: nodata, scale, units, names, categories, metadata. */
-#ifndef ZS_GEO_MEANING_H
-#define ZS_GEO_MEANING_H
+/* geo/band_properties.h: what the values of an array mean: nodata, scale, units, names, categories, metadata. */
+#ifndef ZS_GEO_BAND_PROPERTIES_H
+#define ZS_GEO_BAND_PROPERTIES_H
 
 #include "geo/domains.h"
 #include "zarr/hierarchy.h"
@@ -23,7 +23,7 @@ struct zs_colour_entry {
 
 enum zs_colour { ZS_COLOUR_NONE, ZS_COLOUR_GRAY, ZS_COLOUR_RED, ZS_COLOUR_GREEN, ZS_COLOUR_BLUE, ZS_COLOUR_ALPHA };
 
-struct zs_meaning {
+struct zs_band_properties {
     bool has_nodata;
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
     bool has_scale, has_offset;
@@ -42,16 +42,16 @@ struct zs_meaning {
 };
 
 /* Reads the attributes of the array `node`. Never fails on odd attributes: they become metadata. ZS_NO_MEMORY only. */
-enum zs_status zs_meaning_read(const struct zs_node *node, struct zs_meaning *meaning,
-                               struct zs_error *err) ZS_MUST_CHECK;
-void zs_meaning_clear(struct zs_meaning *meaning);
+enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
+                                       struct zs_error *err) ZS_MUST_CHECK;
+void zs_band_properties_clear(struct zs_band_properties *properties);
 
 /* The unit that the attributes of an array name; borrowed, NULL where there is none. */
 const char *zs_unit_attribute(const zs_json *attributes);
 
 /* A copy that owns what it points to, as one that was read does. ZS_NO_MEMORY only. */
-enum zs_status zs_meaning_copy(const struct zs_meaning *meaning, struct zs_meaning *copy,
-                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
+                                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
  * none; released with zs_metadata_free(). */

@@ -1,9 +1,10 @@
-/* geo/meaning_parts.h: parts of a meaning in JSON, as attributes of an array and members of a band (bands.h) hold them
- * alike. Internal to the room. Those that return bool give false without memory only, unless they say otherwise. */
-#ifndef ZS_GEO_MEANING_PARTS_H
-#define ZS_GEO_MEANING_PARTS_H
+/* geo/band_properties_json.h: band properties in JSON, as attributes of an array and members of a band's entry
+ * (bands.h) hold them alike. Internal to the room. Functions that return bool give false without memory only, unless
+ * they say otherwise. */
+#ifndef ZS_GEO_BAND_PROPERTIES_JSON_H
+#define ZS_GEO_BAND_PROPERTIES_JSON_H
 
-#include "geo/meaning.h"
+#include "geo/band_properties.h"
 
 /* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
 bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out);
@@ -36,7 +37,7 @@ bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value)
 
 /* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
 const char *zs_colour_name(enum zs_colour colour);
-/* The name of a meaning's colour interpretation, NULL when it has none. Borrowed. */
-const char *zs_meaning_colour_name(const struct zs_meaning *meaning);
+/* The name of a band's colour interpretation, NULL when it has none. Borrowed. */
+const char *zs_band_properties_colour_name(const struct zs_band_properties *properties);
 
 #endif

@@ -1,22 +1,22 @@
 /* What attributes make of values: nodata in each of its encodings, scale, names, categories, metadata. */
 #include <math.h>
 
-#include "geo/meaning.h"
+#include "geo/band_properties.h"
 #include "geo_store.h"
 
 static struct geo_store s;
 
-static struct zs_meaning meaning_of(const char *type, const char *fill, const char *attributes)
+static struct zs_band_properties properties_of(const char *type, const char *fill, const char *attributes)
 {
     struct zs_error err = {""};
-    struct zs_meaning m;
+    struct zs_band_properties m;
     close_store(&s);
     put_group(&s, "", "{}");
     put_array(&s, "a", "[2,2]", "['y','x']", type, fill, attributes);
     const struct zs_node *node = open_node(&s, "a");
     if (!CHECK(node->array != NULL))
         fprintf(stderr, "  %s\n", node->array_error->message);
-    if (!CHECK(zs_meaning_read(node, &m, &err) == ZS_OK))
+    if (!CHECK(zs_band_properties_read(node, &m, &err) == ZS_OK))
         exit(1);
     return m;
 }
@@ -24,9 +24,9 @@ static struct zs_meaning meaning_of(const char *type, const char *fill, const ch
 /* Nodata as a double; 12345 stands for none. */
 static double nodata(const char *type, const char *fill, const char *attributes)
 {
-    struct zs_meaning m = meaning_of(type, fill, attributes);
+    struct zs_band_properties m = properties_of(type, fill, attributes);
     const double value = m.has_nodata ? zs_dtype_to_double(&open_node(&s, "a")->array->dtype, m.nodata) : 12345;
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     return value;
 }
 
@@ -63,22 +63,22 @@ static void test_sources_of_nodata_in_order(void)
 
 static void test_nodata_keeps_every_bit(void)
 {
-    struct zs_meaning m = meaning_of("uint64", "0", "{'_FillValue':18446744073709551615}");
+    struct zs_band_properties m = properties_of("uint64", "0", "{'_FillValue':18446744073709551615}");
     const uint64_t all = UINT64_MAX;
     CHECK(m.has_nodata);
     CHECK_EQ_MEM(m.nodata, &all, 8);
-    zs_meaning_clear(&m);
-    m = meaning_of("complex64", "[0,0]", "{'_FillValue':['AAAAAAAA+H8=','AAAAAACI08A=']}");
+    zs_band_properties_clear(&m);
+    m = properties_of("complex64", "[0,0]", "{'_FillValue':['AAAAAAAA+H8=','AAAAAACI08A=']}");
     float parts[2];
     memcpy(parts, m.nodata, 8);
     CHECK(m.has_nodata && isnan(parts[0]));
     CHECK_EQ_F64((double)parts[1], -20000);
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
 }
 
 static void test_scale_units_and_names(void)
 {
-    struct zs_meaning m = meaning_of("int16", "0",
+    struct zs_band_properties m = properties_of("int16", "0",
                                      "{'scale_factor':'1e-4','add_offset':-0.1,'units':'m','long_name':'Height','stan"
                                      "dard_name':'height','common_name':'Red'}");
     CHECK(m.has_scale && m.has_offset);
@@ -87,13 +87,14 @@ static void test_scale_units_and_names(void)
     CHECK_EQ_STR(m.unit, "m");
     CHECK_EQ_STR(m.description, "Height");
     CHECK(m.colour == ZS_COLOUR_RED);
-    zs_meaning_clear(&m);
-    m = meaning_of("int16", "0", "{'_eopf_attrs':{'scale_factor':0.5,'units':'digital_counts'},'standard_name':'n'}");
+    zs_band_properties_clear(&m);
+    m = properties_of("int16", "0",
+                      "{'_eopf_attrs':{'scale_factor':0.5,'units':'digital_counts'},'standard_name':'n'}");
     CHECK_EQ_F64(m.scale, 0.5);
     CHECK(!m.has_offset);
     CHECK_EQ_STR(m.unit, "digital_counts");
     CHECK_EQ_STR(m.description, "n");
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
     CHECK(zs_colour_of_name("BLUE") == ZS_COLOUR_BLUE);
     CHECK(zs_colour_of_name("B04") == ZS_COLOUR_NONE);
     CHECK(zs_colour_of_name(NULL) == ZS_COLOUR_NONE);
@@ -101,7 +102,8 @@ static void test_scale_units_and_names(void)
 
 static void test_categories(void)
 {
-    struct zs_meaning m = meaning_of("uint8", "0", "{'flag_values':[0,3,1],'flag_meanings':'no  maybe yes'}");
+    struct zs_band_properties m = properties_of("uint8", "0",
+                                                "{'flag_values':[0,3,1],'flag_meanings':'no  maybe yes'}");
     if (CHECK(m.categories != NULL)) {
         CHECK_EQ_STR(m.categories[0], "no");
         CHECK_EQ_STR(m.categories[1], "yes");
@@ -110,31 +112,31 @@ static void test_categories(void)
         CHECK(m.categories[4] == NULL);
     }
     CHECK(m.metadata == NULL);
-    zs_meaning_clear(&m);
-    m = meaning_of("uint8", "0", "{'flag_values':[1,0],'flag_meanings':['b c']}");
+    zs_band_properties_clear(&m);
+    m = properties_of("uint8", "0", "{'flag_values':[1,0],'flag_meanings':['b c']}");
     if (CHECK(m.categories != NULL)) {
         CHECK_EQ_STR(m.categories[0], "");
         CHECK_EQ_STR(m.categories[1], "b c");
     }
-    zs_meaning_clear(&m);
-    m = meaning_of("uint8", "0", "{'flag_masks':[1,2],'flag_meanings':['A','B']}");
+    zs_band_properties_clear(&m);
+    m = properties_of("uint8", "0", "{'flag_masks':[1,2],'flag_meanings':['A','B']}");
     CHECK(m.categories == NULL);
     if (CHECK(m.metadata != NULL && m.metadata[0] != NULL)) {
         CHECK_EQ_STR(m.metadata[0], "flag_masks=[1,2]");
         CHECK_EQ_STR(m.metadata[1], "flag_meanings=[\"A\",\"B\"]");
     }
-    zs_meaning_clear(&m);
-    m = meaning_of("int32", "0", "{'flag_values':[-1,0],'flag_meanings':'a b'}");
+    zs_band_properties_clear(&m);
+    m = properties_of("int32", "0", "{'flag_values':[-1,0],'flag_meanings':'a b'}");
     CHECK(m.categories == NULL);
-    zs_meaning_clear(&m);
-    m = meaning_of("int32", "0", "{'flag_values':[65536],'flag_meanings':'a'}");
+    zs_band_properties_clear(&m);
+    m = properties_of("int32", "0", "{'flag_values':[65536],'flag_meanings':'a'}");
     CHECK(m.categories == NULL);
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
 }
 
 static void test_other_attributes_are_metadata(void)
 {
-    struct zs_meaning m = meaning_of("int16", "0",
+    struct zs_band_properties m = properties_of("int16", "0",
                                      "{'spatial:shape':[2,2],'long_name':'x','valid_min':1.5,'ok':true,'n':null,'a=b'"
                                      ":{'c':[1]},'coordinates':'x y','big':9007199254740993}");
     static const char *const expected[] = {"long_name=x", "valid_min=1.5", "ok=true", "n=null",
@@ -142,7 +144,7 @@ static void test_other_attributes_are_metadata(void)
     for (int i = 0; CHECK(m.metadata != NULL) && i < 5; i++)
         CHECK_EQ_STR(m.metadata[i], expected[i]);
     CHECK(m.metadata == NULL || m.metadata[5] == NULL);
-    zs_meaning_clear(&m);
+    zs_band_properties_clear(&m);
 }
 
 int main(void)
