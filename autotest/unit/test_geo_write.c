@@ -159,7 +159,7 @@ static void test_nodata_as_xarray_encodes_it(void)
     zs_json_free(a);
 }
 
-static void test_meaning_round_trip(void)
+static void test_band_properties_round_trip(void)
 {
     struct geo_store s = {0};
     struct zs_error err;
@@ -168,7 +168,7 @@ static void test_meaning_round_trip(void)
     struct zs_band_properties m = {.has_scale = true, .scale = 0.1, .unit = unit, .description = name,
                                    .categories = categories, .metadata = metadata, .colour = ZS_COLOUR_GREEN}, back;
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_band_properties(a, &m, &err) == ZS_OK);
+    CHECK(zs_write_band_properties(a, &m, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "flag_meanings"), "very_high"));
     char *text = text_of(a);
     put_group(&s, "", "{}");
@@ -195,6 +195,6 @@ int main(void)
     RUN(test_multiscales_round_trip);
     RUN(test_coordinate_attributes);
     RUN(test_nodata_as_xarray_encodes_it);
-    RUN(test_meaning_round_trip);
+    RUN(test_band_properties_round_trip);
     return check_result();
 }

@@ -1,4 +1,6 @@
-/* geo/band_properties.h: what the values of an array mean: nodata, scale, units, names, categories, metadata. */
+/* geo/band_properties.h: the properties of a band, or of an array for all its bands: nodata, scale, offset, unit,
+ * description, categories, colours; and metadata. Sources: CF 1.12, 2.5.1 (missing data), 3.1 (units), 3.5 (flags), 8.1
+ * (packed data); xarray's encoding of _FillValue; GDAL's Zarr driver (FORMATS 4.8). */
 #ifndef ZS_GEO_BAND_PROPERTIES_H
 #define ZS_GEO_BAND_PROPERTIES_H
 
@@ -22,6 +24,20 @@ struct zs_colour_entry {
 };
 
 enum zs_colour { ZS_COLOUR_NONE, ZS_COLOUR_GRAY, ZS_COLOUR_RED, ZS_COLOUR_GREEN, ZS_COLOUR_BLUE, ZS_COLOUR_ALPHA };
+
+/* Band properties, as bits of a set. */
+enum zs_band_property {
+    ZS_BAND_DESCRIPTION = 1,
+    ZS_BAND_UNIT = 2,
+    ZS_BAND_SCALE = 4,
+    ZS_BAND_OFFSET = 8,
+    ZS_BAND_NODATA = 16,
+    ZS_BAND_CATEGORIES = 32,
+    ZS_BAND_COLOUR = 64,
+    ZS_BAND_COLOUR_TABLE = 128,
+    ZS_BAND_METADATA = 256 /* and their domains */
+};
+#define ZS_BAND_ALL 511u
 
 struct zs_band_properties {
     bool has_nodata;

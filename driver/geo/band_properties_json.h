@@ -6,6 +6,41 @@
 
 #include "geo/band_properties.h"
 
+/* ---- One table of properties ---- */
+
+/* The names of a property. */
+struct zs_band_property_names {
+    enum zs_band_property property;
+    const char *member;        /* of a band's entry in gdal:bands; NULL where the entry has several */
+    const char *attributes[4]; /* of an array, for all its bands, NULL-terminated; the first is the one that is written.
+                                  None where the property has a writer of its own */
+};
+#define ZS_BAND_PROPERTY_COUNT 9
+extern const struct zs_band_property_names zs_band_property_names[ZS_BAND_PROPERTY_COUNT];
+
+bool zs_band_property_is_set(const struct zs_band_properties *band, enum zs_band_property property);
+/* Both set and equal, or neither is set. Metadata are each band's own, never the same. */
+bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
+                              enum zs_band_property property);
+/* Sets the property to a member's value, as zs_band_property_put() writes it. An odd member changes nothing (an odd
+ * nodata value: there is none). `dtype` is that of the array, for nodata; NULL leaves nodata alone. */
+bool zs_band_property_take(struct zs_band_properties *band, enum zs_band_property property,
+                           const struct zs_dtype *dtype, const zs_json *member);
+/* Adds the property, which is set, as member `name` of an object that has no such member. */
+bool zs_band_property_put(const struct zs_band_properties *band, enum zs_band_property property,
+                          const struct zs_dtype *dtype, zs_json *object, const char *name);
+void zs_band_property_clear(struct zs_band_properties *band, enum zs_band_property property);
+
+/* ---- Values ---- */
+
+/* Replaces a text, which zs_strdup() made, by a member that is one; an empty one is none (NULL). */
+bool zs_text_replace(char **text, const zs_json *member);
+/* A whole string as a number, "nan" too. False when it is none. */
+bool zs_number_of_text(const char *text, double *out);
+
+/* Reads the nodata value of the array `node`: _FillValue, missing_value, else the fill value where that is one. */
+void zs_nodata_read(const struct zs_node *node, struct zs_band_properties *band);
+
 /* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
 bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out);
 
@@ -16,10 +51,25 @@ bool zs_category_list_read(const zs_json *list, char ***categories);
 /* What attributes call the values of pixels: that list, or CF's flags where their values are small numbers. NULL where
  * they do not. Both are freed with zs_metadata_free(), on failure, too. */
 bool zs_categories_read(const zs_json *attributes, char ***categories);
+/* Adds them as CF's flags, and as a list where those would not keep them. */
+bool zs_categories_write(zs_json *attributes, char *const *categories);
 
 /* A list of [r, g, b] or [r, g, b, a]; NULL for what is none. */
 bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
 bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);
+
+/* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
+const char *zs_colour_name(enum zs_colour colour);
+/* The name of a band's colour interpretation, NULL when it has none. Borrowed. */
+const char *zs_band_properties_colour_name(const struct zs_band_properties *properties);
+
+/* ---- Items of metadata (items.c) ---- */
+
+/* Reads the items of a node: attributes that no convention owns (CF's flags with keeps_flags), and those put aside.
+ * NULL where there are none. Free with zs_metadata_free(). */
+enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***items, struct zs_error *err);
+/* Adds items, as zs_write_band_properties() says. */
+bool zs_items_write(zs_json *attributes, char *const *items);
 
 /* Whether "NAME=VALUE" can carry the name: it is not empty and has no '='. An attribute of another name is no item: it
  * is neither shown nor changed as one. */
@@ -32,12 +82,7 @@ char *zs_metadata_item(const char *name, const zs_json *value);
 bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item);
 /* Removes the members that may go and are not in the list as they are. False without memory. */
 bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items);
-/* Puts an item where it says nothing else: into ZS_ITEMS_ATTRIBUTE. */
+/* Sets an item in ZS_ITEMS_ATTRIBUTE, where its name says nothing else. */
 bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value);
-
-/* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
-const char *zs_colour_name(enum zs_colour colour);
-/* The name of a band's colour interpretation, NULL when it has none. Borrowed. */
-const char *zs_band_properties_colour_name(const struct zs_band_properties *properties);
 
 #endif

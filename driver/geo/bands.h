@@ -13,12 +13,12 @@
 #ifndef ZS_GEO_BANDS_H
 #define ZS_GEO_BANDS_H
 
-#include "geo/axes.h"
 #include "geo/band_properties.h"
 
 #define ZS_BANDS_ATTRIBUTE "gdal:bands"
-/* Both lists of so many elements are half of what a document may hold (ZS_JSON_MAX_VALUES). */
-#define ZS_MOST_LISTED_SLICES ((uint64_t)1 << 20)
+
+/* Attribute `name` where it is a list of `bands` elements; NULL otherwise. Borrowed. */
+const zs_json *zs_list_of_bands(const zs_json *attributes, const char *name, uint64_t bands);
 
 /* Reads the properties of band number `band` (from 0, of `bands` in all). `base` is what zs_band_properties_read() gave
  * for the array: it holds for the band where the band has nothing of its own, but for description, metadata and
@@ -39,20 +39,6 @@ enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const s
                              struct zs_band_properties **list, struct zs_error *err) ZS_MUST_CHECK;
 void zs_bands_free(struct zs_band_properties *list, uint64_t bands);
 
-/* Band properties, to say which are written. */
-enum {
-    ZS_BAND_DESCRIPTION = 1,
-    ZS_BAND_UNIT = 2,
-    ZS_BAND_SCALE = 4,
-    ZS_BAND_OFFSET = 8,
-    ZS_BAND_NODATA = 16,
-    ZS_BAND_CATEGORIES = 32,
-    ZS_BAND_COLOUR = 64,
-    ZS_BAND_COLOUR_TABLE = 128,
-    ZS_BAND_METADATA = 256, /* domains, too */
-    ZS_BAND_ALL = 511
-};
-
 /* Writes properties `which` of all bands into the attributes of their array of type `dtype`, replacing what is there
  * of that kind; others stay as they are. What is the same for all bands becomes the array's own attribute, scale and
  * offset together, as readers of CF take them. Where bands differ the array's attributes stay, for those who know no
@@ -65,16 +51,6 @@ enum {
 enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
                               bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
                               struct zs_error *err) ZS_MUST_CHECK;
-
-/* Another shape for an array, none of whose sizes is less than it was (zs_array_restate()), and in the same change the
- * lists of its attributes that have an element for each slice along X and Y (gdal:bands, a list as long_name): elements
- * stay with their slices, new slices have an empty one. Lists of another length stay as they are. ZS_UNSUPPORTED where
- * a list would have more than ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */
-enum zs_status zs_array_grow(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                             struct zs_error *err) ZS_MUST_CHECK;
-/* What that makes of attributes: a copy, freed with zs_json_free(), or NULL where they stay as they are. */
-enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
-                                  const uint64_t *to, zs_json **grown, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether the attributes of an array have statistics of GDAL's (STATISTICS_MINIMUM ...), of it or `of_bands` of one of
  * its bands, too; and taking these away. */

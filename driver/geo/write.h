@@ -2,7 +2,7 @@
  * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats:
  * FORMATS 4.1-4.5.
  *
- * Each is in the file of its convention; those of what values mean are in write.c.
+ * Each is in the file of its convention; band properties are in band_properties.c, nodata in nodata.c.
  *
  * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without
  * memory. A layout that GDAL 3.13, xarray and this driver all understand: the array (say `band`) with the attributes of
@@ -74,11 +74,12 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Adds scale_factor, add_offset, units, long_name, flag_values and flag_meanings, COLOR_INTERPRETATION (as GDAL),
- * gdal:color_table, metadata domains and the metadata (as strings; those of which an attribute of the name is there or
- * zs_is_convention_attribute() go into ZS_ITEMS_ATTRIBUTE). Leaves nodata alone. */
+/* Makes properties `which` (ZS_BAND_...) those of an array for all its bands: units, scale_factor, add_offset,
+ * long_name, COLOR_INTERPRETATION (as GDAL), gdal:color_table, flag_values and flag_meanings; one that is absent is
+ * removed. Metadata are added, items as texts: in ZS_ITEMS_ATTRIBUTE where an attribute of that name is there, or
+ * belongs to a convention (zs_is_convention_attribute()). Nodata: zs_write_nodata(). */
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+                                        unsigned which, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes a group's arrays along `dimension` HEALPix cells, by the dggs convention: those that the array `coordinate`
  * lists, or where that is NULL all of them. */

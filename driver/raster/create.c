@@ -172,7 +172,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     const struct zs_band_properties of_whole = {.metadata = (char **)(uintptr_t)spec->metadata,
                                                 .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
-        ZS_TRY(zs_write_band_properties(attributes, &of_whole, err));
+        ZS_TRY(zs_write_band_properties(attributes, &of_whole, ZS_BAND_METADATA, err));
     return ZS_OK;
 }
 

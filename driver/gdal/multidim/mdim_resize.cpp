@@ -5,7 +5,7 @@
 
 extern "C"
 {
-#include "geo/bands.h"
+#include "geo/band_list.h"
 #include "raster/overviews.h"
 #include "zarr/make.h"
 }

@@ -1,0 +1,135 @@
+/* Items of metadata ("NAME=VALUE"): attributes of an array or group that no convention owns, and those put aside in
+ * ZS_ITEMS_ATTRIBUTE. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/band_properties_json.h"
+
+bool zs_is_item_name(const char *name)
+{
+    return name != NULL && name[0] != '\0' && strchr(name, '=') == NULL;
+}
+
+char *zs_metadata_item(const char *name, const zs_json *value)
+{
+    const char *text = NULL;
+    char *printed = NULL;
+    if (!zs_json_string(value, &text))
+        text = printed = zs_json_print(value);
+    char *item = text != NULL ? zs_format("%s=%s", name, text) : NULL;
+    free(printed);
+    return item;
+}
+
+enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***metadata,
+                             struct zs_error *err)
+{
+    *metadata = NULL;
+    const zs_json *aside = zs_json_get(node->attributes, ZS_ITEMS_ATTRIBUTE);
+    const size_t n = zs_json_is_object(node->attributes) ? zs_json_size(node->attributes) : 0;
+    const size_t more = zs_json_is_object(aside) ? zs_json_size(aside) : 0;
+    if (n == 0)
+        return ZS_OK;
+    char **items = zs_calloc(n + more + 1, sizeof *items);
+    size_t count = 0;
+    bool ok = items != NULL;
+    for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
+        const char *name = zs_json_name(a);
+        const bool is_flag = name != NULL && (strcmp(name, "flag_values") == 0 || strcmp(name, "flag_meanings") == 0);
+        if (!zs_is_item_name(name) || (zs_is_convention_attribute(name) && !(is_flag && keeps_flags)))
+            continue;
+        if (strcmp(name, "long_name") == 0 && zs_json_is_array(a) && node->type == ZS_NODE_ARRAY)
+            continue; /* descriptions of bands */
+        if (more > 0 && zs_json_get(aside, name) != NULL)
+            continue;
+        items[count] = zs_metadata_item(name, a);
+        ok = items[count++] != NULL;
+    }
+    for (const zs_json *a = more > 0 ? zs_json_first(aside) : NULL; a != NULL && ok; a = zs_json_next(a))
+        ok = !zs_is_item_name(zs_json_name(a)) || (items[count++] = zs_metadata_item(zs_json_name(a), a)) != NULL;
+    if (!ok || count == 0) {
+        zs_metadata_free(items);
+        return ok ? ZS_OK : zs_fail_memory(err);
+    }
+    *metadata = items;
+    return ZS_OK;
+}
+
+void zs_metadata_free(char **metadata)
+{
+    for (char **m = metadata; m != NULL && *m != NULL; m++)
+        free(*m);
+    free(metadata);
+}
+
+enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err)
+{
+    return zs_items_read(group, false, metadata, err);
+}
+
+/* ---- Writing ---- */
+
+bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item)
+{
+    const zs_json *attribute = zs_json_get(attributes, name);
+    char *said = attribute != NULL ? zs_metadata_item(name, attribute) : NULL;
+    const bool is = said != NULL && strcmp(said, item) == 0;
+    free(said);
+    return is;
+}
+
+static bool is_in_list(const char *const *items, const char *item)
+{
+    for (; items != NULL && *items != NULL; items++)
+        if (strcmp(*items, item) == 0)
+            return true;
+    return false;
+}
+
+bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items)
+{
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(object); m != NULL; m = next) {
+        next = zs_json_next(m);
+        if (!may_go(zs_json_name(m)))
+            continue;
+        char *item = zs_metadata_item(zs_json_name(m), m);
+        if (item == NULL)
+            return false;
+        if (!is_in_list(items, item))
+            zs_json_remove(object, zs_json_name(m));
+        free(item);
+    }
+    return true;
+}
+
+bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value)
+{
+    zs_json *aside = zs_json_get_mutable(attributes, ZS_ITEMS_ATTRIBUTE);
+    if (!zs_json_is_object(aside)) {
+        zs_json_remove(attributes, ZS_ITEMS_ATTRIBUTE);
+        aside = zs_json_add_object(attributes, ZS_ITEMS_ATTRIBUTE);
+    }
+    return aside != NULL && zs_json_set_string(aside, name, value);
+}
+
+bool zs_items_write(zs_json *attributes, char *const *metadata)
+{
+    for (; *metadata != NULL; metadata++) {
+        const char *equals = strchr(*metadata, '=');
+        if (equals == NULL || equals == *metadata)
+            continue;
+        char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
+        bool ok = name != NULL;
+        /* Attributes of conventions, and those that were written just before, are not replaced. */
+        if (ok && !zs_is_convention_attribute(name) && zs_json_get(attributes, name) == NULL)
+            ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
+        else if (ok && !zs_is_item_of(attributes, name, *metadata))
+            ok = zs_item_put_aside(attributes, name, equals + 1);
+        free(name);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
