@@ -5,21 +5,21 @@
 #define MOST_ARRAYS 3
 #define MOST_BANDS 40
 
-/* Choices of one index each; nothing holds them for longer than a statement. */
-static const struct zs_choice *ones(const uint64_t *indices, size_t n)
+/* Selections of one index each; nothing holds them for longer than a statement. */
+static const struct zs_selection *ones(const uint64_t *indices, size_t n)
 {
-    static struct zs_choice choices[ZS_MAX_NDIM];
+    static struct zs_selection selections[ZS_MAX_NDIM];
     for (size_t i = 0; i < n; i++)
-        choices[i] = (struct zs_choice){ZS_CHOICE_ONE, indices[i], 1};
-    return choices;
+        selections[i] = (struct zs_selection){ZS_SELECT_ONE, indices[i], 1};
+    return selections;
 }
 
-static struct zs_slices slices_of(int ndim, const uint64_t *shape, struct zs_axes axes, const struct zs_choice *choices,
-                                  size_t n)
+static struct zs_slices slices_of(int ndim, const uint64_t *shape, struct zs_axes axes,
+                                  const struct zs_selection *selections, size_t n)
 {
     struct zs_error err;
     struct zs_slices s;
-    must(zs_slices_find(ndim, shape, axes, choices, n, &s, &err), &err);
+    must(zs_slices_find(ndim, shape, axes, selections, n, &s, &err), &err);
     return s;
 }
 
@@ -67,8 +67,8 @@ static void test_indices_that_are_not_there_are_refused(void)
 static void test_ranges_are_counted_from_their_first_index(void)
 {
     const uint64_t shape[4] = {3, 10, 5, 20};
-    const struct zs_choice choices[2] = {{ZS_CHOICE_ALL, 0, 0}, {ZS_CHOICE_RANGE, 4, 6}};
-    const struct zs_slices s = slices_of(4, shape, (struct zs_axes){3, 2}, choices, 2);
+    const struct zs_selection selections[2] = {{ZS_SELECT_ALL, 0, 0}, {ZS_SELECT_RANGE, 4, 6}};
+    const struct zs_slices s = slices_of(4, shape, (struct zs_axes){3, 2}, selections, 2);
     uint64_t position[2];
     struct zs_error err;
     struct zs_slices other;
@@ -77,7 +77,7 @@ static void test_ranges_are_counted_from_their_first_index(void)
     zs_slice_position(&s, 7, position);
     CHECK_EQ_U64(position[0], 1);
     CHECK_EQ_U64(position[1], 1);
-    const struct zs_choice beyond = {ZS_CHOICE_RANGE, 1, 3}, empty = {ZS_CHOICE_RANGE, 1, 0};
+    const struct zs_selection beyond = {ZS_SELECT_RANGE, 1, 3}, empty = {ZS_SELECT_RANGE, 1, 0};
     CHECK(zs_slices_find(4, shape, (struct zs_axes){3, 2}, &beyond, 1, &other, &err) == ZS_ARGUMENT);
     CHECK_CONTAINS(err.message, "index 3 is out of range: dimension 0 has 3 elements");
     CHECK(zs_slices_find(4, shape, (struct zs_axes){3, 2}, &empty, 1, &other, &err) == ZS_ARGUMENT);
@@ -156,11 +156,11 @@ struct raster {
     size_t count;
 };
 
-static struct zs_choice random_choice(uint64_t *rng, uint64_t size)
+static struct zs_selection random_selection(uint64_t *rng, uint64_t size)
 {
-    static const enum zs_choice_kind kinds[] = {ZS_CHOICE_ALL, ZS_CHOICE_ONE, ZS_CHOICE_RANGE};
+    static const enum zs_selection_kind kinds[] = {ZS_SELECT_ALL, ZS_SELECT_ONE, ZS_SELECT_RANGE};
     const uint64_t first = rng_below(rng, size);
-    return (struct zs_choice){kinds[rng_below(rng, 3)], first, 1 + rng_below(rng, size - first)};
+    return (struct zs_selection){kinds[rng_below(rng, 3)], first, 1 + rng_below(rng, size - first)};
 }
 
 static void random_raster(struct raster *r, uint64_t *rng)
@@ -174,7 +174,7 @@ static void random_raster(struct raster *r, uint64_t *rng)
     for (size_t k = 0; k < r->count; k++) {
         const int ndim = (is_line ? 1 : 2) + (int)rng_below(rng, 4);
         uint64_t *shape = r->shape[k];
-        struct zs_choice choices[ZS_MAX_NDIM];
+        struct zs_selection selections[ZS_MAX_NDIM];
         struct zs_axes axes = {(int)rng_below(rng, (uint64_t)ndim), -1};
         while (!is_line && (axes.y < 0 || axes.y == axes.x))
             axes.y = (int)rng_below(rng, (uint64_t)ndim);
@@ -183,9 +183,9 @@ static void random_raster(struct raster *r, uint64_t *rng)
         size_t chosen = 0;
         for (int d = 0; d < ndim; d++)
             if (d != axes.x && d != axes.y)
-                choices[chosen++] = random_choice(rng, shape[d]);
+                selections[chosen++] = random_selection(rng, shape[d]);
         r->arrays[k] = (struct zs_band_array){
-            .slices = slices_of(ndim, shape, axes, choices, (size_t)rng_below(rng, chosen + 1)), .first = r->bands};
+            .slices = slices_of(ndim, shape, axes, selections, (size_t)rng_below(rng, chosen + 1)), .first = r->bands};
         r->bands += r->arrays[k].slices.count;
     }
 }

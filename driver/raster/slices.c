@@ -9,11 +9,11 @@
 /* ---- Slices of one array ---- */
 
 /* What is chosen of a dimension of `size` elements, as its first index and their number. */
-static enum zs_status check_choice(struct zs_choice choice, int dim, uint64_t size, uint64_t *first, uint64_t *count,
-                                   struct zs_error *err)
+static enum zs_status check_selection(struct zs_selection selection, int dim, uint64_t size, uint64_t *first,
+                                      uint64_t *count, struct zs_error *err)
 {
-    *first = choice.kind == ZS_CHOICE_ALL ? 0 : choice.first;
-    *count = choice.kind == ZS_CHOICE_ALL ? size : choice.kind == ZS_CHOICE_ONE ? 1 : choice.count;
+    *first = selection.kind == ZS_SELECT_ALL ? 0 : selection.first;
+    *count = selection.kind == ZS_SELECT_ALL ? size : selection.kind == ZS_SELECT_ONE ? 1 : selection.count;
     if (*first > size || *count > size - *first)
         return zs_fail(err, ZS_ARGUMENT, "index %llu is out of range: dimension %d has %llu elements",
                        (unsigned long long)(*first >= size ? *first : *first + *count - 1), dim,
@@ -21,8 +21,9 @@ static enum zs_status check_choice(struct zs_choice choice, int dim, uint64_t si
     return *count > 0 ? ZS_OK : zs_fail(err, ZS_ARGUMENT, "a dimension of no elements gives no band");
 }
 
-enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const struct zs_choice *choices,
-                              size_t n, struct zs_slices *slices, struct zs_error *err)
+enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes,
+                              const struct zs_selection *selections, size_t n, struct zs_slices *slices,
+                              struct zs_error *err)
 {
     struct zs_slices s = {.axes = axes, .ndim = ndim, .count = 1};
     const int extra = ndim - (axes.y >= 0 ? 2 : 1);
@@ -33,10 +34,10 @@ enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes ax
         uint64_t count;
         if (d == axes.x || d == axes.y)
             continue;
-        const struct zs_choice choice = k < n ? choices[k] : (struct zs_choice){ZS_CHOICE_ALL, 0, 0};
+        const struct zs_selection selection = k < n ? selections[k] : (struct zs_selection){ZS_SELECT_ALL, 0, 0};
         k++;
-        ZS_TRY(check_choice(choice, d, shape[d], &s.first[d], &count, err));
-        if (choice.kind == ZS_CHOICE_ONE)
+        ZS_TRY(check_selection(selection, d, shape[d], &s.first[d], &count, err));
+        if (selection.kind == ZS_SELECT_ONE)
             continue;
         s.dims[s.dim_count] = d;
         s.sizes[s.dim_count++] = count;

@@ -3,7 +3,7 @@
 #ifndef ZS_RASTER_SLICES_H
 #define ZS_RASTER_SLICES_H
 
-#include "geo/choice.h"
+#include "geo/selection.h"
 
 /* The slices of one array along X and Y, counted in C order: each is an index into every other dimension. */
 struct zs_slices {
@@ -16,11 +16,12 @@ struct zs_slices {
     uint64_t count; /* of slices; UINT64_MAX when 64 bits do not count them */
 };
 
-/* The slices of an array of that shape. `choices` are of the first of its dimensions but X and Y; of those beyond n,
- * all is taken. ZS_ARGUMENT when there are more choices than dimensions, one is out of range, or a dimension has no
+/* The slices of an array of that shape. `selections` are of the first of its dimensions but X and Y; of those beyond n,
+ * all is taken. ZS_ARGUMENT when there are more selections than dimensions, one is out of range, or a dimension has no
  * elements. */
-enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes, const struct zs_choice *choices,
-                              size_t n, struct zs_slices *slices, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes,
+                              const struct zs_selection *selections, size_t n, struct zs_slices *slices,
+                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* How many of the dims, slowest first, must be fixed so that what remains is at most `most` slices. */
 int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);

@@ -104,9 +104,9 @@ class CellMask final : public GDALRasterBand
 /* ---- Finding ---- */
 
 /* The selection in the mask's dimensions that corresponds to the bands' selection in the array's. */
-static std::vector<struct zs_choice> choicesOf(const struct zs_mask &mask, const struct zs_slices &slices)
+static std::vector<struct zs_selection> selectionOf(const struct zs_mask &mask, const struct zs_slices &slices)
 {
-    std::vector<struct zs_choice> choices;
+    std::vector<struct zs_selection> selections;
     for (int d = 0; d < mask.node->array->ndim; d++)
     {
         if (d == mask.axes.x || d == mask.axes.y)
@@ -114,9 +114,9 @@ static std::vector<struct zs_choice> choicesOf(const struct zs_mask &mask, const
         uint64_t count = 1;
         for (int i = 0; i < slices.dim_count; i++)
             count = slices.dims[i] == mask.dims[d] ? slices.sizes[i] : count;
-        choices.push_back({count > 1 ? ZS_CHOICE_RANGE : ZS_CHOICE_ONE, slices.first[mask.dims[d]], count});
+        selections.push_back({count > 1 ? ZS_SELECT_RANGE : ZS_SELECT_ONE, slices.first[mask.dims[d]], count});
     }
-    return choices;
+    return selections;
 }
 
 void ZSMasks::Open(size_t source, const ZSBandSource &mask)
@@ -151,10 +151,10 @@ void ZSMasks::FindOf(size_t source)
         return;
     m.isThere = true;
     m.isNamed = m.found.is_named;
-    const bool isWhole = m_view.sources[source].choices.empty();
+    const bool isWhole = m_view.sources[source].selections.empty();
     for (size_t i = 0; i < source && isWhole; i++)
     {
-        if (m_masks[i].found.node == m.found.node && m_view.sources[i].choices.empty())
+        if (m_masks[i].found.node == m.found.node && m_view.sources[i].selections.empty())
             m.dataset = m_masks[i].dataset;
     }
     if (m.dataset != nullptr)
@@ -166,7 +166,7 @@ void ZSMasks::FindOf(size_t source)
     if (opened == nullptr)
         zsReport(err);
     else
-        Open(source, {opened, isWhole ? ZSBandSource().choices : choicesOf(m.found, m_view.Slices(source))});
+        Open(source, {opened, isWhole ? ZSBandSource().selections : selectionOf(m.found, m_view.Slices(source))});
 }
 
 void ZSMasks::Find()

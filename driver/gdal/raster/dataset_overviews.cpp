@@ -99,7 +99,7 @@ void ZSOverviews::Find()
     {
         ZSBandSources level;
         for (size_t i = 0; i < m_view.sources.size(); i++)
-            level.push_back({i == 0 ? opened : levelLike(*opened, m_view.Array(i)), m_view.sources[i].choices,
+            level.push_back({i == 0 ? opened : levelLike(*opened, m_view.Array(i)), m_view.sources[i].selections,
                              m_view.sources[i].shown});
         const bool isWhole = std::all_of(level.begin(), level.end(),
                                          [](const ZSBandSource &source) { return source.array != nullptr; });

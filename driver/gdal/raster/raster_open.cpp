@@ -314,7 +314,7 @@ static std::vector<PartedDimension> partsOf(const struct zs_node *node, const st
         auto &d = parted[i];
         d.dim = slices.dims[i];
         d.title = zsDimensionName(node, d.dim);
-        d.key = zsNamedChoice(node, d.dim);
+        d.key = zsNamedSelection(node, d.dim);
         d.first = slices.first[d.dim];
         d.size = slices.sizes[i];
         d.step = 1;
@@ -335,7 +335,7 @@ static std::vector<PartedDimension> partsOf(const struct zs_node *node, const st
     return parted;
 }
 
-/* The choices that were made already, by the names of their dimensions. */
+/* The selections that were made already, by the names of their dimensions. */
 static std::string chosenText(const struct zs_node *node, const struct zs_axes &axes, const ZSConnection &connection)
 {
     std::string text;
@@ -345,10 +345,10 @@ static std::string chosenText(const struct zs_node *node, const struct zs_axes &
         if (d == axes.x || d == axes.y)
             continue;
         const std::string index = std::to_string(connection.indices[k++]);
-        text += zsNamedChoice(node, d) + index + ".." + index;
+        text += zsNamedSelection(node, d) + index + ".." + index;
     }
-    for (const auto &choice : connection.named)
-        text += ":" + zsEscapedWord(choice.first) + "=" + choice.second;
+    for (const auto &selection : connection.named)
+        text += ":" + zsEscapedWord(selection.first) + "=" + selection.second;
     return text;
 }
 
@@ -491,20 +491,20 @@ static std::unique_ptr<GDALDataset> openNode(const std::shared_ptr<ZSStore> &sto
                                              GDALAccess access, const char *name, struct zs_error *err)
 {
     const auto opened = ZSArray::Open(*store, node, options, err);
-    std::vector<struct zs_choice> choices;
+    std::vector<struct zs_selection> selections;
     int shown = ZS_HEALPIX_SPHERE;
     if (opened == nullptr || !zsTakeFace(*opened, connection, shown, err) ||
-        !zsChoose(*store, node, opened->axes, connection, choices, err))
+        !zsSelect(*store, node, opened->axes, connection, selections, err))
         return nullptr;
     struct zs_slices slices;
     // Over() reports an error.
-    const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, choices.data(),
-                                        choices.size(), &slices, err) == ZS_OK;
-    if (isFound && !options.multiband && choices.empty() && node->array->ndim > 2)
+    const bool isFound = zs_slices_find(node->array->ndim, node->array->shape, opened->axes, selections.data(),
+                                        selections.size(), &slices, err) == ZS_OK;
+    if (isFound && !options.multiband && selections.empty() && node->array->ndim > 2)
         return listSlices(store, connection, node, slices);
     if (isFound && slices.count > ZS_MOST_BANDS)
         return listParts(store, connection, node, slices);
-    const ZSBandSources sources(1, ZSBandSource{opened, choices, shown});
+    const ZSBandSources sources(1, ZSBandSource{opened, selections, shown});
     auto ds = ShardedZarrDataset::Over(store, sources, nullptr, options, access, err);
     if (ds == nullptr)
         return nullptr;

@@ -7,7 +7,7 @@
 
 extern "C"
 {
-#include "geo/choice.h"
+#include "geo/selection.h"
 }
 
 /* A message lists at most so many arrays, so that it stays readable. */
@@ -80,7 +80,7 @@ static bool choose(const ZSStore &store, const ZSConnection &connection, ZSBandS
         const ZSArray &array = *sources[i].array;
         if (i > 0 && areAlike(array, *sources[i - 1].array))
         {
-            sources[i].choices = sources[i - 1].choices;
+            sources[i].selections = sources[i - 1].selections;
             continue;
         }
         ZSConnection own = connection;
@@ -88,7 +88,7 @@ static bool choose(const ZSStore &store, const ZSConnection &connection, ZSBandS
                                        [&](const std::pair<std::string, std::string> &wanted)
                                        { return !hasDimension(array, wanted.first); }),
                         own.named.end());
-        if (!zsChoose(store, array.node, array.axes, own, sources[i].choices, err))
+        if (!zsSelect(store, array.node, array.axes, own, sources[i].selections, err))
             return false;
     }
     return true;
@@ -190,18 +190,18 @@ static bool findDimension(const struct zs_node *node, const struct zs_axes &axes
 
 /* "0..24", "2026-05-01..last" */
 static enum zs_status chooseRange(const ZSStore &store, const struct zs_node *node, int dim, const std::string &text,
-                                  size_t dots, struct zs_choice &choice, struct zs_error *err)
+                                  size_t dots, struct zs_selection &selection, struct zs_error *err)
 {
     const std::string from = text.substr(0, dots), to = text.substr(dots + 2);
     const std::string last = std::to_string(node->array->shape[dim] - 1);
     const std::string begin = from == "last" ? last : zsUnescapedWord(from),
                       end = to == "first" ? "0" : zsUnescapedWord(to);
-    return zs_choose_range(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
-                           to == "last" ? nullptr : end.c_str(), &choice, err);
+    return zs_select_range(store.hierarchy, node, dim, from == "first" ? nullptr : begin.c_str(),
+                           to == "last" ? nullptr : end.c_str(), &selection, err);
 }
 
 static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node, int dim, const std::string &text,
-                                struct zs_choice &choice, struct zs_error *err)
+                                struct zs_selection &selection, struct zs_error *err)
 {
     const uint64_t size = node->array->shape[dim];
     const size_t dots = text.find("..");
@@ -209,32 +209,32 @@ static enum zs_status chooseOne(const ZSStore &store, const struct zs_node *node
         return zs_fail(err, ZS_ARGUMENT, "a dimension of no elements gives no band");
     if (text == "first" || text == "last")
     {
-        choice = {ZS_CHOICE_ONE, text == "first" ? 0 : size - 1, 1};
+        selection = {ZS_SELECT_ONE, text == "first" ? 0 : size - 1, 1};
         return ZS_OK;
     }
     if (dots == std::string::npos)
-        return zs_choose_value(store.hierarchy, node, dim, zsUnescapedWord(text).c_str(), &choice, err);
-    return chooseRange(store, node, dim, text, dots, choice, err);
+        return zs_select_value(store.hierarchy, node, dim, zsUnescapedWord(text).c_str(), &selection, err);
+    return chooseRange(store, node, dim, text, dots, selection, err);
 }
 
-bool zsChoose(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
-              const ZSConnection &connection, std::vector<struct zs_choice> &choices, struct zs_error *err)
+bool zsSelect(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
+              const ZSConnection &connection, std::vector<struct zs_selection> &selections, struct zs_error *err)
 {
-    choices.clear();
+    selections.clear();
     for (const uint64_t index : connection.indices)
-        choices.push_back({ZS_CHOICE_ONE, index, 1});
+        selections.push_back({ZS_SELECT_ONE, index, 1});
     for (const auto &wanted : connection.named)
     {
         int dim = 0;
         size_t place = 0;
         if (!findDimension(node, axes, wanted.first, dim, place, err))
             return false;
-        if (choices.size() <= place)
-            choices.resize(place + 1, {ZS_CHOICE_ALL, 0, 0});
+        if (selections.size() <= place)
+            selections.resize(place + 1, {ZS_SELECT_ALL, 0, 0});
         struct zs_error reason;
-        if (choices[place].kind != ZS_CHOICE_ALL)
+        if (selections[place].kind != ZS_SELECT_ALL)
             zs_fail(&reason, ZS_ARGUMENT, "%s is given twice", wanted.first.c_str());
-        else if (chooseOne(store, node, dim, wanted.second, choices[place], &reason) == ZS_OK)
+        else if (chooseOne(store, node, dim, wanted.second, selections[place], &reason) == ZS_OK)
             continue;
         zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, reason.message);
         return false;
@@ -242,18 +242,18 @@ bool zsChoose(const ZSStore &store, const struct zs_node *node, const struct zs_
     return true;
 }
 
-std::string zsChoicesText(const std::vector<struct zs_choice> &choices)
+std::string zsSelectionText(const std::vector<struct zs_selection> &selections)
 {
     std::string text;
-    for (const auto &c : choices)
+    for (const auto &c : selections)
     {
-        text += c.kind == ZS_CHOICE_ALL ? ":*" : ":" + std::to_string(c.first);
-        text += c.kind == ZS_CHOICE_RANGE ? ".." + std::to_string(c.first + c.count - 1) : "";
+        text += c.kind == ZS_SELECT_ALL ? ":*" : ":" + std::to_string(c.first);
+        text += c.kind == ZS_SELECT_RANGE ? ".." + std::to_string(c.first + c.count - 1) : "";
     }
     return text;
 }
 
-std::string zsNamedChoice(const struct zs_node *node, int dim)
+std::string zsNamedSelection(const struct zs_node *node, int dim)
 {
     return ":" + zsEscapedWord(zsDimensionName(node, dim)) + "=";
 }

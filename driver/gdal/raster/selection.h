@@ -59,13 +59,13 @@ std::string zsDimensionName(const struct zs_node *node, int dim);
 /* What a connection asks for of the dimensions but X and Y, in their order; empty when that is all of them. Reads
  * coordinates only of dimensions that are asked for by value. False, with the reason in err, when there is nothing
  * such. */
-bool zsChoose(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
-              const ZSConnection &connection, std::vector<struct zs_choice> &choices, struct zs_error *err);
+bool zsSelect(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
+              const ZSConnection &connection, std::vector<struct zs_selection> &selections, struct zs_error *err);
 
 /* The selection as text, a key for what is stored about it apart from the whole: ":3", ":*:0..24". */
-std::string zsChoicesText(const std::vector<struct zs_choice> &choices);
+std::string zsSelectionText(const std::vector<struct zs_selection> &selections);
 
 /* ":name=", behind which a value or a range follows. */
-std::string zsNamedChoice(const struct zs_node *node, int dim);
+std::string zsNamedSelection(const struct zs_node *node, int dim);
 
 #endif

@@ -36,11 +36,12 @@ bool ZSView::FindSlices(size_t source, uint64_t before, struct zs_error *err)
         return fail("expected at most 2147483647 columns and rows, found more");
     if (info.shape[x] == 0 || (y >= 0 && info.shape[y] == 0))
         return fail("a raster needs at least one row and one column");
-    const auto &choices = sources[source].choices;
+    const auto &selections = sources[source].selections;
     bands.array = opened.array;
     bands.first = before;
     struct zs_error reason;
-    if (zs_slices_find(info.ndim, info.shape, opened.axes, choices.data(), choices.size(), &bands.slices, &reason) !=
+    if (zs_slices_find(info.ndim, info.shape, opened.axes, selections.data(), selections.size(), &bands.slices,
+                       &reason) !=
         ZS_OK)
         return fail(reason.message);
     if (bands.slices.count > ZS_MOST_BANDS - before)
@@ -97,14 +98,14 @@ bool ZSView::Make(struct zs_error *err)
 bool ZSView::IsSelection() const
 {
     return std::any_of(sources.begin(), sources.end(),
-                       [](const ZSBandSource &source) { return !source.choices.empty(); });
+                       [](const ZSBandSource &source) { return !source.selections.empty(); });
 }
 
 std::string ZSView::Name() const
 {
     std::string name = IsGroup() ? group->path : Array(0).node->path;
     for (const auto &source : sources)
-        name += zsChoicesText(source.choices);
+        name += zsSelectionText(source.selections);
     if (sources[0].shown >= 0)
         name += ":face=" + std::to_string(sources[0].shown);
     return name;

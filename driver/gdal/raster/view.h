@@ -21,7 +21,7 @@ extern "C"
 struct ZSBandSource
 {
     std::shared_ptr<ZSArray> array;
-    std::vector<struct zs_choice> choices; /* of the dimensions but X and Y; empty: all slices are bands */
+    std::vector<struct zs_selection> selections; /* of the dimensions but X and Y; empty: all slices are bands */
     int shown = ZS_HEALPIX_SPHERE; /* of HEALPix cells: see raster/healpix.h */
 };
 using ZSBandSources = std::vector<ZSBandSource>;

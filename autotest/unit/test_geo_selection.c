@@ -1,7 +1,7 @@
 /* Elements of a dimension that are asked for by value. */
 #include "check.h"
 #include "geo/cf_time.h"
-#include "geo/choice.h"
+#include "geo/selection.h"
 #include "geo_store.h"
 
 static struct geo_store store;
@@ -29,12 +29,12 @@ static void start(const char *name, size_t n, const char *type, const char *attr
 /* The element that is meant; -1, with the message in err, where none is. */
 static long long value(const char *text)
 {
-    struct zs_choice c;
+    struct zs_selection c;
     const struct zs_node *a = (open_node(&store, ""), open_node(&store, "a"));
     err.message[0] = '\0';
-    const enum zs_status status = zs_choose_value(store.h, a, 0, text, &c, &err);
+    const enum zs_status status = zs_select_value(store.h, a, 0, text, &c, &err);
     CHECK(status == ZS_OK || status == ZS_ARGUMENT);
-    CHECK(status != ZS_OK || (c.kind == ZS_CHOICE_ONE && c.count == 1));
+    CHECK(status != ZS_OK || (c.kind == ZS_SELECT_ONE && c.count == 1));
     return status == ZS_OK ? (long long)c.first : -1;
 }
 
@@ -42,11 +42,11 @@ static long long value(const char *text)
 static const char *range(const char *from, const char *to)
 {
     static char text[64];
-    struct zs_choice c;
+    struct zs_selection c;
     const struct zs_node *a = (open_node(&store, ""), open_node(&store, "a"));
-    if (zs_choose_range(store.h, a, 0, from, to, &c, &err) != ZS_OK)
+    if (zs_select_range(store.h, a, 0, from, to, &c, &err) != ZS_OK)
         return err.message;
-    CHECK(c.kind == ZS_CHOICE_RANGE);
+    CHECK(c.kind == ZS_SELECT_RANGE);
     snprintf(text, sizeof text, "%llu+%llu", (unsigned long long)c.first, (unsigned long long)c.count);
     return text;
 }

@@ -1,4 +1,4 @@
-#include "geo/choice.h"
+#include "geo/selection.h"
 
 #include <errno.h>
 #include <float.h>
@@ -218,8 +218,8 @@ static enum zs_status check_length(const struct dimension *d, struct zs_error *e
                    "asked for by i..i", d->name, ZS_LABELS_MAX, (unsigned long long)d->size);
 }
 
-enum zs_status zs_choose_value(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *text,
-                               struct zs_choice *choice, struct zs_error *err)
+enum zs_status zs_select_value(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *text,
+                               struct zs_selection *selection, struct zs_error *err)
 {
     const struct dimension d = dimension_of(h, node, dim);
     uint64_t index = 0;
@@ -234,7 +234,7 @@ enum zs_status zs_choose_value(struct zs_hierarchy *h, const struct zs_node *nod
         if (status != ZS_OK)
             return status;
     }
-    *choice = (struct zs_choice){ZS_CHOICE_ONE, index, 1};
+    *selection = (struct zs_selection){ZS_SELECT_ONE, index, 1};
     return ZS_OK;
 }
 
@@ -275,7 +275,7 @@ static enum zs_status find_end(const struct dimension *d, const struct zs_label_
 }
 
 static enum zs_status find_ends(const struct dimension *d, const struct zs_label_source *s, const char *from,
-                                const char *to, struct zs_choice *choice, struct zs_error *err)
+                                const char *to, struct zs_selection *selection, struct zs_error *err)
 {
     uint64_t first = 0, end = d->size;
     if (from != NULL)
@@ -285,12 +285,12 @@ static enum zs_status find_ends(const struct dimension *d, const struct zs_label
     if (first >= end)
         return zs_fail(err, ZS_ARGUMENT, "%s: no element is from %s to %s: the ends are reversed, or nothing lies "
                        "between them", d->name, from != NULL ? from : "first", to != NULL ? to : "last");
-    *choice = (struct zs_choice){ZS_CHOICE_RANGE, first, end - first};
+    *selection = (struct zs_selection){ZS_SELECT_RANGE, first, end - first};
     return ZS_OK;
 }
 
-enum zs_status zs_choose_range(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *from,
-                               const char *to, struct zs_choice *choice, struct zs_error *err)
+enum zs_status zs_select_range(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *from,
+                               const char *to, struct zs_selection *selection, struct zs_error *err)
 {
     struct zs_label_source source = {0};
     const bool needs_times = (from != NULL && !is_index(from)) || (to != NULL && !is_index(to));
@@ -306,7 +306,7 @@ enum zs_status zs_choose_range(struct zs_hierarchy *h, const struct zs_node *nod
         if (d.variable != NULL)
             ZS_TRY(zs_label_source_read(h, d.variable, 0, d.size, &source, err));
     }
-    const enum zs_status status = find_ends(&d, &source, from, to, choice, err);
+    const enum zs_status status = find_ends(&d, &source, from, to, selection, err);
     if (needs_times && d.variable != NULL)
         zs_label_source_clear(&source);
     return status;
