@@ -1,4 +1,4 @@
-/* Overviews are removed: what is theirs, and nothing else. */
+/* Removing overviews: their own nodes, and nothing else. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,16 +9,16 @@
 
 /* ---- One level ---- */
 
-/* The nodes of a level: its array, and what was copied for it: coordinate variables and grid mapping. */
-struct company {
+/* The nodes of a level: its array, and the coordinate variables and the grid mapping that were made for it alone. */
+struct level_nodes {
     const struct zs_node *node[ZS_MAX_NDIM + 2];
     int count;
 };
 
-/* Adds the array `name` beside the level, if only the level uses it: its one dimension has its name, or it is a
+/* Adds the array `name` beside the level, if only the level uses it: a coordinate variable of its own name, or a
  * scalar. */
-static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, const struct zs_node *level,
-                                    const char *name, int dim, struct zs_error *err)
+static enum zs_status add_level_node(struct zs_hierarchy *h, struct level_nodes *c, const struct zs_node *level,
+                                     const char *name, int dim, struct zs_error *err)
 {
     const struct zs_node *node = NULL;
     char *group = name != NULL && name[0] != '\0' && strchr(name, '/') == NULL ? zs_path_parent(level->path) : NULL;
@@ -38,20 +38,20 @@ static enum zs_status add_companion(struct zs_hierarchy *h, struct company *c, c
     return ZS_OK;
 }
 
-static enum zs_status find_company(struct zs_hierarchy *h, const struct zs_node *level, struct company *c,
-                                   struct zs_error *err)
+static enum zs_status find_level_nodes(struct zs_hierarchy *h, const struct zs_node *level, struct level_nodes *c,
+                                       struct zs_error *err)
 {
     const char *named = zs_grid_mapping_name(level->attributes), *mapping = named != NULL ? named : ZS_GRID_MAPPING;
-    *c = (struct company){.node = {level}, .count = 1};
+    *c = (struct level_nodes){.node = {level}, .count = 1};
     for (int d = 0; d < level->array->ndim; d++)
-        ZS_TRY(add_companion(h, c, level, zs_dimension_name(level, d), d, err));
-    return add_companion(h, c, level, mapping, -1, err);
+        ZS_TRY(add_level_node(h, c, level, zs_dimension_name(level, d), d, err));
+    return add_level_node(h, c, level, mapping, -1, err);
 }
 
 /* Whether the group of a level holds other things: nodes, which may use its coordinates, and files. In a store that
  * cannot be listed there may be anything. */
-static enum zs_status find_others(struct zs_hierarchy *h, const char *group, const struct company *c, bool *has_nodes,
-                                  bool *has_files, struct zs_error *err)
+static enum zs_status find_others(struct zs_hierarchy *h, const char *group, const struct level_nodes *c,
+                                  bool *has_nodes, bool *has_files, struct zs_error *err)
 {
     char **names;
     *has_nodes = *has_files = true;
@@ -78,11 +78,11 @@ static enum zs_status find_others(struct zs_hierarchy *h, const char *group, con
 enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const struct zs_node *level;
-    struct company c;
+    struct level_nodes c;
     bool has_nodes = true, has_files = true;
     ZS_TRY(zs_hierarchy_node(h, path, &level, err));
     char *group = zs_path_parent(path);
-    enum zs_status status = group != NULL ? find_company(h, level, &c, err) : zs_fail_memory(err);
+    enum zs_status status = group != NULL ? find_level_nodes(h, level, &c, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = find_others(h, group, &c, &has_nodes, &has_files, err);
     if (status == ZS_OK && !has_nodes && !has_files)
