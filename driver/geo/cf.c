@@ -420,16 +420,16 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
 /* ---- Checking ---- */
 
 /* Coordinate variables are compared by their values, by who can read (validate/places.c). */
-static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     bool in_own_group;
     double given[6];
     const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
     if (mapping == NULL)
         return ZS_OK;
-    ZS_TRY(zs_grid_mapping_tell(mapping, told, err));
+    ZS_TRY(zs_grid_mapping_visit(mapping, visitor, err));
     if (in_own_group && zs_parse_geotransform(mapping->attributes, given))
-        ZS_TRY(told->transform(told->context, mapping->path, "GeoTransform", given, err));
+        ZS_TRY(visitor->transform(visitor->context, mapping->path, "GeoTransform", given, err));
     return ZS_OK;
 }
 
@@ -451,5 +451,5 @@ const struct zs_convention zs_cf = {
     .find_transform = find_transform,
     .find_crs = find_crs,
     .find_healpix = zs_cf_find_healpix,
-    .tell = tell,
+    .visit = visit,
 };

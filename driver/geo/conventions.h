@@ -38,10 +38,11 @@ bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct z
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
 bool zs_search_take(struct zs_search *s, const double *t);
 
-/* Who is told all that conventions say of an array's place, to compare it (validate/). `path` is of the node that
- * says it, `what` what is shown; `srs` is NULL where the member names none, and the receiver's to release; is_code:
- * by an authority's code, which this PROJ may not know. They fail without memory only. */
-struct zs_told {
+/* Receives every transform, bounding box and CRS that conventions declare for an array, to compare them (validate/).
+ * `path` is the declaring node's, `what` names the member in a message. transform: GDAL's order, pixel corners; box:
+ * xmin, ymin, xmax, ymax. The receiver releases `srs`, which is NULL where the member names none; is_code: the member
+ * is an authority's code, which this PROJ may not know. The functions fail without memory only. */
+struct zs_georef_visitor {
     void *context;
     enum zs_status (*transform)(void *context, const char *path, const char *what, const double *t,
                                 struct zs_error *err);
@@ -105,8 +106,8 @@ struct zs_convention {
 
     /* Members of a node, or of an entry in its multiscales, each for itself. */
     void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to);
-    /* All places that the array's metadata state, used or not. */
-    enum zs_status (*tell)(struct zs_search *s, const struct zs_told *told, struct zs_error *err);
+    /* Passes all that the array's metadata declare, used or not. */
+    enum zs_status (*visit)(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err);
 };
 
 /* All conventions. Within one priority the first of them counts. Ends with NULL. */

@@ -67,19 +67,19 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     const zs_json *crs = zs_json_get(s->node->attributes, "_CRS"), *projjson = zs_json_get(crs, "projjson");
     const char *path = s->node->path, *text;
     double t[6];
     if (zs_json_string(zs_json_get(crs, "wkt"), &text))
-        ZS_TRY(told->crs(told->context, path, "wkt", zs_crs_from_wkt(text), false, err));
+        ZS_TRY(visitor->crs(visitor->context, path, "wkt", zs_crs_from_wkt(text), false, err));
     if (zs_json_typeof(projjson) != ZS_JSON_NULL)
-        ZS_TRY(told->crs(told->context, path, "projjson", zs_crs_from_projjson(projjson), false, err));
+        ZS_TRY(visitor->crs(visitor->context, path, "projjson", zs_crs_from_projjson(projjson), false, err));
     if (zs_json_string(zs_json_get(crs, "url"), &text))
-        ZS_TRY(told->crs(told->context, path, "url", zs_crs_from_url(text), false, err));
+        ZS_TRY(visitor->crs(visitor->context, path, "url", zs_crs_from_url(text), false, err));
     if (zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
-        ZS_TRY(told->transform(told->context, path, GEOTRANSFORM, t, err));
+        ZS_TRY(visitor->transform(visitor->context, path, GEOTRANSFORM, t, err));
     return ZS_OK;
 }
 
@@ -105,5 +105,5 @@ const struct zs_convention zs_gdal_members = {
     .find_transform = find_transform,
     .find_crs = find_crs,
     .change = change,
-    .tell = tell,
+    .visit = visit,
 };

@@ -153,7 +153,7 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 }
 
 /* All spellings at all places. */
-static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     const char *text;
     for (int p = 0; p < s->scope.places; p++) {
@@ -164,11 +164,11 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
         const char *path = zs_scope_path(&s->scope, p);
         const zs_json *projjson = zs_json_get(place->members, "proj:projjson");
         if (zs_json_string(zs_json_get(place->members, "proj:code"), &text))
-            ZS_TRY(told->crs(told->context, path, "proj:code", zs_crs_from_code(text), true, err));
+            ZS_TRY(visitor->crs(visitor->context, path, "proj:code", zs_crs_from_code(text), true, err));
         if (zs_json_string(zs_json_get(place->members, "proj:wkt2"), &text))
-            ZS_TRY(told->crs(told->context, path, "proj:wkt2", zs_crs_from_wkt(text), false, err));
+            ZS_TRY(visitor->crs(visitor->context, path, "proj:wkt2", zs_crs_from_wkt(text), false, err));
         if (zs_json_typeof(projjson) != ZS_JSON_NULL)
-            ZS_TRY(told->crs(told->context, path, "proj:projjson", zs_crs_from_projjson(projjson), false, err));
+            ZS_TRY(visitor->crs(visitor->context, path, "proj:projjson", zs_crs_from_projjson(projjson), false, err));
     }
     return ZS_OK;
 }
@@ -189,5 +189,5 @@ const struct zs_convention zs_proj = {
     .find_crs = find_crs,
     .change = change,
     .check = check,
-    .tell = tell,
+    .visit = visit,
 };

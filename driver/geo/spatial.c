@@ -443,7 +443,7 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 }
 
 /* Each place's transform and box, as far as they are of this array's level. */
-static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     for (int p = 0; p < s->scope.places; p++) {
         const struct zs_place *place = &s->scope.place[p];
@@ -452,10 +452,10 @@ static enum zs_status tell(struct zs_search *s, const struct zs_told *told, stru
         char what[200];
         snprintf(what, sizeof what, "spatial:transform against what else is said of %.100s", s->node->path);
         if (take_spatial(s, p, false))
-            ZS_TRY(told->transform(told->context, path, what, s->out->transform, err));
+            ZS_TRY(visitor->transform(visitor->context, path, what, s->out->transform, err));
         if ((place->kind != ZS_PLACE_GROUP || !place->has_layout || place->is_base) &&
             zs_json_doubles(zs_json_get(place->members, "spatial:bbox"), box, 4))
-            ZS_TRY(told->box(told->context, path, "spatial:bbox against the transform", box, err));
+            ZS_TRY(visitor->box(visitor->context, path, "spatial:bbox against the transform", box, err));
     }
     return ZS_OK;
 }
@@ -477,5 +477,5 @@ const struct zs_convention zs_spatial = {
     .change = change,
     .rename_dimension = rename_dimension,
     .check = check,
-    .tell = tell,
+    .visit = visit,
 };

@@ -187,15 +187,16 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
 
 /* ---- Checking ---- */
 
-static enum zs_status tell(struct zs_search *s, const struct zs_told *told, struct zs_error *err)
+static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     struct grid g;
     double t[6];
     const struct zs_node *group = grid_above(&s->scope, &g);
     if (group == NULL)
         return ZS_OK;
-    ZS_TRY(told->crs(told->context, group->path, "crs", crs_of(group->attributes), true, err));
-    return transform_of(s, t) ? told->transform(told->context, group->path, "bounds and resolution", t, err) : ZS_OK;
+    ZS_TRY(visitor->crs(visitor->context, group->path, "crs", crs_of(group->attributes), true, err));
+    return transform_of(s, t) ? visitor->transform(visitor->context, group->path, "bounds and resolution", t,
+                                                   err) : ZS_OK;
 }
 
 const struct zs_convention zs_zagg = {
@@ -205,5 +206,5 @@ const struct zs_convention zs_zagg = {
     .find_crs = find_crs,
     .concerns = concerns,
     .change = change,
-    .tell = tell,
+    .visit = visit,
 };

@@ -253,15 +253,15 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
 /* What each convention says, against what is believed. */
 static enum zs_status compare_all(struct place *p, struct zs_error *err)
 {
-    const struct zs_told told = {p, compare_transform, compare_box, compare_crs};
+    const struct zs_georef_visitor visitor = {p, compare_transform, compare_box, compare_crs};
     struct zs_georef ignored = {0};
     struct zs_search s;
     enum zs_status status = ZS_OK;
     if (!zs_search_begin(&s, p->c->h, p->node, p->axes, &ignored))
         return ZS_OK;
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL && status == ZS_OK; c++)
-        if ((*c)->tell != NULL)
-            status = (*c)->tell(&s, &told, err);
+        if ((*c)->visit != NULL)
+            status = (*c)->visit(&s, &visitor, err);
     return status == ZS_OK ? compare_coordinates(p, err) : status;
 }
 
