@@ -52,9 +52,9 @@ static bool is_names_of_dimensions(const struct zs_node *node)
     return same;
 }
 
-/* What is said of the array in another place. */
-static bool is_said_elsewhere(const struct zs_node *node, const char *name, const struct zs_band_properties *m,
-                              bool has_srs)
+/* Whether GDAL shows the attribute in another way: as nodata, scale, offset, unit, CRS or dimensions. */
+static bool is_shown_elsewhere(const struct zs_node *node, const char *name, const struct zs_band_properties *m,
+                               bool has_srs)
 {
     const bool is_unsigned = node->array != NULL && node->array->dtype.is_declared_signed;
     return (strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 && is_names_of_dimensions(node)) ||
@@ -207,7 +207,7 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
     bool ok = list != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (properties != NULL && is_said_elsewhere(node, name, properties, has_srs))
+        if (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
         if (ok && has_srs && strcmp(name, "coordinates") == 0)

@@ -97,7 +97,7 @@ static void from_kinds(struct zs_axes *axes, const char *kinds, int ndim)
 enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
                             struct zs_axes *axes, struct zs_error *err)
 {
-    struct zs_axes a = {-1, -1}, said;
+    struct zs_axes a = {-1, -1}, declared;
     const int ndim = node->array != NULL ? node->array->ndim : 0;
     if (ndim == 0)
         return zs_fail(err, ZS_ARGUMENT, "%s has no dimension to be X", node->path);
@@ -112,11 +112,11 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
         *axes = (struct zs_axes){0, -1};
         return ZS_OK;
     }
-    if ((a.x < 0 || a.y < 0) && from_conventions(h, node, &said)) {
-        if (a.x < 0 && said.x != a.y)
-            a.x = said.x;
-        if (a.y < 0 && said.y != a.x)
-            a.y = said.y;
+    if ((a.x < 0 || a.y < 0) && from_conventions(h, node, &declared)) {
+        if (a.x < 0 && declared.x != a.y)
+            a.x = declared.x;
+        if (a.y < 0 && declared.y != a.x)
+            a.y = declared.y;
     }
     char kinds[ZS_MAX_NDIM];
     if (a.x < 0 || a.y < 0) {

@@ -396,7 +396,8 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     return status;
 }
 
-bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes, const char **mapping_name)
+bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes,
+                       const char **mapping_name)
 {
     bool in_own_group;
     const struct zs_node *mapping = zs_grid_mapping_find(h, scope, &in_own_group);

@@ -50,8 +50,8 @@ bool zs_cf_find_healpix(struct zs_hierarchy *h, const struct zs_node *node, cons
 
 /* Whether the array has a grid mapping, or coordinate variables of X and Y; *mapping_name is the name of that which
  * it has or would get, borrowed. */
-bool zs_cf_is_said(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes,
-                   const char **mapping_name);
+bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes,
+                       const char **mapping_name);
 
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
 enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err) ZS_MUST_CHECK;

@@ -17,8 +17,8 @@ static const zs_json *object_of(const struct zs_scope *scope)
         return zs_json_is_object(own) ? own : NULL;
     const struct zs_node *group = scope->group[0];
     const char *below = zs_path_below(group->path, scope->node->path);
-    const zs_json *said = zs_json_get(group->attributes, DGGS);
-    return below != NULL && strchr(below, '/') == NULL && zs_json_is_object(said) ? said : NULL;
+    const zs_json *attribute = zs_json_get(group->attributes, DGGS);
+    return below != NULL && strchr(below, '/') == NULL && zs_json_is_object(attribute) ? attribute : NULL;
 }
 
 /* Both spellings of semi-major and semi-minor occur. */

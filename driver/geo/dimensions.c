@@ -141,11 +141,11 @@ static void find_kind(struct zs_dimension *dim)
     zs_json_string(zs_json_get(a, "axis"), &axis);
     zs_json_string(zs_json_get(a, "standard_name"), &standard_name);
     zs_json_string(zs_json_get(a, "positive"), &positive);
-    const char said = zs_cf_axis(a, NULL), named = zs_name_axis(dim->name);
+    const char declared = zs_cf_axis(a, NULL), named = zs_name_axis(dim->name);
     dim->type = dim->direction = "";
-    if (said != 0) {
-        dim->type = said == 'X' ? "HORIZONTAL_X" : "HORIZONTAL_Y";
-        dim->direction = said == 'X' ? "EAST" : "NORTH";
+    if (declared != 0) {
+        dim->type = declared == 'X' ? "HORIZONTAL_X" : "HORIZONTAL_Y";
+        dim->direction = declared == 'X' ? "EAST" : "NORTH";
     } else if (dim->variable != NULL && is_temporal(dim->variable, axis, standard_name)) {
         dim->type = "TEMPORAL";
         dim->direction = "FUTURE";

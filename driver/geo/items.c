@@ -73,9 +73,9 @@ enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metad
 bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item)
 {
     const zs_json *attribute = zs_json_get(attributes, name);
-    char *said = attribute != NULL ? zs_metadata_item(name, attribute) : NULL;
-    const bool is = said != NULL && strcmp(said, item) == 0;
-    free(said);
+    char *printed = attribute != NULL ? zs_metadata_item(name, attribute) : NULL;
+    const bool is = printed != NULL && strcmp(printed, item) == 0;
+    free(printed);
     return is;
 }
 

@@ -312,8 +312,8 @@ enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node 
     const char *text;
     for (const zs_json *a = zs_json_first(c->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        const bool is_said = zs_json_string(a, &text) && strchr(name, '=') == NULL && name[0] != '_' && name[0] != '\0';
-        if (is_said &&
+        const bool is_item = zs_json_string(a, &text) && strchr(name, '=') == NULL && name[0] != '_' && name[0] != '\0';
+        if (is_item &&
             !(c->array->dtype.type == ZS_DATETIME64 && (strcmp(name, "units") == 0 || strcmp(name, "calendar") == 0)))
             ok = take_item(list, &count, zs_format("%s=%s", name, text));
     }

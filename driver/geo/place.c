@@ -15,8 +15,8 @@ static bool is_said_by_entry(const struct zs_scope *scope)
 {
     bool is_said = false;
     for (int i = 0; i < scope->places && !is_said; i++)
-        is_said = scope->place[i].kind == ZS_PLACE_ENTRY && zs_spatial_is_said(scope->place[i].members);
-    return is_said && !zs_spatial_is_said(scope->node->attributes);
+        is_said = scope->place[i].kind == ZS_PLACE_ENTRY && zs_spatial_is_declared(scope->place[i].members);
+    return is_said && !zs_spatial_is_declared(scope->node->attributes);
 }
 
 void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
@@ -26,8 +26,8 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
     memset(style, 0, sizeof *style);
     zs_scope_find(h, node, &scope);
     for (int i = 0; i < scope.places; i++)
-        style->spatial_proj = style->spatial_proj || zs_spatial_proj_is_said(scope.place[i].members);
-    style->cf = zs_cf_is_said(h, &scope, axes, &style->mapping_name);
+        style->spatial_proj = style->spatial_proj || zs_spatial_proj_is_declared(scope.place[i].members);
+    style->cf = zs_cf_is_declared(h, &scope, axes, &style->mapping_name);
     style->is_brief = style->cf && is_said_by_entry(&scope);
     if (!style->spatial_proj && !style->cf)
         style->spatial_proj = style->cf = style->is_default = true;

@@ -288,15 +288,15 @@ static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bo
     if (geo->keeps_transform)
         return true;
     const zs_json *names = is_group && geo->dim_x == NULL ? zs_json_get(attributes, DIMENSIONS) : NULL;
-    const bool is_said = geo->has_transform && (geo->dim_x != NULL || names != NULL);
+    const bool is_written = geo->has_transform && (geo->dim_x != NULL || names != NULL);
     for (const char *const *n = known; *n != NULL; n++) {
         char name[40];
         snprintf(name, sizeof name, "spatial:%s", *n);
-        if (!is_said || names == NULL || strcmp(name, DIMENSIONS) != 0)
+        if (!is_written || names == NULL || strcmp(name, DIMENSIONS) != 0)
             zs_json_remove(attributes, name);
     }
     bool ok = true;
-    if (is_said) {
+    if (is_written) {
         double t[6];
         convention_transform(geo, t);
         ok = (names != NULL || add_dimensions(attributes, geo)) && add_transform(attributes, t) &&
@@ -304,7 +304,7 @@ static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bo
              add_shape(attributes, geo->height, geo->width) && add_bbox(attributes, geo, t) &&
              add_registration(attributes, geo);
     }
-    return ok && zs_convention_declare(&zs_spatial, attributes, is_said, !is_group);
+    return ok && zs_convention_declare(&zs_spatial, attributes, is_written, !is_group);
 }
 
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
@@ -328,20 +328,20 @@ bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
 
 /* ---- Changing ---- */
 
-bool zs_spatial_is_said(const zs_json *members)
+bool zs_spatial_is_declared(const zs_json *members)
 {
     return zs_json_get(members, "spatial:transform") != NULL || zs_json_get(members, "spatial:bbox") != NULL;
 }
 
-bool zs_spatial_proj_is_said(const zs_json *members)
+bool zs_spatial_proj_is_declared(const zs_json *members)
 {
-    return zs_spatial_is_said(members) || zs_convention_has_members(&zs_proj, members);
+    return zs_spatial_is_declared(members) || zs_convention_has_members(&zs_proj, members);
 }
 
 static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
 {
     double size[2];
-    return zs_spatial_proj_is_said(members) &&
+    return zs_spatial_proj_is_declared(members) &&
            (!zs_spatial_size(members, size) || (size[0] == (double)geo->height && size[1] == (double)geo->width));
 }
 
@@ -355,9 +355,9 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
     const bool had_bbox = zs_json_get(members, "spatial:bbox") != NULL;
     const bool had_transform = zs_json_get(members, "spatial:transform") != NULL;
     if (kind == ZS_PLACE_GROUP) {
-        struct zs_georef_out said = *geo;
-        said.has_transform = geo->has_transform && zs_spatial_is_said(members);
-        return zs_write_spatial_proj(members, &said, true, err);
+        struct zs_georef_out declared = *geo;
+        declared.has_transform = geo->has_transform && zs_spatial_is_declared(members);
+        return zs_write_spatial_proj(members, &declared, true, err);
     }
     if (kind == ZS_PLACE_ARRAY || geo->keeps_transform || (!had_bbox && !had_transform))
         return ZS_OK;

@@ -178,12 +178,12 @@ static bool is_plain(const char *name)
  * they are texts. */
 static bool write_item(zs_json *attributes, const char *name, const char *item, const char *value)
 {
-    const zs_json *said = zs_json_get(attributes, name);
+    const zs_json *old = zs_json_get(attributes, name);
     if (zs_is_item_of(attributes, name, item))
         return true;
     if (is_plain(name))
         return zs_json_add_string(attributes, name, value) != NULL;
-    if (zs_json_typeof(said) == ZS_JSON_STRING && !zs_is_convention_attribute(name)) {
+    if (zs_json_typeof(old) == ZS_JSON_STRING && !zs_is_convention_attribute(name)) {
         zs_json_remove(attributes, name);
         return zs_json_add_string(attributes, name, value) != NULL;
     }

@@ -267,9 +267,9 @@ void ZSItems::SetChanged(const char *domain)
 /* AREA_OR_POINT as the array itself says it beside spatial:, unless that says the other one; else null. */
 const char *ZSItems::StoredRegistration()
 {
-    const zs_json *said = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
+    const zs_json *stored = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
     const char *other = m_georef().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
-    return zs_json_equals(said, other) ? nullptr : zsItemValue(m_view.Properties(0).metadata, GDALMD_AREA_OR_POINT);
+    return zs_json_equals(stored, other) ? nullptr : zsItemValue(m_view.Properties(0).metadata, GDALMD_AREA_OR_POINT);
 }
 
 CPLStringList ZSItems::ItemsToWrite()
