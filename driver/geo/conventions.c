@@ -106,7 +106,7 @@ bool zs_convention_declare(const struct zs_convention *convention, zs_json *attr
     return zs_json_set(attributes, DECLARATIONS, list) != NULL;
 }
 
-void zs_check_declarations(const zs_json *attributes, const struct zs_flaws *to)
+void zs_check_declarations(const zs_json *attributes, const struct zs_finding_receiver *to)
 {
     const char *text;
     const zs_json *list = zs_json_get(attributes, DECLARATIONS);
@@ -193,12 +193,13 @@ void zs_convention_names(void (*f)(void *context, const char *name), void *conte
     }
 }
 
-void zs_report_wrong(const struct zs_flaws *to, const char *member, const char *expected, const zs_json *found)
+void zs_report_wrong(const struct zs_finding_receiver *to, const char *member, const char *expected,
+                     const zs_json *found)
 {
     char *text = found != NULL ? zs_json_print(found) : zs_strdup("no such member");
     char shown[128];
     snprintf(shown, sizeof shown, "%.100s", text != NULL ? text : "?");
-    to->report(to->context, ZS_FLAW_WRONG, member, expected, shown);
+    to->report(to->context, ZS_FINDING_WRONG, member, expected, shown);
     free(text);
 }
 

@@ -51,18 +51,21 @@ struct zs_georef_visitor {
                           struct zs_error *err);
 };
 
-/* Who is told what is wrong with the members of one convention, each for itself (validate/). */
-enum zs_flaw {
-    ZS_FLAW_WRONG,
-    ZS_FLAW_ODD,      /* it may be meant so */
-    ZS_FLAW_UNCHECKED /* of a kind that is not known here */
+/* Receives findings about the members of one convention, each for itself (validate/). `member` is its name; `found` what
+ * is there in its place, as text. */
+enum zs_finding_kind {
+    ZS_FINDING_WRONG,
+    ZS_FINDING_ODD,      /* unusual, but allowed */
+    ZS_FINDING_UNCHECKED /* of a kind that is not known here */
 };
-struct zs_flaws {
+struct zs_finding_receiver {
     void *context;
-    void (*report)(void *context, enum zs_flaw flaw, const char *member, const char *expected, const char *found);
+    void (*report)(void *context, enum zs_finding_kind kind, const char *member, const char *expected,
+                   const char *found);
 };
 /* Reports a member that is wrong, as it is printed. `found` is NULL where there is none. */
-void zs_report_wrong(const struct zs_flaws *to, const char *member, const char *expected, const zs_json *found);
+void zs_report_wrong(const struct zs_finding_receiver *to, const char *member, const char *expected,
+                     const zs_json *found);
 
 /* One convention. What it has not is NULL. */
 struct zs_convention {
@@ -105,7 +108,7 @@ struct zs_convention {
     /* ---- Checking (validate/) ---- */
 
     /* Members of a node, or of an entry in its multiscales, each for itself. */
-    void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to);
+    void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to);
     /* Passes all that the array's metadata declare, used or not. */
     enum zs_status (*visit)(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err);
 };
@@ -125,7 +128,7 @@ bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention 
 bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted, bool in_short);
 
 /* Checks `zarr_conventions` itself. */
-void zs_check_declarations(const zs_json *attributes, const struct zs_flaws *to);
+void zs_check_declarations(const zs_json *attributes, const struct zs_finding_receiver *to);
 
 /* Whether there are members with the convention's prefix, and removes them all. */
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);

@@ -250,15 +250,16 @@ static bool is_one_of(const char *name, const char *const *list)
 }
 
 /* Members of an object of the convention; those of conventions with a prefix may be among them. */
-static void check_known(const struct zs_flaws *to, const char *of, const zs_json *object, const char *const *known)
+static void check_known(const struct zs_finding_receiver *to, const char *of, const zs_json *object,
+                        const char *const *known)
 {
     for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
         if (!is_one_of(zs_json_name(m), known) && strchr(zs_json_name(m), ':') == NULL)
-            to->report(to->context, ZS_FLAW_ODD, of, "members that the convention knows", zs_json_name(m));
+            to->report(to->context, ZS_FINDING_ODD, of, "members that the convention knows", zs_json_name(m));
 }
 
 /* The layout of the convention. Its older drafts and OME-NGFF, which share the name, are not looked at here. */
-static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
+static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
 {
     static const char *const own_members[] = {"layout", "resampling_method", NULL};
     static const char *const entry_members[] = {"asset", "derived_from", "transform", "resampling_method", NULL};

@@ -135,7 +135,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
 
 /* ---- Checking ---- */
 
-static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
+static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
 {
     (void)node;
     const char *text;

@@ -375,7 +375,7 @@ static enum zs_status change(zs_json *members, enum zs_place_kind kind, const st
 
 /* ---- Checking ---- */
 
-static void check_transform(const struct zs_flaws *to, const zs_json *member)
+static void check_transform(const struct zs_finding_receiver *to, const zs_json *member)
 {
     double t[6];
     bool is_fine = zs_json_doubles(member, t, 6);
@@ -387,7 +387,7 @@ static void check_transform(const struct zs_flaws *to, const zs_json *member)
 
 /* Two names, on an array those of its dimensions, and their sizes where they are given. */
 static void check_dimensions(const struct zs_node *node, const zs_json *names, const zs_json *shape,
-                             const struct zs_flaws *to)
+                             const struct zs_finding_receiver *to)
 {
     const struct zs_array_meta *meta = node->array;
     const char *name[2] = {NULL, NULL};
@@ -415,13 +415,13 @@ static void check_dimensions(const struct zs_node *node, const zs_json *names, c
             char texts[2][32];
             snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)meta->shape[dim]);
             snprintf(texts[1], sizeof texts[1], "%.12g", size[i]);
-            to->report(to->context, ZS_FLAW_WRONG, i == 0 ? ZS_SPATIAL_SHAPE ", of Y" : ZS_SPATIAL_SHAPE ", of X",
+            to->report(to->context, ZS_FINDING_WRONG, i == 0 ? ZS_SPATIAL_SHAPE ", of Y" : ZS_SPATIAL_SHAPE ", of X",
                        texts[0], texts[1]);
         }
     }
 }
 
-static void check(const struct zs_node *node, const zs_json *members, const struct zs_flaws *to)
+static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
 {
     const zs_json *transform = zs_json_get(members, "spatial:transform"), *bbox = zs_json_get(members, "spatial:bbox");
     const zs_json *registration = zs_json_get(members, "spatial:registration"),
@@ -431,7 +431,7 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
     if (transform != NULL && is_affine)
         check_transform(to, transform);
     if (!is_affine)
-        to->report(to->context, ZS_FLAW_UNCHECKED, "spatial:transform_type", "\"affine\"", "another one");
+        to->report(to->context, ZS_FINDING_UNCHECKED, "spatial:transform_type", "\"affine\"", "another one");
     if (bbox != NULL && (!zs_json_doubles(bbox, b, 4) || !(b[0] <= b[2]) || !(b[1] <= b[3])))
         zs_report_wrong(to, "spatial:bbox", "[xmin, ymin, xmax, ymax]", bbox);
     if (registration != NULL && !zs_json_equals(registration, "pixel") && !zs_json_equals(registration, "node"))

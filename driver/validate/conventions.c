@@ -12,14 +12,15 @@ struct declared {
     const struct zs_node *node;
 };
 
-/* For struct zs_flaws. */
-static void take_flaw(void *context, enum zs_flaw flaw, const char *member, const char *expected, const char *found)
+/* For struct zs_finding_receiver. */
+static void take_finding(void *context, enum zs_finding_kind kind, const char *member, const char *expected,
+                         const char *found)
 {
-    static const enum zs_severity severities[] = {[ZS_FLAW_WRONG] = ZS_SEVERITY_ERROR,
-                                                  [ZS_FLAW_ODD] = ZS_SEVERITY_WARNING,
-                                                  [ZS_FLAW_UNCHECKED] = ZS_SEVERITY_UNCHECKED};
+    static const enum zs_severity severities[] = {[ZS_FINDING_WRONG] = ZS_SEVERITY_ERROR,
+                                                  [ZS_FINDING_ODD] = ZS_SEVERITY_WARNING,
+                                                  [ZS_FINDING_UNCHECKED] = ZS_SEVERITY_UNCHECKED};
     const struct declared *d = context;
-    zs_report(d->c, severities[flaw], d->key, member, expected, found);
+    zs_report(d->c, severities[kind], d->key, member, expected, found);
 }
 
 static bool is_one_of(const char *name, const char *const *list)
@@ -82,7 +83,7 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
     if (node->attributes == NULL)
         return ZS_OK;
     struct declared d = {c, zs_strdup(node->key), node};
-    const struct zs_flaws to = {&d, take_flaw};
+    const struct zs_finding_receiver to = {&d, take_finding};
     if (d.key == NULL)
         return zs_fail_memory(err);
     zs_convention_names(check_spelling, &d);
