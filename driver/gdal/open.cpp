@@ -20,7 +20,7 @@ extern "C"
 enum class Look
 {
     NOT_V3,
-    OURS,  /* an array is as zs_looks_ours() has it */
+    OURS,  /* an array is as zs_needs_this_driver() has it */
     GROUP, /* whose arrays have files of their own */
     DRAFT, /* a store of the draft (zarr/draft.h), likewise */
     OTHER
@@ -226,12 +226,12 @@ int zsIdentify(GDALOpenInfo *info)
 
 /* Whether a store that was not named by our prefix is ours. What is not found at once, or cannot be read, is left to
  * the drivers that come next. */
-static bool looksOurs(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
+static bool needsThisDriver(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
 {
     if (node->type == ZS_NODE_ARRAY)
-        return zs_looks_ours(node);
+        return zs_needs_this_driver(node);
     if (zs_hierarchy_is_consolidated(store.hierarchy))
-        return zs_lists_ours(store.hierarchy, node);
+        return zs_lists_arrays_for_this_driver(store.hierarchy, node);
     int looks = MOST_LOOKS;
     const bool isDraft = zs_hierarchy_is_draft(store.hierarchy);
     const std::string below = connection.array.empty() ? "" : "/" + connection.array;
@@ -300,7 +300,7 @@ static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connec
         return true;
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-    return looksOurs(*store, connection, node);
+    return needsThisDriver(*store, connection, node);
 }
 
 namespace

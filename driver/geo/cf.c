@@ -438,7 +438,7 @@ static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",
                                     "add_offset",   "units",       "flag_values", "flag_meanings",
                                     "ancillary_variables", ZS_UNSIGNED_ATTRIBUTE, NULL};
 static const char *const placing[] = {"grid_mapping", NULL};
-static const char *const looked_for[] = {
+static const char *const spell_checked[] = {
     "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",
     "add_offset",   "standard_name", "long_name",   "flag_values",   "flag_meanings",
     "flag_masks",   "crs_wkt",       "spatial_ref", "GeoTransform",  NULL};
@@ -448,7 +448,7 @@ const struct zs_convention zs_cf = {
     .name = "CF",
     .owned = owned,
     .placing = placing,
-    .looked_for = looked_for,
+    .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,
     .find_healpix = zs_cf_find_healpix,

@@ -184,7 +184,7 @@ void zs_convention_names(void (*f)(void *context, const char *name), void *conte
     char name[64];
     f(context, DECLARATIONS);
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
-        for (const char *const *n = (*c)->looked_for; n != NULL && *n != NULL; n++)
+        for (const char *const *n = (*c)->spell_checked; n != NULL && *n != NULL; n++)
             f(context, *n);
         for (const char *const *n = (*c)->prefix != NULL ? (*c)->known : NULL; n != NULL && *n != NULL; n++) {
             snprintf(name, sizeof name, "%s%s", (*c)->prefix, *n);

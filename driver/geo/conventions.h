@@ -51,8 +51,7 @@ struct zs_georef_visitor {
                           struct zs_error *err);
 };
 
-/* Receives findings about the members of one convention, each for itself (validate/). `member` is its name; `found` what
- * is there in its place, as text. */
+/* Receives findings about members of one convention, each for itself (validate/). `found` is the member as text. */
 enum zs_finding_kind {
     ZS_FINDING_WRONG,
     ZS_FINDING_ODD,      /* unusual, but allowed */
@@ -77,7 +76,7 @@ struct zs_convention {
     const char *const *known;  /* what may come after it; NULL-terminated, as the next three */
     const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
     const char *const *placing; /* of these, what says where an array lies, as all that has the prefix does */
-    const char *const *looked_for; /* names whose misspelling is worth a warning */
+    const char *const *spell_checked; /* names whose misspelling is worth a warning */
 
     /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
      * read fails. ---- */

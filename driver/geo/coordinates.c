@@ -26,7 +26,7 @@ static bool is_failure(enum zs_status status)
 
 /* The array named as the dimension, readable or not; NULL when there is none. What cannot be asked for, or has a
  * document that is none, is a failure. */
-static enum zs_status look_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+static enum zs_status find_named_array(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                    const struct zs_node **out, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
@@ -56,7 +56,7 @@ static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct z
 {
     const struct zs_node *found;
     struct zs_error ignored;
-    return look_by_name(h, node, dim, &found, &ignored) == ZS_OK ? found : NULL;
+    return find_named_array(h, node, dim, &found, &ignored) == ZS_OK ? found : NULL;
 }
 
 static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *node, int dim)
@@ -78,7 +78,7 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
     bool is_blank;
     *texts = NULL;
     const struct zs_node *found;
-    ZS_TRY(look_by_name(h, node, dim, &found, err));
+    ZS_TRY(find_named_array(h, node, dim, &found, err));
     if (found == NULL || count == 0 || !zs_strings_length(found, &length) || length != node->array->shape[dim])
         return ZS_OK;
     char **values;
@@ -349,7 +349,7 @@ enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node
 {
     const struct zs_node *c;
     memset(axis, 0, sizeof *axis);
-    ZS_TRY(look_by_name(h, node, dim, &c, err));
+    ZS_TRY(find_named_array(h, node, dim, &c, err));
     if (!is_coordinate_of(c, node, dim))
         return ZS_OK;
     axis->coordinate = c;

@@ -95,13 +95,13 @@ static const char *const owned[] = {"_CRS",
                                     ZS_NO_NODATA_ATTRIBUTE,
                                     NULL};
 static const char *const placing[] = {"_CRS", GEOTRANSFORM, NULL};
-static const char *const looked_for[] = {"gdal:bands", "gdal:color_table", NULL};
+static const char *const spell_checked[] = {"gdal:bands", "gdal:color_table", NULL};
 
 const struct zs_convention zs_gdal_members = {
     .name = "GDAL",
     .owned = owned,
     .placing = placing,
-    .looked_for = looked_for,
+    .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,
     .change = change,

@@ -296,7 +296,7 @@ const struct zs_convention zs_multiscales = {
     .repositories = repositories,
     .description = "Multiscale layout of zarr datasets",
     .owned = owned,
-    .looked_for = owned,
+    .spell_checked = owned,
     .next_layout = next_layout,
     .check = check,
 };

@@ -10,12 +10,12 @@
 #include "raster/masks.h"
 #include "raster/overviews.h"
 
-bool zs_looks_ours(const struct zs_node *array)
+bool zs_needs_this_driver(const struct zs_node *array)
 {
-    return array->looks_sharded || array->looks_rectilinear;
+    return array->mentions_sharding || array->mentions_rectilinear;
 }
 
-bool zs_lists_ours(struct zs_hierarchy *h, const struct zs_node *group)
+bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_node *group)
 {
     const struct zs_node **nodes;
     size_t count;
@@ -23,7 +23,7 @@ bool zs_lists_ours(struct zs_hierarchy *h, const struct zs_node *group)
     if (!zs_hierarchy_is_consolidated(h) || zs_hierarchy_list_known(h, &nodes, &count, NULL) != ZS_OK)
         return false;
     for (size_t i = 0; i < count && !found; i++)
-        found = zs_looks_ours(nodes[i]) && zs_path_below(group->path, nodes[i]->path) != NULL;
+        found = zs_needs_this_driver(nodes[i]) && zs_path_below(group->path, nodes[i]->path) != NULL;
     free(nodes);
     return found;
 }

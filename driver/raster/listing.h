@@ -1,14 +1,14 @@
-/* raster/listing.h: which arrays of a store are pictures. */
+/* raster/listing.h: which arrays of a store are shown as rasters. */
 #ifndef ZS_RASTER_LISTING_H
 #define ZS_RASTER_LISTING_H
 
 #include "geo/axes.h"
 
-/* Whether an array, readable or not, is of a kind that this driver is for, since GDAL's own driver does not read it:
- * sharded, or with chunks of different lengths. */
-bool zs_looks_ours(const struct zs_node *array);
-/* Whether consolidated metadata list such an array below `group`. False where there are none. */
-bool zs_lists_ours(struct zs_hierarchy *h, const struct zs_node *group);
+/* Whether GDAL's own Zarr driver cannot read the array (readable here or not): it is sharded, or its chunks have
+ * different lengths. */
+bool zs_needs_this_driver(const struct zs_node *array);
+/* Whether consolidated metadata list such an array below `group`. False without consolidated metadata. */
+bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_node *group);
 
 /* The arrays below `group` that are shown as rasters, sorted by path: those of two dimensions and more, and those of
  * HEALPix cells (geo/healpix.h), that are no overviews of another, nor the mask of another (raster/masks.h), and that

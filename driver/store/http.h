@@ -45,9 +45,9 @@ struct zs_http_answer {
     bool has_reason;  /* found[] tells what the server wrote about its refusal */
     bool lacks_bucket; /* ... that there is no such bucket: the name is wrong, which is not an absent object */
     bool is_cut;      /* ZS_HTTP_FAILED: the connection broke before the answer was complete */
-    /* ZS_HTTP_FAILED: a kept connection was reset, curl asked again by itself, and GDAL's client, which found curl's
-     * message of the first attempt, did not look at the status of the second. Asked for once more by zs_http_get(). */
-    bool is_untold;
+    /* ZS_HTTP_FAILED: a kept connection was reset and curl repeated the request by itself; GDAL's client found curl's
+     * message of the first attempt and ignored the status of the second. zs_http_get() asks once more. */
+    bool is_status_lost;
 };
 
 struct zs_http_client;
@@ -73,9 +73,9 @@ void zs_http_answer_free(struct zs_http_answer *answer);
  * free(). */
 char *zs_http_headers_with(const char *path, const char *line);
 
-/* Requests the URL behind any path of GDAL's, for the status alone, which GDAL's own files do not give. ZS_HTTP_REFUSED
- * where the path has no URL. */
-enum zs_http_kind zs_http_look(const char *path);
+/* Requests the URL behind any path of GDAL's and returns its status alone, which VSI's files do not give.
+ * ZS_HTTP_REFUSED where the path has no URL. */
+enum zs_http_kind zs_http_probe(const char *path);
 
 /* ---- What this process remembers of remote objects (http_remembered.c) ----
  *

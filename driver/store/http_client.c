@@ -338,10 +338,10 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
     const bool has_range = content_range != NULL && parse_content_range(content_range, a);
     const bool is_part = has_range && is_range && a->first <= a->last && a->last - a->first + 1 == a->size;
     const int code = http_status(r);
-    a->is_untold = r->nStatus == 0 && code == 0 && error[0] != '\0' && !is_part;
+    a->is_status_lost = r->nStatus == 0 && code == 0 && error[0] != '\0' && !is_part;
     if (code != 0)
         snprintf(a->found, sizeof a->found, "HTTP status %d", code);
-    else if (a->is_untold)
+    else if (a->is_status_lost)
         snprintf(a->found, sizeof a->found, "an answer of unknown status (%.150s)", error);
     else if (r->nStatus != 0)
         snprintf(a->found, sizeof a->found, "%.150s (curl error %d)", error, r->nStatus);
@@ -364,7 +364,7 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
         a->kind = ZS_HTTP_FAILED;
     else if (r->nStatus == CURL_FILESIZE_EXCEEDED || (r->nStatus == CURL_WRITE_ERROR && a->size > limit))
         a->kind = has_range ? ZS_HTTP_FAILED : ZS_HTTP_TOO_LONG;
-    else if (r->nStatus != 0 || a->is_untold)
+    else if (r->nStatus != 0 || a->is_status_lost)
         a->kind = ZS_HTTP_FAILED;
     else if (has_range && a->first <= a->last)
         a->kind = is_part ? ZS_HTTP_PART : ZS_HTTP_FAILED;
@@ -451,7 +451,7 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *ran
         const unsigned number = session_take(h);
         session_name(h, number, session, sizeof session);
         fetch(url, path, session, range, etag, limit, retries, a);
-        if (a->is_untold) { /* the connection is a new one now */
+        if (a->is_status_lost) { /* the connection is a new one now */
             zs_http_answer_free(a);
             *a = no_answer();
             fetch(url, path, session, range, etag, limit, retries, a);
@@ -467,7 +467,7 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *ran
     }
 }
 
-enum zs_http_kind zs_http_look(const char *path)
+enum zs_http_kind zs_http_probe(const char *path)
 {
     struct zs_http_answer a = no_answer();
     char *url = zs_vsi_object_url(path);

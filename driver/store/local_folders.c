@@ -156,8 +156,8 @@ static uint64_t mount_of(const char *path)
 
 /* Checks one folder whose parents are known to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is
  * absent. */
-static enum zs_status look_at_folder(struct local_store *s, const char *prefix, const char *path, bool make,
-                                     bool *is_new, struct zs_error *err)
+static enum zs_status check_folder(struct local_store *s, const char *prefix, const char *path, bool make,
+                                   bool *is_new, struct zs_error *err)
 {
     struct stat st;
     *is_new = false;
@@ -207,7 +207,7 @@ enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool m
     enum zs_status status =
         path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = look_at_folder(s, prefix, path, make, &f->is_clean, err);
+        status = check_folder(s, prefix, path, make, &f->is_clean, err);
     if (status == ZS_OK) {
         f->mount = mount_of(path);
         f->next = zs_map_get(&s->folders, hash);

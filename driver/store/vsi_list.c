@@ -158,8 +158,8 @@ static bool has_prefix(const struct zs_names *names, const char *prefix, size_t 
 
 /* Whether the listing of a parent has the prefix that `n` bytes name. In a long listing, reads only names that share
  * their first bytes with the prefix: as many bytes as some name shares. */
-static enum zs_status look_in(const struct zs_store *store, const char *prefix, const char *parent, const char *name,
-                              size_t n, bool *is_open, bool *has, struct zs_error *err)
+static enum zs_status find_prefix(const struct zs_store *store, const char *prefix, const char *parent,
+                                  const char *name, size_t n, bool *is_open, bool *has, struct zs_error *err)
 {
     const struct listing first = {.path = parent, .most = MAX_PAGE};
     struct zs_names names = {0};
@@ -197,7 +197,7 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
         const char *name = path + above + strspn(path + above, "/");
         VSIErrorReset();
         VSICurlPartialClearCache(parent); /* some file systems remember their listings */
-        status = look_in(store, prefix, parent, name, strcspn(name, "/"), &is_open, &has, err);
+        status = find_prefix(store, prefix, parent, name, strcspn(name, "/"), &is_open, &has, err);
         free(parent);
     }
     *is_empty = is_open && !has;
@@ -218,7 +218,7 @@ static enum zs_status explain_nothing(const struct zs_store *store, const char *
         return is_empty ? zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix) : status;
     }
     char *folder = kind->speaks_http ? zs_format("%s/", path) : NULL;
-    const bool is_failed = folder != NULL && zs_http_look(folder) == ZS_HTTP_FAILED;
+    const bool is_failed = folder != NULL && zs_http_probe(folder) == ZS_HTTP_FAILED;
     free(folder);
     return fail_list(store, prefix, is_failed ? ZS_IO : ZS_UNSUPPORTED, err);
 }

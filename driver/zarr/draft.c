@@ -95,7 +95,7 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
         }
     }
     node->is_draft = true;
-    node->looks_sharded = is_array && zs_draft_is_sharded(document);
+    node->mentions_sharding = is_array && zs_draft_is_sharded(document);
     if (node->array != NULL)
         node->array->is_draft = true;
     *out = node;

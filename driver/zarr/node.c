@@ -82,9 +82,9 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
     if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK && is_array) {
-        node->looks_sharded = mentions_sharding(zs_json_get(document, "codecs"));
+        node->mentions_sharding = mentions_sharding(zs_json_get(document, "codecs"));
         const zs_json *grid = zs_json_get(document, "chunk_grid");
-        node->looks_rectilinear = zs_json_equals(zs_json_get(grid, "name"), "rectilinear");
+        node->mentions_rectilinear = zs_json_equals(zs_json_get(grid, "name"), "rectilinear");
         node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
         struct zs_error reason = {0};
         const enum zs_status parsed = zs_array_meta_parse(document, &node->array, &reason);

@@ -51,8 +51,8 @@ struct zs_node {
     const struct zs_error *array_error; /* ... in words, with the file's name: "group/array/zarr.json: ..." */
     bool is_text;                       /* its data type is one of text (dtype.h): names for others, never a picture */
     bool is_draft;                      /* of a store of the draft (draft.h) */
-    bool looks_sharded;                 /* a codec named sharding_indexed occurs, readable or not */
-    bool looks_rectilinear;             /* likewise the chunk grid of that name */
+    bool mentions_sharding;             /* a codec named sharding_indexed occurs, readable or not */
+    bool mentions_rectilinear;             /* likewise the chunk grid of that name */
 };
 
 /* Makes a node from a parsed zarr.json. `path` is copied. Takes over `document` when owns_document. An array whose
