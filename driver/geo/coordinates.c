@@ -24,10 +24,10 @@ static bool is_failure(enum zs_status status)
     return status == ZS_IO || status == ZS_CORRUPT || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
 }
 
-/* The array named as the dimension, readable or not; NULL when there is none. What cannot be asked for, or has a
- * document that is none, is a failure. */
+/* Finds the array named as the dimension, readable or not; NULL when there is none. Fails where the store does, and
+ * where its document is invalid. */
 static enum zs_status find_named_array(struct zs_hierarchy *h, const struct zs_node *node, int dim,
-                                   const struct zs_node **out, struct zs_error *err)
+                                       const struct zs_node **out, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     enum zs_status status = ZS_OK;

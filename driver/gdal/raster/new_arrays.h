@@ -1,4 +1,5 @@
-/* gdal/raster/new_arrays.h: the arrays of a raster that is created: what they are called and what their bands mean. */
+/* gdal/raster/new_arrays.h: the arrays of a new raster: their names, the properties of their bands, and how pixels are
+ * stored where the source decides that. */
 #ifndef ZS_GDAL_NEW_ARRAYS_H
 #define ZS_GDAL_NEW_ARRAYS_H
 
@@ -30,7 +31,7 @@ class ZSNewArrays
     ZSNewArrays &operator=(const ZSNewArrays &) = delete;
     ~ZSNewArrays();
 
-    /* What the bands mean; `source` may be null: no more is known of them than their type. */
+    /* The properties of the bands of `source`; where that is null, defaults for their type. */
     std::vector<struct zs_band_properties> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype);
     /* One array of all bands, or one per band named by the band's description. */
     void Set(bool single, const std::string &name, const struct zs_raster_spec &spec);
@@ -78,5 +79,14 @@ class ZSPacking
      * emitted) where one of them is the integer that stands for nodata. */
     bool Unpack(void *pixels, GDALDataType type, size_t n) const;
 };
+
+/* ---- The filter of blosc that suits the pixels of a source ---- */
+
+/* Reads samples, spread over the source, as pixels of `type`, and sets BLOSC_SHUFFLE of the options and of the spec to
+ * the filter that makes them smallest (codec/filter.h). Reads a small share of the source's blocks, one at least. Does
+ * nothing where the options name a filter or another compression; a source that cannot be read leaves the filter as it
+ * is, for the copy reports why. */
+void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &packing, ZSCreationOptions &options,
+                    struct zs_raster_spec &spec);
 
 #endif

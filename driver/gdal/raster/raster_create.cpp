@@ -5,7 +5,6 @@
 
 #include "copy.h"
 #include "dataset.h"
-#include "filter.h"
 #include "gdal/connection.h"
 #include "gdal/creation_options.h"
 #include "gdal/driver.h"
