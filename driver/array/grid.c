@@ -60,7 +60,7 @@ uint64_t zs_grid_elements(const struct zs_grid *grid, int k, uint64_t number)
     return n;
 }
 
-uint64_t zs_grid_leaves(const struct zs_grid *grid, uint64_t shard)
+uint64_t zs_grid_chunks_in_shard(const struct zs_grid *grid, uint64_t shard)
 {
     const int innermost = grid->chain->count - 1;
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], n = 1;

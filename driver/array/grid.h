@@ -57,7 +57,7 @@ void zs_grid_extent(const struct zs_grid *grid, int k, uint64_t number, uint64_t
 /* How many of its elements lie in the array. */
 uint64_t zs_grid_elements(const struct zs_grid *grid, int k, uint64_t number);
 /* Innermost chunks of a level-0 chunk that lie in the array, at least in part. */
-uint64_t zs_grid_leaves(const struct zs_grid *grid, uint64_t shard);
+uint64_t zs_grid_chunks_in_shard(const struct zs_grid *grid, uint64_t shard);
 
 /* The level of chunk `number` of level k, with its own shape and sizes: that of the chain, or set in *room where chunks
  * of that level differ. */

@@ -154,7 +154,7 @@ static bool is_wanted_whole(struct zs_array *array, const struct zs_level *level
         zs_cache_release(array->indexes, index);
         return false;
     }
-    const uint64_t chunks = zs_grid_leaves(&array->grid, shard);
+    const uint64_t chunks = zs_grid_chunks_in_shard(&array->grid, shard);
     const uint64_t each = array->innermost->stored_size;
     if (chunks > WHOLE_SHARD_BYTES / each || (chunks - wanted) * each > array->ranges.max_gap)
         return false;

@@ -255,7 +255,7 @@ void zs_open_shard_drop(struct zs_array *array, struct zs_open_shard *s)
 
 bool zs_open_shard_is_complete(const struct zs_array *array, const struct zs_open_shard *s)
 {
-    return zs_shard_writer_put_count(s->writer) == zs_grid_leaves(&array->grid, s->shard);
+    return zs_shard_writer_put_count(s->writer) == zs_grid_chunks_in_shard(&array->grid, s->shard);
 }
 
 uint64_t zs_open_shard_version(const struct zs_open_shard *s)

@@ -111,7 +111,7 @@ static uint64_t tag_of(const struct zs_location *w)
     return tag;
 }
 
-static const struct zs_level *leaf_of(const struct zs_array *array, const struct zs_planned *c, struct zs_level *room)
+static const struct zs_level *level_of(const struct zs_array *array, const struct zs_planned *c, struct zs_level *room)
 {
     return zs_grid_level(&array->grid, array->chain.count - 1, c->where.chunk, room);
 }
@@ -286,7 +286,7 @@ static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
     struct zs_array *array = s->plan->array;
     struct zs_planned *c = &s->plan->chunks[s->chunks[item]];
     struct zs_level room;
-    const struct zs_level *level = leaf_of(array, c, &room);
+    const struct zs_level *level = level_of(array, c, &room);
     struct head head;
     bool is_worth = true;
     head.data = NULL;
@@ -315,7 +315,7 @@ static bool is_candidate(const struct zs_plan *plan, const struct zs_planned *c)
     const enum zs_location_kind kind = c->where.kind;
     if (zs_is_at_hand(c) || (kind != ZS_LOCATION_RANGE && kind != ZS_LOCATION_MEMORY && kind != ZS_LOCATION_OBJECT))
         return false;
-    const struct zs_level *level = leaf_of(plan->array, c, &room);
+    const struct zs_level *level = level_of(plan->array, c, &room);
     return level->decoded_size >= plan->array->block_threshold &&
            zs_elements_used(plan, c) <= level->decoded_size / level->item_size / 2;
 }
@@ -375,7 +375,7 @@ static enum zs_status choose(struct zs_plan *plan, struct zs_planned *c, struct 
     const struct zs_array *array = plan->array;
     const struct zs_blocks *b = zs_cache_value(c->table);
     struct zs_level room;
-    const struct zs_level *level = leaf_of(array, c, &room);
+    const struct zs_level *level = level_of(array, c, &room);
     struct marks m;
     uint64_t first, each, cost = 0;
     size_t missing = 0;
@@ -465,7 +465,7 @@ enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item
     const struct zs_planned *c = &plan->chunks[item->chunk];
     const struct zs_blocks *b = zs_cache_value(c->table);
     struct zs_level room;
-    const struct zs_level *level = leaf_of(array, c, &room);
+    const struct zs_level *level = level_of(array, c, &room);
     uint64_t first, count;
     zs_chunk_block_elements(level, b, item->block, &first, &count);
     /* Not from a pool: a read needs a few dozen blocks, and populating the rest of a slab took a fifth of its time. */

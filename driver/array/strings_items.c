@@ -10,7 +10,7 @@
 #define LIKELY_RATIO 16
 #define LIKELY_BYTES ((size_t)64 << 10)
 
-static const struct zs_level *leaf_of(const struct zs_texts *texts)
+static const struct zs_level *innermost_level(const struct zs_texts *texts)
 {
     return &texts->chain.levels[texts->chain.count - 1];
 }
@@ -62,9 +62,9 @@ static enum zs_status find_starts(struct zs_text_items *items, struct zs_error *
 static enum zs_status check_size(struct zs_text_items *items, struct zs_error *err)
 {
     const size_t item = items->texts->item;
-    if (items->bytes.size != leaf_of(items->texts)->stored_size)
+    if (items->bytes.size != innermost_level(items->texts)->stored_size)
         return zs_fail(err, ZS_CORRUPT, "expected %llu bytes of text, found %zu",
-                       (unsigned long long)leaf_of(items->texts)->stored_size, items->bytes.size);
+                       (unsigned long long)innermost_level(items->texts)->stored_size, items->bytes.size);
     if (items->texts->type != ZS_TEXT_UTF32 || (items->room = malloc(item)) != NULL)
         return ZS_OK;
     return zs_fail_memory(err);
@@ -73,7 +73,7 @@ static enum zs_status check_size(struct zs_text_items *items, struct zs_error *e
 enum zs_status zs_text_items_open(const struct zs_texts *texts, const void *data, size_t n, struct zs_text_items *items,
                                   struct zs_error *err)
 {
-    const struct zs_level *level = leaf_of(texts);
+    const struct zs_level *level = innermost_level(texts);
     *items = (struct zs_text_items){.texts = texts, .count = level->decoded_size};
     if (texts->item != 0 && level->stored_size > texts->max_chunk)
         return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", texts->max_chunk);

@@ -94,8 +94,8 @@ static enum zs_status encode(struct writer *w, const struct zs_text_part *part, 
 
 /* ---- One object, with its lock held ---- */
 
-static enum zs_status put_leaf(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
-                               struct zs_shard_writer *shard, struct zs_error *err)
+static enum zs_status put_chunk(struct writer *w, const struct zs_text_part *part, const uint64_t *at,
+                                struct zs_shard_writer *shard, struct zs_error *err)
 {
     const struct zs_texts *texts = w->texts;
     struct zs_buffer before = {0}, plain = {0};
@@ -147,7 +147,7 @@ static enum zs_status put_shard(struct writer *w, struct zs_error *err)
                                         &shard, err);
     for (bool first = true; status == ZS_OK && zs_text_next(texts, texts->chain.count - 1, &w->part, first, &part, at);
          first = false)
-        status = put_leaf(w, &part, at, shard, err);
+        status = put_chunk(w, &part, at, shard, err);
     if (status == ZS_OK)
         status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, w->expects, &is_lost, err);
     zs_shard_writer_free(shard);
@@ -157,7 +157,7 @@ static enum zs_status put_shard(struct writer *w, struct zs_error *err)
 static enum zs_status put_again(void *ctx, struct zs_error *err)
 {
     struct writer *w = ctx;
-    return w->texts->chain.count > 1 ? put_shard(w, err) : put_leaf(w, &w->part, w->at, NULL, err);
+    return w->texts->chain.count > 1 ? put_shard(w, err) : put_chunk(w, &w->part, w->at, NULL, err);
 }
 
 static enum zs_status put_object(struct writer *w, struct zs_error *err)

@@ -239,7 +239,7 @@ static void keep_budget(void)
 }
 
 /* With process.lock held. */
-static void settle_budget(void)
+static void update_budget(void)
 {
     uint64_t budget = process.set;
     for (const struct zs_cache *c = process.first; c != NULL; c = c->next)
@@ -252,7 +252,7 @@ void zs_budget_set(uint64_t bytes)
     pthread_mutex_lock(&process.lock);
     if (process.set != bytes) {
         process.set = bytes;
-        settle_budget();
+        update_budget();
     }
     pthread_mutex_unlock(&process.lock);
     keep_budget();
@@ -266,7 +266,7 @@ void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked)
     cache->next = process.first;
     process.first = cache;
     if (asked > zs_budget())
-        settle_budget();
+        update_budget();
     pthread_mutex_unlock(&process.lock);
 }
 
@@ -278,7 +278,7 @@ static void leave_budget(struct zs_cache *cache)
         p = &(*p)->next;
     *p = cache->next;
     if (cache->asked == zs_budget())
-        settle_budget();
+        update_budget();
     pthread_mutex_unlock(&process.lock);
     keep_budget();
 }

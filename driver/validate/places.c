@@ -24,7 +24,7 @@ struct place {
     const struct zs_node *node;
     struct zs_axes axes;
     uint64_t width, height;
-    struct zs_georef believed;
+    struct zs_georef used;
 };
 
 /* Key of the document of the node that says something; valid as long as the hierarchy is. */
@@ -49,10 +49,10 @@ static enum zs_status compare_transform(void *context, const char *path, const c
     const struct place *p = context;
     char expected[160], found[160];
     const char *key;
-    if (!p->believed.has_transform || zs_transform_is_same(p->believed.transform, t, p->width, p->height))
+    if (!p->used.has_transform || zs_transform_is_same(p->used.transform, t, p->width, p->height))
         return ZS_OK;
     ZS_TRY(key_of(p, path, &key, err));
-    show(p->believed.transform, expected);
+    show(p->used.transform, expected);
     show(t, found);
     zs_report(p->c, ZS_SEVERITY_ERROR, key, what, expected, found);
     return ZS_OK;
@@ -63,11 +63,11 @@ static enum zs_status compare_box(void *context, const char *path, const char *w
                                   struct zs_error *err)
 {
     const struct place *p = context;
-    const double *t = p->believed.transform;
+    const double *t = p->used.transform;
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-    if (!p->believed.has_transform)
+    if (!p->used.has_transform)
         return ZS_OK;
-    const double inset = p->believed.pixel_is_point ? 0.5 : 0;
+    const double inset = p->used.pixel_is_point ? 0.5 : 0;
     for (int corner = 0; corner < 4; corner++) {
         const double col = corner & 1 ? (double)p->width - inset : inset,
                      row = corner & 2 ? (double)p->height - inset : inset;
@@ -103,7 +103,7 @@ static enum zs_status compare_elements(const struct place *p, const struct zs_no
 {
     double *v;
     bool is_blank;
-    const double factor = zs_coordinate_factor(coordinate, p->believed.srs);
+    const double factor = zs_coordinate_factor(coordinate, p->used.srs);
     ZS_TRY(zs_coordinate_values(p->c->h, coordinate, first, n, &v, &is_blank, err));
     /* Blank is what a store without its chunks looks like; a raster of one column at 0 as well. */
     for (uint64_t i = 0; i < n && v != NULL && !is_blank && !*is_wrong; i++) {
@@ -143,8 +143,8 @@ static enum zs_status compare_axis(const struct place *p, int dim, double origin
 
 static enum zs_status compare_coordinates(const struct place *p, struct zs_error *err)
 {
-    const double *t = p->believed.transform;
-    if (!p->believed.has_transform || t[2] != 0 || t[4] != 0)
+    const double *t = p->used.transform;
+    if (!p->used.has_transform || t[2] != 0 || t[4] != 0)
         return ZS_OK;
     ZS_TRY(compare_axis(p, p->axes.x, t[0] + t[1] / 2, t[1], err));
     return compare_axis(p, p->axes.y, t[3] + t[5] / 2, t[5], err);
@@ -179,16 +179,16 @@ static bool is_same_ellipsoid(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 static bool is_same_by_places(const struct place *p, OGRSpatialReferenceH srs)
 {
     static const double at[5][2] = {{0.5, 0.5}, {0.1, 0.1}, {0.9, 0.1}, {0.1, 0.9}, {0.9, 0.9}};
-    const double *t = p->believed.transform;
+    const double *t = p->used.transform;
     const double tolerance = TOLERANCE * (fabs(t[1]) + fabs(t[2]) + fabs(t[4]) + fabs(t[5]));
-    char *codes[2] = {zs_crs_to_code(p->believed.srs), zs_crs_to_code(srs)};
-    bool is_same = p->believed.has_transform && codes[0] == NULL && codes[1] == NULL &&
-                   is_same_ellipsoid(p->believed.srs, srs);
+    char *codes[2] = {zs_crs_to_code(p->used.srs), zs_crs_to_code(srs)};
+    bool is_same = p->used.has_transform && codes[0] == NULL && codes[1] == NULL &&
+                   is_same_ellipsoid(p->used.srs, srs);
     free(codes[0]);
     free(codes[1]);
     struct zs_quiet quiet;
     zs_quiet_begin(&quiet);
-    OGRCoordinateTransformationH to = is_same ? OCTNewCoordinateTransformation(p->believed.srs, srs) : NULL;
+    OGRCoordinateTransformationH to = is_same ? OCTNewCoordinateTransformation(p->used.srs, srs) : NULL;
     int places = 0; /* that both have: some are beside the Earth's disk */
     for (int i = 0; i < 5 && to != NULL && is_same; i++) {
         const double col = at[i][0] * (double)p->width, row = at[i][1] * (double)p->height;
@@ -224,7 +224,7 @@ static char *shown(OGRSpatialReferenceH srs, OGRSpatialReferenceH other)
 
 static void report_other_crs(const struct place *p, const char *key, const char *member, OGRSpatialReferenceH srs)
 {
-    char *expected = shown(p->believed.srs, srs), *found = shown(srs, p->believed.srs);
+    char *expected = shown(p->used.srs, srs), *found = shown(srs, p->used.srs);
     zs_report(p->c, ZS_SEVERITY_ERROR, key, member, expected, found);
     CPLFree(expected);
     CPLFree(found);
@@ -240,7 +240,7 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
     if (status == ZS_OK && srs == NULL)
         zs_report(p->c, is_code ? ZS_SEVERITY_UNCHECKED : ZS_SEVERITY_ERROR, key, member, "a CRS that PROJ knows",
                   "one that it does not");
-    else if (status == ZS_OK && p->believed.srs != NULL && !is_same_crs(p->believed.srs, srs) &&
+    else if (status == ZS_OK && p->used.srs != NULL && !is_same_crs(p->used.srs, srs) &&
              !is_same_by_places(p, srs))
         report_other_crs(p, key, member, srs);
     if (srs != NULL)
@@ -250,7 +250,7 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
 
 /* ---- All ---- */
 
-/* What each convention says, against what is believed. */
+/* Compares what each convention declares with the georeferencing that is used. */
 static enum zs_status compare_all(struct place *p, struct zs_error *err)
 {
     const struct zs_georef_visitor visitor = {p, compare_transform, compare_box, compare_crs};
@@ -273,9 +273,9 @@ enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, st
         return ZS_OK;
     p.width = node->array->shape[p.axes.x];
     p.height = node->array->shape[p.axes.y];
-    enum zs_status status = zs_report_unread(c, node->key, zs_georef_read(c->h, node, p.axes, &p.believed, err), err);
+    enum zs_status status = zs_report_unread(c, node->key, zs_georef_read(c->h, node, p.axes, &p.used, err), err);
     if (status == ZS_OK)
         status = compare_all(&p, err);
-    zs_georef_clear(&p.believed);
+    zs_georef_clear(&p.used);
     return status;
 }

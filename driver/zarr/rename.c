@@ -51,7 +51,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
 }
 
 /* Adds the collected documents, which are taken over, at a path. */
-static enum zs_status settle(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
+static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
 {
     const bool is_unmade = zs_hierarchy_is_unmade(h);
     for (size_t i = 0; i < m->count; i++) {
@@ -92,11 +92,11 @@ static enum zs_status move(struct zs_hierarchy *h, const char *from, const char 
         status = zs_store_rename(zs_hierarchy_store(h), from, to, err);
     struct zs_error later;
     const bool is_moved = status == ZS_OK;
-    enum zs_status settled = settle(h, is_moved ? to : from, &m, is_moved ? err : &later);
-    if (settled == ZS_OK && !is_unmade)
-        settled = zs_hierarchy_flush_locked(h, is_moved ? err : &later);
+    enum zs_status added = add_collected(h, is_moved ? to : from, &m, is_moved ? err : &later);
+    if (added == ZS_OK && !is_unmade)
+        added = zs_hierarchy_flush_locked(h, is_moved ? err : &later);
     clear(&m);
-    return is_moved ? settled : status;
+    return is_moved ? added : status;
 }
 
 /* The same under the lock of the root's document, with a journal, by which the next writer finishes it should this one

@@ -163,7 +163,7 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
     return {nullptr, zs_raster_free};
 }
 
-static void settleSilently(const ZSStore &store)
+static void waitForUploads(const ZSStore &store)
 {
     struct zs_error err;
     if (zs_store_settle(store.store, &err) != ZS_OK)
@@ -457,7 +457,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         ok = false;
     }
     if (!ok)
-        settleSilently(*store); // an upload that is under way would end after the removal
+        waitForUploads(*store); // an upload that is under way would end after the removal
     if (!ok && options.append)
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))
@@ -567,7 +567,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
     if (!ok)
     {
         zsReport(err);
-        settleSilently(store);
+        waitForUploads(store);
         if (options.append)
             removeAppended(path, group);
         return nullptr;
