@@ -1,6 +1,6 @@
-/* gdal/multidim/mdim.h: the multidimensional face: groups, arrays, dimensions and attributes of a store. Thin: what
- * they mean is found and said in geo/, elements are read and written by array/. What is only read may be used by
- * several threads at once, what is written by one. */
+/* gdal/multidim/mdim.h: the multidimensional face: groups, arrays, dimensions and attributes of a store. A thin layer:
+ * geo/ reads and writes metadata, array/ reads and writes elements. Several threads may read one object at once; only
+ * one may write. */
 #ifndef ZS_GDAL_MDIM_H
 #define ZS_GDAL_MDIM_H
 
@@ -49,7 +49,7 @@ class ZSMdimSized : public GDALDimension
 {
   public:
     using GDALDimension::GDALDimension;
-    /* Takes the path that its group has by now. */
+    /* Switches to the new path of its group. */
     virtual void SetGroup(const std::string &)
     {
     }
@@ -58,7 +58,7 @@ class ZSMdimSized : public GDALDimension
         m_nSize = size;
     }
 #if ZS_GDAL_AT_LEAST(8)
-    /* Takes the name that it has in the store by now. */
+    /* Switches to its new name in the store. */
     virtual void SetName(const std::string &name)
     {
         BaseRename(name);
@@ -71,26 +71,26 @@ class ZSMdimFollower
 {
   public:
     virtual ~ZSMdimFollower() = default;
-    /* Switches to another node; what is open of the old one is not valid any more. False with the message in err. */
+    /* Switches to another node and closes what is open of the old one. False with the message in err. */
     virtual bool Follow(const struct zs_node *node, struct zs_error *err) = 0;
 };
 
-/* A node of a store: what its objects share. What users hold of it (attributes, dimensions) goes by this handle,
- * whatever path the node has by now: a rename, a new shape, a deletion changes the handle. */
+/* The handle of a node, shared by its live objects (array, group, attributes, dimensions). They find the node through
+ * it, so a rename, a new shape or a deletion changes the handle alone. */
 struct ZSMdimNode
 {
     std::string path;
     bool isThere = true;                /* false: it was deleted */
-    std::map<std::string, int> deleted; /* attributes: how often one of that name was deleted, or renamed */
+    std::map<std::string, int> deleted; /* by name of an attribute: how often it was deleted or renamed */
 
     std::weak_ptr<ZSMdimOpened> opened;
-    /* Of one dimension, which are coordinates and read again and again, and all that may have been written to. */
+    /* Keeps arrays open that are read again and again: those of one dimension (coordinates), and those with writes. */
     std::shared_ptr<ZSMdimOpened> kept;
-    /* Each is one object while it lives, where anything may be changed; the root group is none of them. */
+    /* In an updatable store each node has at most one live object. The root group has none here. */
     std::weak_ptr<GDALMDArray> array;
     std::weak_ptr<GDALGroup> group;
     std::vector<std::shared_ptr<GDALDimension>> made; /* dimensions that were made in the group */
-    bool isSrsSet = false;                            /* of the array, and not written yet */
+    bool isSrsSet = false;                            /* the array's CRS is set and still pending */
     std::shared_ptr<OGRSpatialReference> srs;
 
     /* Closes the array; it is reopened lazily. */
@@ -108,7 +108,7 @@ struct ZSMdimNode
     }
 };
 
-/* Shapes of what is stored; shards are the chunks where there are none. */
+/* Shapes of chunks and shards; equal where the array is not sharded. */
 struct ZSMdimChunks
 {
     uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
@@ -120,33 +120,33 @@ struct ZSMdimChunks
     }
 };
 
-/* What the objects of one opened store share. Each of them holds it, so that it outlives the dataset. */
+/* The state that all objects of one opened store share. Each of them holds it, so it outlives the dataset. */
 class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 {
     std::shared_ptr<ZSStore> m_store;
     ZSOpenOptions m_options;
-    const struct zs_node *m_group; /* that GDAL's root group is; null: none, only m_only */
-    const struct zs_node *m_only;  /* the one array that it shows; null: all */
+    const struct zs_node *m_group; /* shown as GDAL's root group; null: only m_only is shown */
+    const struct zs_node *m_only;  /* the only array that is shown; null: all arrays */
     std::string m_root;            /* path of the group */
     std::shared_ptr<GDALPamMultiDim> m_pam; /* statistics; null for remote stores, and for those that are made */
 
     std::mutex m_lock;
-    std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes;       /* by path; closed before the store */
+    std::map<std::string, std::shared_ptr<ZSMdimNode>> m_nodes;       /* by path; destroyed before m_store */
     std::map<std::string, std::weak_ptr<GDALDimension>> m_dimensions; /* by DimensionKey() */
 
     /* ---- Writing (mdim_store.cpp) ---- */
 
     bool m_isUpdatable = false;
     bool m_fsync = true;
-    bool m_isLost = false;      /* elements that were to be written are not held any more: nothing is replaced by it */
+    bool m_isLost = false;      /* elements could not be written: this store must not replace another */
     bool m_isAbandoned = false; /* see Abandon() */
     bool m_hasRefused = false;  /* an array was not made because of its options */
     bool m_isCopying = false, m_isLenient = false; /* see Complain() */
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
-    std::unique_ptr<ZSTarget> m_target;   /* of a new store that is not in its place yet */
+    std::unique_ptr<ZSTarget> m_target;   /* of a new store, until it takes its place */
 
-    /* The handle of a path, and those of all nodes at and below one. */
+    /* Returns the handle of a path; of all nodes at and below a path. */
     std::shared_ptr<ZSMdimNode> Handle(const std::string &path);
     std::vector<std::shared_ptr<ZSMdimNode>> HandlesWithin(const std::string &path) const;
     std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
@@ -225,7 +225,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* GDAL's name of the group that a node is in, and the node's own. */
     std::string ParentName(const struct zs_node *node) const;
     std::string NodeName(const struct zs_node *node) const;
-    /* Where a node's document is, or will be. */
+    /* File name of a node's document, which need not exist yet. */
     std::string DocumentName(const struct zs_node *node) const;
 
     /* The core's array, opened once for all; null with the message in err. */
@@ -278,7 +278,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<ZSMdimOpened> OpenAgain(const struct zs_node *node, const ZSMdimOpened &old, struct zs_error *err);
     /* Makes an array, and all that share a dimension with it, longer; all of them or none. */
     bool Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes);
-    /* The levels of an array that go where it goes, by their paths; none of another node. */
+    /* Finds the overview levels that belong to an array alone and are renamed or removed with it, by their paths; none
+     * for a node that is no such array. */
     bool OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels);
     /* Removes a node and all below it, with its overviews and the references to it; at once where the store is in its
      * place. */
@@ -291,7 +292,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
      * number-th, or (path null) one that was made in a group. */
     bool RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
                          const std::string &group, const std::string &name);
-    /* Tells live objects below a group that it was renamed. */
+    /* Updates names of live objects below a group after a rename. */
     void TellNames(const std::string &path);
     /* The group of a node, one object while it lives. */
     std::shared_ptr<GDALGroup> Group(const struct zs_node *node);
@@ -314,12 +315,12 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
         handle->srs = srs;
         handle->isSrsSet = true;
     }
-    /* Writing elements failed, other than by asking for what cannot be. */
+    /* Notes that writing elements failed, so that some are lost. (A request that was refused loses none.) */
     void MarkLost()
     {
         m_isLost = true;
     }
-    /* An array was not made because of its options: a copy without it is none. */
+    /* Notes that an array was refused because of its options: the copy is incomplete. */
     void MarkRefused()
     {
         m_hasRefused = true;
@@ -337,7 +338,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_isCopying;
     }
-    /* What cannot be kept of a source: an error, or a warning where a copy goes on without it. */
+    /* Reports a property of a source that cannot be stored: an error, or a warning where the copy goes on without
+     * it. */
     void Complain(const std::string &what) const;
 
     /* Brings what was written to one array to the store. */
@@ -401,10 +403,11 @@ bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std:
 
 /* ---- mdim_read.cpp ---- */
 
-/* What GetStructuralInfo() says beside the codecs. */
+/* Adds what GetStructuralInfo() lists beside the codecs: the unit of times, the shape of shards. */
 void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info &info, CPLStringList &list);
 #if ZS_GDAL_AT_LEAST(12)
-/* GDALMDArray::GetRawBlockInfo() of innermost chunks. False (CPLError emitted) where it cannot be told. */
+/* Implements GDALMDArray::GetRawBlockInfo() for an innermost chunk. False (CPLError emitted) where the bytes cannot be
+ * located. */
 bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct zs_array *array,
                     const uint64_t *coordinates, GDALMDArrayRawBlockInfo &block);
 #endif
@@ -434,7 +437,7 @@ std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &s
 
 /* ---- mdim_read.cpp ---- */
 
-/* What GDALAbstractMDArray::IRead() is asked for, in bytes. */
+/* The arguments of GDALAbstractMDArray::IRead(), strides in bytes. */
 struct ZSMdimRequest
 {
     int ndim;
@@ -460,11 +463,11 @@ bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const ch
  * shape is given. */
 bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type);
-/* The reverse. Texts at `dst` are owned by who called, and freed when others take their place. */
+/* The reverse: copies from the request to `dst`. Texts at `dst` belong to the caller; replaced ones are freed. */
 bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type);
 
-/* The same for a list of texts, which stays as it is on failure. */
+/* Like zsMdimTake(), for a list of texts. On failure the list is unchanged. */
 bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type);
 
 /* Calls f for each place of an N-dimensional list of `count` places. */
@@ -499,7 +502,7 @@ bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChun
 
 /* A dataset of the store's root group; closing it flushes the store. */
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
-/* What a dataset of this API shows, borrowed; null of another driver's. */
+/* Returns the hierarchy behind a dataset of this face, borrowed; null for another driver's dataset. */
 struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
 
 /* ---- mdim_create.cpp: the creation options of rasters that mean something here ---- */
@@ -508,12 +511,12 @@ struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
  * the same list. */
 void zsWarnOfRasterOptions(CSLConstList options);
 
-/* How a new array of any rank is laid out. */
+/* Creation options of a new array, of any number of dimensions. */
 class ZSMdimArrayOptions
 {
     ZSCreationOptions m_options;
     std::vector<ZSDimension> m_dimensions;
-    std::vector<ZSDivision> m_chunks, m_shards; /* what the spec's edges are borrowed from */
+    std::vector<ZSDivision> m_chunks, m_shards; /* owns the edges that the spec points to */
     std::vector<std::string> m_names;
     bool m_isCoordinate, m_hasCompression = false;
 

@@ -24,14 +24,14 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     bool m_isWritten = false; /* by this object */
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
-    mutable std::mutex m_lock; /* what is read when first asked for, which may cost requests */
+    mutable std::mutex m_lock; /* of the members below, which are read lazily: that may cost requests */
     mutable bool m_srsRead = false;
     mutable std::shared_ptr<OGRSpatialReference> m_srs;
 #if ZS_GDAL_AT_LEAST(13)
     mutable bool m_levelsFound = false;
     mutable std::vector<std::string> m_levels; /* paths of smaller versions, from large to small */
 
-    bool FindLevels() const; // false, and told: they could not be asked for
+    bool FindLevels() const; // false (CPLError emitted): the store could not be asked
     std::vector<std::string> Levels() const;
 #endif
 
@@ -155,7 +155,7 @@ void ZSMdimArray::TakeNodata()
         return;
     m_nodata.resize(m_type.GetSize());
     ZSConversion conversion{meta.dtype.type, meta.dtype.size, m_type.GetNumericDataType()};
-    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // where it stands it may be at any address
+    alignas(16) unsigned char aligned[ZS_MAX_ITEM_SIZE]; // m_properties->nodata need not be aligned
     memcpy(aligned, m_properties->nodata, meta.dtype.size);
     zsConvert(&conversion, aligned, m_nodata.data(), static_cast<ptrdiff_t>(m_nodata.size()), 1);
 }
@@ -213,8 +213,8 @@ double ZSMdimArray::GetScale(bool *has, GDALDataType *stored) const
     return m_properties->has_scale ? m_properties->scale : 1.0;
 }
 
-/* What is decoded at once, as far as there is any; 0, which is GDAL's word for it, where chunks are of different
- * lengths. GDAL 3.13 asks other formats for blocks of this size, and netCDF has none that are longer than a
+/* Returns the shape of innermost chunks, no longer than the array; 0, GDAL's word for unknown, along dimensions
+ * where lengths differ. GDAL 3.13 asks other formats for blocks of this size, and netCDF allows none longer than a
  * dimension. */
 std::vector<GUInt64> ZSMdimArray::GetBlockSize() const
 {
@@ -271,7 +271,7 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::GetSpatialRef() const
 {
     return zsGuard([&]() -> std::shared_ptr<OGRSpatialReference> {
         const std::lock_guard<std::mutex> held(m_lock);
-        // One that was set, and is in the side-car file.
+        // First a CRS that was set and stored in the side-car file.
         auto set = m_store->Pam() != nullptr ? GDALPamMDArray::GetSpatialRef() : nullptr;
         if (set != nullptr)
             return set;
@@ -342,7 +342,7 @@ std::shared_ptr<GDALMDArray> ZSMdimArray::GetOverview(int i) const
 std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstList) const
 {
     return zsGuard([&] {
-        // Only what names a CRS makes it worth to look for one.
+        // Look for a CRS only where attributes name one.
         const bool names = zs_names_srs(m_node);
         const bool hasSrs = names && GetSpatialRef() != nullptr;
         auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_properties.get(), hasSrs);
@@ -418,7 +418,7 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
 }
 
 #if ZS_GDAL_AT_LEAST(10)
-/* With UPDATE_METADATA=YES the array itself says its range, as CF has it. */
+/* With UPDATE_METADATA=YES also writes CF's actual_range to the array. */
 bool ZSMdimArray::SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
                                 CSLConstList options)
 {
@@ -531,7 +531,7 @@ template <class F> bool ZSMdimArray::WriteNumber(F write, double number, bool &h
     return true;
 }
 
-/* Makes an array to which nothing is written one of another fill value: what is not stored is missing. */
+/* Changes the fill value of an array that has no chunks yet, so that missing ones read as the new value. */
 bool ZSMdimArray::Refill(const void *value)
 {
     const struct zs_node *fresh = nullptr;
@@ -572,7 +572,7 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
     });
 }
 
-/* Of an array that was there: in all conventions in which that has one. */
+/* Changes the CRS of an existing array, in every convention that the array uses. */
 bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
 {
     return Change([srs](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {

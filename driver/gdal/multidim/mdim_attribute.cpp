@@ -166,7 +166,7 @@ bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GIn
     });
 }
 
-/* What the full names of a node's attributes begin with: those of a group are told from its arrays' as in GDAL's other
+/* Prefix of the full names of a node's attributes. For groups it differs from that of arrays, as in GDAL's other
  * drivers. */
 static std::string attributeOwner(const struct zs_node *node, const std::string &owner)
 {
@@ -201,7 +201,7 @@ std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, con
 
 /* ---- Writing ---- */
 
-/* What CF files of old have is Latin 1. */
+/* Text that is not UTF-8 is taken for Latin 1, as old CF files have it. */
 static std::string asUtf8(const char *text)
 {
     if (CPLIsUTF8(text, -1))
@@ -218,7 +218,7 @@ std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<
                                                           const std::vector<GUInt64> &dimensions,
                                                           const GDALExtendedDataType &type)
 {
-    constexpr GUInt64 MOST_VALUES = 1 << 20; // of a list; what is more belongs into an array
+    constexpr GUInt64 MOST_VALUES = 1 << 20; // of a list; a longer one belongs into an array
     const bool isNumber = type.GetClass() == GEDTC_NUMERIC && !GDALDataTypeIsComplex(type.GetNumericDataType());
     std::string reason;
     if (type.GetClass() != GEDTC_STRING && !isNumber)
@@ -272,7 +272,8 @@ bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtende
     return true;
 }
 
-/* The node by now; null (CPLError emitted) when it is not written, or was deleted, or the attribute was. */
+/* Returns the current node; null (CPLError emitted) when the attribute is not written yet, or it or its node was
+ * deleted. */
 const struct zs_node *ZSMdimAttribute::Node() const
 {
     if (m_store == nullptr)
@@ -345,7 +346,7 @@ bool ZSMdimAttribute::Rename(const std::string &name)
         }
         BaseRename(name);
         m_deleted = m_handle->deleted[name];
-        // One that was not written yet is not there.
+        // An attribute that is not written yet is absent.
         if (!zs_attribute_exists(node, before.c_str()) ||
             (WriteValues() && zsMdimDeleteAttribute(m_store, m_handle->path, GetFullName(), before)))
             return true;
@@ -375,7 +376,7 @@ bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std:
                        : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
         }))
         return false;
-    const auto handle = store->Changeable(path); // nobody who has the attribute brings it back
+    const auto handle = store->Changeable(path); // live objects of this attribute must not write it again
     handle->deleted[name]++;
     return true;
 }

@@ -46,7 +46,8 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     return false;
 }
 
-/* Makes an empty store beside its target. `source`: what is copied into it, or null. Null (CPLError emitted). */
+/* Makes an empty store beside its target. `source`: the dataset that will be copied into it, or null. Null (CPLError
+ * emitted) on failure. */
 static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *source, CSLConstList list)
 {
     ZSCreationOptions options;
@@ -244,7 +245,7 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     }
     CPLStringList own(CSLDuplicate(list));
     if (store->IsCopying() && own.FetchNameValue("SHARD_CHUNK_SHAPE") == nullptr)
-        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 gives that of the source to whoever makes a copy
+        own.SetNameValue("BLOCKSIZE", nullptr); // GDAL 3.13 passes the source's block size to a copy
     if (!isText)
         setFillValue(type, spec);
     ZSMdimArrayOptions options(isOwn);
@@ -307,7 +308,7 @@ static bool checkNames(CSLConstList options)
     return true;
 }
 
-/* Whether an option for all arrays is meant for this one. */
+/* Whether an option for all arrays applies to this one. */
 bool ZSMdimArrayOptions::Suits(const char *name, const char *value, const struct zs_array_spec &spec) const
 {
     const bool isShape = EQUAL(name, "CHUNK_SHAPE") || EQUAL(name, "SHARD_SHAPE");

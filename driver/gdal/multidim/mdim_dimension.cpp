@@ -139,7 +139,7 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform() const
     if (!georef.has_transform || t[2] != 0 || t[4] != 0)
         return nullptr;
     const bool isX = axes.x == m_number;
-    // A dimension of its own: with this one each would keep the other.
+    // A new object: this dimension and its array would keep each other alive.
     const auto own = std::make_shared<GDALDimension>("", GetName(), GetType(), GetDirection(), GetSize());
     return GDALMDArrayRegularlySpaced::Create("", GetName(), own, isX ? t[0] : t[3], isX ? t[1] : t[5], 0.5);
 }
@@ -225,7 +225,7 @@ std::shared_ptr<GDALMDArray> ZSMdimMadeDimension::GetIndexingVariable() const
     });
 }
 
-/* In a store the variable of a dimension is the array of its name, and nothing else says so. */
+/* Zarr identifies a dimension's variable by its name alone: the array must be named as the dimension. */
 bool ZSMdimMadeDimension::SetIndexingVariable(std::shared_ptr<GDALMDArray> variable)
 {
     if (variable == nullptr || (variable->GetName() == GetName() && GetIndexingVariable() == variable))

@@ -138,7 +138,7 @@ std::vector<std::string> ZSMdimGroup::ChildNames(enum zs_node_type type) const
     return names;
 }
 
-/* What is not there is null, in silence: GDAL looks for names in several groups. */
+/* Returns null without an error for an absent child: GDAL tries a name in several groups. */
 const struct zs_node *ZSMdimGroup::Child(const std::string &name, enum zs_node_type type) const
 {
     const struct zs_node *found = nullptr;
@@ -203,7 +203,8 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::OpenGroup(const std::string &name, CSLCo
 std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstList) const
 {
     return zsGuard([&] {
-        // Of one name and two sizes GDAL's tools would make one: the first is shown, arrays have their own.
+        // GDAL's tools confuse dimensions of one name and different sizes: only the first is shown; arrays have their
+        // own.
         std::map<std::string, std::shared_ptr<GDALDimension>> byName;
         std::vector<std::shared_ptr<GDALDimension>> out;
         if (m_node != nullptr && m_store->IsUpdatable())
@@ -217,7 +218,7 @@ std::vector<std::shared_ptr<GDALDimension>> ZSMdimGroup::GetDimensions(CSLConstL
             std::vector<std::shared_ptr<GDALDimension>> dimensions;
             struct zs_error err;
             if (child->type != ZS_NODE_ARRAY || !m_store->Dimensions(child, dimensions, &err))
-                continue; // who opens it is told why
+                continue; // opening it reports the reason
             for (const auto &d : dimensions)
             {
                 const std::string own = GetFullName() == "/" ? "/" + d->GetName() : GetFullName() + "/" + d->GetName();

@@ -36,7 +36,7 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         m_dimensions = made;
         return !made.empty() || m_store->Dimensions(m_node, m_dimensions, err);
     }
-    /* What every array does to follow. */
+    /* Switches to a new node: what all kinds of arrays have in common. */
     bool TakeNode(const struct zs_node *node, struct zs_error *err)
     {
         const bool isElsewhere = strcmp(node->path, m_node->path) != 0;
@@ -47,12 +47,12 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         m_dimensions.clear(); // they are where their variables are
         return m_store->Dimensions(node, m_dimensions, err);
     }
-    /* The core's array; null for what is none. */
+    /* The core's array; null for text. */
     virtual struct zs_array *Core() const
     {
         return nullptr;
     }
-    /* False where nobody can tell. */
+    /* False where they are unknown. */
     virtual bool Chunks(ZSMdimChunks &chunks) const = 0;
     /* False (CPLError emitted) when it was deleted. */
     bool CheckThere() const
@@ -68,8 +68,8 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     {
         return CheckThere() && m_store->Change(m_node->path, f);
     }
-    /* What f(err) writes, where anything may be written. What fails has lost elements, unless it is that they cannot be
-     * asked for so: then nothing was touched. */
+    /* Runs f(err), which writes, if the store is updatable. A failure marks elements as lost, unless the request was
+     * refused before anything was written. */
     template <class F> bool Writing(F &&f)
     {
         enum zs_status status = ZS_NO_MEMORY; // when an exception passes

@@ -1,7 +1,7 @@
-/* Reading with steps. Elements next to each other are one window of the core. Steps wider than a chunk are windows of
- * one element each, since each is of another chunk; narrower ones are read as a box, of which the elements that are
- * wanted are copied out. Either way what is too much to hold is cut in two, along shards and chunks where it has some,
- * and each part is one plan. */
+/* Reading with steps. Neighbouring elements are read as one window of the core. With steps wider than a chunk each
+ * element is a window of its own; with narrower steps the enclosing box is read, and the wanted elements are copied
+ * out. A read that needs too much memory is halved, along shards and chunks where possible, and each part is one
+ * plan. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -107,7 +107,7 @@ class Reader
     ZSConversion m_conversion;
     size_t m_size; /* of an element in the buffer */
     struct zs_error *m_err;
-    /* Of one box after the other: memory that was touched before is quicker by far than new. */
+    /* Reused for all boxes: touched memory is far quicker than new. */
     std::unique_ptr<double[]> m_box;
     size_t m_boxWords = 0;
 
@@ -131,7 +131,7 @@ class Reader
     uint64_t Windows(const ZSMdimRequest &r) const;
     /* Bytes of the box; 0 where there is none. */
     uint64_t BoxBytes(const ZSMdimRequest &r) const;
-    /* Where to cut: dimension and element. */
+    /* Finds where to cut a read: dimension and element. */
     bool Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at) const;
     bool ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *stride);
     bool ReadBox(const ZSMdimRequest &r);
@@ -143,7 +143,7 @@ class Reader
     {
     }
     bool Read(const ZSMdimRequest &r);
-    /* The same through a buffer of the array's own type: to types that are no numbers. */
+    /* Reads through a buffer of the array's own type, for types that are not numeric. */
     bool ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own, const GDALExtendedDataType &type);
 };
 } // namespace
@@ -195,7 +195,8 @@ bool Reader::Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at)
     return false;
 }
 
-/* All that is wanted, to a place where elements of dimension d are stride[d] bytes apart: those of a box all of it. */
+/* Reads the request's elements to `data`, where elements of dimension d are stride[d] bytes apart; of a box all
+ * elements. */
 bool Reader::ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *stride)
 {
     std::vector<struct zs_window> windows;
@@ -286,7 +287,7 @@ bool Reader::ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own
 bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type, struct zs_error *err)
 {
-    err->message[0] = '\0'; // what GDAL cannot convert is no error of the core
+    err->message[0] = '\0'; // stays empty where only GDAL's conversion fails: that is no error of the core
     const bool isNumber = type.GetClass() == GEDTC_NUMERIC;
     Reader reader(array, (isNumber ? type : own).GetNumericDataType(), err);
     return isNumber ? reader.Read(request) : reader.ReadAndCopy(request, own, type);
@@ -346,7 +347,7 @@ void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info 
 }
 
 #if ZS_GDAL_AT_LEAST(12)
-/* As GDAL's own driver spaces it. */
+/* With the spaces that GDAL's own driver prints. */
 static std::string spacedText(const zs_json *json)
 {
     const std::unique_ptr<char, decltype(&free)> text(zs_json_print(json), free);
@@ -356,7 +357,7 @@ static std::string spacedText(const zs_json *json)
     return document.GetRoot().Format(CPLJSONObject::PrettyFormat::Spaced);
 }
 
-/* What one needs to know to decode a block. */
+/* Lists what a program needs to decode a block by itself. */
 static CPLStringList termsOf(const struct zs_node *node, const struct zs_array *array)
 {
     CPLStringList list;
@@ -395,7 +396,7 @@ static bool putInline(const void *data, size_t size, GDALMDArrayRawBlockInfo &bl
     return true;
 }
 
-/* The file that a chunk is in, and where; or, in a store that has it in no file of its own, its bytes. */
+/* Sets the file and the offset of a chunk; in a store that has no such file, the bytes themselves. */
 static bool putPlace(struct zs_store *store, const struct zs_chunk_bytes &found, GDALMDArrayRawBlockInfo &block,
                      struct zs_error *err)
 {
@@ -438,7 +439,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
     }
     const ZSOwned<struct zs_chunk_bytes> cleared(&found, zs_chunk_bytes_clear);
     if (found.key == nullptr && found.data == nullptr)
-        return true; // what is missing has no file, no size, and no more to say
+        return true; // a missing chunk has neither file nor size
     CPLStringList terms = termsOf(node, array);
     if (found.data != nullptr)
     {

@@ -15,7 +15,7 @@ extern "C"
 
 /* ---- Deleting ---- */
 
-/* Drops what is pending of a node and of those below it, and marks their live objects as deleted. */
+/* Drops pending writes of a node and of all below it, and marks their live objects as deleted. */
 void ZSMdimStore::Forget(const std::string &path)
 {
     for (const auto &handle : HandlesWithin(path))

@@ -1,4 +1,4 @@
-/* What the objects of one store share: which nodes are open, and how pending changes are published. */
+/* The state that the objects of one store share: open nodes, and how pending changes are published. */
 #include "mdim.h"
 
 #include "gdal/guard.h"

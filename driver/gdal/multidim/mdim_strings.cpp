@@ -18,12 +18,12 @@ size_t longestText(const struct zs_node *node)
     return isBytes ? static_cast<size_t>(units) : 0;
 }
 
-/* An array of text. What is written goes to the store at once. */
+/* An array of text. Writes go to the store at once. */
 class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
     mutable std::mutex m_lock;
     mutable bool m_isRead = false;
-    mutable std::vector<std::string> m_texts; /* of a small array, all of them once they are read */
+    mutable std::vector<std::string> m_texts; /* all elements of a small array, once they were read */
 
     std::vector<uint64_t> Shape() const;
     bool ReadSmall() const;
@@ -127,7 +127,7 @@ struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &r) const
     return request;
 }
 
-/* Where an element of a request is in the caller's memory. */
+/* Address of an element in the caller's memory. */
 static char *placeOf(const ZSMdimRequest &r, const uint64_t *number)
 {
     char *place = r.data;
@@ -156,7 +156,7 @@ static bool readTexts(const ZSMdimStore &store, const struct zs_node *node, cons
     return zs_texts_read(store.Hierarchy(), node, &request, takeText<F>, &take, nullptr, err) == ZS_OK;
 }
 
-/* Those of a small array, once. False where it is not small, or cannot be read as a whole. */
+/* Reads all elements of a small array once. False where it is not small, or reading it as a whole failed. */
 bool ZSMdimStrings::ReadSmall() const
 {
     const std::lock_guard<std::mutex> held(m_lock);

@@ -1,5 +1,5 @@
-/* Writing through the multidimensional API. Elements that are neighbours in the array are one window; those a step
- * apart are a window each, of which only they are touched: what lies between them may be others'. */
+/* Writing through the multidimensional API. Neighbouring elements are one window; with steps each element is a window
+ * of its own, so that elements between them are never written: other writers may change them. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -123,7 +123,7 @@ static std::vector<size_t> pieceOf(const ZSMdimChunks &chunks, const std::vector
         piece[d] = unit[d] > shape[d] / times ? shape[d] : std::min(shape[d], unit[d] * times);
         bytes = bytes / unit[d] * piece[d];
         if (piece[d] < shape[d])
-            break; // what comes before it would only make it larger
+            break; // slower dimensions would only make the piece larger
     }
     return std::vector<size_t>(piece.begin(), piece.end());
 }
