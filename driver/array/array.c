@@ -12,14 +12,14 @@
 #define INDEX_CACHE_BYTES ((uint64_t)64 << 20)
 /* Opened objects. They are closed while they are idle where descriptors are scarce (base/descriptors.h). */
 #define OPEN_OBJECTS 4096
-/* A few kilobytes may honestly decode to a chunk of gigabytes, and one pixel of it takes them all. The largest chunks
- * that are published have 64 MB (global forecasts: all steps of a small tile); a few hundred MB are somebody's own
- * choice, and work. What is more must be in proportion: four budgets are all of GDAL_CACHEMAX, one in twenty of a
- * machine's bytes. */
+/* A few valid kilobytes may decode to a chunk of gigabytes, needed as a whole for one pixel. The largest published
+ * chunks have 64 MB (global forecasts: all steps of a small tile), some users choose a few hundred MB; these work.
+ * Larger ones must be in proportion to the budget: four budgets are all of GDAL_CACHEMAX, or a twentieth of a machine's
+ * memory. */
 #define MAX_CHUNK_BYTES ((uint64_t)512 << 20)
 #define MAX_CHUNK_BUDGETS 4
-/* One plan has at most so many overlaps of windows with chunks: some 250 bytes each, 16 MB in all. A chunk takes at
- * least 5 microseconds to decode, so the time that threads wait for each other at the end of a plan is negligible. */
+/* Most overlaps of windows with chunks in one plan: some 250 bytes each, 16 MB in all. A chunk takes at least 5
+ * microseconds to decode, so the wait for the last threads at the end of a plan is negligible. */
 #define PLAN_OVERLAPS ((uint64_t)1 << 16)
 /* Decoded bytes from which on a chunk may be read block by block. Of a smaller one the rest is likely to be wanted too,
  * and finding its blocks for every line of a raster takes longer than copying from the whole chunk: lines of chunks of

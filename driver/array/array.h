@@ -26,22 +26,23 @@ void zs_array_set_order(struct zs_array *array, int chunk_order);
 /* The order that was set, else that of the stored shards; 0 when there are none. */
 int zs_array_chunk_order(struct zs_array *array);
 
-/* Like zs_array_flush(), before the array is closed: what cannot be stored is dropped, the newest first, which frees
- * space on a full disk for the rest. */
+/* Like zs_array_flush(), before the array is closed. Drops pending writes that cannot be stored, newest first, which
+ * frees space on a full disk for the rest. */
 enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
 
-/* How many threads decode. */
+/* Number of threads that decode. */
 int zs_array_threads(const struct zs_array *array);
 
-/* The data type to which the codecs cast elements, which has no value for some; NULL where all can be stored. */
+/* Name of the data type that the codecs cast elements to, where it cannot hold all values; NULL where all can be
+ * stored. Borrowed. */
 const char *zs_array_cast_type(const struct zs_array *array);
 
-/* Whether an element is read as it was written, as far as such casts go. */
+/* Whether an element (native order) is read back as it was written, as far as these casts go. */
 bool zs_array_keeps_element(const struct zs_array *array, const void *element);
 
-/* Checks, before they are written, that the codecs can store the elements at data + sum i[d] * stride[d] (bytes) for
- * i[d] < count[d], which `convert` (or NULL) makes of items of item_size bytes. Encoding is later, where the one who
- * wrote them may not hear of it. ZS_INVALID names the array, the range, and the first that is beyond. */
+/* Checks that the codecs can store elements before they are written: those at data + sum i[d] * stride[d] (bytes) for
+ * i[d] < count[d], converted by `convert` (or NULL) from items of item_size bytes. Encoding comes later, when the
+ * caller may not learn of a failure. ZS_INVALID names the array, the range, and the first element outside of it. */
 enum zs_status zs_array_check_storable(const struct zs_array *array, int ndim, const uint64_t *count, const void *data,
                                        const ptrdiff_t *stride, size_t item_size, zs_convert_fn convert, void *ctx,
                                        struct zs_error *err) ZS_MUST_CHECK;
@@ -56,15 +57,15 @@ typedef void (*zs_take_fn)(void *ctx, void *data, const uint64_t *start, const u
 enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
                                      void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Finds out whether shards hold anything of windows: is_stored[n]. Where false, all is fill value; where true, it
- * still may be, as in an array that is not sharded. Reads at most the indexes of the shards; data and strides are
- * not used. */
+/* Finds which windows have stored chunks: is_stored[n]. False: all of the window is fill value. True: it still may be,
+ * as in an array that is not sharded. Reads at most the indexes of the shards; data and strides of the windows are
+ * ignored. */
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Where the encoded bytes of an innermost chunk are. */
+/* Location of the encoded bytes of an innermost chunk. */
 struct zs_chunk_bytes {
-    char *key;             /* of the object that has them; NULL: none has */
+    char *key;             /* key of the object that has them; NULL: none has */
     uint64_t offset, size; /* in that object */
     /* `size` bytes, of a chunk in a shard that is encoded as a whole: no object has them as they are. NULL with a key,
      * and for chunks that are not stored. */

@@ -31,7 +31,7 @@ struct zs_array {
     const struct zs_level *innermost;
 
     int threads;       /* that decode */
-    int fetch_threads; /* that may wait for bytes: more than `threads` where a round trip is long */
+    int fetch_threads; /* threads that may wait for bytes: more than `threads` where a round trip is long */
     struct zs_range_policy ranges;
 
     enum zs_update update;
@@ -50,13 +50,13 @@ struct zs_array {
     struct zs_cache *indexes;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
-    /* an object was found replaced: what this process remembers of the others is not used any more */
+    /* an object was found replaced: other objects are no longer opened from what this process remembers */
     atomic_bool distrusts_memory;
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads until the first write, from then on held by one call at a time */
     struct zs_pending_writes
-        *pending; /* what was written and not flushed (pending_writes.h); NULL until the first write */
+        *pending; /* pending writes (pending_writes.h); NULL until the first write */
     bool is_new;  /* created by this process: there is no older shard to look for */
 
     /* Set by zs_array_open_path(): the array owns them. */

@@ -23,7 +23,7 @@ struct zs_extent {
 
 /* A decoded innermost chunk, an extent or a block of one, or a shard whose bytes codecs were undone. */
 struct zs_blob {
-    struct zs_slab *slab;     /* that it is part of; NULL: allocated on its own */
+    struct zs_slab *slab;     /* the slab that holds it; NULL: allocated on its own */
     struct zs_extent *extent; /* of an innermost chunk; NULL: all of it. Freed with the blob */
     size_t size;
     /* of a shard: different for each load, so that an index is never used with other bytes than its own; of a block:

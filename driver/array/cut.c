@@ -5,7 +5,7 @@
 
 #include "base/parallel.h"
 
-/* Where a plan has more shards than this, each with few chunks, absent shards are not looked for before it is split. */
+/* A plan of more shards than this, each with few chunks, is split without a search for absent shards. */
 #define MANY_SHARDS 256
 /* Indexes of at most so many shards are read to find absent ones. */
 #define MAX_ASKED_SHARDS 4096
@@ -176,7 +176,7 @@ static bool is_in_one_shard(const struct zs_array *array, const struct bounds *b
     return array->chain.count > 1;
 }
 
-/* What is known of the shards within bounds that are halved. */
+/* State of the shards within bounds that are halved. */
 struct known {
     bool knows_absent; /* whether those that are absent were found */
     bool is_held;      /* the index of the one shard that they lie in is pinned */

@@ -28,7 +28,7 @@ static inline const struct zs_edges *zs_grid_edges(const struct zs_grid *grid, i
     return k == 0 ? grid->meta->edges[d] : NULL;
 }
 
-/* What chunk `at` of level k spans in dimension d: its full length, also where it reaches beyond the array. */
+/* The elements of chunk `at` of level k in dimension d: its full length, even beyond the array. */
 static inline struct zs_span zs_grid_span(const struct zs_grid *grid, int k, int d, uint64_t at)
 {
     if (zs_grid_edges(grid, k, d) != NULL) {
@@ -54,7 +54,7 @@ void zs_grid_position(const struct zs_grid *grid, int k, uint64_t number, uint64
 
 /* First element and length of chunk `number` of level k in each dimension. */
 void zs_grid_extent(const struct zs_grid *grid, int k, uint64_t number, uint64_t *start, uint64_t *length);
-/* How many of its elements lie in the array. */
+/* Number of the chunk's elements that lie in the array. */
 uint64_t zs_grid_elements(const struct zs_grid *grid, int k, uint64_t number);
 /* Innermost chunks of a level-0 chunk that lie in the array, at least in part. */
 uint64_t zs_grid_chunks_in_shard(const struct zs_grid *grid, uint64_t shard);

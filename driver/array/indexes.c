@@ -60,7 +60,8 @@ void zs_shard_forget(struct zs_array *array, uint64_t shard)
     zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
     zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
-        /* What was read through this shard is not cached by its number; such arrays are rarely written. */
+        /* Cache keys of what is inside this shard do not name it, so everything goes; such arrays are rarely
+         * written. */
         zs_cache_clear(array->indexes);
         zs_cache_clear(array->chunks);
     }
@@ -224,7 +225,7 @@ enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, cons
         const struct zs_shard_index *found = zs_cache_value(*entry);
         if (source == NULL || found->version == source->version)
             return ZS_OK;
-        /* It is the index of other bytes than these: its offsets may lie outside of them. */
+        /* The index belongs to another version of the bytes: its offsets may lie outside of them. */
         zs_cache_release(array->indexes, *entry);
         zs_cache_remove(array->indexes, key);
     }

@@ -17,7 +17,7 @@ bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
  * (zs_object_is_changed()). */
 bool zs_shard_is_changing(struct zs_array *array, uint64_t shard);
 
-/* Forgets what is cached of a level-0 chunk, after its object changed. */
+/* Drops what is cached of a level-0 chunk, after its object changed. */
 void zs_shard_forget(struct zs_array *array, uint64_t shard);
 
 /* Reading and publishing begin again so many times when a shard was replaced or changed meanwhile. */

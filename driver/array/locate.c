@@ -10,7 +10,7 @@
  * in several requests side by side. */
 #define WHOLE_SHARD_BYTES ((uint64_t)4 << 20)
 
-/* Who looks for chunks. */
+/* The context of a search for chunks. */
 struct locator {
     struct zs_array *array;
     struct zs_pins *pins;
@@ -176,7 +176,7 @@ static bool must_ask_again(const struct zs_array *array, const struct shard *s, 
     return false;
 }
 
-/* Reads the index of a level-0 shard again, past what is remembered. */
+/* Reads the index of a level-0 shard again, from the store rather than from what is remembered. */
 static enum zs_status ask_again(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                 struct zs_error *err)
 {

@@ -131,8 +131,8 @@ static enum zs_status add_gap(struct zs_plan *plan, size_t window, int k, uint64
     return ZS_OK;
 }
 
-/* Plans the extent [start, start + count) of a window, but for what is empty, level-k chunk by chunk, so that overlaps
- * with one shard follow each other. */
+/* Plans the extent [start, start + count) of a window, level-k chunk by chunk, so that overlaps with one shard follow
+ * each other. Skips empty chunks. */
 static enum zs_status add_extent(struct zs_plan *plan, size_t window, int k, const uint64_t *start,
                                  const uint64_t *count, struct zs_error *err)
 {

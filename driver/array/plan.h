@@ -17,7 +17,7 @@ struct zs_planned {
     size_t first_item, item_count;       /* of plan.items: its blocks that are wanted, or the whole chunk */
 };
 
-/* What is decoded at once: a chunk, or one block of a chunk of which little is wanted. */
+/* A unit of decoding: a chunk, or one block of a chunk of which little is wanted. */
 struct zs_item {
     size_t chunk;
     size_t block;                /* ZS_WHOLE_CHUNK, or a block of the chunk's table */
@@ -38,7 +38,7 @@ struct zs_gap {
     uint64_t number;
 };
 
-/* What one item of the parallel loop does. */
+/* One item of the parallel loop. */
 struct zs_task {
     size_t shard_first, shard_count; /* locating: chunks[shard_first ...] of one shard */
     size_t first, count;             /* reading: ranges[first ...] of one group, or items[first] alone (count 0) */
@@ -100,7 +100,7 @@ void zs_plan_clear(struct zs_plan *plan);
 void zs_chunk_overlap(const struct zs_array *array, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
                       uint64_t *count);
 
-/* The smallest extent of the chunk that holds all that the windows want of it. */
+/* The smallest extent that holds all wanted elements of the chunk. */
 void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *c, struct zs_extent *extent);
 
 /* Advances `at` within [low, high) of n dimensions, the last fastest; false when it is back at `low`. */

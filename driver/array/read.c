@@ -204,7 +204,7 @@ static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, s
     return status;
 }
 
-/* A chunk that is an object of its own. */
+/* Reads a chunk that is an object of its own. */
 static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
@@ -316,9 +316,8 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-/* How many bytes are cached of each chunk of which not all is wanted: all where all such chunks fit the cache. Else
- * they would evict each other before the next lines are read, and all of them would be decoded for every line; an
- * extent of each serves several lines. */
+/* Bytes to cache of each partly wanted chunk. If all such chunks fit the cache: all bytes. Else they would evict each
+ * other before the next lines are read and be decoded again for every line; an extent of each serves several lines. */
 static size_t bytes_to_keep(const struct zs_plan *plan)
 {
     const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(plan->array->chunks) / 4 * 3;

@@ -13,11 +13,11 @@
 
 /* Besides decoding it, the cost of a block: finding it in the cache, memory, keeping it there. */
 #define BLOCK_COST 4096
-/* What a round trip before all others costs, for the table of a chunk that is not known. */
+/* The cost of a round trip before all others, to read an unknown table. */
 #define ROUND_TRIP_COST ((uint64_t)1 << 20)
 /* The first bytes that are fetched for a table: more than 1000 blocks. */
 #define HEAD_BYTES 4096
-/* What stands plain is read by pages: a map of 100 x 100 pixels of four bytes is ten of them. */
+/* Chunks without compression are read by pages: a map of 100 x 100 pixels of four bytes is ten pages. */
 #define PAGE_BYTES ((uint64_t)4096)
 #define REMOTE_PAGE_BYTES ((uint64_t)8 << 10)
 /* Blocks as large as any are, to see whether it is worth asking. */
@@ -332,7 +332,7 @@ static struct zs_cache_entry *block_at_hand(struct zs_array *array, const struct
     return NULL;
 }
 
-/* What it costs, in bytes, to read the blocks of a chunk that are not cached; there are some. */
+/* The cost, in bytes, of reading the blocks of a chunk that are not cached (at least one). */
 static enum zs_status cost_of(const struct zs_plan *plan, const struct zs_planned *c, const struct zs_blocks *b,
                               uint64_t *cost, struct zs_error *err)
 {

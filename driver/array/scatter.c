@@ -16,7 +16,7 @@ static char *element_of_window(int ndim, const struct zs_window *w, const uint64
     return dst;
 }
 
-/* How elements, which have `size` bytes at their source, come into a window. */
+/* How elements (`size` bytes each at the source) are put into a window. */
 struct target {
     const struct zs_plan *plan;
     size_t size;

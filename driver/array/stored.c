@@ -1,5 +1,5 @@
-/* Where an array has stored chunks, for work on large arrays of which little was written; and where the bytes of one
- * chunk are, for callers that read them by themselves. */
+/* Finding stored chunks, for work on large arrays that are mostly empty; and locating the bytes of one chunk, for
+ * callers that read them by themselves. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -54,17 +54,17 @@ void zs_strings_free(char **values, size_t count);
 
 /* ---- Writing (strings_write.c) ---- */
 
-/* The document of an array of texts of any length that is laid out as the spec says, whose dtype is ZS_UINT8. NULL
- * without memory. */
+/* Makes the document of an array of texts of any length, laid out as the spec (of dtype ZS_UINT8) says. NULL without
+ * memory. */
 zs_json *zs_strings_document(const struct zs_array_spec *spec);
 
 /* Gives the element that is number[d] of the request in each dimension: a text that is valid until the next call; NULL
  * is "". */
 typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
 
-/* Writes all elements of a request, at once: the others of a chunk stay, and each object that is touched is replaced,
- * under its lock. Objects that were written before a failure stay written. ZS_ARGUMENT for elements outside of the
- * array, what is not UTF-8 or too long, and chunks that would not be read; ZS_UNSUPPORTED for a draft's array. */
+/* Writes all elements of a request to the store. Other elements of a chunk stay; each changed object is replaced under
+ * its lock. Objects that were written before a failure stay written. ZS_ARGUMENT for elements outside of the array,
+ * text that is not UTF-8 or too long, and chunks too large to be read; ZS_UNSUPPORTED for an array of the draft. */
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* What is in a decoded chunk of text. */
+/* The elements in a decoded chunk of text. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/utf8.h"
 
-/* How much longer than its encoded bytes text is, and what comes on top. */
+/* Decoded text is rarely larger than LIKELY_RATIO times its encoded bytes plus LIKELY_BYTES. */
 #define LIKELY_RATIO 16
 #define LIKELY_BYTES ((size_t)64 << 10)
 
@@ -15,7 +15,7 @@ static const struct zs_level *innermost_level(const struct zs_texts *texts)
     return &texts->chain.levels[texts->chain.count - 1];
 }
 
-/* Decoders are given room for all that they may produce; at first for little more than is likely. */
+/* Gives decoders room for a likely size first, and for the limit only if that is too little. */
 enum zs_status zs_text_decode(const struct zs_level *level, const void *data, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err)
 {
@@ -34,7 +34,7 @@ enum zs_status zs_text_decode(const struct zs_level *level, const void *data, si
     return status;
 }
 
-/* Where each element of any length begins. */
+/* Finds the beginning of each element of any length. */
 static enum zs_status find_starts(struct zs_text_items *items, struct zs_error *err)
 {
     const unsigned char *data = items->bytes.data;

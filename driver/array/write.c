@@ -13,10 +13,10 @@
  * call. */
 #define BATCH_BYTES ((uint64_t)64 << 20)
 
-/* When other arrays use all of the process's budget, an array may still keep one part in OWN_SHARE of its own. */
+/* An array may keep one part in OWN_SHARE of the process's budget, even when other arrays use all of it. */
 #define OWN_SHARE 8
 
-/* Where chunks that were written whole free one part in FREED_SHARE, others stay dirty. */
+/* If encoding the chunks that were written whole frees one part in FREED_SHARE, the others stay dirty. */
 #define FREED_SHARE 8
 
 /* One chunk to be encoded. */
@@ -168,7 +168,7 @@ static void store_chunk(struct batch *b, const struct chunk *chunk)
         b->status = status != ZS_OK ? status : later;
 }
 
-/* Stores the chunks that are done, up to the first that is not, unless another thread is at it. */
+/* Stores the finished chunks up to the first unfinished one, unless another thread is doing so. */
 static void store_done(struct batch *b, struct chunk *done)
 {
     (void)pthread_mutex_lock(&b->lock);
@@ -209,7 +209,7 @@ static enum zs_status encode_and_store(void *ctx, size_t item, struct zs_error *
     return status;
 }
 
-/* Encodes chunks and stores them. Goes on with those that were begun after a failure, and returns the first; dirty
+/* Encodes chunks and stores them. After a failure finishes those that were begun, and returns the first failure; dirty
  * chunks that failed stay dirty. */
 static enum zs_status run_batch(struct batch *b, struct zs_error *err)
 {
@@ -231,7 +231,7 @@ static bool is_whole(const struct zs_dirty *d)
     return d->written == NULL || d->written->left == 0;
 }
 
-/* Those that were written whole first, of which no more is likely to come; then the oldest. */
+/* Sorts chunks that were written whole first, since they are probably complete; then the oldest. */
 static int by_urgency(const void *x, const void *y)
 {
     const struct zs_dirty *p = ((const struct chunk *)x)->dirty, *q = ((const struct chunk *)y)->dirty;
@@ -246,9 +246,9 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Encodes dirty chunks until at most `keep` bytes are left, or more where some fail: the first failure is returned.
- * Those that were not written whole only if more than `enough` bytes would be left without: they may be needed
- * again. */
+/* Encodes dirty chunks until at most `keep` bytes are left (more where some fail; returns the first failure). Chunks
+ * that were not written whole may be written again, so they are encoded only while more than `enough` bytes would be
+ * left. */
 static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;

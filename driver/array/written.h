@@ -7,7 +7,8 @@
 
 struct zs_written {
     uint64_t content;     /* zs_content_of() the chunk that was read */
-    uint64_t version;     /* of the object that it was read from; 0 where versions may be equal for different objects */
+    uint64_t version;     /* version of the object that it was read from; 0 where equal versions do not prove equal
+                             objects */
     uint64_t left;        /* elements in the array that were not written; 0: the chunk was written whole */
     size_t size;          /* of the mask in bytes */
     unsigned char mask[]; /* a bit for each element as stored, lowest first */

@@ -8,7 +8,8 @@
 #include "base/limits.h"
 #include "base/memory.h"
 
-/* Once over the budget, so much of it is made free at one go that looking through all caches is rare. */
+/* When the budget is exceeded, one part in so many of it is freed at once, so that searching all caches is
+ * rare. */
 #define FREE_SHARE 32
 
 /* An entry is in the table (found by key) or orphaned (replaced or removed while pinned); only unpinned entries of the
@@ -17,7 +18,7 @@ struct zs_cache_entry {
     struct zs_cache_key key;
     void *value; /* NULL while loading */
     uint64_t bytes;
-    uint64_t stamp; /* of its last release, in a cache that shares the budget */
+    uint64_t stamp; /* time of its last release, in a cache that shares the budget */
     int pins;
     bool in_table;
     struct zs_cache_entry *chain;
@@ -42,7 +43,8 @@ struct zs_cache {
 };
 
 static struct {
-    pthread_mutex_t lock; /* of the list and what was asked; taken before the lock of a cache, never with one held */
+    pthread_mutex_t lock; /* protects the list and the budgets asked for; taken before the lock of a cache, never
+                             after it */
     struct zs_cache *first;
     uint64_t set;
     atomic_uint_least64_t budget, used, clock;
@@ -199,8 +201,8 @@ uint64_t zs_budget_used(void)
     return atomic_load_explicit(&process.used, memory_order_relaxed);
 }
 
-/* With process.lock held: the cache whose oldest entry is the oldest of all, NULL when there is none; *next is the
- * stamp of the oldest entry of the others. */
+/* With process.lock held: finds the cache with the oldest entry of all, NULL when there is none. *next: the oldest
+ * stamp of the other caches. */
 static struct zs_cache *cache_of_oldest(uint64_t *next)
 {
     struct zs_cache *found = NULL;

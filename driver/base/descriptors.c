@@ -15,7 +15,7 @@
 #include "base/memory.h"
 
 static struct {
-    pthread_mutex_t lock; /* of the list of those that are open, and of opening and closing them */
+    pthread_mutex_t lock; /* protects the list of open files, and opening and closing them */
     struct zs_idle_file *newest, *oldest;
     int open;
     atomic_int taken;

@@ -11,7 +11,7 @@
 /* open() that is not interrupted. When the process, or the system, has no descriptor left, closes idle files and tries
  * again. -1 with errno. */
 int zs_open_file(const char *path, int flags);
-/* The same, for a new file of these rights, less the process's umask. */
+/* Like zs_open_file(), creating the file with these access rights (less the process's umask). */
 int zs_create_file(const char *path, int flags, unsigned rights);
 
 DIR *zs_open_directory(const char *path); /* opendir(), likewise */
@@ -28,7 +28,7 @@ enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const
 enum zs_status zs_directory_sync(const char *path, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_entry_sync(const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether errno says that there are too many. */
+/* Whether the errno `code` means that no file can be opened because too many are open. */
 bool zs_means_too_many_files(int code);
 
 /* A file that is read now and then, and closed while idle when others need descriptors. Begin with
@@ -39,20 +39,20 @@ struct zs_idle_file {
     struct zs_idle_file *newer, *older;
 };
 void zs_idle_file_init(struct zs_idle_file *file);
-/* Its descriptor, which stays until zs_idle_file_release(); -1 where it is closed. */
+/* Returns its descriptor, which stays open until zs_idle_file_release(); -1 where the file is closed. */
 int zs_idle_file_acquire(struct zs_idle_file *file);
-/* After that was -1: gives the file its newly opened `fd`, and acquires it. If another thread was first, closes `fd`
- * and returns the other descriptor. */
+/* Call it when zs_idle_file_acquire() gave -1: hands over the newly opened `fd` and acquires the file. If another
+ * thread was first, closes `fd` and returns the other descriptor. */
 int zs_idle_file_opened(struct zs_idle_file *file, int fd);
 void zs_idle_file_release(struct zs_idle_file *file);
-void zs_idle_file_close(struct zs_idle_file *file); /* for good; nobody may read it */
+void zs_idle_file_close(struct zs_idle_file *file); /* for good; no thread may be reading it */
 
 /* Count descriptors that are no idle files: those of files being written. */
 void zs_files_take(int n);
 void zs_files_give(int n);
 /* Whether too many of these are open: the caller should finish a file soon. */
 bool zs_files_are_scarce(void);
-/* How many files, of `most` and at least one, may be opened at once that are closed again at once. */
+/* How many files, 1 to `most`, a caller may open at the same time for a moment. */
 int zs_files_at_once(int most);
 
 #endif

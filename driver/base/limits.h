@@ -22,13 +22,13 @@
 #define ZS_MOST_FETCHES 32
 /* Uploads at once, of an array to a remote store. */
 #define ZS_MOST_UPLOADS 16
-/* Files and folders that are waited for at once until they are on a local disk: many of them cost it little more than
- * one. Where the process may have few descriptors, fewer. */
+/* Files and folders that are flushed to a local disk at once: waiting for many costs little more than for one. Fewer
+ * where the process may have few descriptors. */
 #define ZS_MOST_SYNCS 16
 
-/* How often a change is made again over what other writers published meanwhile, where a store holds commits to what
- * they expect (conditional.c); beyond, it is an error, and what was written is kept for another flush. With the waits
- * between (zs_conflict_again()) that is half a minute. */
+/* How often a change is repeated because another writer published first, in stores with conditional commits
+ * (conditional.c). Beyond, it is an error, and pending writes stay for another flush. With the waits between
+ * (zs_conflict_again()) that is half a minute. */
 #define ZS_MOST_CONFLICTS 60
 
 #endif

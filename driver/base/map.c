@@ -52,7 +52,7 @@ void *zs_map_remove(struct zs_map *map, uint64_t key)
         return NULL;
     slot->value = NULL;
     map->count--;
-    /* Those behind may have been pushed on by this one: put them in again. */
+    /* Entries behind may stand there because this slot was taken: insert them again. */
     size_t i = (size_t)(slot - map->slots);
     for (i = (i + 1) & (map->capacity - 1); map->slots[i].value != NULL; i = (i + 1) & (map->capacity - 1)) {
         const struct zs_map_slot moved = map->slots[i];

@@ -14,8 +14,8 @@ void zs_error_set(struct zs_error *err, const char *format, ...)
     }
 }
 
-/* What a message says beyond `context`, where what is below has named the same file or object already, or one around
- * it; NULL where it says all of that. */
+/* What a message adds to `context`, when it already names the same file or object, or one around it; NULL when it names
+ * all of `context`. */
 static const char *without_context(const char *message, const char *context)
 {
     size_t n = 0; /* what both begin with */

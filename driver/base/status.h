@@ -28,7 +28,7 @@ void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2,
 #define zs_fail(err, status, ...) (zs_error_set((err), __VA_ARGS__), (enum zs_status)(status))
 #define zs_fail_in(err, status, ...) (zs_error_prefix((err), __VA_ARGS__), (enum zs_status)(status))
 
-/* The same where memory is lacking: of what size matters less than that there is none. */
+/* Fails for lack of memory. */
 #define zs_fail_memory(err) zs_fail((err), ZS_NO_MEMORY, "not enough memory")
 
 /* Returns from the enclosing function with the status of `expr` unless that is ZS_OK. */

@@ -23,7 +23,7 @@ enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, s
     return zs_fail(err, ZS_INVALID, "codec \"bytes\": endian: expected \"little\" or \"big\", found %s", found);
 }
 
-/* Of data types that are stored in fewer bits than in memory. */
+/* For data types that are stored in fewer bits than in memory. */
 struct small {
     bool swaps;
 };

@@ -221,8 +221,8 @@ WIDEN(i16_i32, int16_t, int32_t)
 WIDEN(i32_i64, int32_t, int64_t)
 WIDEN(u32_i64, uint32_t, int64_t)
 
-/* Rounded to the nearest even; false where any does not fit, or is NaN: then the slow way says which. What is written
- * for those is undefined but harmless. */
+/* Rounds to the nearest even. False where any element does not fit or is NaN: then the slow path finds which. Such
+ * elements are written with harmless values. */
 #define ROUND(name, S, T, rint, low, high)                                                                             \
     static bool name(size_t n, const void *src, void *dst)                                                             \
     {                                                                                                                  \
@@ -364,8 +364,8 @@ static void replace_mapped(const struct zs_cast *cast, size_t n, const void *giv
     }
 }
 
-/* What the map has is cast as zero, which every type holds, and replaced afterwards; where nothing can fail only the
- * latter. */
+/* Casts mapped elements as zero, which every type holds, and replaces them afterwards; where the cast cannot fail, only
+ * replaces. */
 static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst,
                                   struct zs_error *err)
 {

@@ -96,7 +96,7 @@ static size_t element_count(const struct zs_level *level)
     return (size_t)level->decoded_size / level->item_size;
 }
 
-/* What the stages of an innermost chunk receive and give, in bytes. */
+/* Sets the sizes in bytes that the stages of an innermost chunk receive and give. */
 static enum zs_status size_stages(struct zs_level *level, struct zs_error *err)
 {
     if (level->decoded_size > MAX_LEAF_BYTES)

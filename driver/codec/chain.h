@@ -58,8 +58,8 @@ enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chai
                                 struct zs_error *err) ZS_MUST_CHECK;
 void zs_chain_clear(struct zs_chain *chain);
 
-/* The level for chunks of another shape, none of it larger; of a shard: whole inner chunks, those of level[1]. All but
- * the sizes is borrowed from `level`. */
+/* Makes a level for smaller chunks; for a shard the shape must consist of whole inner chunks, those of level[1].
+ * Everything but the sizes is borrowed from `level`. */
 void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct zs_level *resized);
 
 /* Most bytes that an encoded chunk of this level may have; for a shard its chunks at their worst, its index, and as

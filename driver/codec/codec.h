@@ -33,8 +33,8 @@ struct zs_stage {
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void; /* it changes nothing for this array, and is left out of the chain */
-    /* Of those with `pack`: what is unpacked may differ from what was packed, and an element changes with those beside
-     * it. */
+    /* For codecs with `pack`: unpacking may not restore the packed elements exactly, and an element can change with its
+     * neighbours. */
     bool is_lossy;
     enum zs_refusal refuses;
     unsigned char fill[ZS_MAX_ITEM_SIZE]; /* of the array before it, as in struct zs_form */
@@ -84,7 +84,7 @@ struct zs_codec {
                                    struct zs_error *err);
     enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
                            struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err);
-    /* `packed` has the capacity of packed_bound(); what is behind its size is the codec's to overwrite. */
+    /* `packed` has the capacity of packed_bound(); the codec may overwrite bytes behind its size. */
     enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
                              struct zs_scratch *scratch, struct zs_buffer *packed, void *dst, struct zs_error *err);
 
@@ -103,10 +103,10 @@ struct zs_codec {
 
     /* Both or none: codecs whose encoded bytes are cut into blocks that decode by themselves (codec/blocks.h). */
 
-    /* Reads the blocks of n encoded bytes, which decode to `decoded` bytes, from the first `have` of them. Where more
-     * are needed, *blocks is NULL and *need their number. A chunk without blocks, or an invalid one, gets an empty
-     * table: decoding it whole reports what is wrong. Bytes that are not encoded get blocks of plain_size. Freed with
-     * free(). */
+    /* Reads the table of blocks of n encoded bytes, which decode to `decoded` bytes, from the first `have` of them. If
+     * it needs more, *blocks is NULL and *need their number. Returns an empty table for a chunk without blocks and for
+     * an invalid one: decoding it whole reports the error. Bytes that are not encoded get blocks of plain_size. Freed
+     * with free(). */
     enum zs_status (*read_blocks)(const unsigned char *head, size_t have, uint64_t n, uint64_t decoded,
                                   uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err);
     /* Decodes block i, whose encoded bytes are at src, to its zs_block_decoded() bytes. Not called for is_plain. */
@@ -227,9 +227,9 @@ enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_j
 
 /* ---- Frames of zstd outside of chunks (zstd.c) ---- */
 
-/* Decodes one frame of n bytes, whether or not it says its size, into `out` (from its start), which grows with what is
- * decoded and to `limit` bytes at most. With the dictionary it was made with, or NULL. ZS_UNSUPPORTED where this build
- * has no zstd. */
+/* Decodes one frame of n bytes, whether or not it declares its size, into `out` (from its start), which grows as needed
+ * up to `limit` bytes; with the dictionary that the frame was made with, or NULL. ZS_UNSUPPORTED where this build has
+ * no zstd. */
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -9,10 +9,10 @@
 /* CRC32C of n bytes (initial value and final inversion included): "123456789" gives 0xE3069283. */
 uint32_t zs_crc32c(const void *data, size_t n);
 
-/* The same without special instructions: what the fast one is tested against. */
+/* Computes it without special instructions: the reference that tests compare with. */
 uint32_t zs_crc32c_portable(const void *data, size_t n);
 
-/* Those of zlib, of n bytes: "123456789" gives 0xCBF43926 and 0x091E01DE. */
+/* crc32 and adler32 of zlib, of n bytes: "123456789" gives 0xCBF43926 and 0x091E01DE. */
 uint32_t zs_crc32(const void *data, size_t n);
 uint32_t zs_adler32(const void *data, size_t n);
 

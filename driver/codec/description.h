@@ -1,5 +1,5 @@
-/* codec/description.h: how chunks are encoded: in a word for people, and in the terms of the metadata for those who
- * decode them by themselves. */
+/* codec/description.h: how chunks are encoded: as a word for people, and as terms of the metadata for programs that
+ * decode chunks by themselves. */
 #ifndef ZS_CODEC_DESCRIPTION_H
 #define ZS_CODEC_DESCRIPTION_H
 
@@ -24,8 +24,8 @@ struct zs_terms {
     bool is_all; /* nothing else changes the bytes but an order of the dimensions */
 };
 
-/* The terms of the innermost chunks of an array that can be opened. Codecs around a shard do not matter: its index
- * speaks of the bytes before them. */
+/* Finds the terms of the innermost chunks of an array that can be opened. Codecs around a shard are left out: its index
+ * refers to the bytes before them. */
 void zs_terms_find(const struct zs_array_meta *meta, struct zs_terms *terms);
 
 #endif

@@ -76,7 +76,7 @@ size_t zs_lookup_stored_size(const struct zs_lookup *lookup)
     return lookup->stored_size;
 }
 
-/* Four dense elements at a time: the compiler cannot know that what is written is not read next. */
+/* Four dense elements at a time: the compiler must assume that a write can change the next element to read. */
 #define LOOK_UP(S, T)                                                                                                  \
     do {                                                                                                               \
         const T *t = table;                                                                                            \

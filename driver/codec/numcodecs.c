@@ -49,7 +49,7 @@ enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_j
 
 struct scaling {
     double scale, offset;
-    /* What the steps are rounded to: when encoding, when decoding. */
+    /* The types that results of the steps are rounded to. */
     enum zs_data_type encoding, decoding;
     struct zs_cast to_stored, to_array; /* of the steps' results, in float64 */
 };
@@ -178,7 +178,7 @@ static enum zs_status encode_quantize(const struct zs_stage *stage, size_t n, co
     return ZS_OK;
 }
 
-/* As numpy casts where that is defined: integers wrap, floats are cut to integers that hold them. */
+/* Casts as numpy does where that is defined: integers wrap, floats are truncated to integers that hold them. */
 static enum zs_status cast(const struct zs_stage *stage, const struct zs_dtype *from, const struct zs_dtype *to,
                            enum zs_status failure, size_t n, const void *src, void *dst, struct zs_error *err)
 {

@@ -8,7 +8,7 @@
 enum padding { PADDING_NONE, PADDING_FIRST, PADDING_LAST };
 
 struct packbits {
-    enum padding padding; /* where the number of bits is said that the last byte has too many */
+    enum padding padding; /* which byte holds the number of unused bits in the last byte */
     int first, count;     /* bits of a component that are stored: the first, how many */
     int components;       /* of an element: two of complex ones */
     int width;            /* bits that a component has */
@@ -128,7 +128,7 @@ static void store(const struct zs_dtype *dtype, uint64_t bits, unsigned char *p)
         memcpy(p, &bits, 8);
 }
 
-/* What decoding makes of the stored bits. */
+/* The component that decoding restores from the stored bits. */
 static uint64_t restored(const struct packbits *p, uint64_t packed)
 {
     uint64_t bits = packed << p->first;

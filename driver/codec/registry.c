@@ -43,7 +43,7 @@ static enum zs_status parse_lzma(const zs_json *configuration, struct zs_stage *
     return parse_as("lzma", stage, err);
 }
 
-/* GDAL's own message is dropped: ours says more. */
+/* Drops GDAL's message: ours says more. */
 static bool call(const CPLCompressor *c, const void *src, size_t n, void *dst, size_t *size)
 {
     char header[] = "HEADER=YES"; /* lz4: the decoded size in four bytes, little-endian, comes first */
@@ -68,7 +68,7 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-/* lz4: one block. GDAL would take what is decoded before the block is damaged, or is shorter than it says. */
+/* lz4: one block. GDAL would accept what was decoded before damage, or of a block shorter than declared. */
 static enum zs_status decode_lz4(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                                  void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {

@@ -10,7 +10,7 @@ static enum zs_status parse_index_codecs(const zs_json *codecs, struct zs_level 
     level->index_big_endian = false;
     level->index_checksums = 0;
     if (codecs == NULL) {
-        level->index_checksums = 1; /* what zarr-python takes a missing member for */
+        level->index_checksums = 1; /* zarr-python's default for a missing member */
     } else {
         bool have_bytes = false;
         for (const zs_json *c = zs_json_first(codecs); c != NULL; c = zs_json_next(c)) {

@@ -10,7 +10,7 @@ struct shuffle {
 
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    int64_t size = (int64_t)stage->in.size; /* what zarr-python takes where it is missing */
+    int64_t size = (int64_t)stage->in.size; /* zarr-python's default */
     if (zs_json_typeof(zs_json_get(configuration, "elementsize")) != ZS_JSON_NULL)
         ZS_TRY(zs_stage_integer(stage, configuration, "elementsize", true, 1, INT32_MAX, &size, err));
     struct shuffle *state = zs_calloc(1, sizeof *state);

@@ -92,7 +92,7 @@ static bool all_in_range(const struct zs_storable *s, size_t size, size_t n, con
     ALL_IN_RANGE(double, uint64_t);
 }
 
-/* Looks at one element; where there is a range, says which rather than what the codecs made of the element. */
+/* Checks one element. Where there is a range, the message names it rather than what the codecs made of the element. */
 static enum zs_status check_one(const struct zs_storable *s, const struct zs_stage *stages, const void *element,
                                 struct zs_error *err)
 {

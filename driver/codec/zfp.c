@@ -22,7 +22,7 @@ enum mode { MODE_EXPERT, MODE_RATE, MODE_PRECISION, MODE_ACCURACY, MODE_REVERSIB
 /* zarrs, which the codec zfp comes from, takes the rate for one of blocks of three dimensions, whatever those of the
  * chunk (0.23): blocks of one have sixteen times the bits that they would have by the manual of libzfp. */
 #define ZARRS_RATE_DIMS 3
-/* What a float's block begins with: two flags, its exponent, its precision. Rounded up. */
+/* Bits that a block of floats begins with, at most: two flags, its exponent, its precision. */
 #define BLOCK_START_BITS 32
 /* A stream has whole words, by default of so many bytes; Debian's libzfp has them of one. */
 #define WORD_BYTES 8
@@ -260,7 +260,7 @@ static uint64_t blocks_of(const struct zs_stored_shape *chunk)
     return blocks;
 }
 
-/* Bits that libzfp takes from the stream for what stands before the planes of a block, whatever maxbits says. */
+/* Bits that libzfp reads before the planes of a block, whatever maxbits says. */
 static unsigned start_bits(zfp_type type, bool is_reversible)
 {
     const bool is_float = type == zfp_type_float || type == zfp_type_double;

@@ -5,8 +5,8 @@
 #include "shard/journal.h"
 #include "shard/writer_private.h"
 
-/* Checks the entries that stay: one outside of the shard now may lie inside when that has grown. *is_worth_it unless
- * more than half of the file would be dead. */
+/* Checks the entries that stay: one that lies outside of the shard now could lie inside once it has grown. *is_worth_it
+ * is false when more than half of the file would be unused bytes. */
 static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *is_worth_it, struct zs_error *err)
 {
     const struct shard *shard = writer->root;

@@ -18,7 +18,7 @@
 #define GAP_SHARE 8
 
 #define COPY_BYTES ((size_t)1 << 20)
-#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* of what is too large to be fetched ahead */
+#define REMOTE_COPY_BYTES ((size_t)16 << 20) /* for bytes that are too large to be fetched ahead */
 
 /* ---- Bytes going out ---- */
 
@@ -317,7 +317,7 @@ static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard,
     return status;
 }
 
-/* Has the commit expect the stored object, where that can be told. */
+/* Makes the commit expect the stored object, where its version is known. */
 static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct zs_writer **out, struct zs_error *err)
 {
     const char *etag = writer->object != NULL ? zs_object_etag(writer->object) : "";

@@ -93,7 +93,7 @@ enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, st
     enum zs_status status = overwrite(writer, writer->root, NULL, &fits, err);
     if (status != ZS_OK && status != ZS_CORRUPT)
         return zs_fail_in_shard(writer, status, err);
-    if (status == ZS_CORRUPT || !fits) /* rewriting the shard may not need what is torn */
+    if (status == ZS_CORRUPT || !fits) /* a rewrite may not need the damaged chunks */
         return ZS_OK;
     ZS_TRY(zs_shard_writer_file(writer, &file, err));
     if (file == NULL)

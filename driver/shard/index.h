@@ -11,8 +11,8 @@ struct zs_shard_index {
     bool is_absent;      /* the object does not exist: every chunk is empty, and `entries` has none */
     bool is_recovered;   /* it comes from a journal (journal.h): the shard had no valid index when it was read */
     bool is_remembered;  /* this process read it earlier: chunks that are empty in it may have been added since */
-    uint64_t shard_size; /* bytes of the shard that the entries speak of */
-    uint64_t version;    /* of the object it was read from (store/store.h) */
+    uint64_t shard_size; /* size of the shard that the entries refer to */
+    uint64_t version;    /* version of the object it was read from (store/store.h) */
     uint64_t count;      /* inner chunks */
     uint64_t entries[];  /* offset, size; offset, size; ... native byte order */
 };
@@ -22,15 +22,15 @@ struct zs_shard_index {
 struct zs_shard_index *zs_shard_index_alloc(const struct zs_level *level);
 struct zs_shard_index *zs_shard_index_absent(void);
 
-/* Turns the level->index_size encoded bytes at index->entries into entries: checks every crc32c, then byte order.
+/* Turns the level->index_size encoded bytes at index->entries into entries: verifies every crc32c, then converts to native order.
  * ZS_CORRUPT with expected and found. */
 enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* The bytes of `index` as they are stored, level->index_size of them, into out. */
+/* Encodes `index` into `out`, which has room for level->index_size bytes. */
 void zs_shard_index_encode(const struct zs_level *level, const struct zs_shard_index *index, void *out);
 
-/* Where the index stands in a shard of shard_size bytes. ZS_CORRUPT when the shard is too small to hold it. */
+/* Sets the offset of the index in a shard of shard_size bytes. ZS_CORRUPT when the shard is too small to hold it. */
 enum zs_status zs_shard_index_offset(const struct zs_level *level, uint64_t shard_size, uint64_t *offset,
                                      struct zs_error *err) ZS_MUST_CHECK;
 

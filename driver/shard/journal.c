@@ -61,7 +61,7 @@ enum zs_status zs_journal_write(struct zs_store *store, const char *key, const s
     return status;
 }
 
-/* Whether these bytes are a journal, and `object` the shard that it speaks of. */
+/* Checks that the bytes are a journal, of the shard `object`. */
 static enum zs_status check(const struct zs_level *level, const struct zs_buffer *bytes, struct zs_object *object,
                             struct zs_error *err)
 {

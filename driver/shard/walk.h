@@ -8,13 +8,13 @@
 #include "shard/index.h"
 #include "store/store.h"
 
-/* Where encoded bytes are: in an object, or in memory. Borrowed; with neither there are none. */
+/* Location of encoded bytes: in an object or in memory. Borrowed. With neither there are no bytes. */
 struct zs_source {
     struct zs_object *object;
     const unsigned char *memory; /* the bytes themselves, whatever `object` and `offset` say */
     uint64_t offset;             /* of the first byte within the object */
     uint64_t size;
-    uint64_t version; /* of what they were read from: an index is used with the bytes of its own version only */
+    uint64_t version; /* version of their object: an index is used only with bytes of the same version */
 };
 
 struct zs_source zs_source_of(struct zs_object *object);
@@ -37,8 +37,7 @@ enum zs_status zs_source_decode(const struct zs_level *level, const struct zs_so
 enum zs_status zs_source_index(const struct zs_level *level, const struct zs_source *shard,
                                struct zs_shard_index **index, struct zs_error *err) ZS_MUST_CHECK;
 /* The encoded bytes of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT as in zs_shard_index_entry(),
- * and when they are more than `limit`: zs_level_bound() of the chunk for who decodes them, UINT64_MAX for who copies
- * them. */
+ * and when they are more than `limit`: zs_level_bound() of the chunk for decoding, UINT64_MAX for copying. */
 enum zs_status zs_source_chunk(const struct zs_level *level, const struct zs_source *shard,
                                const struct zs_shard_index *index, uint64_t number, uint64_t limit, bool *is_empty,
                                struct zs_source *chunk, struct zs_error *err) ZS_MUST_CHECK;

@@ -38,7 +38,7 @@ bool zs_shard_writer_is_broken(const struct zs_shard_writer *writer);
 uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer);
 bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number);
 
-/* Bytes of memory that are held for shards with bytes codecs of their own. */
+/* Bytes of memory that the writer holds for shards with bytes codecs of their own. */
 uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer);
 
 /* Most bytes that the shard will have, besides its index and what its own bytes codecs add. */
@@ -53,8 +53,8 @@ enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64
 
 /* The stored object, which chunks that were not put are taken from; NULL when there is none. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
-/* Whether publishing reads some of it, and so detects by its version that it was replaced: then it fails, and the
- * object is stale. */
+/* Whether publishing reads the stored object. If so, a replacement of that object is detected by its version:
+ * publishing fails, and the object is stale. */
 bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
 /* Bases the writer on another stored object, whose chunks lie in `order`; `base` and `object` as in
  * zs_shard_writer_create(). What was put stays. After a failure there is no stored object. */

@@ -58,7 +58,7 @@ static enum zs_status check_file(const struct local_object *o, int fd, struct st
 
 static enum zs_status open_path(const struct local_object *o, int *fd, struct stat *st, struct zs_error *err)
 {
-    /* O_NONBLOCK: a pipe must not wait for somebody who writes to it. */
+    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
     *fd = zs_open_file(o->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     const enum zs_status status = check_file(o, *fd, st, err);
     if (status != ZS_OK && *fd >= 0)
@@ -81,8 +81,8 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Gives the descriptor of an opened object; opens the file again if it was closed meanwhile, and fails if another
- * object has its name by now. */
+/* Returns the descriptor of an opened object. Reopens a file that was closed meanwhile; fails if the name belongs to
+ * another file now. */
 static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_error *err)
 {
     struct stat st;
@@ -115,8 +115,8 @@ static void anchor(struct local_store *s)
     }
 }
 
-/* Whether another directory is at the root by now, or none. Call it after opening a file, which may be the other
- * directory's. */
+/* Whether the root is now another directory, or none. Call it after opening a file, which may belong to the other
+ * directory. */
 static bool is_elsewhere(const struct zs_store *store)
 {
     const struct local_store *s = (const struct local_store *)store;
@@ -144,7 +144,7 @@ enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error
     return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
 }
 
-/* The same after an attempt to open an object, which gave `status`. */
+/* Checks the root after an attempt to open an object, which gave `status`. */
 static enum zs_status check_opened(struct local_store *s, const char *key, enum zs_status status, struct zs_error *err)
 {
     if (status != ZS_OK && status != ZS_NOT_FOUND)

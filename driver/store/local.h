@@ -80,8 +80,8 @@ bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recentl
 
 /* ---- local_folders.c: all under the store's lock ---- */
 
-/* Finds the folder of a prefix, or makes it, and checks once that it lies in the store. ZS_UNSUPPORTED when a symbolic
- * link leads out of it, ZS_NOT_FOUND when it is absent. The result lives until zs_folders_forget(). */
+/* Finds or makes the folder of a prefix, and checks once that it lies in the store. ZS_UNSUPPORTED when a symbolic link
+ * leads out of it, ZS_NOT_FOUND when it is absent. The result lives until zs_folders_forget(). */
 enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_folders_forget(struct local_store *s); /* after one was removed */

@@ -163,7 +163,7 @@ static enum zs_status check_folder(struct local_store *s, const char *prefix, co
     *is_new = false;
     if (prefix[0] == '\0') {
         if (make) {
-            ZS_TRY(zs_local_check_root(&s->base, err)); /* one that was removed is not made again */
+            ZS_TRY(zs_local_check_root(&s->base, err)); /* a root that was removed is not made again */
             ZS_TRY(make_root(&s->base, path, is_new, err));
         }
         free(s->real_root);

@@ -102,7 +102,7 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     pthread_mutex_lock(&s->lock);
     if (status == ZS_OK)
         status = place_temporary(s, w, err);
-    if (status == ZS_NOT_FOUND) { /* somebody removed a folder that was there */
+    if (status == ZS_NOT_FOUND) { /* another process removed a folder */
         zs_folders_forget(s);
         status = place_temporary(s, w, err);
     }
@@ -162,7 +162,7 @@ static enum zs_status move_into_place(struct local_writer *w, struct zs_error *e
     struct local_store *s = store_of(w->base.store);
     if (rename(w->temp_path, w->path) == 0)
         return ZS_OK;
-    if (errno == ENOENT && access(w->temp_path, F_OK) == 0) { /* somebody removed the folder since */
+    if (errno == ENOENT && access(w->temp_path, F_OK) == 0) { /* another process removed the folder meanwhile */
         char *prefix = zs_key_parent(w->key);
         struct folder *f;
         pthread_mutex_lock(&s->lock);
@@ -203,7 +203,7 @@ static enum zs_status sync_entry(struct local_writer *w, struct zs_error *err)
     return status;
 }
 
-/* One of those that were kept for later. */
+/* Flushes one of the files that were kept for later. */
 static enum zs_status sync_file(void *ctx, size_t item, struct zs_error *err)
 {
     struct local_store *s = ctx;

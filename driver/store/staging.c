@@ -23,7 +23,7 @@
 #define FILE_DIGITS 32      /* random hexadecimal digits in the name of a file */
 #define DIRECTORY_DIGITS 16 /* ... of a directory */
 #define ATTEMPTS 16
-/* Seconds since the last write or upload, after which something that nobody can lock has no writer. */
+/* Where files cannot be locked: seconds without a write or an upload, after which a leftover has no writer. */
 #define DEAD_AFTER (24 * 60 * 60)
 
 /* ---- Random names ---- */
@@ -393,7 +393,7 @@ static void append(struct zs_names *paths, char *path)
     (void)ignored;
 }
 
-/* Notes an entry that is a leftover, and whose lock nobody holds. */
+/* Notes an entry that is a leftover and is not locked. */
 static void note(struct leftovers *l, const char *entry)
 {
     const size_t n = directory_length(l->root);

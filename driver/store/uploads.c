@@ -118,7 +118,7 @@ static void forget(struct uploads *a, const char *key)
 
 /* ---- Sending ---- */
 
-/* Sends one, in a thread of its own. */
+/* Sends one object, in a thread of its own. */
 static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
 {
     struct upload *u = ctx;
@@ -191,7 +191,7 @@ static enum zs_status send(struct uploads *a, const char *key, struct zs_writer 
         return status;
     }
     if (is_started)
-        return ZS_OK; /* settle() says how it goes */
+        return ZS_OK; /* the result comes with settle() */
     return async != NULL ? zs_async_wait(async, err) : run(u, 0, err);
 }
 
@@ -262,7 +262,7 @@ static void uploads_close(struct zs_object *object)
 
 static enum zs_status uploads_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    const enum zs_status ignored = settle(store, NULL); /* zs_store_list() says what failed; removing need not know */
+    const enum zs_status ignored = settle(store, NULL); /* zs_store_list() reports what failed; removing need not */
     (void)ignored;
     return store->inner->ops->list(store->inner, prefix, names, err);
 }

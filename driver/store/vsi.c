@@ -12,7 +12,7 @@
 #include "store/http.h"
 #include "store/vsi.h"
 
-/* Versions of a file in memory are told apart by this many of its first and of its last bytes, where an index is. */
+/* Versions of a file in memory are compared by this many of their first and last bytes, where indexes are. */
 #define FINGERPRINT_BYTES ((uint64_t)64 << 10)
 
 /* Objects that S3 removes with one request. */
@@ -131,9 +131,9 @@ static bool mix_bytes(VSILFILE *file, uint64_t offset, uint64_t n, uint64_t *ver
     return true;
 }
 
-/* Finds the size and the version of an opened file. GDAL's file systems have no versions: files in memory are told
- * apart by their bytes, those in an archive by the time that it gives. Over a network GDAL remembers answers, so that
- * asking would cost a request and tell nothing. */
+/* Finds the size and the version of an opened file. GDAL's file systems have no versions: for files in memory a hash of
+ * bytes serves, in archives the time that the archive gives. Over a network GDAL would answer from its memory, so it is
+ * not asked. */
 static bool measure(const struct vsi_object *o, VSILFILE *file, uint64_t *size, uint64_t *version)
 {
     const struct zs_path_kind *kind = zs_vsi_kind(o->base.store);
@@ -301,7 +301,7 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
     return status;
 }
 
-/* Only /vsis3/ removes many with one request; elsewhere GDAL would make one after the other. */
+/* Only /vsis3/ removes many objects with one request; elsewhere GDAL sends one request per object. */
 static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
                                        struct zs_error *err)
 {

@@ -7,7 +7,8 @@
 
 /* ---- Kinds of paths (vsi_paths.c) ---- */
 
-/* What GDAL's prefixes tell of a path; where one looks into another file, that file's path tells. */
+/* What kind of place a path names, by GDAL's prefixes. Where one prefix looks into another file, that file's path
+ * decides. */
 struct zs_path_kind {
     bool is_local;    /* a path of the operating system, not of a virtual file system */
     bool is_memory;   /* /vsimem/ */
@@ -59,7 +60,7 @@ bool zs_vsi_is_older(const char *prefix, int64_t time);
 
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
 
-/* Between the two calls nothing is printed; afterwards GDAL's error state is what it was. */
+/* Between the two calls GDAL prints nothing; afterwards its error state is restored. */
 struct zs_vsi_quiet {
     int type, number;
     char *message;
@@ -68,12 +69,12 @@ struct zs_vsi_quiet {
 void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store);
 void zs_vsi_quiet_end(struct zs_vsi_quiet *q);
 
-/* Why the last call failed, as far as GDAL says it, without what zs_text_shown() leaves out. Valid until the next calls
+/* Why the last call failed, as far as GDAL reports it, without secrets (zs_text_shown()). Valid until the next calls
  * into GDAL. */
 const char *zs_vsi_reason(void);
 
-/* What an object store answers to a request that fails: GDAL says of an upload only that it failed, and prints the
- * answer where CPL_DEBUG asks for that. Between the two calls, in one thread, the last such answer is kept. */
+/* The answer of an object store to a failed request. GDAL reports only that an upload failed, and prints the answer
+ * under CPL_DEBUG. Between the two calls, in one thread, the last such answer is kept. */
 struct zs_vsi_answer {
     char *reason;       /* "Code: Message" of the answer's XML; NULL: none */
     char *debug_before; /* CPL_DEBUG of this thread, which is set meanwhile */
@@ -87,8 +88,8 @@ const char *zs_vsi_answer_reason(const struct zs_vsi_answer *a);
 /* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
 void zs_vsi_hand_down_settings(void);
 
-/* What GDAL was told for this path or for all: GDAL_HTTP_HEADERS and the like. NULL when nothing; borrowed, valid until
- * the setting changes. */
+/* The value of an option of GDAL's (GDAL_HTTP_HEADERS ...) for this path or for all. NULL when unset; borrowed, valid
+ * until the setting changes. */
 const char *zs_vsi_option(const char *path, const char *name);
 
 /* ---- The store ---- */

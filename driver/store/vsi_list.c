@@ -26,7 +26,7 @@ static enum zs_status fail_list(const struct zs_store *store, const char *prefix
                    zs_vsi_reason());
 }
 
-/* What one listing asks for. */
+/* The request for one listing. */
 struct listing {
     const char *path;
     const char *begin; /* of names; NULL: all */
@@ -204,7 +204,8 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
     return status;
 }
 
-/* Says what it means that no directory opens: it is absent, listing it failed, or there are no listings. */
+/* Decides what it means that no directory opens: the prefix is absent, listing failed, or the file system has no
+ * listings. */
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
                                       struct zs_error *err)
 {

@@ -106,7 +106,7 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     kind.is_remote = is_network(innermost, &kind.speaks_http);
     kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind);
     /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
-    /* /vsiaz/ sends what is larger than its buffer in several requests that each change the object. */
+    /* Not /vsiaz/: it sends objects larger than its buffer in several requests, each of which changes the object. */
     kind.has_generations = begins(path, "/vsigs/");
     kind.sends_conditions = begins(path, "/vsis3/") || kind.has_generations;
     kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
@@ -156,7 +156,7 @@ static const char *url_option(const char *path)
     return NULL;
 }
 
-/* The same with another value; `tail` is what follows it. */
+/* The path with another value of url=; `tail` follows the value. */
 static char *with_url(const char *path, const char *value, const char *url)
 {
     char *escaped = CPLEscapeString(url, -1, CPLES_URL);
@@ -219,8 +219,8 @@ char *zs_vsi_object_url(const char *path)
 
 /* ---- In messages ---- */
 
-/* Copies one word up to any of `ends`, a URL or a path with one in it, and leaves out what is secret. Returns where it
- * ends. */
+/* Copies one word (a URL or a path, perhaps with a URL in it) up to any character of `ends`, without its secrets.
+ * Returns its end. */
 static const char *copy_word(const char *p, const char *ends, char **to)
 {
     const char *first = p;

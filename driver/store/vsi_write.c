@@ -29,7 +29,7 @@
 struct vsi_writer {
     struct zs_writer base; /* with its size */
     VSILFILE *file;
-    pthread_mutex_t lock; /* of the position in `file`: it is read back while it is sent */
+    pthread_mutex_t lock; /* protects the position in `file`, which is read back while it is sent */
     char *path;      /* where the object shall appear */
     char *name;      /* the same for messages */
     char *temp_path; /* what `file` writes */

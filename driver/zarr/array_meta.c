@@ -80,7 +80,7 @@ static enum zs_status parse_chunk_grid(const zs_json *document, struct zs_array_
     const zs_json *configuration;
     ZS_TRY(require_extension(document, "chunk_grid", &name, &configuration, err));
     ZS_TRY(zs_chunk_grid_parse(name, configuration, meta, err));
-    /* That the number of chunks fits follows from shape, since no chunk is smaller than an element. */
+    /* The number of chunks fits because the number of elements does: no chunk is smaller than an element. */
     if (!product_fits(meta->chunk_shape, meta->ndim, meta->dtype.size)) {
         char *text = zs_json_print(configuration);
         (void)zs_fail(err, ZS_INVALID, "chunk_grid: expected chunks of fewer than 2^64 bytes, found %.200s of %s",
@@ -172,8 +172,8 @@ static enum zs_status parse_dimension_names(const zs_json *document, struct zs_a
 {
     const zs_json *names = zs_json_get(document, "dimension_names");
     if (zs_json_typeof(names) == ZS_JSON_NULL) {
-        /* Where xarray put them in Zarr v2, and stores converted from it still have them. An attribute is not metadata,
-         * so it is not an error when it makes no sense. */
+        /* xarray's attribute in Zarr v2, which converted stores still have. An attribute is not metadata, so an odd one
+         * is no error. */
         names = zs_json_get(zs_json_get(document, "attributes"), "_ARRAY_DIMENSIONS");
         if (!zs_json_is_array(names) || zs_json_size(names) != (size_t)meta->ndim)
             return ZS_OK;

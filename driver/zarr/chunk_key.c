@@ -9,7 +9,7 @@
 
 /* Decimal digits of the largest uint64_t, and a separator. */
 #define INDEX_LENGTH 21
-/* Where the draft has its chunks. */
+/* Prefix of the draft's chunk keys. */
 #define DATA "data/root/"
 
 /* "c/0" rather than "0" or the draft's "c0". */
@@ -18,7 +18,7 @@ static bool has_first_separator(const struct zs_array_meta *meta)
     return !meta->key_is_v2 && !meta->is_draft;
 }
 
-/* Of 0-d arrays: "0", and "c0" as the draft numbers a shard, rather than "c". */
+/* Whether the chunk of a 0-d array is called "0" ("c0" for a shard of the draft) rather than "c". */
 static bool has_zero(const struct zs_array_meta *meta)
 {
     return meta->key_is_v2 || (meta->is_draft && meta->is_sharded);

@@ -9,7 +9,7 @@
 /* As deep as nodes and chunk keys go (store.c). */
 #define MAX_DEPTH 128
 
-/* What a directory is, which decides which files in it are the store's own. */
+/* What a directory holds: this decides which files in it belong to the store. */
 struct place {
     const char *array;                /* path of the array whose chunks are here */
     const struct zs_array_meta *meta; /* NULL: its document is missing, or not understood */
@@ -79,7 +79,7 @@ static bool is_own(const struct place *place, const char *key)
 
 /* ---- The walk ---- */
 
-/* Reads the document in a directory. A file that is no Zarr v3 node, or no JSON at all, is somebody else's. */
+/* Reads the document in a directory. A file that is not JSON, or not a Zarr v3 node, does not belong to the store. */
 static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
 {
     char *key = zs_document_key(path);

@@ -18,19 +18,19 @@ struct zs_contents {
     char *foreign; /* key of the first one, NULL when there is none */
 };
 
-/* Looks through a store, or what is left of one. ZS_UNSUPPORTED where listing is impossible. Released with
+/* Searches a store, or the remains of one. ZS_UNSUPPORTED where listing is impossible. Release with
  * zs_contents_clear(), also on failure. */
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents,
                                 struct zs_error *err) ZS_MUST_CHECK;
 void zs_contents_clear(struct zs_contents *contents);
 
-/* Removes what is the store's own, the root's zarr.json first, so that what is half gone does not open; then
- * directories that are empty, but for the root. */
+/* Removes the store's own files, the root's zarr.json first, so that a half-removed store does not open; then empty
+ * directories, except the root. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of what is at and below `path` (not ""), and of that alone; nothing there is fine. ZS_UNSUPPORTED where
- * listing is impossible. */
+/* Like zs_contents_remove(), of the node at `path` (not "") and all below it; ZS_OK when nothing is there.
+ * ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

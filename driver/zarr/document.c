@@ -57,7 +57,8 @@ static void add_reversed_order(zs_json *codecs, int ndim)
         zs_json_add_int64(order, NULL, d);
 }
 
-/* What changes elements, then bytes, a compressor, crc32c: as `e` says, for chunks of elements of `dtype`. */
+/* Adds the codecs of a chunk with elements of `dtype`: those that change elements, then bytes, a compressor, crc32c, as
+ * `e` wants. */
 static void add_chunk_codecs(zs_json *codecs, int ndim, const struct zs_dtype *dtype, const struct zs_encoding *e)
 {
     if (e->is_column_major && ndim > 1)
@@ -181,8 +182,8 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
     return zs_document_get_tagged(store, key, document, NULL, err);
 }
 
-/* Parses a document. What is no JSON object was cut, or is an answer that a server gave in place of the document: that
- * is damage, and never a node that is absent or of another format. */
+/* Parses a document. One that is no JSON object was cut, or a server answered with something else: this is damage
+ * (never absence, nor another format). */
 static enum zs_status parse_object(const char *text, size_t size, zs_json **document, struct zs_error *err)
 {
     if (size == 0)

@@ -64,7 +64,7 @@ char *zs_document_key(const char *path);
  * file's name where it is none: a file that was cut, or what a server answered in its place. */
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document,
                                struct zs_error *err) ZS_MUST_CHECK;
-/* The same, and the ETag of zs_store_get_tagged(). */
+/* Like zs_document_get(), and returns the ETag (zs_store_get_tagged()). */
 enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                       struct zs_error *err) ZS_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* Where a store of the draft has its documents. */
+/* Stores of the draft: where documents are, and their translation. */
 #include "zarr/draft.h"
 
 #include <stdio.h>
@@ -51,8 +51,8 @@ static char *key_of(const struct zs_draft *draft, const char *path, const char *
     return zs_format(META "%s%s%s%s", path[0] != '\0' ? "/" : "", path, kind, draft->suffix);
 }
 
-/* The document of a node in the words of the specification, of an array that has none with its attributes alone;
- * `reason` then says why. */
+/* Translates a node's document to the specification. An array that cannot be translated keeps its attributes alone, and
+ * `reason` says why. */
 static enum zs_status translate(const zs_json *document, bool is_array, zs_json **out, struct zs_error *reason)
 {
     enum zs_status status = ZS_OK;
@@ -86,7 +86,7 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
     if (translated == NULL)
         return zs_fail(err, status, "%s: %s", key, reason.message);
     ZS_TRY(zs_node_create_at(path, key, translated, true, &node, err));
-    if (status != ZS_OK) { /* else it would say what the little that is known of it lacks */
+    if (status != ZS_OK) { /* else the message would be about members that the translation lacks */
         (void)zs_fail_in(&reason, status, "%s", key);
         const enum zs_status refused = zs_node_refuse(node, status, reason.message, err);
         if (refused != ZS_OK) {

@@ -27,8 +27,8 @@ struct zs_draft {
 /* Whether a zarr.json is the entry point of a store of the draft. */
 bool zs_draft_is_entry(const zs_json *document);
 
-/* What the entry point says. ZS_UNSUPPORTED for metadata that are no JSON and for extensions that must be understood,
- * ZS_INVALID for a suffix that is no ending of a name. */
+/* The members of the entry point (the root's zarr.json). ZS_UNSUPPORTED for metadata that are no JSON and for
+ * extensions that must be understood, ZS_INVALID for a suffix that cannot end a name. */
 enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The node at a clean path (name.h): two requests at most. ZS_NOT_FOUND where there is no document. An array that
@@ -41,8 +41,8 @@ enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *stor
 enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***names,
                              struct zs_error *err) ZS_MUST_CHECK;
 
-/* The zarr.json that says what a document of an array says (draft_array.c), released with zs_json_free(). It tells
- * nothing of where chunks are. ZS_INVALID or ZS_UNSUPPORTED with the member; what both have in common is left to
+/* Translates a document of an array to a zarr.json (draft_array.c); release it with zs_json_free(). Chunk keys are not
+ * translated. ZS_INVALID or ZS_UNSUPPORTED with the member; members that both formats share are left to
  * zs_array_meta_parse(). */
 enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **document, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -10,7 +10,7 @@
 
 #define SHARDING "/storage_transformers/sharding/"
 
-/* What of an array is known before its codecs are translated. */
+/* Properties of an array that the translation of its codecs needs. */
 struct array_layout {
     int ndim;
     bool is_big; /* the byte order of what is stored */
@@ -268,7 +268,7 @@ static bool add_bytes(zs_json *codecs, bool is_big)
     return zs_json_add_string(add_codec(codecs, "bytes", NULL), "endian", is_big ? "big" : "little") != NULL;
 }
 
-/* In which order chunks are stored. */
+/* Translates the memory order of chunks. */
 static enum zs_status translate_layout(const zs_json *draft, const struct array_layout *array, zs_json *codecs,
                                        struct zs_error *err)
 {
@@ -381,7 +381,7 @@ static enum zs_status translate_codecs(const zs_json *draft, const struct array_
 
 /* ---- All of it ---- */
 
-/* A copy of a member that both have, where it is there. */
+/* Copies a member that both formats share, if present. */
 static bool copy_member(const zs_json *draft, const char *name, zs_json *document)
 {
     const zs_json *member = zs_json_get(draft, name);

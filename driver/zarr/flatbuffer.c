@@ -16,7 +16,7 @@ static bool has(const struct zs_flat *flat, size_t at, size_t n)
     return at <= flat->size && n <= flat->size - at;
 }
 
-/* Where the offset that stands at `at` leads: forwards, to something of at least 4 bytes. */
+/* Follows the offset at `at`: forwards, to something of at least 4 bytes. */
 static bool follow(const struct zs_flat *flat, size_t at, size_t *target)
 {
     if (!has(flat, at, 4))
@@ -51,7 +51,7 @@ bool zs_flat_root(const struct zs_flat *flat, struct zs_flat_table *out)
     return follow(flat, 0, &at) && table_at(flat, at, out);
 }
 
-/* Where a field of n bytes stands; 0 where it is absent. */
+/* Position of a field of n bytes; 0 where it is absent. */
 static bool field_at(const struct zs_flat_table *t, unsigned field, size_t n, size_t *at)
 {
     *at = 0;

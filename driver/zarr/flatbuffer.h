@@ -15,7 +15,7 @@ struct zs_flat {
     size_t size;
 };
 
-/* What an offset leads to. `of` is NULL where there is none. */
+/* A table that an offset leads to. `of` is NULL where there is none. */
 struct zs_flat_table {
     const struct zs_flat *of;
     size_t at, vtable;

@@ -16,7 +16,7 @@ static bool load(const struct zs_flex *f, size_t at, unsigned width, uint64_t *o
     return true;
 }
 
-/* Where the offset that stands at `at` leads: backwards. */
+/* Follows the offset at `at`: backwards. */
 static bool follow(const struct zs_flex *f, size_t at, unsigned width, size_t *target)
 {
     uint64_t offset;

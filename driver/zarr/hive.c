@@ -82,7 +82,8 @@ static const char *find_difference(const zs_json *a, const zs_json *b)
     return NULL;
 }
 
-/* One of the attributes that tell what elements mean (CF 2.5.1, 3.1, 8.1); others may tell of a leaf alone. */
+/* Finds an attribute that changes what values mean (CF 2.5.1, 3.1, 8.1) and differs; other attributes may describe one
+ * leaf alone. */
 static const char *find_attribute_difference(const zs_json *a, const zs_json *b)
 {
     static const char *const names[] = {"_FillValue", "missing_value", "scale_factor", "add_offset", "units"};
@@ -116,7 +117,7 @@ static enum zs_status compare_array(struct hive_store *s, const struct hive_arra
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* What was found out of a leaf, NULL where nothing was. */
+/* The cached findings about a leaf, NULL where there are none. */
 static const void *recall(struct hive_store *s, const struct zs_map *leaves, uint64_t number)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -333,7 +334,8 @@ static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level
     return status;
 }
 
-/* Where arrays have times before the cells, each leaf has its own. */
+/* Reports that leaves cannot be shown as one array: a dimension of times stands before the cells, and each leaf has its
+ * own times. */
 static enum zs_status no_map(const struct hive_store *s, uint64_t number, struct zs_error *err)
 {
     char *leaf = zs_hive_leaf(&s->hive, &s->hive.levels[0], number);

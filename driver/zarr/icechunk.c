@@ -1,5 +1,5 @@
-/* The store of a commit of an Icechunk repository: documents come from its snapshot, chunks by the references of its
- * manifests. What is referred to and is not there is an error and never absent: absent chunks read as fill value. */
+/* A commit of an Icechunk repository as a store: documents come from its snapshot, chunks from the references in its
+ * manifests. A referenced object that is missing is an error, never absent: absent chunks read as fill value. */
 #include "zarr/icechunk.h"
 
 #include <pthread.h>
@@ -104,7 +104,7 @@ static void keep(struct ice_store *s, struct zs_cache_entry *entry)
     zs_icechunk_file_release(older);
 }
 
-/* Gets a manifest, pinned. It must have as many references as the snapshot says it has, if it says so. */
+/* Gets a manifest, pinned. Checks that it has as many references as the snapshot declares, if it declares a number. */
 static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id, struct zs_cache_entry **entry,
                                    struct zs_error *err)
 {
@@ -127,7 +127,7 @@ struct loading {
     const unsigned char *ids[MOST_COORDINATES];
 };
 
-/* Ignores failures: who needs the manifest asks again, and gets the error. */
+/* Ignores failures: a later request for the manifest reports them. */
 static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
 {
     const struct loading *l = ctx;
@@ -247,7 +247,7 @@ static enum zs_status open_chunk(struct zs_store *store, const char *key, struct
     return status;
 }
 
-/* Opens the object that a chunk lies in with the first read of it: one request for both. */
+/* Opens the object of a chunk with the first read from it: one request for both. */
 static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n, void *data, bool *is_read,
                                  struct zs_error *err)
 {
@@ -267,7 +267,7 @@ static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n
         inner = NULL;
     }
     (void)pthread_mutex_unlock(&o->lock);
-    zs_object_close(inner); /* another thread was faster, and its object stays */
+    zs_object_close(inner); /* another thread was faster: its object is used */
     return status;
 }
 

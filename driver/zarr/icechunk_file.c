@@ -136,7 +136,7 @@ enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs
     static atomic_uint_least64_t number;
     (void)pthread_once(&once, cache_create);
     *files = (struct zs_icechunk_files){store, decode, NULL};
-    /* Local files are not remembered: somebody may put others in their place, and they are read fast. */
+    /* Local files are not remembered: they may be replaced, and reading them is fast. */
     files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
                                    : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
     return cache != NULL && files->name != NULL ? ZS_OK : zs_fail_memory(err);

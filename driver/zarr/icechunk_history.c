@@ -250,7 +250,7 @@ static zs_json *names_of(const struct zs_flat_vector *refs)
     return NULL;
 }
 
-/* Prints "; there are a, b" for a list of names, and nothing for NULL, a list that nobody has. Freed with free(). */
+/* Prints "; there are a, b" for a list of names, nothing for NULL (unknown names). Freed with free(). */
 static char *print_names(const zs_json *names)
 {
     const zs_json *first = zs_json_first(names);
@@ -522,7 +522,7 @@ static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, 
                    MOST_COMMITS);
 }
 
-/* A snapshot that is asked for by its id: its file is read, and remembered for who opens it. */
+/* Finds a snapshot by its id. Its file is read here and cached for opening it. */
 static enum zs_status find_snapshot_file(const struct zs_icechunk_files *files, const char *wanted,
                                          const char *main_id, struct zs_icechunk_commit *commit, struct zs_error *err)
 {
@@ -611,7 +611,7 @@ static enum zs_status read_first(const struct zs_icechunk_files *files, struct z
     return status;
 }
 
-/* All that the object of version 2 says. */
+/* Reads the repository object of version 2. */
 static enum zs_status find_in_file(const struct zs_icechunk_files *files, const struct zs_icechunk_file *file,
                                    const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
 {

@@ -55,7 +55,7 @@ void zs_icechunk_file_free(void *file); /* NULL is allowed */
  * pinned in the process's cache: release it with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
 enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                      struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
-/* The same for an id that something refers to: its absence is ZS_CORRUPT. */
+/* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the process has it already. */
@@ -69,7 +69,7 @@ void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed 
 
 /* ---- Names of commits (icechunk_name.c) ---- */
 
-/* What is asked for; each may be NULL. */
+/* The commit that a path asks for; each member may be NULL. */
 struct zs_icechunk_wish {
     const char *branch, *tag, *snapshot, *as_of;
     char *text; /* that they are in; freed with free() */
@@ -125,8 +125,8 @@ struct zs_icechunk_manifest {
     uint64_t size, refs;
 };
 
-/* Reads a snapshot, "" for the one before the first commit, and checks all that it says of its nodes. On failure
- * nothing needs to be released. */
+/* Reads a snapshot ("": the empty one before the first commit) and checks all that it declares about its nodes. On
+ * failure nothing needs to be released. */
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
                                          struct zs_icechunk_snapshot *s, struct zs_error *err) ZS_MUST_CHECK;
 void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s);
@@ -145,7 +145,7 @@ bool zs_icechunk_snapshot_manifest_at(const struct zs_icechunk_snapshot *s, size
 
 /* ---- Manifests (icechunk_manifest.c) ---- */
 
-/* Where the bytes of a chunk are. */
+/* Location of a chunk's bytes. */
 struct zs_icechunk_ref {
     uint64_t size;
     const unsigned char *bytes;    /* in the manifest; else: */

@@ -203,7 +203,7 @@ static enum zs_status read_path(const struct zs_flat_table *node, char **path, s
     return status;
 }
 
-/* The document of a node, which is of the kind that the table says. */
+/* Reads the document of a node and checks that it is of the kind in the table. */
 static enum zs_status read_document(const struct zs_flat_table *node, uint64_t type, size_t *bytes, zs_json **document,
                                     struct zs_error *err)
 {

@@ -21,8 +21,8 @@ enum zs_status zs_array_make(struct zs_hierarchy *h, const char *parent, const c
 enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Another fill value (one element, native order) for an array that was made here and has no chunks yet: its node is
- * replaced. Arrays that were opened from the old one are to be opened again. */
+/* Changes the fill value (one element, native order) of a new array without chunks: replaces its node. Reopen arrays
+ * that were opened from the old node. */
 enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -45,8 +45,8 @@ enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const ch
 enum zs_status zs_node_check_rename(struct zs_hierarchy *h, const char *path, const char *name,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Gives the root of a store to be consolidated metadata of all nodes that are known by now: before the first flush.
- * Later flushes keep them in step. */
+/* Adds consolidated metadata of all known nodes to the root of a new store: call it before the first flush. Later
+ * flushes keep them current. */
 enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

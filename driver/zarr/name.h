@@ -1,5 +1,5 @@
-/* zarr/name.h: which names a store may have inside (core specification 3.1, "Node names"). Whoever builds a path from
- * what a file says asks here first: names come from strangers, and a path made of one must stay inside the store. */
+/* zarr/name.h: which names a store may have inside (core specification 3.1, "Node names"). Check every name from a file
+ * here before building a path from it: the path must stay inside the store. */
 #ifndef ZS_ZARR_NAME_H
 #define ZS_ZARR_NAME_H
 
@@ -32,7 +32,7 @@ char *zs_path_parent(const char *path);
 const char *zs_path_name(const char *path);
 /* `path` relative to `group` ("" is the root), NULL when it is not below it. Borrowed. */
 const char *zs_path_below(const char *group, const char *path);
-/* Whether it is the path of `ancestor` or of what is below that. */
+/* Whether it is `ancestor` or a path below it. */
 bool zs_path_is_within(const char *path, const char *ancestor);
 /* "a/b", or just one of them when the other is empty. NULL without memory; freed with free(). */
 char *zs_path_join(const char *a, const char *b);

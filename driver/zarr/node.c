@@ -37,7 +37,7 @@ static enum zs_status check_format(const zs_json *document, struct zs_error *err
     return ZS_OK;
 }
 
-/* Of nodes of which there is nothing to say: a message of its own has a kilobyte. */
+/* The empty message that all readable nodes share: a message has a kilobyte. */
 static const struct zs_error no_error;
 
 static struct zs_node *new_node(const char *path, const char *key, enum zs_node_type type)
@@ -88,7 +88,7 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
         node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
         struct zs_error reason = {0};
         const enum zs_status parsed = zs_array_meta_parse(document, &node->array, &reason);
-        if (parsed == ZS_NO_MEMORY) { /* of this moment: not to be remembered with the node */
+        if (parsed == ZS_NO_MEMORY) { /* temporary, so the node does not keep it */
             status = zs_fail_memory(err);
         } else if (parsed != ZS_OK) {
             (void)zs_fail_in(&reason, parsed, "%s", key);

@@ -61,7 +61,7 @@ struct zs_node {
  * node at all, ZS_UNSUPPORTED when its zarr_format is another than 3. On failure the document is released if owned. */
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
                               struct zs_error *err) ZS_MUST_CHECK;
-/* The same where the document stands at another key (draft.h), by which messages name it. */
+/* Like zs_node_create(), for a document with another key (draft.h), which messages name. */
 enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document,
                                  struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 /* A group that has no zarr.json: only a path that others lie below. */
@@ -76,8 +76,8 @@ void zs_node_free(struct zs_node *node); /* NULL is allowed */
  * fit a uint64_t. */
 enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta,
                                    struct zs_error *err) ZS_MUST_CHECK;
-/* The same of an array of any data type and any codecs, for who needs no more than the keys of its chunks: of the
- * metadata there are shape and key encoding, all else is zero. */
+/* Like zs_array_meta_parse(), for an array of any data type and codecs, when only keys of chunks are needed: sets shape
+ * and key encoding; all else is zero. */
 enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **meta,
                                    struct zs_error *err) ZS_MUST_CHECK;
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
@@ -85,10 +85,10 @@ void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 /* Key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c" (0-d); of
  * the draft "data/root/path/c0/3". NULL without memory; freed with free(). */
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);
-/* Where chunks are: the array's path, of the draft "data/root/path". NULL without memory; freed with free(). */
+/* Folder of an array's chunks: its path; in the draft "data/root/path". NULL without memory; freed with free(). */
 char *zs_chunk_folder(const struct zs_array_meta *meta, const char *array_path);
-/* The reverse of the first, for a key below that folder: false where it is none of this array's, in its one spelling.
- * Whether the position lies in the grid is not looked at. */
+/* The reverse of zs_chunk_key(), for a key below that folder: false unless the key is exactly what zs_chunk_key() would
+ * build. The position may lie outside of the grid. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
 
 #endif

@@ -39,7 +39,7 @@ enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_p
     for (size_t i = 0; i < h->pending.count && ok; i++) {
         const struct zs_change *change = h->pending.list[i];
         const struct zs_node *node = change->kind == ZS_CHANGE_EDIT ? zs_hierarchy_known(h, change->path) : NULL;
-        /* What had no document before is of something new, which is listed when it is whole, or not at all. */
+        /* A node without a document before is new: it is listed when it is complete, or not at all. */
         if (node == NULL || change->may_be_gone || !zs_change_restates(change, node))
             continue;
         ok = add_change(changes, change, node);
@@ -87,7 +87,7 @@ static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_jso
     return status;
 }
 
-/* Makes one of the changes, unless somebody else has changed the document since. */
+/* Makes one change of the journal, unless another writer has changed the document since. */
 static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *member, struct zs_error *err)
 {
     const char *path = zs_json_name(member);
@@ -106,7 +106,7 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
     return status == ZS_INVALID ? ZS_OK : status;
 }
 
-/* Lists what is at and below a path in consolidated metadata. */
+/* Adds the nodes at and below a path to consolidated metadata. */
 static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     struct zs_hierarchy *stored = NULL; /* by the documents, whatever lists them */
@@ -157,7 +157,7 @@ static enum zs_status finish(struct zs_store *store, const zs_json *journal, str
     return status;
 }
 
-/* The journal; NULL where there is none, or what is no JSON. */
+/* Reads the journal; NULL where there is none, or it is no JSON. */
 static enum zs_status read_journal(struct zs_store *store, bool *is_there, zs_json **journal, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");

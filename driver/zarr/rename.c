@@ -99,8 +99,8 @@ static enum zs_status move(struct zs_hierarchy *h, const char *from, const char 
     return is_moved ? added : status;
 }
 
-/* The same under the lock of the root's document, with a journal, by which the next writer finishes it should this one
- * be killed. */
+/* Like move(), under the lock of the root's document and with a journal, from which the next writer finishes the rename
+ * if this one is killed. */
 static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(h);

@@ -36,7 +36,7 @@ void zs_small_decode(const struct zs_small_type *type, uint32_t stored, void *el
  * none. */
 bool zs_small_encode(const struct zs_small_type *type, const void *element, uint32_t *stored);
 
-/* The same with numbers. */
+/* Like zs_small_decode() and zs_small_encode(), with the element as a number. */
 double zs_small_to_double(const struct zs_small_type *type, uint32_t stored);
 bool zs_small_from_double(const struct zs_small_type *type, double value, uint32_t *stored);
 
