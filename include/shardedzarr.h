@@ -13,8 +13,10 @@
  * Terms are those of the Zarr v3 core specification and of the `sharding_indexed` codec (ZEP 2): an array is divided by
  * its chunk grid into chunks; a chunk stored by sharding_indexed is a shard, one object that holds inner chunks and an
  * index of them. Shapes, positions and counts are in elements, slowest dimension first, as in the metadata.
- * All functions may be called from several threads at once unless one says
- * otherwise. */
+ *
+ * All functions may be called from several threads at once unless one says otherwise. One that returns an enum
+ * zs_status may return ZS_NO_MEMORY and ZS_IO besides the statuses that its comment names. Unless it returns ZS_OK it
+ * sets the message of `err`, which may be NULL. */
 #ifndef SHARDEDZARR_H
 #define SHARDEDZARR_H
 
@@ -95,7 +97,7 @@ struct zs_array_options {
     enum zs_update update;
 };
 
-/* What an array is. Pointers are borrowed from the array. */
+/* Shapes and data type of an array. Pointers are borrowed from the array. */
 struct zs_array_info {
     int ndim;
     const uint64_t *shape;
@@ -116,13 +118,17 @@ struct zs_array_info {
 enum zs_status zs_array_open_path(const char *store_path, const char *array_path,
                                   const struct zs_array_options *options, struct zs_array **array,
                                   struct zs_error *err);
-void zs_array_close(struct zs_array *array); /* NULL is allowed; no other call may be running */
+/* Closes an array and frees it; drops pending writes (zs_array_flush()). NULL is allowed. No other call may be running
+ * on the array. */
+void zs_array_close(struct zs_array *array);
 
+/* Pointers in the result are valid until the array is closed. */
 struct zs_array_info zs_array_get_info(const struct zs_array *array);
 
-/* Reads the window of `count` elements per dimension at `start` into `out`, dense and in C order. Missing chunks are
- * the fill value; anything else that is not right is an error naming the object and chunk, and `out` is then
- * undefined. */
+/* Reads the window of `count` elements per dimension at `start` into `out`: item_size bytes an element, dense, in C
+ * order. Missing chunks read as the fill value; any other fault is an error that names the object and the chunk, and
+ * `out` is then undefined. ZS_ARGUMENT for a window beyond the array, ZS_CORRUPT for bytes that contradict themselves
+ * or the metadata, ZS_UNSUPPORTED for a chunk above max_chunk_bytes. */
 enum zs_status zs_array_read(struct zs_array *array, const uint64_t *start, const uint64_t *count, void *out,
                              struct zs_error *err);
 
@@ -138,27 +144,28 @@ struct zs_window {
     ptrdiff_t stride[ZS_MAX_NDIM];
 };
 
-/* Reads several windows as one plan: each chunk is fetched and decoded once, whichever windows it serves. With
- * `convert`, elements pass through it on their way (ctx is handed to it); else they are copied as they are. */
+/* Reads n windows as one plan: each chunk is fetched and decoded once, however many windows it serves. `convert`
+ * converts elements on their way, with `ctx`; NULL copies them as they are. Statuses as of zs_array_read(). */
 enum zs_status zs_array_read_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
                                      zs_convert_fn convert, void *ctx, struct zs_error *err);
 
-/* Decodes the chunks that the windows touch into the cache, side by side, for reads that will come one by one. Their
- * data and strides are not looked at. Stops where they would take more than half of the cache. */
+/* Decodes the chunks that the windows touch into the cache, side by side, for reads that will come one by one. Ignores
+ * data and strides of the windows. Stops before the chunks would take more than half of the cache. */
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
                                  struct zs_error *err);
 
 /* ---- Writing ---- */
 
-/* Writes windows; `item_size` is that of the elements at window->data, which pass through `convert` when it is given
- * (else they are elements of the array). Chunks that a window covers are encoded at once, others are read, changed and
- * kept until zs_array_flush() or until the cache's budget is full. Shards appear whole; what equals the fill value is
- * not stored. */
+/* Writes n windows. Elements at window->data have `item_size` bytes and are converted by `convert`, with `ctx`; with
+ * NULL they are elements of the array. Chunks that a window covers are encoded at once. Others are read, changed, and
+ * pending until zs_array_flush() or until the cache's budget is full. Shards appear whole; chunks that equal the fill
+ * value are not stored. ZS_ARGUMENT for a window beyond the array; ZS_INVALID, here or from zs_array_flush(), for an
+ * element that a codec cannot store (a cast to integers). */
 enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_window *windows, size_t n,
                                       size_t item_size, zs_convert_fn convert, void *ctx, struct zs_error *err);
 
-/* Brings everything written to the store. On failure what could not be stored is still held, or lost if its shard could
- * not be published. Closing an array without flushing drops what is held. */
+/* Publishes all pending writes. On failure those that could not be stored are still pending, or lost where their shard
+ * could not be published. */
 enum zs_status zs_array_flush(struct zs_array *array, struct zs_error *err);
 
 #ifdef __cplusplus

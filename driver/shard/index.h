@@ -22,8 +22,8 @@ struct zs_shard_index {
 struct zs_shard_index *zs_shard_index_alloc(const struct zs_level *level);
 struct zs_shard_index *zs_shard_index_absent(void);
 
-/* Turns the level->index_size encoded bytes at index->entries into entries: verifies every crc32c, then converts to native order.
- * ZS_CORRUPT with expected and found. */
+/* Turns the level->index_size encoded bytes at index->entries into entries: verifies every crc32c, then converts to
+ * native order. ZS_CORRUPT with expected and found. */
 enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index,
                                      struct zs_error *err) ZS_MUST_CHECK;
 

@@ -25,11 +25,11 @@ struct http_object {
     struct zs_object base;
     char *key;
     char *generation;
-    char *tag; /* ETag or Last-Modified, as the server said; NULL when it said neither */
+    char *tag; /* ETag or Last-Modified; NULL when the server sent neither */
     bool is_strong_etag;
     pthread_mutex_t lock;
     struct zs_object *twin; /* the same object through VSI, once that is needed */
-    struct zs_http_answer whole; /* all of it, once that is needed and the budget of the process has room; or nothing */
+    struct zs_http_answer whole; /* the whole object, once it is needed and fits the process's budget; else empty */
 };
 
 /* ---- Requests ---- */
@@ -120,7 +120,7 @@ static void keep_generation(struct zs_object *object, const char *generation)
     object->generation = o->generation;
 }
 
-/* Notes what else the answer to its opening says of an object. */
+/* Copies time, tag and generation from an answer to the object. */
 static void describe(struct zs_object *object, const struct zs_http_answer *a)
 {
     object->modified = a->modified;
@@ -305,8 +305,8 @@ static enum zs_status open_tail(struct http_store *h, const char *key, size_t n,
     return status;
 }
 
-/* Makes an object of the answer to a request for a range of it. *other_way: the answer is unfit, plainer requests may
- * do. */
+/* Makes an object from the answer to a range request. *other_way: the server did not answer as expected, but simpler
+ * requests may work. */
 static enum zs_status object_from_range(struct http_store *h, const char *key, uint64_t offset, size_t n, void *data,
                                         const struct zs_http_answer *a, bool *other_way, struct zs_object **object,
                                         struct zs_error *err)

@@ -19,7 +19,7 @@ enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store,
 /* The most bytes of one answer: GDAL's client counts them in an int, and its buffer grows by a quarter beyond. */
 #define ZS_HTTP_MAX_ANSWER_BYTES ((size_t)1 << 30)
 
-/* What a server said. */
+/* How a request ended. */
 enum zs_http_kind {
     ZS_HTTP_PART,     /* 206: bytes first to last of total */
     ZS_HTTP_WHOLE,    /* 200: all bytes */

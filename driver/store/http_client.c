@@ -17,8 +17,8 @@
 
 #include "store/vsi.h"
 
-/* Breaks off an answer that is longer than was asked for, but not before this many bytes: a long error page must be
- * told from an object. */
+/* An answer is broken off when it exceeds the limit asked for, but not before this size: a long error page must be
+ * distinguished from an object. */
 #define MIN_ANSWER_LIMIT ((size_t)256 << 10)
 /* Idle connections that all stores of the process keep, in total: each is a file descriptor. */
 #define MAX_IDLE_SESSIONS 128
@@ -369,7 +369,7 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
     else if (has_range && a->first <= a->last)
         a->kind = is_part ? ZS_HTTP_PART : ZS_HTTP_FAILED;
     else if (length != NULL && header(r, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
-        a->kind = ZS_HTTP_FAILED; /* broken off, and curl was told to ignore that */
+        a->kind = ZS_HTTP_FAILED; /* cut short: a setting told curl to ignore that */
     else
         a->kind = ZS_HTTP_WHOLE;
     a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 &&

@@ -109,11 +109,12 @@ enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix,
 enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
                                uint64_t *offset, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether the root is now another store than the one that was opened, or none. False where this cannot be told. */
+/* Whether the root is now another store than the opened one, or none. False where this is unknown. */
 bool zs_store_is_replaced(const struct zs_store *store);
 
 /* ---- Objects opened for reading, from many threads at once ---- */
 
+/* Opens an object. ZS_NOT_FOUND when it is absent, ZS_ARGUMENT for an invalid key, else ZS_IO. */
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Opens an object and reads its last n bytes into `tail`, in one request where the transport can. Does not fill `tail`
@@ -129,9 +130,10 @@ enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uin
 /* Whether the head or tail was remembered by this process and not requested. A further read finds out whether the
  * object was replaced; without one, call zs_store_forget() and open it again. */
 bool zs_object_is_remembered(const struct zs_object *object);
+/* Drops what this process remembers of an object; of all objects of all stores. */
 void zs_store_forget(struct zs_store *store, const char *key);
-/* Forgets what this process remembers of all stores. */
 void zs_store_forget_all(void);
+/* Bytes of the object when it was opened. */
 uint64_t zs_object_size(const struct zs_object *object);
 /* Reads exactly n bytes. ZS_CORRUPT for a range beyond the end. ZS_IO for a short answer, and where the object under
  * the key is no longer the one that was opened: zs_object_is_stale() tells that from then on. */
@@ -147,6 +149,8 @@ void zs_object_close(struct zs_object *object); /* NULL is allowed */
  * itself is replaced. Through a link that leads out of the store nothing is written, listed for removal, or removed:
  * ZS_UNSUPPORTED. Reading follows links. */
 
+/* Begins an object of no bytes yet; each write appends n bytes. End with commit or abort. ZS_UNSUPPORTED for a store
+ * that is only read. */
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer,
                                struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n,
@@ -161,7 +165,7 @@ enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) 
 /* The same, but when it sets *is_kept after a failure, the writer still has all that was written: it can be read back,
  * and be committed again. */
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
-/* Gives up the object and releases the writer. NULL is allowed. */
+/* Drops the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);
 
 /* ---- Commits that expect a version (conditional.c) ----
@@ -210,8 +214,8 @@ enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_e
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
 void zs_file_close(struct zs_file *file);
 
-/* The key of an object's journal: a file beside it that tells how a change of it is undone, and that
- * zs_is_temporary_name() knows. NULL without memory; freed with free(). */
+/* Key of an object's journal: a file beside it that tells how to undo an unfinished change. zs_is_temporary_name()
+ * recognises it. NULL without memory; freed with free(). */
 char *zs_journal_key(const char *key);
 
 /* Whether an object was changed in place since it was opened or, with or_recently, shortly before. Then bytes that look
@@ -228,8 +232,8 @@ enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_
                              struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
 
-/* Replaces an object over what it is by now: calls `replace` with the object's lock held and nothing of it remembered,
- * and again where another writer was quicker (ZS_CONFLICT). */
+/* Replaces an object: calls `replace` with its lock held and nothing remembered of it, and again when another writer
+ * published first (ZS_CONFLICT). */
 typedef enum zs_status (*zs_replace_fn)(void *ctx, struct zs_error *err);
 enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
                                 struct zs_error *err) ZS_MUST_CHECK;
@@ -325,10 +329,10 @@ struct zs_store_ops {
                              uint64_t *offset, struct zs_error *err);
 };
 
-/* What every filling's own structures begin with. */
+/* The first member of every filling's own structures. */
 struct zs_store {
     const struct zs_store_ops *ops;
-    struct zs_store *inner; /* that this one stands before; NULL: none. Its own, freed with it */
+    struct zs_store *inner; /* the store that this one stands before, owned; NULL: none */
     char *root;       /* for messages: without credentials and queries (vsi.h) */
     const char *path; /* ... and what opens it, where that is a path; may be `root` itself */
     enum zs_sync sync;
@@ -348,7 +352,7 @@ struct zs_object {
     uint64_t size;
     uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
     bool is_versioned; /* ... and surely so */
-    bool is_remembered; /* opened by what this process knew of it; reads find out when that is no longer true */
+    bool is_remembered; /* opened from what this process remembers; reads find out when that is outdated */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
     uint64_t modified; /* seconds since 1970; 0 where that is not told */
     /* As its server says; NULL likewise. They belong to the object. */
@@ -358,7 +362,7 @@ struct zs_file {
     struct zs_store *store;
     uint64_t size, version; /* when it was opened */
 };
-/* What a commit is to replace. */
+/* The object that a commit expects to replace. */
 struct zs_expectation {
     struct zs_store *store; /* that was asked for the writer: it may stand before the writer's */
     char *key, *etag;
@@ -369,7 +373,7 @@ struct zs_writer {
     struct zs_expectation *expected; /* NULL: whatever is there */
 };
 
-/* Tells what the failure of a commit that expects a version means. ZS_OK: the store has its bytes (the answer was
+/* Decides what the failure of a commit with an expectation means. ZS_OK: the store has its bytes (only the answer was
  * lost). ZS_CONFLICT: another version is there. Else the failure. */
 enum zs_status zs_expectation_judge(struct zs_writer *writer, enum zs_status failure,
                                     struct zs_error *err) ZS_MUST_CHECK;
