@@ -32,8 +32,9 @@ void zs_cache_free(struct zs_cache *cache); /* nothing may be pinned; NULL is al
 /* The value for `key`, pinned, or NULL when it is not there. */
 struct zs_cache_entry *zs_cache_get(struct zs_cache *cache, struct zs_cache_key key);
 
-/* The same, but on a miss the first caller gets NULL with *must_load true, and all others wait until it calls
- * zs_cache_put() or zs_cache_abandon() for the key. A caller must not ask for another key before that (deadlock). */
+/* Like zs_cache_get(), but on a miss the first caller gets NULL with *must_load true, and all others wait until it
+ * calls zs_cache_put() or zs_cache_abandon() (loading failed) for the key. A caller must not ask for another key before
+ * that (deadlock). */
 struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_cache_key key, bool *must_load);
 void zs_cache_abandon(struct zs_cache *cache, struct zs_cache_key key);
 
@@ -41,12 +42,14 @@ void zs_cache_abandon(struct zs_cache *cache, struct zs_cache_key key);
  * pinned. NULL without memory; the value then still belongs to the caller. */
 struct zs_cache_entry *zs_cache_put(struct zs_cache *cache, struct zs_cache_key key, void *value, uint64_t bytes);
 
+/* The value of a pinned entry, valid until it is released. */
 void *zs_cache_value(const struct zs_cache_entry *entry);
-/* Pins a pinned value once more; release it once more. */
+/* Pins a pinned entry once more; release it once more. */
 void zs_cache_pin(struct zs_cache *cache, struct zs_cache_entry *entry);
+/* Takes one pin away: each call that returned the entry, or pinned it, needs one. */
 void zs_cache_release(struct zs_cache *cache, struct zs_cache_entry *entry);
 
-/* Forgets one key, or everything. Pinned values live on until released. */
+/* Drops one key, or all. Pinned values live on until released. */
 void zs_cache_remove(struct zs_cache *cache, struct zs_cache_key key);
 void zs_cache_clear(struct zs_cache *cache);
 
@@ -59,13 +62,14 @@ uint64_t zs_cache_budget(struct zs_cache *cache);
  * in whichever cache they are. The budget is at least `asked` bytes while the cache lives. */
 void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked);
 
-/* The process's budget: the one set (64 MiB until then), or the most that a cache asked for. */
+/* The process's budget in bytes: the one set (64 MiB until then), or the most that a cache asked for; and how much of
+ * it is used. */
 void zs_budget_set(uint64_t bytes);
 uint64_t zs_budget(void);
 uint64_t zs_budget_used(void);
 
-/* Counts memory that is in no cache (changed chunks) and makes room for it in the caches. False when that was not
- * enough: the caller should give something back soon. Give back once what was taken. */
+/* Counts memory outside of caches (changed chunks) in the budget and evicts values to make room for it. False when that
+ * was not enough: the caller should free memory soon. Every byte that was taken must be given back. */
 bool zs_budget_take(uint64_t bytes);
 void zs_budget_give(uint64_t bytes);
 

@@ -36,6 +36,7 @@ void zs_scratch_release(struct zs_scratch *scratch); /* NULL is allowed */
 /* Frees all but the smallest buffers of scratches that nobody uses. */
 void zs_scratch_trim(void);
 
+/* The buffer for one use, with whatever an earlier use left in it. It belongs to the scratch. */
 struct zs_buffer *zs_scratch_buffer(struct zs_scratch *scratch, enum zs_scratch_buffer_use use);
 
 /* A library context, NULL until set. The scratch releases it with destroy. `tag` tells contexts of different settings

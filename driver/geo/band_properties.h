@@ -11,8 +11,8 @@
  * missing_value, the fill value is nodata; this driver writes it for rasters that have none. */
 #define ZS_NO_NODATA_ATTRIBUTE "gdal:no_nodata"
 
-/* Attribute of an array or group: items of metadata, an object of texts, whose names as attributes would say something
- * else ("units", "proj:code" ...). */
+/* Attribute of an array or group: an object of texts, the items of metadata whose names belong to conventions ("units",
+ * "proj:code" ...) and could not be attributes of their own. */
 #define ZS_ITEMS_ATTRIBUTE "gdal:metadata"
 
 /* Longest colour table: that of a 16-bit palette. A longer list is not read, nor written. */
@@ -25,7 +25,7 @@ struct zs_colour_entry {
 
 enum zs_colour { ZS_COLOUR_NONE, ZS_COLOUR_GRAY, ZS_COLOUR_RED, ZS_COLOUR_GREEN, ZS_COLOUR_BLUE, ZS_COLOUR_ALPHA };
 
-/* Band properties, as bits of a set. */
+/* One band property, and as a bit of a set of them. */
 enum zs_band_property {
     ZS_BAND_DESCRIPTION = 1,
     ZS_BAND_UNIT = 2,
@@ -39,6 +39,7 @@ enum zs_band_property {
 };
 #define ZS_BAND_ALL 511u
 
+/* Zero-initialise (with scale 1), or read; release with zs_band_properties_clear(). */
 struct zs_band_properties {
     bool has_nodata;
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
@@ -50,22 +51,23 @@ struct zs_band_properties {
     char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that have no better place; nested ones as JSON;
                           NULL when there are none */
     struct zs_domains domains;
-    enum zs_colour colour; /* as an attribute (`color_interpretation`, `common_name`, ...) marks the array */
-    char *colour_name; /* the interpretation by GDAL's name ("Red", "Palette", "Cyan", "Undefined"), NULL where nothing
-                          is said; it is the one that is written, or without it the name of `colour` */
+    enum zs_colour colour; /* declared by an attribute (`color_interpretation`, `common_name`, ...) */
+    char *colour_name; /* GDAL's name of the interpretation ("Red", "Palette", "Cyan", "Undefined"), NULL where
+                          none is declared; it is written, and without it the name of `colour` */
     struct zs_colour_entry *colour_table; /* by pixel value; NULL when there is none */
     size_t colour_count;
 };
 
-/* Reads the attributes of the array `node`. Never fails on odd attributes: they become metadata. ZS_NO_MEMORY only. */
+/* Reads the properties that the attributes of the array `node` declare for all its bands. Odd attributes are no
+ * failure: they become metadata. ZS_NO_MEMORY only. */
 enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
                                        struct zs_error *err) ZS_MUST_CHECK;
 void zs_band_properties_clear(struct zs_band_properties *properties);
 
-/* The unit that the attributes of an array name; borrowed, NULL where there is none. */
+/* The unit in the attributes of an array; borrowed, NULL where there is none. */
 const char *zs_unit_attribute(const zs_json *attributes);
 
-/* A copy that owns what it points to, as one that was read does. ZS_NO_MEMORY only. */
+/* Makes a copy that owns its members, whoever owns those of the original. ZS_NO_MEMORY only. */
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
                                        struct zs_error *err) ZS_MUST_CHECK;
 

@@ -63,6 +63,7 @@ bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_ic
 /* Whether this process has seen that a remote repository is of version 2, which it stays; and remembers that it is. */
 bool zs_icechunk_has_info(const struct zs_icechunk_files *files);
 void zs_icechunk_note_info(const struct zs_icechunk_files *files);
+/* The file of a pinned entry. */
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
@@ -76,6 +77,8 @@ struct zs_icechunk_wish {
 };
 /* Replaces %XX by the bytes that they stand for, in place. */
 void zs_icechunk_unescape(char *text);
+/* Parses what stands behind "?" in the path of a store. Free wish->text, also on failure. ZS_ARGUMENT when it is
+ * malformed. */
 enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
@@ -89,7 +92,7 @@ struct zs_icechunk_commit {
     zs_json *branches, *tags; /* lists of names; NULL where they were not asked for */
 };
 
-/* The commit that is wished for. ZS_NOT_FOUND: there is no repository. */
+/* Finds the wanted commit. ZS_NOT_FOUND: there is no repository. */
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *wish,
                                 struct zs_icechunk_commit *commit, struct zs_error *err) ZS_MUST_CHECK;
 /* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". */
