@@ -25,8 +25,8 @@ char *zs_codecs_text(const struct zs_node *node)
     return codecs != NULL ? zs_json_print(codecs) : NULL;
 }
 
-/* Of `coordinates` whose last word is the grid mapping, as zs_write_grid_mapping_name() puts it there, the length
- * without that; else the whole. */
+/* Length of `coordinates` without its last word, where that is the grid mapping (zs_write_grid_mapping_name() adds it);
+ * else of the whole. */
 static size_t coordinates_length(const struct zs_node *node)
 {
     const char *mapping = NULL, *words = "";
@@ -84,7 +84,7 @@ static enum zs_attribute_kind kind_of(const zs_json *value)
     case ZS_JSON_STRING:
         return read_special(value, &number) ? ZS_ATTRIBUTE_DOUBLE : ZS_ATTRIBUTE_TEXT;
     case ZS_JSON_NUMBER: {
-        /* 1.0 was written by who means a real number. */
+        /* A writer of 1.0 meant a real number. */
         const char *token;
         if (zs_json_number(value, &token) && strpbrk(token, ".eE") != NULL)
             return ZS_ATTRIBUTE_DOUBLE;
@@ -188,7 +188,7 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
     return true;
 }
 
-/* Of `coordinates`. False without memory. */
+/* Cuts the grid mapping from `coordinates`. False without memory. */
 static bool leave_mapping_out(const struct zs_node *node, struct zs_attribute *a)
 {
     const size_t length = coordinates_length(node);

@@ -1,5 +1,4 @@
-/* geo/attributes.h: the attributes of a node as typed values, for who shows all of them (GDAL's multidimensional
- * API). */
+/* geo/attributes.h: the attributes of a node as typed values, for showing all of them (GDAL's multidimensional API). */
 #ifndef ZS_GEO_ATTRIBUTES_H
 #define ZS_GEO_ATTRIBUTES_H
 
@@ -44,8 +43,8 @@ enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node 
                                    struct zs_error *err) ZS_MUST_CHECK;
 bool zs_attribute_exists(const struct zs_node *node, const char *name);
 
-/* What attributes of an array say of all its values; what is NULL is taken out. `nodata` is one element, native order;
- * without it the array says that no element is missing. */
+/* Set one property in the attributes of an array, for all its values; NULL removes it. `nodata` is one element, native
+ * order; NULL declares that no element is missing. Changes are pending until the flush of the hierarchy. */
 enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node, const char *unit,
                              struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_scale_write(struct zs_hierarchy *h, const struct zs_node *node, const double *scale,

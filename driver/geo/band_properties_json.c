@@ -171,7 +171,7 @@ bool zs_categories_read(const zs_json *attributes, char ***categories)
         char *copy = zs_strdup(name);
         if (copy == NULL)
             return false;
-        if (flag_value(e, &v)) { /* it is: all were looked at above */
+        if (flag_value(e, &v)) { /* always: all values were checked above */
             char *old = (*categories)[v];
             (*categories)[v] = copy;
             copy = old;

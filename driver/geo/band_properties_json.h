@@ -11,9 +11,9 @@
 /* The names of a property. */
 struct zs_band_property_names {
     enum zs_band_property property;
-    const char *member;        /* of a band's entry in gdal:bands; NULL where the entry has several */
-    const char *attributes[4]; /* of an array, for all its bands, NULL-terminated; the first is the one that is written.
-                                  None where the property has a writer of its own */
+    const char *member;        /* member of a band's entry in gdal:bands; NULL where the entry has several */
+    const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
+                                  that is written. None where the property has a writer of its own */
 };
 #define ZS_BAND_PROPERTY_COUNT 9
 extern const struct zs_band_property_names zs_band_property_names[ZS_BAND_PROPERTY_COUNT];
@@ -44,17 +44,18 @@ void zs_nodata_read(const struct zs_node *node, struct zs_band_properties *band)
 /* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
 bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out);
 
-/* Names by pixel value; NULL for what is no such list, or too long a one. On failure what was made so far is in
- * *categories. */
+/* Reads a list of names by pixel value; NULL where `list` is none, or is too long. Free *categories with
+ * zs_metadata_free(), also on failure. */
 bool zs_category_list_read(const zs_json *list, char ***categories);
 
-/* What attributes call the values of pixels: that list, or CF's flags where their values are small numbers. NULL where
- * they do not. Both are freed with zs_metadata_free(), on failure, too. */
+/* Reads the names of pixel values from attributes: such a list, or CF's flags where their values are small numbers.
+ * NULL where there are none. Free with zs_metadata_free(), also on failure. */
 bool zs_categories_read(const zs_json *attributes, char ***categories);
 /* Adds them as CF's flags, and as a list where those would not keep them. */
 bool zs_categories_write(zs_json *attributes, char *const *categories);
 
-/* A list of [r, g, b] or [r, g, b, a]; NULL for what is none. */
+/* Reads a list of [r, g, b] or [r, g, b, a], *count entries, freed with free(); NULL where `list` is none. Writing
+ * replaces the member `name`. */
 bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
 bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);
 

@@ -48,8 +48,8 @@ const zs_json *zs_list_of_bands(const zs_json *attributes, const char *name, uin
     return zs_json_is_array(list) && zs_json_size(list) == bands ? list : NULL;
 }
 
-/* The entries of the bands, from the first on: also fewer, where somebody who knows no entries made the array longer
- * along its only dimension of bands. NULL when they are of other bands. */
+/* The list of entries of these bands, NULL when it is of others. It may be shorter than the bands: a writer that does
+ * not know it may have made the array longer along its only dimension of bands. */
 static const zs_json *entries_of(const zs_json *attributes, const struct zs_array_meta *meta, uint64_t bands)
 {
     const zs_json *list = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
@@ -129,7 +129,8 @@ void zs_bands_free(struct zs_band_properties *list, uint64_t bands)
 
 /* ---- Writing: the entry of a band ---- */
 
-/* Makes the items of an entry those of the list, which may be NULL: what is there as it is stays. */
+/* Replaces the items of an entry by those of the list, which may be NULL; items that are equal already stay as they
+ * are. */
 static bool change_metadata(zs_json *entry, char *const *metadata)
 {
     zs_json *object = zs_json_get_mutable(entry, "metadata");
@@ -201,7 +202,7 @@ static bool write_descriptions(zs_json *attributes, const struct zs_band_propert
 {
     const zs_json *old = zs_json_get(attributes, "long_name");
     if (!all_have_one) {
-        if (zs_json_is_array(old) || count == 1) /* of bands, and no longer true */
+        if (zs_json_is_array(old) || count == 1) /* it described bands, and is no longer true */
             zs_json_remove(attributes, "long_name");
         return true;
     }
@@ -215,7 +216,7 @@ static bool write_descriptions(zs_json *attributes, const struct zs_band_propert
     return ok;
 }
 
-/* Whether the attribute is there and is not a list of entries of these bands: then it is somebody else's. */
+/* Whether the attribute exists but is no list of entries of these bands: then it belongs to another program. */
 static bool is_foreign(const zs_json *attributes, const zs_json *entries)
 {
     for (const zs_json *e = zs_json_first(entries); e != NULL; e = zs_json_next(e))
@@ -224,7 +225,7 @@ static bool is_foreign(const zs_json *attributes, const zs_json *entries)
     return entries == NULL && zs_json_typeof(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)) != ZS_JSON_NULL;
 }
 
-/* The list of entries: that which is there, where it is one of these bands, else a new one. */
+/* Writes the list of entries: changes the existing one, where it is of these bands, else makes a new one. */
 static enum zs_status write_entries(zs_json *attributes, const zs_json *old, const struct zs_band_properties *bands,
                                     size_t count, const struct change *change, struct zs_error *err)
 {
@@ -299,7 +300,7 @@ enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype,
     if ((which & ZS_BAND_DESCRIPTION) != 0 && !write_descriptions(attributes, bands, count, all_described))
         return zs_fail_memory(err);
     ZS_TRY(zs_band_properties_read(&array, &change.array, err));
-    free(change.array.description); /* of the whole, not of a band */
+    free(change.array.description); /* describes the whole array, not a band */
     change.array.description = NULL;
     const enum zs_status status = write_entries(attributes, old, bands, count, &change, err);
     zs_band_properties_clear(&change.array);

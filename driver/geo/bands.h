@@ -29,31 +29,31 @@ enum zs_status zs_band_read(const struct zs_node *node, uint64_t band, uint64_t 
                             const struct zs_band_properties *base, struct zs_band_properties *properties,
                             struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of `count` bands into list[count]: the lists are walked once. On failure nothing is held. */
+/* Like zs_band_read(), for bands [first, first + count) into list[count]: walks the lists once. On failure nothing is
+ * held. */
 enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of all bands, a list of `bands` elements; free with zs_bands_free(). */
+/* Like zs_band_read(), for all bands: a list of `bands` elements, freed with zs_bands_free(). */
 enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
                              struct zs_band_properties **list, struct zs_error *err) ZS_MUST_CHECK;
 void zs_bands_free(struct zs_band_properties *list, uint64_t bands);
 
-/* Writes properties `which` of all bands into the attributes of their array of type `dtype`, replacing what is there
- * of that kind; others stay as they are. What is the same for all bands becomes the array's own attribute, scale and
- * offset together, as readers of CF take them. Where bands differ the array's attributes stay, for those who know no
- * gdal:bands, and the entry of each band has what they do not say of it. The array's own metadata are another matter
- * (zs_write_band_properties() of only these writes them). Descriptions, where all bands have one, become
- * long_name (a list, or one name for one band), unless that is a name which the array has for all its bands.
- * Metadata of bands are always theirs alone. Nodata: only what differs between bands is written here; the array's is
- * zs_write_nodata()'s, the same for all. With is_new the array is still to be made: `meta` is NULL, and each band
- * that has a nodata value has it in its entry unless all have the same. */
+/* Writes properties `which` of all bands into the attributes of their array of type `dtype`. A property that is the
+ * same for all bands becomes the array's own attribute; scale and offset go together, as readers of CF take them. Where
+ * bands differ, the array's attribute stays, for readers that do not know gdal:bands, and a band's entry has what
+ * differs from it. Descriptions, where all bands have one, become long_name (a list, or a name for one band), unless
+ * that is already a name of the whole array. Metadata of bands are always in their entries; the array's own metadata
+ * are zs_write_band_properties()'s. Nodata: only values that differ between bands are written here; one for all is
+ * zs_write_nodata()'s. is_new: the array does not exist yet; `meta` is NULL, and each nodata value goes into its band's
+ * entry unless all are the same. ZS_INVALID where gdal:bands belongs to another program. */
 enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
                               bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
                               struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether the attributes of an array have statistics of GDAL's (STATISTICS_MINIMUM ...), of it or `of_bands` of one of
- * its bands, too; and taking these away. */
+/* Whether attributes of an array hold GDAL's statistics (STATISTICS_MINIMUM ...), of the array or, with `of_bands`, of
+ * any band; and removing them. */
 bool zs_has_statistics(const zs_json *attributes, bool of_bands);
 void zs_remove_statistics(zs_json *attributes, bool of_bands);
 

@@ -45,7 +45,7 @@ enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transf
     return add_transform(attributes, transform) ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Of the array, as they were before the other conventions: kept in step where they are. */
+/* Updates these members of an array where they exist; they come from stores older than other conventions. */
 static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {

@@ -189,7 +189,7 @@ static bool is_index(const struct zs_label_source *s, uint64_t first, const char
     return counts || (is_band && is_whole);
 }
 
-/* The unit of what is no time; NULL where there is none. */
+/* The unit of values that are no times; NULL where there is none. */
 static char *unit_of(const struct zs_label_source *s)
 {
     if (s->properties.unit != NULL)

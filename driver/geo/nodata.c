@@ -73,13 +73,14 @@ void zs_nodata_read(const struct zs_node *node, struct zs_band_properties *band)
     const struct zs_array_meta *meta = node->array;
     const zs_json *a = node->attributes, *value = zs_json_get(a, "_FillValue");
     if (zs_json_typeof(value) != ZS_JSON_NULL) {
-        /* One that the type cannot hold masks nothing; other sources would then mask what its writer kept. */
+        /* A value that the type cannot hold masks nothing. It must not be replaced by another source: that would mask
+         * pixels that the writer kept. */
         band->has_nodata = zs_missing_value_read(&meta->dtype, value, band->nodata);
         return;
     }
     const enum zs_data_type type = meta->dtype.type;
     if (type == ZS_BOOL || type == ZS_RAW || type == ZS_DATETIME64 || type == ZS_TIMEDELTA64) {
-        /* The fill value of these is a value like others, but for NaT, which says itself that it is none. */
+        /* The fill value of these types is an ordinary value, except NaT. */
         int64_t count = 0;
         if (meta->dtype.size == sizeof count)
             memcpy(&count, meta->fill_value, sizeof count);

@@ -14,7 +14,7 @@
 #include "geo/coordinates.h"
 #include "geo/labels.h"
 
-/* So many are named of those that are meant, or of those that there are. */
+/* A message names at most this many elements. */
 #define NAMED 3
 
 struct dimension {
@@ -50,31 +50,31 @@ static enum zs_status parse_index(const struct dimension *d, const char *text, u
 
 /* ---- Values ---- */
 
-/* What is compared with each element. */
+/* The wanted value, to compare with each element. */
 struct wanted {
     const char *text;
     double number, tolerance; /* of numbers, relative */
     struct zs_instant from, to;
 };
 
-/* What comparing has found. */
+/* The elements that were found. */
 struct found {
-    uint64_t count, at[NAMED]; /* those that are meant */
-    uint64_t exact_count, exact; /* of these, those whose label is the text */
-    uint64_t near[2]; /* those that are nearest, where there are such */
+    uint64_t count, at[NAMED]; /* number of matching elements, and the first ones */
+    uint64_t exact_count, exact; /* of these, those whose label is the text itself */
+    uint64_t near[2]; /* the two nearest elements, nearest first; a distance is INFINITY where there is none */
     double distance[2];
 };
 
-/* Half a step between two numbers of the type: what is asked for is seldom one of them. */
+/* Half a step between two numbers of the type: a wanted number is seldom one of them exactly. */
 static double tolerance_of(const struct zs_label_source *s)
 {
     const enum zs_data_type type = s->dtype->type;
     if (s->properties.has_scale || s->properties.has_offset)
-        return 1e-12; /* what was unpacked is rounded twice */
+        return 1e-12; /* unpacked values were rounded twice */
     return type == ZS_FLOAT16 ? 0x1p-11 : type == ZS_FLOAT32 ? 0x1p-24 : type == ZS_FLOAT64 ? 4 * DBL_EPSILON : 0;
 }
 
-/* Where element i is, seen from what is wanted; false for a missing one. */
+/* Distance of element i from the wanted value; false for a missing element. */
 static bool distance_to(const struct zs_label_source *s, uint64_t i, const struct wanted *w, double *distance,
                         bool *is_meant)
 {
