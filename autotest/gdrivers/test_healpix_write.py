@@ -3,6 +3,7 @@ import json
 import math
 import re
 import subprocess
+import time
 
 import numpy as np
 import pytest
@@ -226,13 +227,81 @@ def test_a_tiny_raster_that_has_no_cell_is_told_so_at_a_fine_order(tmp_path):
     assert "no pixel lies at a cell" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), tiny, options=["HEALPIX=22"]))
 
 
-def test_cells_that_a_small_scene_does_not_reach_have_the_nodata_of_their_band(tmp_path):
-    small = source(np.ones((2, 40, 40), "uint8"), (7, 0.1, 0, 48, 0, -0.1), "OGC:CRS84")
+@pytest.mark.parametrize("data_type", ["uint8", "int64", "float32"])
+@pytest.mark.parametrize("order", [7, 20])
+def test_where_nodata_differs_between_bands_all_cells_without_a_pixel_have_that_of_the_first(tmp_path, data_type, order):
+    """It is the one that is written, and so nothing has to be written where a small scene does not reach."""
+    size = 0.1 if order == 7 else 1e-5
+    pixels = np.ones((3, 40, 40), data_type)
+    pixels[1, :, :20] = 9
+    pixels[2] = 4  # without a nodata value
+    small = source(pixels, (7, size, 0, 48, 0, -size), "OGC:CRS84")
     for band, nodata in ((1, 7), (2, 9)):
         small.GetRasterBand(band).SetNoDataValue(nodata)
-    warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), small, False, options=["HEALPIX=7", "ARRAY_NAME=v"]))
-    cells = cells_of(tmp_path / "s.zarr")
-    assert [set(band.ravel()) for band in cells] == [{1, 7}, {1, 9}]
+    warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), small, False, options=[f"HEALPIX={order}", "ARRAY_NAME=v"]))
+    made = open_ours(str(tmp_path / "s.zarr"))
+    columns, rows = column_and_row(PLANE_CRS, geotransform(made), [(7 + 20 * size, 48 - 20 * size)])
+    window = [int(min(max(0, at - 120), (5 << order) - 240)) for at in (columns[0], rows[0])] + [240, 240]
+    cells = made.ReadAsArray(*window)
+    assert [set(band.ravel()) for band in cells] == [{1, 7}, {1, 7}, {4, 7}]
+    assert [made.GetRasterBand(b).GetNoDataValue() for b in (1, 2, 3)] == [7, 7, 7]
+    assert 0.3 < (cells[1] == 1).sum() / (cells[0] == 1).sum() < 0.7
+
+
+def gcps_of(size, lon, lat, step, count, wobble, seed):
+    """A grid of ground control points, which lie `wobble` pixels beside their places."""
+    rng, points = np.random.default_rng(seed), []
+    for x in np.linspace(0, size, count):
+        for y in np.linspace(0, size, count):
+            east, south = (x, y) + wobble * rng.normal(size=2)
+            points.append(gdal.GCP(lon + step * (east + 0.1 * south), lat - step * south, 0, x, y))
+    return points
+
+
+def placed_by(how, tmp_path, lon, lat, step, size, seed=0):
+    """A scene without a transform."""
+    small = source(np.arange(1, size * size + 1, dtype="float32").reshape(1, size, size))
+    if how == "geolocation":
+        y, x = np.mgrid[0:size, 0:size] + 0.5
+        for name, values in (("x", lon + step * (x + 0.1 * y + np.sin(y / 9))), ("y", lat - step * (y + np.cos(x / 7)))):
+            gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / name) + ".tif", source(values[None]))
+        small.SetMetadata({"X_DATASET": str(tmp_path / "x.tif"), "X_BAND": "1", "Y_DATASET": str(tmp_path / "y.tif"), "Y_BAND": "1",
+                           "PIXEL_OFFSET": "0", "PIXEL_STEP": "1", "LINE_OFFSET": "0", "LINE_STEP": "1", "SRS": longitude_latitude().ExportToWkt()},
+                          "GEOLOCATION")
+    elif how == "RPC":
+        half, zeros, one = size / 2, ["0"] * 20, ["1"] + ["0"] * 19
+        line, sample = list(zeros), list(zeros)
+        line[2], line[4], sample[1], sample[5] = "-1", "0.01", "1", "0.02"
+        small.SetMetadata({"LINE_OFF": str(half), "SAMP_OFF": str(half), "LINE_SCALE": str(half), "SAMP_SCALE": str(half), "LAT_OFF": str(lat - step * half),
+                           "LONG_OFF": str(lon + step * half), "LAT_SCALE": str(step * half), "LONG_SCALE": str(step * half), "HEIGHT_OFF": "0",
+                           "HEIGHT_SCALE": "500", "LINE_NUM_COEFF": " ".join(line), "SAMP_NUM_COEFF": " ".join(sample), "LINE_DEN_COEFF": " ".join(one),
+                           "SAMP_DEN_COEFF": " ".join(one)}, "RPC")
+    else:
+        small.SetGCPs(gcps_of(size, lon, lat, step, *{"4 GCPs": (2, 1), "9 GCPs": (3, 2), "25 GCPs": (5, 4)}[how], seed), longitude_latitude().ExportToWkt())
+    return small
+
+
+@pytest.mark.parametrize("lon, lat", [(7, 45.9), (44.9985, 41.8118), (-120, -70)])
+@pytest.mark.parametrize("how", ["4 GCPs", "9 GCPs", "25 GCPs", "RPC", "geolocation"])
+def test_a_scene_without_a_transform_is_copied_to_order_20_in_seconds_with_the_pixels_of_the_plain_warp(tmp_path, how, lon, lat):
+    order, size, around, step = 20, 60, 700, 1e-4
+    small = placed_by(how, tmp_path, lon, lat, step, size, seed=int(abs(lat)))
+    began = time.process_time()
+    warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), small, False, options=[f"HEALPIX={order}"]))
+    assert time.process_time() - began < 60, "all of the sphere takes hours"
+    made, half = open_ours(str(tmp_path / "s.zarr")), float(extent(order)[3])
+    plain = gdal.Warp("", small, format="VRT", dstSRS=PLANE_CRS, outputBounds=(-half, -half, half, half), width=5 << order,
+                      height=5 << order, errorThreshold=0, dstNodata="nan")
+    transformer = gdal.Transformer(small, plain, [])
+    seen = 0
+    for x, y in ((0.5, 0.5), (size - 0.5, 0.5), (size / 2, size / 2), (0.5, size - 0.5), (size - 0.5, size - 0.5)):
+        ok, place = transformer.TransformPoint(False, x, y)
+        assert ok
+        window = [int(min(max(0, at - around // 2), (5 << order) - around)) for at in place[:2]] + [around, around]
+        found, expected = made.ReadAsArray(*window), plain.ReadAsArray(*window)
+        assert np.array_equal(found, expected, equal_nan=True)
+        seen += np.isfinite(found).sum()
+    assert seen > 5000
 
 
 def test_what_fails_in_a_warp_is_told(tmp_path):
@@ -440,6 +509,75 @@ def test_cells_whose_middle_is_not_valid_in_the_source_stay_empty(tmp_path, inva
     far = np.abs((lon + 360) % 180 - 90) < 75  # from where one half ends
     assert (values[west & far] == 5).all()
     assert np.isin(values[~west & far], [0, -9999] if invalid in ("nodata", "alpha") else []).all() or np.isnan(values[~west & far]).all()
+
+
+def masked(pixels, is_valid, of_all=True):
+    """A map of longitude and latitude with a mask."""
+    height, width = pixels.shape[-2:]
+    dataset = source(pixels, (-180, 360 / width, 0, 90, 0, -180 / height), "OGC:CRS84")
+    dataset.GetRasterBand(1).CreateMaskBand(gdal.GMF_PER_DATASET if of_all else 0)
+    dataset.GetRasterBand(1).GetMaskBand().WriteArray(np.uint8(255) * is_valid)
+    return dataset
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("data_type", ["uint8", "int16", "uint32"])
+def test_what_a_mask_leaves_out_of_whole_numbers_is_nodata_or_refused(tmp_path, data_type, seed):
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 200, (2, HEIGHT, WIDTH)).astype(data_type)
+    is_valid = np.kron(rng.random((HEIGHT // 10 + 1, WIDTH // 10 + 1)) < 0.5, np.ones((10, 10), bool))[:HEIGHT, :WIDTH]
+    dataset = masked(pixels, is_valid)
+    message = error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), dataset, False, options=["HEALPIX=4"]))
+    assert "band 1: expected a nodata value, which cells get whose pixel is not valid, found a mask alone" in message
+    assert not (tmp_path / "s.zarr").exists()
+    with_nodata = gdal.Translate("", dataset, format="VRT", noData=222)
+    warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), with_nodata, False, options=["HEALPIX=6", "ARRAY_NAME=v"]))
+    values, lon, lat = as_zarr_python(tmp_path / "s.zarr", "v", tmp_path)
+    assert np.array_equal(values, np.where(nearest(is_valid, lon, lat), nearest(pixels, lon, lat), 222))
+
+
+def test_a_mask_of_one_band_is_refused(tmp_path):
+    dataset = masked(np.ones((2, 90, 180), "float32"), np.zeros((90, 180), bool), of_all=False)
+    message = error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), dataset, False, options=["HEALPIX=3"]))
+    assert "band 1: expected a mask for all bands, or nodata, found a mask of its own" in message
+
+
+def test_whole_numbers_of_which_only_another_band_has_nodata_are_refused(tmp_path):
+    dataset = source(np.ones((2, 90, 180), "uint8"), (-180, 2, 0, 90, 0, -2), "OGC:CRS84")
+    dataset.GetRasterBand(2).SetNoDataValue(5)
+    message = error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), dataset, False, options=["HEALPIX=3"]))
+    assert "found that of another band alone" in message
+
+
+def test_a_mask_of_a_raster_that_is_the_map_already_is_no_less_looked_at(tmp_path):
+    order, n = 3, 40
+    plane = gdal.GetDriverByName("MEM").Create("", n, n, 1, gdal.GDT_Float32)
+    plane.SetGeoTransform(geotransform(driver().Create(str(tmp_path / "s.zarr"), n, n, 1, gdal.GDT_Byte, options=["HEALPIX=3"])))
+    plane.SetProjection(PLANE_CRS)
+    plane.WriteArray(np.full((n, n), 3))
+    plane.CreateMaskBand(gdal.GMF_PER_DATASET)
+    plane.GetRasterBand(1).GetMaskBand().WriteArray(np.uint8(255) * (np.arange(n)[:, None] + np.zeros(n) < 20))
+    warnings_of(lambda: driver().CreateCopy(str(tmp_path / "t.zarr"), plane, False, options=[f"HEALPIX={order}", "ARRAY_NAME=v"]))
+    found = open_ours(str(tmp_path / "t.zarr")).ReadAsArray()
+    inside = pixels_that_count(order)
+    assert (found[:20][inside[:20]] == 3).all() and np.isnan(found[20:][inside[20:]]).all()
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_map_of_whole_numbers_is_copied_to_another_order_where_it_has_all_cells(tmp_path, is_whole):
+    """Its mask tells where faces are; of listed cells it tells which there are."""
+    cells = np.arange(12 * 4**4)[:None if is_whole else 1000].astype("uint64")
+    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(4, coordinate="cell_ids"))})
+    for name, values in (("v", cells.astype("int32")), ("cell_ids", cells)):
+        meta = array_meta(values.shape, str(values.dtype), values.shape, [LITTLE], dimension_names=["cells"], attributes={"gdal:no_nodata": True})
+        oracle.write("%s/%s" % (tmp_path / "s.zarr", name), meta, values)
+    there = open_array(str(tmp_path / "s.zarr"), "/v")
+    if is_whole:
+        copy(tmp_path / "t.zarr", there, HEALPIX=3, ARRAY_NAME="v")
+        found = cells_of(tmp_path / "t.zarr")[0]
+        assert np.array_equal(found // 4, np.arange(768))
+    else:
+        assert "found a mask alone" in error_of(lambda: driver().CreateCopy(str(tmp_path / "t.zarr"), there, False, options=["HEALPIX=3"]))
 
 
 # --------------------------------------------------------------------------------------------------------------------- windows

@@ -249,6 +249,12 @@ CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int h
     return CE_Failure;
 }
 
+bool ShardedZarrDataset::HasAllCells()
+{
+    struct zs_error err;
+    return m_view.IsWholeSphere() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
+}
+
 bool ShardedZarrRasterBand::HasCellMask()
 {
     int isElsewhere = FALSE; // in a side-car file

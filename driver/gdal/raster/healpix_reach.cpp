@@ -43,21 +43,22 @@ static bool findPlace(double x, double y, double side, double *place)
     return false;
 }
 
-/* The places on the sphere of the points of a grid in the source. False when one has none. */
+/* The places on the sphere of the points of a grid in the source, which lie inwards of its edge. False when one has
+ * none. *apart, or null: how far, in pixels, the way back to the source leads beside a point at most. */
 bool ZSHealpixReach::FindPlaces(GDALDataset &source, void *transformer, const std::vector<double> &columns,
-                                const std::vector<double> &rows, std::vector<double> &places) const
+                                const std::vector<double> &rows, double inwards, std::vector<double> &places,
+                                double *apart) const
 {
-    // A hair inwards: a source up to a pole ends beyond it by rounding, where there is no place.
-    constexpr double INWARDS = 1e-6;
     std::vector<double> xs, ys;
     for (const double row : rows)
     {
         for (const double column : columns)
         {
-            xs.push_back(std::clamp(column, INWARDS, source.GetRasterXSize() - INWARDS));
-            ys.push_back(std::clamp(row, INWARDS, source.GetRasterYSize() - INWARDS));
+            xs.push_back(std::clamp(column, inwards, source.GetRasterXSize() - inwards));
+            ys.push_back(std::clamp(row, inwards, source.GetRasterYSize() - inwards));
         }
     }
+    const std::vector<double> columnsOf = xs, rowsOf = ys;
     std::vector<double> zs(xs.size());
     std::vector<int> areThere(xs.size());
     // PROJ says of each point beyond a pole that it has no place
@@ -69,20 +70,33 @@ bool ZSHealpixReach::FindPlaces(GDALDataset &source, void *transformer, const st
     bool ok = true;
     for (size_t i = 0; i < xs.size() && ok; i++)
         ok = areThere[i] != FALSE && findPlace(xs[i], ys[i], m_side, &places[3 * i]);
-    return ok;
+    if (!ok || apart == nullptr)
+        return ok;
+    std::fill(zs.begin(), zs.end(), 0);
+    static_cast<void>(GDALGenImgProjTransform(transformer, TRUE, static_cast<int>(xs.size()), xs.data(), ys.data(),
+                                              zs.data(), areThere.data()));
+    *apart = 0;
+    for (size_t i = 0; i < xs.size(); i++)
+    {
+        if (areThere[i] != FALSE)
+            *apart = std::max({*apart, std::fabs(xs[i] - columnsOf[i]), std::fabs(ys[i] - rowsOf[i])});
+    }
+    return std::isfinite(*apart);
 }
 
-/* What places a source has is asked where its pixels are on a grid, from which the way back is the exact inverse.
- * Ground control points, for example, have a polynomial of their own for the way back. */
 ZSHealpixReach::ZSHealpixReach(GDALDataset &source, void *transformer, int order) : m_side(1 << order)
 {
     static constexpr int MANY = 16; // parts of a side
     // A part is curved between the points that are asked, and resampling reads pixels beside it. At a pole the latitude
     // of a place has an error of the square root of that of a number.
     constexpr double WIDER = 1.5, PIXELS = 3, LEAST = 1e-7;
+    // A hair inwards: a source up to a pole ends beyond it by rounding, where there is no place. Geolocation arrays may
+    // have places from the middle of the first pixel to that of the last only.
+    constexpr double HAIR = 1e-6, HALF = 0.5;
     double transform[6];
-    if (transformer == nullptr || !zsReadTransform(source, transform))
+    if (transformer == nullptr)
         return;
+    const bool isGrid = zsReadTransform(source, transform);
     const auto partsOf = [](int size) { return size < MANY ? size : MANY; };
     const auto pointsOf = [&](int size)
     {
@@ -94,8 +108,11 @@ ZSHealpixReach::ZSHealpixReach(GDALDataset &source, void *transformer, int order
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize();
     const auto columns = pointsOf(width), rows = pointsOf(height);
     std::vector<double> places;
-    if (!FindPlaces(source, transformer, columns, rows, places))
+    double apart = 0;
+    if (!FindPlaces(source, transformer, columns, rows, isGrid ? HAIR : HALF, places, isGrid ? nullptr : &apart))
         return;
+    // Ground control points have a polynomial of their own for the way back, which is what a warp asks.
+    const double beside = PIXELS + WIDER * apart;
     m_isKnown = true;
     const auto placeAt = [&](size_t column, size_t row) { return &places[3 * (row * columns.size() + column)]; };
     const double pixels = std::min(static_cast<double>(width) / partsOf(width),
@@ -108,7 +125,7 @@ ZSHealpixReach::ZSHealpixReach(GDALDataset &source, void *transformer, int order
             std::copy_n(placeAt(column, row), 3, cap.middle);
             for (size_t i = 0; i < 9; i++)
                 cap.radius = std::max(cap.radius, distanceOf(cap.middle, placeAt(column - 1 + i % 3, row - 1 + i / 3)));
-            cap.radius = cap.radius * (WIDER + PIXELS / pixels) + LEAST;
+            cap.radius = cap.radius * (WIDER + beside / pixels) + LEAST;
             m_caps.push_back(cap);
         }
     }

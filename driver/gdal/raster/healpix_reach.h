@@ -32,7 +32,8 @@ class ZSHealpixReach
         double middle[3], radius;
     };
     bool FindPlaces(GDALDataset &source, void *transformer, const std::vector<double> &columns,
-                    const std::vector<double> &rows, std::vector<double> &places) const;
+                    const std::vector<double> &rows, double inwards, std::vector<double> &places,
+                    double *apart) const;
     bool MayReach(const Square &square) const;
     bool Descend(const Square &square, int least, bool isAll, const Take &take) const;
 

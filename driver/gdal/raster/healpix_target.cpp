@@ -336,28 +336,70 @@ static std::unique_ptr<GDALDataset> warp(GDALDataset &source, const CPLStringLis
     return warped;
 }
 
+/* The type that holds the pixels of all bands, as the array has it. */
+static GDALDataType typeOf(GDALDataset &source)
+{
+    GDALDataType type = source.GetRasterBand(1)->GetRasterDataType();
+    for (int b = 2; b <= source.GetRasterCount(); b++)
+    {
+        const GDALDataType other = source.GetRasterBand(b)->GetRasterDataType();
+        type = other == type ? type : GDALDataTypeUnion(type, other);
+    }
+    return type;
+}
+
+/* The nodata of a band as an argument of gdalwarp; "" where there is none. */
+static std::string nodataOf(GDALRasterBand &band)
+{
+    std::string text;
+    const GDALDataType type = band.GetRasterDataType();
+    if (type == GDT_Int64 || type == GDT_UInt64)
+        static_cast<void>(findNodata(band, text)); // which was checked
+    else
+    {
+        int has = FALSE;
+        const double nodata = band.GetNoDataValue(&has);
+        text = has ? CPLSPrintf("%.17g", nodata) : "";
+    }
+    return text;
+}
+
+/* Cells without a valid pixel become nodata, in all bands that of the first, which the array has; NaN where there is
+ * none. */
 static std::unique_ptr<GDALDataset> warpPixels(GDALDataset &source, const struct zs_healpix &healpix,
                                                const std::string &resampling)
 {
     CPLStringList arguments = argumentsOf(source, healpix, resampling);
-    GDALRasterBand &band = *source.GetRasterBand(1);
-    const GDALDataType type = band.GetRasterDataType();
-    std::string nodata;
-    int hasNodata = FALSE;
-    if (type == GDT_Int64 || type == GDT_UInt64)
-        static_cast<void>(findNodata(band, nodata)); // gdalwarp asks for doubles alone
-    else if (band.GetNoDataValue(&hasNodata), !hasNodata && GDALDataTypeIsFloating(type))
+    const GDALDataType type = typeOf(source);
+    std::string nodata = nodataOf(*source.GetRasterBand(1)), ofAll;
+    bool isOther = false, isWide = false, isAny = false; // another type or nodata than the first has
+    for (int b = 1; b <= source.GetRasterCount(); b++)
     {
-        arguments.AddString("-dstnodata");
-        arguments.AddString("nan");
+        const GDALDataType own = source.GetRasterBand(b)->GetRasterDataType();
+        const std::string other = nodataOf(*source.GetRasterBand(b));
+        isOther = isOther || other != nodata || own != type;
+        isAny = isAny || !other.empty();
+        isWide = isWide || own == GDT_Int64 || own == GDT_UInt64;
+        ofAll += (b > 1 ? " " : "") + (other.empty() ? "None" : other);
     }
+    if (isWide && isAny) // gdalwarp asks bands for doubles alone
+    {
+        arguments.AddString("-srcnodata");
+        arguments.AddString(ofAll.c_str());
+    }
+    for (const char *word : {"-wo", "UNIFIED_SRC_NODATA=NO"}) // a pixel may be nodata in some bands alone
+        arguments.AddString(word);
+    if (nodata.empty() && GDALDataTypeIsFloating(type))
+        nodata = "nan";
     if (!nodata.empty())
     {
-        for (const char *option : {"-srcnodata", "-dstnodata"})
-        {
-            arguments.AddString(option);
-            arguments.AddString(nodata.c_str());
-        }
+        arguments.AddString("-dstnodata");
+        arguments.AddString(nodata.c_str());
+    }
+    if (isOther)
+    {
+        arguments.AddString("-ot"); // each band holds the nodata of the first
+        arguments.AddString(GDALGetDataTypeName(type));
     }
     return warp(source, arguments);
 }
@@ -660,12 +702,54 @@ bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDAL
     return ok;
 }
 
+/* ---- Masks ---- */
+
+/* Whether all its pixels that are cells are valid: our own maps without nodata have a mask of where there are faces. */
+static bool hasAllCells(GDALDataset &source)
+{
+    auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
+    return own != nullptr && own->HasAllCells();
+}
+
+static bool isMasked(GDALRasterBand &band)
+{
+    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
+}
+
+/* Cells have no mask: what is not valid needs a value that says so. */
+static bool checkMasks(GDALDataset &source, int order)
+{
+    const std::string first = nodataOf(*source.GetRasterBand(1));
+    const bool isMarked = !first.empty() || GDALDataTypeIsFloating(typeOf(source));
+    for (int b = 1; b <= source.GetRasterCount() && !hasAllCells(source); b++)
+    {
+        GDALRasterBand &band = *source.GetRasterBand(b);
+        const bool hasMask = isMasked(band), isOfAll = (band.GetMaskFlags() & GMF_PER_DATASET) != 0;
+        if (hasMask && !isOfAll) // of which gdalwarp knows nothing
+            CPLError(CE_Failure, CPLE_NotSupported,
+                     "HEALPIX=%d: %s: band %d: expected a mask for all bands, or nodata, found a mask of its own",
+                     order, nameOf(source).c_str(), b);
+        else if (!isMarked && (hasMask || !nodataOf(band).empty()))
+            CPLError(CE_Failure, CPLE_NotSupported,
+                     "HEALPIX=%d: %s: band 1: expected a nodata value, which cells get whose pixel is not valid, found "
+                     "%s alone; gdal_translate -a_nodata sets one",
+                     order, nameOf(source).c_str(), hasMask ? "a mask" : "that of another band");
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
 GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resampling, bool isStrict,
                          struct zs_healpix &healpix, std::unique_ptr<ZSWarpedCells> &warped)
 {
     bool isPlane;
     healpix = zsHealpixTarget(order, crsOf(source), &isPlane);
-    if (isPlane && liesOnGrid(source, healpix))
+    if (!checkMasks(source, order))
+        return nullptr;
+    const bool isPlain = !isMasked(*source.GetRasterBand(1)) || hasAllCells(source);
+    if (isPlane && isPlain && liesOnGrid(source, healpix))
         return &source;
     if (!checkCrs(source, order) || !checkIntegers(source, order, isStrict))
         return nullptr;
