@@ -6,13 +6,107 @@
 #include "array/indexes.h"
 #include "array/pending_writes.h"
 #include "array/plan.h"
+#include "base/memory.h"
 #include "base/parallel.h"
+
+/* Numbers of the shards that the store lists, growing. */
+struct listed {
+    uint64_t *numbers;
+    size_t count, room;
+};
 
 struct search {
     struct zs_array *array;
     const struct zs_window *windows;
+    const struct listed *listed; /* NULL: each shard is looked up */
     bool *is_stored;
 };
+
+/* ---- Listing ---- */
+
+/* Windows of more shards are looked for in a listing of the store: in fine HEALPix maps nearly all are absent. */
+#define LOOKED_UP ((uint64_t)4096)
+
+static enum zs_status add_listed(const struct zs_array *array, const char *key, struct listed *listed,
+                                 struct zs_error *err)
+{
+    uint64_t position[ZS_MAX_NDIM];
+    if (!zs_chunk_key_parse(array->meta, key, position))
+        return ZS_OK;
+    for (int d = 0; d < array->meta->ndim; d++)
+        if (array->meta->shape[d] == 0 || position[d] > zs_grid_find(&array->grid, 0, d, array->meta->shape[d] - 1))
+            return ZS_OK;
+    uint64_t *grown = zs_grow(listed->numbers, listed->count, &listed->room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    listed->numbers = grown;
+    listed->numbers[listed->count++] = zs_grid_number(&array->grid, 0, position);
+    return ZS_OK;
+}
+
+/* Lists what is below `key`, "" or with a "/" at its end, of the array's folder; keys have a level for each dimension
+ * at most, and one for the `c` before them. */
+static enum zs_status list_below(const struct zs_array *array, const char *folder, const char *key, int level,
+                                 struct listed *listed, struct zs_error *err)
+{
+    char **names = NULL;
+    char *prefix = zs_format("%s%s%s", folder, folder[0] != '\0' && key[0] != '\0' ? "/" : "", key);
+    if (prefix == NULL)
+        return zs_fail_memory(err);
+    if (prefix[0] != '\0' && prefix[strlen(prefix) - 1] == '/')
+        prefix[strlen(prefix) - 1] = '\0';
+    enum zs_status status = zs_store_list(array->store, prefix, &names, err);
+    free(prefix);
+    ZS_TRY(status);
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        const bool is_folder = (*name)[strlen(*name) - 1] == '/';
+        char *below = zs_format("%s%s", key, *name);
+        if (below == NULL)
+            status = zs_fail_memory(err);
+        else if (!is_folder)
+            status = add_listed(array, below, listed, err);
+        else if (level < array->meta->ndim && (level > 0 || (*name)[0] == 'c' || array->meta->key_is_v2))
+            status = list_below(array, folder, below, level + 1, listed, err);
+        free(below);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Released by the caller, on failure too. */
+static enum zs_status list_shards(const struct zs_array *array, struct listed *listed, struct zs_error *err)
+{
+    char *folder = zs_chunk_folder(array->meta, array->node->path);
+    if (folder == NULL)
+        return zs_fail_memory(err);
+    const enum zs_status status = list_below(array, folder, "", 0, listed, err);
+    free(folder);
+    if (listed->count > 0)
+        qsort(listed->numbers, listed->count, sizeof *listed->numbers, compare_numbers);
+    return status;
+}
+
+/* The place of the first number that is not less. */
+static size_t find_listed(const struct listed *listed, uint64_t number)
+{
+    size_t low = 0, high = listed->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (listed->numbers[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- Searching ---- */
 
 /* The chunks of level `k` that an extent overlaps: from low to before high. */
 static void find_chunks(const struct zs_array *array, int k, const uint64_t *start, const uint64_t *count,
@@ -62,6 +156,27 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
     return is_stale ? ZS_OK : status;
 }
 
+/* The same of all shards from position `low` to before `high` that the store lists, until one holds something. */
+static enum zs_status search_listed(const struct search *search, const struct zs_window *w, const uint64_t *low,
+                                    const uint64_t *high, bool *is_stored, struct zs_error *err)
+{
+    const int ndim = search->array->meta->ndim;
+    uint64_t last[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
+    for (int d = 0; d < ndim; d++)
+        last[d] = high[d] - 1;
+    const uint64_t end = zs_grid_number(&search->array->grid, 0, last);
+    for (size_t i = find_listed(search->listed, zs_grid_number(&search->array->grid, 0, low));
+         i < search->listed->count && search->listed->numbers[i] <= end && !*is_stored; i++) {
+        bool is_inside = true;
+        zs_grid_position(&search->array->grid, 0, search->listed->numbers[i], at);
+        for (int d = 0; d < ndim; d++)
+            is_inside = is_inside && at[d] >= low[d] && at[d] < high[d];
+        if (is_inside)
+            ZS_TRY(search_shard(search->array, w, search->listed->numbers[i], is_stored, err));
+    }
+    return ZS_OK;
+}
+
 /* Searches the shards of one window until one holds something. */
 static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err)
 {
@@ -74,6 +189,8 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     if (zs_is_empty_window(array, w))
         return ZS_OK;
     find_chunks(array, 0, w->start, w->count, low, high);
+    if (search->listed != NULL)
+        return search_listed(search, w, low, high, is_stored, err);
     memcpy(at, low, sizeof at);
     do {
         ZS_TRY(search_shard(array, w, zs_grid_number(&array->grid, 0, at), is_stored, err));
@@ -87,15 +204,42 @@ static bool is_flushed(const struct zs_array *array)
     return array->pending == NULL || array->pending->dirty.count + array->pending->shards.count == 0;
 }
 
+/* Whether windows overlap more shards than are looked up one by one. */
+static bool are_many(const struct zs_array *array, const struct zs_window *windows, size_t n)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < n && all <= LOOKED_UP; i++) {
+        uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], shards = 1;
+        if (zs_is_empty_window(array, &windows[i]))
+            continue;
+        find_chunks(array, 0, windows[i].start, windows[i].count, low, high);
+        for (int d = 0; d < array->meta->ndim && shards <= LOOKED_UP; d++)
+            shards *= zs_min_u64(high[d] - low[d], LOOKED_UP + 1);
+        all += shards;
+    }
+    return all > LOOKED_UP;
+}
+
+static enum zs_status find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
+                                  struct zs_error *err)
+{
+    struct listed listed = {0};
+    struct zs_error reason; /* where there is no listing, shards are looked up */
+    const bool is_listed = are_many(array, windows, n) && list_shards(array, &listed, &reason) == ZS_OK;
+    struct search search = {array, windows, is_listed ? &listed : NULL, is_stored};
+    const enum zs_status status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
+    free(listed.numbers);
+    return status;
+}
+
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err)
 {
-    struct search search = {array, windows, is_stored};
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
     if (array->chain.count > 1 && is_flushed(array))
-        status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
+        status = find_stored(array, windows, n, is_stored, err);
     else
         for (size_t i = 0; i < n; i++)
             is_stored[i] = true;

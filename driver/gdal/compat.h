@@ -55,10 +55,12 @@ using ZSPamTree = ZSPamProbe::Tree;
 #if ZS_GDAL_AT_LEAST(14)
 #define ZS_STATISTICS_OPTIONS , CSLConstList options
 #define ZS_STATISTICS_ARGUMENTS , options
+#define ZS_NO_STATISTICS_OPTIONS , nullptr
 #define ZS_SETS_STATISTICS CPLFetchBool(options, "SET_STATISTICS", true)
 #else
 #define ZS_STATISTICS_OPTIONS
 #define ZS_STATISTICS_ARGUMENTS
+#define ZS_NO_STATISTICS_OPTIONS
 #define ZS_SETS_STATISTICS true
 #endif
 

@@ -296,35 +296,50 @@ enum zs_status zs_healpix_prefetch(const struct zs_band_array *a, const struct z
     return status;
 }
 
+/* Whether anything is stored of boxes from `first` on, whose runs end at ends[i]. */
 static enum zs_status find_stored_in(const struct zs_band_array *a, const struct zs_window *slice,
-                                     const struct zs_runs *runs, bool *is_stored, struct zs_error *err)
+                                     const struct zs_runs *runs, const size_t *ends, size_t first, size_t end,
+                                     bool *is_stored, struct zs_error *err)
 {
     struct zs_window *windows = NULL;
     bool *each = zs_calloc(runs->count, sizeof *each);
     enum zs_status status = each != NULL ? windows_of(a, slice, runs, &windows, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_array_find_stored(a->array, windows, runs->count, each, err);
-    for (size_t i = 0; i < runs->count && status == ZS_OK; i++)
-        *is_stored = *is_stored || each[i];
+    for (size_t i = first, run = 0; i < end && status == ZS_OK; i++)
+        for (; run < ends[i]; run++)
+            is_stored[i] = is_stored[i] || each[run];
     free(windows);
     free(each);
     return status;
 }
 
+/* Runs that are looked for together, about: each is a window. */
+#define RUNS_AT_ONCE ((size_t)16384)
+
 enum zs_status zs_healpix_find_stored(const struct zs_band_array *a, const struct zs_window *slice,
                                       const struct zs_pixel_box *boxes, size_t n, bool *is_stored, struct zs_error *err)
 {
+    struct zs_runs runs = {0};
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < n && status == ZS_OK; i++) {
-        struct zs_runs runs = {0};
+    for (size_t i = 0; i < n; i++)
         is_stored[i] = !is_in_order(a->cells);
-        if (is_stored[i])
-            continue;
+    size_t *ends = is_in_order(a->cells) ? zs_calloc(n, sizeof *ends) : NULL;
+    if (ends == NULL)
+        return is_in_order(a->cells) ? zs_fail_memory(err) : ZS_OK;
+    for (size_t i = 0, first = 0; i < n && status == ZS_OK; i++) {
+        runs.closed = runs.count;
         status = find_rough_runs(a, boxes[i].x, boxes[i].y, boxes[i].width, boxes[i].height, &runs, err);
-        if (status == ZS_OK && runs.count > 0)
-            status = find_stored_in(a, slice, &runs, &is_stored[i], err);
-        zs_runs_clear(&runs);
+        ends[i] = runs.count;
+        if (status != ZS_OK || (i + 1 < n && runs.count < RUNS_AT_ONCE))
+            continue;
+        if (runs.count > 0)
+            status = find_stored_in(a, slice, &runs, ends, first, i + 1, is_stored, err);
+        runs.count = 0;
+        first = i + 1;
     }
+    free(ends);
+    zs_runs_clear(&runs);
     return status;
 }
 

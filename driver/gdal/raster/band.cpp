@@ -131,6 +131,41 @@ static void cut(const struct zs_pixel_box &box, uint64_t columns, uint64_t rows,
     }
 }
 
+bool ShardedZarrRasterBand::FindStoredBlocks(size_t most, Boxes &found)
+{
+    struct zs_error reason;
+    if (SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
+        return false;
+    const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
+    const struct zs_bands bands = View().Bands();
+    const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
+    uint64_t blocks = 1;
+    const struct zs_pixel_box all = {0, 0, static_cast<uint64_t>(nRasterXSize), static_cast<uint64_t>(nRasterYSize)};
+    while (columns * blocks < all.width || rows * blocks < all.height)
+        blocks *= 2;
+    Boxes boxes, stored(1, all);
+    for (; blocks > 0 && stored.size() <= most; blocks /= 2)
+    {
+        boxes.clear();
+        for (const auto &box : stored)
+            cut(box, columns * blocks, rows * blocks, boxes);
+        stored.clear();
+        for (size_t first = 0; first < boxes.size(); first += MOST_BOXES)
+        {
+            const size_t count = std::min(MOST_BOXES, boxes.size() - first);
+            if (zs_pixels_find_stored(&bands, nBand, &boxes[first], count, isStored.get(), &reason) != ZS_OK)
+                return false;
+            for (size_t i = 0; i < count; i++)
+            {
+                if (isStored[i])
+                    stored.push_back(boxes[first + i]);
+            }
+        }
+    }
+    found.insert(found.end(), stored.begin(), stored.end());
+    return stored.size() <= most;
+}
+
 /* Looks at the window, then at the quarters of each box that holds data, down to single blocks. */
 int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent)
 {

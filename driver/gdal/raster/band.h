@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <gdal_rat.h>
 
@@ -157,6 +158,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool IsMaskBand() const override;
     GDALMaskValueRange GetMaskValueRange() const override;
     CPLErr CreateMaskBand(int flags) override;
+    /* Adds the blocks that may be stored, in no order. False where that is not known, or they are more than `most`. */
+    bool FindStoredBlocks(size_t most, std::vector<struct zs_pixel_box> &found);
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
 };
 

@@ -4,6 +4,7 @@
 
 #include "dataset.h"
 #include "gdal/guard.h"
+#include "sparse_cells.h"
 
 extern "C"
 {
@@ -131,13 +132,17 @@ CPLErr ShardedZarrRasterBand::ComputeStatistics(int approximate, double *min, do
                                                 double *deviation, GDALProgressFunc progress,
                                                 void *progressData ZS_STATISTICS_OPTIONS)
 {
-    ShardedZarrDataset *cells = Dataset().m_statistics.CellsOf(nBand);
-    if (cells == nullptr)
+    const auto sparse = ZSSparseCells::Of(*this);
+    ShardedZarrDataset *cells = sparse == nullptr ? Dataset().m_statistics.CellsOf(nBand) : nullptr;
+    if (cells == nullptr && sparse == nullptr)
         return GDALPamRasterBand::ComputeStatistics(approximate, min, max, mean, deviation, progress,
                                                     progressData ZS_STATISTICS_ARGUMENTS);
     double found[4] = {};
-    const CPLErr result = cells->GetRasterBand(nBand)->ComputeStatistics(
-        approximate, &found[0], &found[1], &found[2], &found[3], progress, progressData ZS_STATISTICS_ARGUMENTS);
+    const CPLErr result =
+        sparse != nullptr
+            ? sparse->ComputeStatistics(approximate != FALSE, found, progress, progressData)
+            : cells->GetRasterBand(nBand)->ComputeStatistics(approximate, &found[0], &found[1], &found[2], &found[3],
+                                                             progress, progressData ZS_STATISTICS_ARGUMENTS);
     if (result != CE_None)
         return result;
     double *const wanted[] = {min, max, mean, deviation};
@@ -153,6 +158,10 @@ CPLErr ShardedZarrRasterBand::GetHistogram(double min, double max, int buckets, 
                                            int includeOutOfRange, int approximate, GDALProgressFunc progress,
                                            void *progressData)
 {
+    const auto sparse = ZSSparseCells::Of(*this);
+    if (sparse != nullptr)
+        return sparse->GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
+                                    progressData);
     ShardedZarrDataset *cells = Dataset().m_statistics.CellsOf(nBand);
     if (cells == nullptr && KeepsHistogram()) // not in a side-car file: writing would make it outdated
         return GDALRasterBand::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
