@@ -980,6 +980,57 @@ static void test_a_document_that_could_not_be_read_is_not_written(void)
     close_two(&t);
 }
 
+/* Changes a, adds n, removes g with what is in it, and sets an attribute of the implicit group. */
+static void change_all(struct zs_hierarchy *h)
+{
+    static const char *const edited[] = {"a", "g", "i"};
+    const struct zs_node *node;
+    zs_json *attributes = NULL, *document = NULL;
+    struct zs_node *made = NULL;
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(zs_hierarchy_node(h, edited[i], &node, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_edit(h, node, &attributes, NULL) == ZS_OK);
+        CHECK(zs_json_set_string(attributes, "k", "new"));
+    }
+    for (int i = 0; i < 2; i++) { /* of a path that is not known, and in the place of another */
+        CHECK(zs_json_parse(ARRAY, strlen(ARRAY), &document, NULL) == ZS_OK);
+        CHECK(zs_node_create(i == 0 ? "n" : "a", document, true, &made, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_add(h, made, NULL) == ZS_OK);
+    }
+    CHECK(zs_hierarchy_remove(h, "g", NULL) == ZS_OK);
+}
+
+static void test_an_edit_that_failed_is_taken_back(void)
+{
+    const char *const objects[] = {"zarr.json", GROUP, "a/zarr.json", ARRAY, "g/zarr.json", GROUP,
+                                   "g/b/zarr.json", ARRAY, "i/j/zarr.json", ARRAY, NULL};
+    struct counting c = make_store(objects);
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *a = NULL, *b = NULL, *i = NULL, *now = NULL;
+    zs_json *attributes = NULL;
+    CHECK(zs_hierarchy_open(c.inner, true, &h, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_node(h, "a", &a, NULL) == ZS_OK && zs_hierarchy_node(h, "g/b", &b, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_node(h, "i", &i, NULL) == ZS_OK && i->is_implicit);
+    CHECK(zs_hierarchy_edit(h, b, &attributes, NULL) == ZS_OK && zs_json_set_string(attributes, "k", "kept"));
+    const struct zs_savepoint outer = zs_savepoint_begin(h), inner = zs_savepoint_begin(h);
+    change_all(h);
+    zs_savepoint_end(h, inner, true);
+    check_list(h, "- a i i/j n");
+    zs_savepoint_end(h, outer, false);
+    check_list(h, "- a g g/b (i) i/j");
+    CHECK(zs_hierarchy_node(h, "a", &now, NULL) == ZS_OK && now == a && zs_json_size(a->attributes) == 0);
+    CHECK(zs_hierarchy_node(h, "g/b", &now, NULL) == ZS_OK && now == b && zs_json_size(b->attributes) == 1);
+    CHECK(i->is_implicit && i->document == NULL && i->attributes == NULL);
+    check_no_node(h, "n", ZS_NOT_FOUND, "\"n\"");
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+    CHECK(has_attribute(c.inner, "g/b", "k") && !has_attribute(c.inner, "a", "k"));
+    change_all(h);
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+    check_list(h, "- a i i/j n");
+    CHECK(has_attribute(c.inner, "i", "k"));
+    close_all(h, &c);
+}
+
 static void test_paths_are_taken_apart(void)
 {
     char *parent = zs_path_parent("a/b/c");
@@ -1005,6 +1056,7 @@ int main(void)
     RUN(test_a_shape_is_compared_with_that_of_the_own_document);
     RUN(test_what_is_removed_and_made_again_has_its_document_as_long_as_its_chunks);
     RUN(test_a_document_that_could_not_be_read_is_not_written);
+    RUN(test_an_edit_that_failed_is_taken_back);
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);
     RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);

@@ -36,6 +36,30 @@ struct ZSStore
     ZSStore &operator=(const ZSStore &) = delete;
 };
 
+/* While it lives, an edit that changes several documents; one that is not kept is taken back. */
+class ZSSavepoint
+{
+    struct zs_hierarchy *m_hierarchy;
+    struct zs_savepoint m_savepoint;
+    bool m_keeps = false;
+
+  public:
+    explicit ZSSavepoint(struct zs_hierarchy *hierarchy)
+        : m_hierarchy(hierarchy), m_savepoint(zs_savepoint_begin(hierarchy))
+    {
+    }
+    ZSSavepoint(const ZSSavepoint &) = delete;
+    ZSSavepoint &operator=(const ZSSavepoint &) = delete;
+    ~ZSSavepoint()
+    {
+        zs_savepoint_end(m_hierarchy, m_savepoint, m_keeps);
+    }
+    void Keep()
+    {
+        m_keeps = true;
+    }
+};
+
 /* While it lives, what is written to a remote store goes side by side; nobody is to look at that before its metadata,
  * which come last. */
 class ZSOverlap

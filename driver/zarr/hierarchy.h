@@ -96,10 +96,18 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
+/* Makes the next flush write an edited document after those that are as deep or deeper and of a lower rank, before those
+ * of the groups above: it says that an edit of several is done. A new one comes before what refers to it. */
+void zs_hierarchy_put_last(struct zs_hierarchy *h, const char *path, int rank);
+
 /* Adds a node that owns its document, both taken over, also on failure. One that is at its path is replaced by it;
  * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. ZS_INVALID where
  * its path is none inside the store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Like zs_hierarchy_add(), of an array whose chunks are there. Those of an array that it replaces, which have other
+ * keys, go when its document is written. */
+enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Puts a node, taken over also on failure, in the place of the one at its path, whose chunks it keeps. At the next
  * flush the members in which its document differs are put into the node's own zarr.json. Where that says something else
@@ -112,6 +120,15 @@ enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, str
 
 /* Like zs_hierarchy_remove(), but the objects stay: the node is about to be renamed. */
 enum zs_status zs_hierarchy_leave(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+
+/* A savepoint: what an edit of several documents changes after it is kept or taken back as a whole, so that an edit
+ * that failed publishes nothing. Savepoints may be nested. Taking back leaves nodes where they are; what was published
+ * meanwhile stays, and so do elements that were written. */
+struct zs_savepoint {
+    size_t count; /* of changes before it */
+};
+struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *h);
+void zs_savepoint_end(struct zs_hierarchy *h, struct zs_savepoint savepoint, bool keeps);
 
 /* Whether the store is being created: it has only what was added through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h);

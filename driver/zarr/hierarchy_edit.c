@@ -28,7 +28,7 @@ static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struc
     return ZS_OK;
 }
 
-static void forget_listing(struct zs_hierarchy *h)
+void zs_hierarchy_forget_listing(struct zs_hierarchy *h)
 {
     free(h->listing);
     h->listing = NULL;
@@ -90,6 +90,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
     struct zs_node *mine = (struct zs_node *)(uintptr_t)zs_hierarchy_known(h, node->path);
     if (mine == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
+    ZS_TRY(zs_savepoint_note(h, mine->path, err));
     ZS_TRY(note_edit(h, mine, err));
     if (mine->document == NULL) { /* an implicit group becomes one that is there */
         mine->document = zs_group_document();
@@ -108,6 +109,13 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
     mine->attributes = a;
     *attributes = a;
     return ZS_OK;
+}
+
+void zs_hierarchy_put_last(struct zs_hierarchy *h, const char *path, int rank)
+{
+    struct zs_change *change = zs_changes_find(&h->pending, path);
+    if (change != NULL && change->kind == ZS_CHANGE_EDIT)
+        change->rank = rank;
 }
 
 /* Removes the node from an entry, which then says that nothing is there. */
@@ -142,7 +150,7 @@ static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, str
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&entry);
     else
-        forget_listing(h);
+        zs_hierarchy_forget_listing(h);
     return status;
 }
 
@@ -197,12 +205,24 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, st
     if (status == ZS_OK)
         status = check_depth(node->path, err);
     if (status == ZS_OK)
+        status = zs_savepoint_note(h, node->path, err);
+    if (status == ZS_OK)
         status = note_node(h, node->path, err);
     if (status != ZS_OK) {
         zs_node_free(node);
         return status;
     }
     return put_node(h, node, err);
+}
+
+enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+{
+    const struct zs_node *old = zs_hierarchy_known(h, node->path);
+    ZS_TRY(zs_hierarchy_add(h, node, err));
+    struct zs_change *change = zs_changes_find(&h->pending, node->path);
+    if (change->replaced == NULL)
+        change->replaced = old;
+    return ZS_OK;
 }
 
 enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
@@ -228,6 +248,8 @@ enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node
     enum zs_status status = zs_hierarchy_check_writable(h, err);
     if (status == ZS_OK)
         status = zs_hierarchy_find(h, node->path, false, &old, err);
+    if (status == ZS_OK)
+        status = zs_savepoint_note(h, node->path, err);
     if (status == ZS_OK)
         status = note_edit(h, old, err);
     if (status == ZS_OK)
@@ -329,12 +351,13 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     ZS_TRY(check_path(path, err));
+    ZS_TRY(zs_savepoint_note_within(h, path, err));
     size_t first, end;
     zs_hierarchy_within(h, path, &first, &end);
     for (size_t i = first; i < end; i++)
         ZS_TRY(vacate(h, &h->entries[i], err));
     zs_changes_forget(&h->pending, path); /* what was to be written below is not any more: the tree goes as one */
-    forget_listing(h);
+    zs_hierarchy_forget_listing(h);
     struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
         return zs_fail_memory(err);

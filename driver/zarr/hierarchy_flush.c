@@ -171,6 +171,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
 /* A document that a flush may write. */
 struct outgoing {
     char *path;
+    size_t depth;             /* names in it */
     char *text;               /* NULL: it stays as it is */
     char *etag;               /* of what it was made of, "" for nothing; NULL: not known */
     struct zs_change *change; /* of the node itself, borrowed; NULL: only what it consolidates may have changed */
@@ -243,8 +244,25 @@ static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_
 
 static int compare_paths(const void *a, const void *b)
 {
-    /* what is below a group comes before it */
     return zs_path_compare(((const struct outgoing *)b)->path, ((const struct outgoing *)a)->path);
+}
+
+/* What is in a group comes before it, and what is as deep by its rank. */
+static int compare_order(const void *a, const void *b)
+{
+    const struct outgoing *x = a, *y = b;
+    if (x->depth != y->depth)
+        return y->depth < x->depth ? -1 : 1;
+    const int x_rank = x->change != NULL ? x->change->rank : 0, y_rank = y->change != NULL ? y->change->rank : 0;
+    return x_rank != y_rank ? x_rank - y_rank : compare_paths(a, b);
+}
+
+static size_t depth_of(const char *path)
+{
+    size_t depth = path[0] != '\0';
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
 }
 
 /* All documents of a flush, in the order in which they are written: of changed nodes, and of all groups above. */
@@ -295,8 +313,12 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
             all->list[kept++] = all->list[i];
     }
     all->count = kept;
-    for (size_t i = 0; i < kept; i++)
+    for (size_t i = 0; i < kept; i++) {
         all->list[i].change = zs_changes_find(&h->pending, all->list[i].path);
+        all->list[i].depth = depth_of(all->list[i].path);
+    }
+    if (kept > 0)
+        qsort(all->list, kept, sizeof *all->list, compare_order);
     return ZS_OK;
 }
 
@@ -317,6 +339,37 @@ static enum zs_status remove_tree(struct zs_store *store, const char *path, stru
     return status;
 }
 
+/* Chunks of a replaced array that are looked for: coordinates have one, or a few. */
+#define MOST_REPLACED 100000
+
+static bool has_same_keys(const struct zs_node *a, const struct zs_node *b)
+{
+    return b->array == NULL || (a->array->key_is_v2 == b->array->key_is_v2 &&
+                                a->array->key_separator == b->array->key_separator);
+}
+
+/* Removes the chunks of an array, of one dimension, that another took the place of. */
+static enum zs_status remove_replaced(const struct zs_hierarchy *h, const struct zs_change *change,
+                                      struct zs_error *err)
+{
+    const struct zs_node *old = change->replaced, *node = zs_hierarchy_known(h, change->path);
+    struct zs_names keys = {0};
+    if (old == NULL || old->array == NULL || old->array->ndim != 1 || node == NULL || has_same_keys(old, node))
+        return ZS_OK;
+    const uint64_t length = old->array->chunk_shape[0], all = old->array->shape[0];
+    enum zs_status status = ZS_OK;
+    for (uint64_t i = 0; i < MOST_REPLACED && i <= (all - 1) / length && all > 0 && status == ZS_OK; i++)
+        status = zs_names_add(&keys, zs_chunk_key(old->array, old->path, &i), err);
+    if (status == ZS_OK && keys.count > 0)
+        status = zs_store_remove_all(h->store, (const char *const *)keys.list, keys.count, err);
+    char *folder = zs_path_join(old->path, "c");
+    if (status == ZS_OK && folder != NULL && !h->store->is_remote)
+        zs_store_remove_directory(h->store, folder);
+    free(folder);
+    zs_names_free(keys.list);
+    return status;
+}
+
 /* ---- The flush ---- */
 
 bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
@@ -331,9 +384,11 @@ static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, str
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(h, &all->list[i], &has_conflict, err));
     ZS_TRY(zs_store_settle(h->store, err));
-    for (size_t i = 0; i < h->pending.count; i++)
+    for (size_t i = 0; i < h->pending.count; i++) {
         if (h->pending.list[i]->kind == ZS_CHANGE_REMOVED)
             ZS_TRY(remove_tree(h->store, h->pending.list[i]->path, err));
+        ZS_TRY(remove_replaced(h, h->pending.list[i], err));
+    }
     return ZS_OK;
 }
 
@@ -348,8 +403,10 @@ enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error
     if (status == ZS_OK)
         status = put_all(h, &all, err);
     free_documents(&all);
-    if (status == ZS_OK) /* after a failure all is tried again: writing a document twice does no harm */
+    if (status == ZS_OK) { /* after a failure all is tried again: writing a document twice does no harm */
         zs_changes_clear(&h->pending);
+        zs_savepoint_forget(h);
+    }
     return status;
 }
 

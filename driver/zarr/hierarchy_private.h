@@ -36,6 +36,9 @@ struct zs_hierarchy {
     /* Of one thread at a time, as all changing is. */
     struct zs_pending_changes pending;
     bool is_held;             /* see zs_hierarchy_hold() */
+    size_t savepoints;        /* that are open (savepoint.c): */
+    struct zs_undo *undo;     /* ... what was changed since the first one, in order */
+    size_t undo_count, undo_capacity;
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count, retired_capacity;
 };
@@ -77,6 +80,17 @@ zs_json *zs_document_own(const zs_json *document);
  * writes what differs to the document, and the node to consolidated metadata. */
 enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
                                       struct zs_error *err) ZS_MUST_CHECK;
+
+void zs_hierarchy_forget_listing(struct zs_hierarchy *h);
+
+/* ---- savepoint.c ---- */
+
+/* Remembers the state of a path, or of all at and below it, before it is changed; nothing where no savepoint is
+ * open. */
+enum zs_status zs_savepoint_note(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_savepoint_note_within(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+/* What was changed so far is published: it is not taken back. */
+void zs_savepoint_forget(struct zs_hierarchy *h);
 
 /* ---- hierarchy_flush.c ---- */
 

@@ -51,8 +51,10 @@ void zs_changes_within(const struct zs_pending_changes *changes, const char *pat
         ++*end;
 }
 
-static void change_free(struct zs_change *change)
+void zs_change_free(struct zs_change *change)
 {
+    if (change == NULL)
+        return;
     free(change->path);
     zs_json_free(change->before);
     zs_json_free(change->own);
@@ -61,12 +63,54 @@ static void change_free(struct zs_change *change)
     free(change);
 }
 
+struct zs_change *zs_change_copy(const struct zs_change *change)
+{
+    struct zs_change *copy = zs_calloc(1, sizeof *copy);
+    if (copy == NULL)
+        return NULL;
+    *copy = *change;
+    copy->written = copy->loaded = NULL;
+    copy->path = zs_strdup(change->path);
+    copy->before = change->before != NULL ? zs_json_copy(change->before) : NULL;
+    copy->own = change->own != NULL ? zs_json_copy(change->own) : NULL;
+    if (copy->path != NULL && (copy->before != NULL) == (change->before != NULL) &&
+        (copy->own != NULL) == (change->own != NULL))
+        return copy;
+    zs_change_free(copy);
+    return NULL;
+}
+
+void zs_changes_put(struct zs_pending_changes *changes, const char *path, struct zs_change *change)
+{
+    const size_t i = position(changes, path);
+    const bool is_there = i < changes->count && strcmp(changes->list[i]->path, path) == 0;
+    if (is_there && change != NULL) {
+        zs_change_free(changes->list[i]);
+        changes->list[i] = change;
+    } else if (is_there) {
+        zs_change_free(changes->list[i]);
+        memmove(changes->list + i, changes->list + i + 1, (changes->count - i - 1) * sizeof *changes->list);
+        changes->count--;
+    } else if (change != NULL) {
+        struct zs_change **grown =
+            zs_grow(changes->list, changes->count, &changes->capacity, sizeof(struct zs_change *));
+        if (grown == NULL) { /* an edit that was forgotten is one that failed */
+            zs_change_free(change);
+            return;
+        }
+        changes->list = grown;
+        memmove(grown + i + 1, grown + i, (changes->count - i) * sizeof *grown);
+        grown[i] = change;
+        changes->count++;
+    }
+}
+
 void zs_changes_forget(struct zs_pending_changes *changes, const char *path)
 {
     size_t first, end;
     zs_changes_within(changes, path, &first, &end);
     for (size_t i = first; i < end; i++)
-        change_free(changes->list[i]);
+        zs_change_free(changes->list[i]);
     if (end > first)
         memmove(changes->list + first, changes->list + end, (changes->count - end) * sizeof *changes->list);
     changes->count -= end - first;
@@ -75,7 +119,7 @@ void zs_changes_forget(struct zs_pending_changes *changes, const char *path)
 void zs_changes_clear(struct zs_pending_changes *changes)
 {
     while (changes->count > 0)
-        change_free(changes->list[--changes->count]);
+        zs_change_free(changes->list[--changes->count]);
     free(changes->list);
     *changes = (struct zs_pending_changes){0};
 }

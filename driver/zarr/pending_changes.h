@@ -23,6 +23,8 @@ struct zs_change {
     bool was_removed; /* what was at and below the path before goes, even if something is added there again */
     bool is_fresh;    /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
     bool may_be_gone; /* ZS_CHANGE_EDIT: replaced by another document, or the group had no document */
+    const struct zs_node *replaced; /* the array whose chunks are to go; NULL: none; borrowed from the hierarchy */
+    int rank;         /* among documents as deep: see zs_hierarchy_put_last() */
     bool is_put;      /* written by a flush that failed later */
     zs_json *before;  /* ZS_CHANGE_EDIT: the document as it was read, but for consolidated metadata; owned */
     bool is_copy;     /* ... from consolidated metadata above, which may be older than the node's own zarr.json: */
@@ -46,6 +48,11 @@ void zs_changes_within(const struct zs_pending_changes *changes, const char *pat
 /* Forgets them. */
 void zs_changes_forget(struct zs_pending_changes *changes, const char *path);
 void zs_changes_clear(struct zs_pending_changes *changes);
+/* A copy of a change, without what a flush made of it; NULL without memory. Released with zs_change_free(). */
+struct zs_change *zs_change_copy(const struct zs_change *change);
+void zs_change_free(struct zs_change *change); /* NULL is allowed */
+/* Makes `change` (taken over) that of its path; NULL: there is none. */
+void zs_changes_put(struct zs_pending_changes *changes, const char *path, struct zs_change *change);
 /* Whether nothing that the store has at `path` counts: it is to be removed, or there was nothing when the group above
  * was added. */
 bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path);

@@ -256,15 +256,19 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* The node at a path as it is by now: another fill value makes another node. */
     const struct zs_node *Node(const std::string &path) const;
-    /* Calls f(hierarchy, node, err), which changes the node at a path. */
+    /* Calls f(hierarchy, node, err), which changes the node at a path; where it fails nothing is changed. */
     template <class F> bool Change(const std::string &path, F &&f)
     {
         struct zs_error err;
         const struct zs_node *node = CheckUpdatable() ? Node(path) : nullptr;
         if (node == nullptr)
             return false;
+        ZSSavepoint edit(Hierarchy());
         if (f(Hierarchy(), node, &err) == ZS_OK)
+        {
+            edit.Keep();
             return true;
+        }
         zsReport(err);
         return false;
     }

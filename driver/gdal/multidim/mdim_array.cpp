@@ -514,10 +514,13 @@ template <class F> bool ZSMdimArray::ChangeWithLevels(F &&f)
 {
     struct zs_axes axes = {};
     std::vector<std::string> levels;
-    if (!Change(f) || !m_store->OwnLevels(m_node->path, axes, levels))
+    ZSSavepoint edit(m_store->Hierarchy());
+    if (!Change(f) || !m_store->OwnLevels(m_node->path, axes, levels) ||
+        !std::all_of(levels.begin(), levels.end(),
+                     [&](const std::string &level) { return m_store->Change(level, f); }))
         return false;
-    return std::all_of(levels.begin(), levels.end(),
-                       [&](const std::string &level) { return m_store->Change(level, f); });
+    edit.Keep();
+    return true;
 }
 
 template <class F> bool ZSMdimArray::WriteNumber(F write, double number, bool &has, double &kept)

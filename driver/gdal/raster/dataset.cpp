@@ -228,8 +228,12 @@ CPLErr ShardedZarrDataset::FlushDocuments()
     struct zs_error err;
     for (ZSDatasetPart *part : pending)
     {
+        ZSSavepoint edit(m_view.store->hierarchy);
         if (part->Flush(&err) == ZS_OK)
+        {
+            edit.Keep();
             continue;
+        }
         zsReport(err);
         result = CE_Failure;
     }

@@ -1,0 +1,189 @@
+/* Taking back what an edit changed in memory before it failed: each path that it touches is remembered as it was, and
+ * put back in reverse. The store is not asked, and what is remembered is a copy: an edit that succeeds pays for that
+ * alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "zarr/hierarchy_private.h"
+
+/* A path as it was before a change. */
+struct zs_undo {
+    char *path;
+    bool was_known;        /* the table had an entry for it: */
+    struct zs_node *node;  /* ... its node, which is retired when another takes its place; NULL: */
+    enum zs_status status; /* ... why there was none */
+    char *message;
+    bool was_implicit;
+    zs_json *attributes;      /* a copy of the node's; NULL: its document had none */
+    struct zs_change *change; /* a copy of what was pending; NULL: nothing was */
+};
+
+static void undo_clear(struct zs_undo *u)
+{
+    free(u->path);
+    free(u->message);
+    zs_json_free(u->attributes);
+    zs_change_free(u->change);
+}
+
+/* ---- Remembering ---- */
+
+/* Copies what the table and the pending changes have of a path; false without memory. */
+static bool take(const struct zs_hierarchy *h, const char *path, struct zs_undo *u)
+{
+    size_t i, end;
+    zs_hierarchy_within(h, path, &i, &end);
+    const bool is_known = i < end && strcmp(h->entries[i].path, path) == 0;
+    const struct zs_change *change = zs_changes_find(&h->pending, path);
+    *u = (struct zs_undo){.path = zs_strdup(path), .was_known = is_known};
+    bool ok = u->path != NULL;
+    if (is_known) {
+        const struct zs_hierarchy_entry *entry = &h->entries[i];
+        u->node = entry->node;
+        u->status = entry->status;
+        u->message = entry->message != NULL ? zs_strdup(entry->message) : NULL;
+        ok = ok && (u->message != NULL) == (entry->message != NULL);
+    }
+    const zs_json *attributes = u->node != NULL ? zs_json_get(u->node->document, "attributes") : NULL;
+    if (u->node != NULL)
+        u->was_implicit = u->node->document == NULL;
+    if (attributes != NULL)
+        ok = ok && (u->attributes = zs_json_copy(attributes)) != NULL;
+    if (change != NULL)
+        ok = ok && (u->change = zs_change_copy(change)) != NULL;
+    return ok;
+}
+
+enum zs_status zs_savepoint_note(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    struct zs_undo u;
+    if (h->savepoints == 0)
+        return ZS_OK;
+    struct zs_undo *grown = zs_grow(h->undo, h->undo_count, &h->undo_capacity, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    h->undo = grown;
+    /* Seats for nodes that a failure makes others of: taking back asks for no memory. */
+    struct zs_node **retired = zs_grow_by(h->retired, h->retired_count, (uint64_t)h->undo_count + 2,
+                                          &h->retired_capacity, sizeof(struct zs_node *));
+    if (retired == NULL)
+        return zs_fail_memory(err);
+    h->retired = retired;
+    if (!take(h, path, &u)) {
+        undo_clear(&u);
+        return zs_fail_memory(err);
+    }
+    h->undo[h->undo_count++] = u;
+    return ZS_OK;
+}
+
+enum zs_status zs_savepoint_note_within(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    size_t first, end;
+    if (h->savepoints == 0)
+        return ZS_OK;
+    zs_hierarchy_within(h, path, &first, &end);
+    for (size_t i = first; i < end; i++)
+        if (h->entries[i].node != NULL)
+            ZS_TRY(zs_savepoint_note(h, h->entries[i].path, err));
+    zs_changes_within(&h->pending, path, &first, &end);
+    for (size_t i = first; i < end; i++)
+        ZS_TRY(zs_savepoint_note(h, h->pending.list[i]->path, err));
+    return zs_savepoint_note(h, path, err);
+}
+
+/* ---- Taking back ---- */
+
+/* Takes a node out of the retired ones: it is in the table again. */
+static void recall(struct zs_hierarchy *h, const struct zs_node *node)
+{
+    for (size_t i = h->retired_count; i-- > 0;)
+        if (h->retired[i] == node) {
+            h->retired[i] = h->retired[--h->retired_count];
+            return;
+        }
+}
+
+/* Puts the entry of a path back. */
+static void restore_entry(struct zs_hierarchy *h, struct zs_undo *u)
+{
+    size_t i, end;
+    zs_hierarchy_within(h, u->path, &i, &end);
+    if (i == end || strcmp(h->entries[i].path, u->path) != 0) /* nothing came of the change */
+        return;
+    struct zs_hierarchy_entry *entry = &h->entries[i];
+    if (entry->node == u->node && u->was_known)
+        return;
+    if (u->node != NULL)
+        recall(h, u->node);
+    if (entry->node != NULL)
+        h->retired[h->retired_count++] = entry->node;
+    free(entry->message);
+    entry->node = u->node;
+    entry->status = u->status;
+    entry->message = u->message;
+    u->message = NULL;
+    if (u->was_known)
+        return;
+    zs_hierarchy_entry_free(entry);
+    memmove(entry, entry + 1, (h->count - i - 1) * sizeof *entry);
+    h->count--;
+}
+
+/* Puts the attributes of a node back. */
+static void restore_attributes(struct zs_undo *u)
+{
+    struct zs_node *node = u->node;
+    node->attributes = NULL;
+    if (u->was_implicit) {
+        if (node->owns_document)
+            zs_json_free(node->document);
+        node->document = NULL;
+        node->owns_document = false;
+        node->is_implicit = true;
+    } else if (u->attributes == NULL) {
+        zs_json_remove(node->document, "attributes");
+    } else {
+        const zs_json *attributes = zs_json_set(node->document, "attributes", u->attributes);
+        node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
+        u->attributes = NULL;
+    }
+}
+
+static void undo_last(struct zs_hierarchy *h)
+{
+    struct zs_undo u = h->undo[--h->undo_count];
+    restore_entry(h, &u);
+    if (u.node != NULL)
+        restore_attributes(&u);
+    zs_changes_put(&h->pending, u.path, u.change);
+    u.change = NULL;
+    undo_clear(&u);
+}
+
+void zs_savepoint_forget(struct zs_hierarchy *h)
+{
+    while (h->undo_count > 0)
+        undo_clear(&h->undo[--h->undo_count]);
+}
+
+struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *h)
+{
+    h->savepoints++;
+    return (struct zs_savepoint){h->undo_count};
+}
+
+void zs_savepoint_end(struct zs_hierarchy *h, struct zs_savepoint savepoint, bool keeps)
+{
+    const bool is_undone = !keeps && h->undo_count > savepoint.count;
+    while (!keeps && h->undo_count > savepoint.count)
+        undo_last(h);
+    if (is_undone)
+        zs_hierarchy_forget_listing(h);
+    if (--h->savepoints > 0)
+        return;
+    zs_savepoint_forget(h);
+    free(h->undo);
+    h->undo = NULL;
+    h->undo_capacity = 0;
+}
