@@ -235,32 +235,55 @@ static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, 
     return true;
 }
 
-/* A float64 variable in the place of one that cannot hold the values, or of none; attributes are kept but for how
- * numbers were packed. */
-static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, uint64_t n,
-                                   const double *values, const struct zs_node **out, struct zs_error *err)
+/* The document of a float64 variable in the place of one that cannot hold the values, or of none; NULL without memory.
+ * Attributes are kept but for how numbers were packed. Its chunk has another key than the older ones have: those stay
+ * until the document is written. */
+static zs_json *new_axis_document(const struct zs_slot *slot, const char *name, uint64_t n)
 {
     static const char *const packing[] = {"scale_factor", "add_offset",  "_FillValue", "missing_value",
                                           "valid_range",  ZS_UNSIGNED_ATTRIBUTE};
     const struct zs_node *old = slot->own;
-    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum);
+    const bool has_dotted_keys = old != NULL && !old->array->key_is_v2 && old->array->key_separator == '/';
+    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum, has_dotted_keys);
     if (document != NULL && old != NULL && old->attributes != NULL) {
         zs_json *attributes = zs_json_set(document, "attributes", zs_json_copy(old->attributes));
         for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
             zs_json_remove(attributes, packing[i]);
     }
-    /* Where no node was there may be chunks that a process left when it was killed. */
-    char *left = zs_path_join(slot->path, old == NULL ? "c" : "");
-    enum zs_status status = left != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK && !(old == NULL && zs_hierarchy_is_new(h)))
-        status = zs_store_remove_tree(zs_hierarchy_store(h), left, err);
+    return document;
+}
+
+/* Removes chunks where no node is: a process left them when it was killed. */
+static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot *slot, struct zs_error *err)
+{
+    char *left = zs_path_join(slot->path, "c");
+    const enum zs_status status =
+        left != NULL ? zs_store_remove_tree(zs_hierarchy_store(h), left, err) : zs_fail_memory(err);
     free(left);
-    if (status != ZS_OK && status != ZS_UNSUPPORTED) {
-        zs_json_free(document);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+}
+
+/* Makes that variable: its values are whole before anything says so. */
+static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, uint64_t n,
+                                   const double *values, const struct zs_node **out, struct zs_error *err)
+{
+    zs_json *document = new_axis_document(slot, name, n);
+    struct zs_node *made;
+    if (document == NULL)
+        return zs_fail_memory(err);
+    ZS_TRY(zs_node_create(slot->path, document, true, &made, err));
+    enum zs_status status = ZS_OK;
+    if (slot->own == NULL && !zs_hierarchy_is_new(h))
+        status = clear_chunks(h, slot, err);
+    if (status == ZS_OK)
+        status = zs_write_small_array(zs_hierarchy_store(h), made, true, values, err);
+    if (status != ZS_OK) {
+        zs_node_free(made);
         return status;
     }
-    ZS_TRY(zs_add_document(h, slot->path, document, out, err));
-    return zs_write_small_array(zs_hierarchy_store(h), *out, true, values, err);
+    ZS_TRY(zs_hierarchy_replace(h, made, err));
+    *out = made;
+    return ZS_OK;
 }
 
 static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
@@ -362,10 +385,28 @@ static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *no
     return describe_axis(h, c, geo, is_x, err);
 }
 
-/* *is_said: the coordinate variable is as it should be. */
+/* Whether values have to stay that do not tell the transform. Then those of both axes do: new ones of one beside old
+ * ones of the other tell nothing. */
+static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                 const struct zs_georef_out *geo, bool *is_fixed, struct zs_error *err)
+{
+    *is_fixed = false;
+    for (int i = 0; i < 2 && !*is_fixed && zs_has_axes(geo) && !geo->keeps_transform; i++) {
+        const int dim = i == 0 ? axes.y : axes.x;
+        const char *name = zs_dimension_name(node, dim);
+        const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
+        bool tells = true;
+        if (geo->is_fixed[i] && own != NULL && is_coordinate(own, name))
+            ZS_TRY(tells_transform(h, node, dim, own, geo, i == 1, &tells, err));
+        *is_fixed = !tells;
+    }
+    return ZS_OK;
+}
+
+/* *is_said: the coordinate variable is as it should be. With is_fixed its values stay. */
 static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
-                                 const struct zs_georef_out *geo, bool is_x, bool drops, bool *is_said,
-                                 struct zs_error *err)
+                                 const struct zs_georef_out *geo, bool is_x, bool drops, bool is_fixed,
+                                 bool *is_said, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
@@ -384,7 +425,9 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     enum zs_status status = ZS_OK;
     if (slot.is_usable && n > 0 && wants) {
         status = tells_transform(h, node, dim, slot.own, geo, is_x, &tells, err);
-        if (status == ZS_OK && !tells)
+        if (is_fixed)
+            *is_said = tells;
+        else if (status == ZS_OK && !tells)
             status = write_slot(h, &slot, name, geo, is_x, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
         if (!geo->is_shared[is_x])
@@ -410,9 +453,10 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
                            bool *says_mapping, struct zs_error *err)
 {
-    bool says_y = true, says_x = true;
-    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, &says_y, err));
-    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, &says_x, err));
+    bool says_y = true, says_x = true, is_fixed;
+    ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
+    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, err));
+    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, err));
     ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, geo, says_mapping, err));
     *says_all = says_y && says_x && *says_mapping;
     return ZS_OK;

@@ -527,8 +527,8 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_nod
     const bool is_new = slot.own == NULL;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && is_new)
-        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum), &slot.own,
-                                 err);
+        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum, false),
+                                 &slot.own, err);
     free(slot.path);
     if (status != ZS_OK || !slot.is_usable)
         return status;

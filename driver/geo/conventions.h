@@ -97,6 +97,8 @@ struct zs_convention {
 
     /* Whether members of a group say the place of the arrays in it that have the size of `geo`. */
     bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
+    /* What an array states itself goes before what its group states. */
+    bool has_own_first;
     /* Brings members that say a place up to date, as far as they say it; those that say none stay. ZS_NO_MEMORY
      * only. */
     enum zs_status (*change)(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,

@@ -474,6 +474,7 @@ const struct zs_convention zs_spatial = {
     .find_axes = find_axes,
     .find_transform = find_transform,
     .concerns = concerns,
+    .has_own_first = true,
     .change = change,
     .rename_dimension = rename_dimension,
     .check = check,

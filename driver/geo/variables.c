@@ -8,12 +8,14 @@
 #include "codec/description.h"
 #include "zarr/name.h"
 
-zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum)
+zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum,
+                                 bool has_dotted_keys)
 {
     struct zs_array_spec spec = {
         .ndim = count > 0 ? 1 : 0, .shape = {count}, .chunk_shape = {count}, .dtype = zs_dtype_of(type)};
     spec.dimension_names[0] = name;
     spec.encoding.chunk_checksum = has_checksum;
+    spec.encoding.has_dotted_keys = has_dotted_keys;
     const double nan_value = NAN; /* a coordinate of 0 is a value like any other */
     const float nan_single = NAN;
     if (type == ZS_FLOAT64)

@@ -7,9 +7,10 @@
 #include "zarr/document.h"
 
 /* The document of a small array, one chunk and not compressed, with a crc32c if has_checksum: a coordinate variable of
- * `count` elements along the dimension `name`, or with count 0 one that is 0-d and holds its fill value. NULL without
- * memory. */
-zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum);
+ * `count` elements along the dimension `name`, or with count 0 one that is 0-d and holds its fill value. Its chunk is
+ * "c/0", with has_dotted_keys "c.0". NULL without memory. */
+zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum,
+                                 bool has_dotted_keys);
 
 /* Writes all values (elements of its type) of a one-dimensional array; `is_new`: there are no chunks of it yet. */
 enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node *node, bool is_new, const void *values,

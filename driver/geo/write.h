@@ -30,6 +30,7 @@ struct zs_georef_out {
     const char *brief; /* of an overview whose base and multiscales say the rest: the CRS's code; else NULL; borrowed */
     bool keeps_transform, keeps_srs; /* it is the one that is there: of it nothing is written */
     bool is_shared[2]; /* arrays that do not follow use the coordinate variable of Y, of X */
+    bool is_fixed[2];  /* ... and lie on a grid of it and another one: its values stay */
     OGRSpatialReferenceH old_srs; /* the CRS until now; NULL when unknown; borrowed */
 };
 

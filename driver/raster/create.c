@@ -89,7 +89,7 @@ static enum zs_status add_small_array(struct zs_raster *r, const char *name, enu
                                       uint64_t count, zs_json **attributes, struct zs_error *err)
 {
     struct document *d = NULL;
-    zs_json *document = zs_small_array_document(name, type, count, r->spec->encoding.chunk_checksum);
+    zs_json *document = zs_small_array_document(name, type, count, r->spec->encoding.chunk_checksum, false);
     ZS_TRY(add_document(r, name, document, &d, err));
     *attributes = zs_document_attributes(d->json);
     if (count == 0)

@@ -8,6 +8,7 @@
 #include "geo/array_crs.h"
 #include "geo/cf.h"
 #include "geo/conventions.h"
+#include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/place.h"
 #include "geo/variables.h"
@@ -28,6 +29,7 @@ struct relative {
     bool keeps_transform;     /* what was set is the CRS alone */
     bool is_sibling;          /* ... whose registration stays */
     bool pixel_is_point;      /* ... namely this */
+    bool is_level;            /* an overview of the one before it that is none */
     bool is_alike;            /* what lies beside it is that of the one before it in the list */
     struct zs_georef_out at;  /* what it is to have */
     bool needs_spatial_proj;  /* CF tells its new rotation to few: only the convention that GDAL 3.13 reads will do */
@@ -103,6 +105,7 @@ static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, st
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         struct relative level = base;
+        level.is_level = true;
         if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
             continue;
         if (style != NULL) {
@@ -140,7 +143,7 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, s
     style.drops_coordinates = of->style.drops_coordinates;
     if (style.is_default)
         return ZS_OK;
-    style.spatial_proj = style.spatial_proj || of->needs_spatial_proj;
+    style.spatial_proj = style.spatial_proj || (of->needs_spatial_proj && !of->keeps_transform);
     sibling.needs_spatial_proj = of->needs_spatial_proj;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
     sibling.srs = now.srs;
@@ -213,20 +216,6 @@ static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, 
 
 /* ---- Groups ---- */
 
-/* What a group says of the arrays in it, as far as it says it. */
-static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_georef_out *geo,
-                                  struct zs_error *err)
-{
-    zs_json *attributes;
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
-        if ((*c)->concerns == NULL || !(*c)->concerns(group->attributes, geo))
-            continue;
-        ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-        ZS_TRY((*c)->change(attributes, ZS_PLACE_GROUP, geo, err));
-    }
-    return ZS_OK;
-}
-
 /* The entries of a group's multiscales that list the array. */
 static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node *node,
                                     struct zs_axes axes, const struct zs_georef_out *geo, struct zs_error *err)
@@ -254,7 +243,16 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
     return ZS_OK;
 }
 
-/* Whether there are arrays in a group that do not follow: what it says is said of them, too. */
+/* Whether a group's statements hold for an array below it: one directly in it, or of a level that it lays out. */
+static bool holds_for(const struct zs_node *group, const struct zs_node *node)
+{
+    struct zs_layout layout;
+    const char *below = zs_path_below(group->path, node->path);
+    return below != NULL && (strchr(below, '/') == NULL ||
+                             (zs_layout_first(group->attributes, &layout) && zs_layout_find(&layout, below) >= 0));
+}
+
+/* Whether there are arrays that do not follow for which a group's statements hold. */
 static enum zs_status has_others(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group,
                                  bool *has, struct zs_error *err)
 {
@@ -263,30 +261,166 @@ static enum zs_status has_others(struct zs_hierarchy *h, const struct relatives 
     *has = false;
     ZS_TRY(list_nodes(h, &nodes, &count, err));
     for (size_t i = 0; i < count && !*has; i++)
-        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_path_below(group->path, nodes[i]->path) &&
-               find_relative(r, nodes[i]) == NULL;
+        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && find_relative(r, nodes[i]) == NULL &&
+               holds_for(group, nodes[i]);
     free(nodes);
     return ZS_OK;
 }
 
-/* What groups say of the array. `alone`: the arrays that are changed, where what is said of others stays; else NULL. */
-static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                   const struct zs_georef_out *geo, const struct relatives *alone, struct zs_error *err)
+/* Brings what a group states of the arrays in it up to date. What is stated of arrays that do not follow, too, stays
+ * where an array's own statement goes before it, and with `stays` in any case. */
+static enum zs_status write_group(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group,
+                                  const struct zs_georef_out *geo, bool stays, struct zs_error *err)
+{
+    zs_json *attributes;
+    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
+        bool has = false;
+        if ((*c)->concerns == NULL || !(*c)->concerns(group->attributes, geo))
+            continue;
+        if (stays || (*c)->has_own_first)
+            ZS_TRY(has_others(h, r, group, &has, err));
+        if (has)
+            continue;
+        ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
+        ZS_TRY((*c)->change(attributes, ZS_PLACE_GROUP, geo, err));
+    }
+    return ZS_OK;
+}
+
+/* Writes what groups state of the array. `stays`: nothing that is stated of other arrays, too, is changed. */
+static enum zs_status write_groups(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *node,
+                                   struct zs_axes axes, const struct zs_georef_out *geo, bool stays,
+                                   struct zs_error *err)
 {
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
     for (int i = 0; i < scope.places; i++) {
         const struct zs_place *place = &scope.place[i];
-        bool has = false;
-        if (place->kind != ZS_PLACE_GROUP || (place->has_layout && !place->is_base))
-            continue;
-        if (alone != NULL)
-            ZS_TRY(has_others(h, alone, place->group, &has, err));
-        if (!has)
-            ZS_TRY(write_group(h, place->group, geo, err));
+        if (place->kind == ZS_PLACE_GROUP && (!place->has_layout || place->is_base))
+            ZS_TRY(write_group(h, r, place->group, geo, stays, err));
     }
     for (int g = 0; g < scope.groups; g++)
         ZS_TRY(write_entries(h, scope.group[g], node, axes, geo, err));
+    return ZS_OK;
+}
+
+/* ---- What the store states already ---- */
+
+/* Statements of an array's georeferencing, compared with what is set. */
+struct comparison {
+    const struct zs_georef_update *update;
+    const struct zs_node *node;
+    uint64_t width, height;
+    bool ignores_groups; /* what groups state is of arrays that do not follow, too: it stays */
+    bool has_other_transform, has_other_srs;
+};
+
+static bool is_compared(const struct comparison *c, const char *path)
+{
+    return !c->ignores_groups || strcmp(path, c->node->path) == 0 || zs_path_below(path, c->node->path) == NULL;
+}
+
+static enum zs_status compare_transform(void *context, const char *path, const char *what, const double *t,
+                                        struct zs_error *err)
+{
+    struct comparison *c = context;
+    const struct zs_georef_update *update = c->update;
+    (void)what;
+    (void)err;
+    if (is_compared(c, path) &&
+        !(update->has_transform && zs_transform_is_same(update->transform, t, c->width, c->height)))
+        c->has_other_transform = true;
+    return ZS_OK;
+}
+
+/* A box is of corners or of centres: a pixel more or less is the same. */
+static enum zs_status compare_box(void *context, const char *path, const char *what, const double *box,
+                                  struct zs_error *err)
+{
+    struct comparison *c = context;
+    const double *t = c->update->transform, width = (double)c->width, height = (double)c->height;
+    (void)what;
+    (void)err;
+    for (int i = 0; i < 2 && is_compared(c, path); i++) {
+        const double x = t[3 * i + 1], y = t[3 * i + 2], most = fabs(x) + fabs(y);
+        const double low = t[3 * i] + fmin(x * width, 0) + fmin(y * height, 0);
+        const double high = t[3 * i] + fmax(x * width, 0) + fmax(y * height, 0);
+        if (!c->update->has_transform || !(fabs(box[i] - low) <= most) || !(fabs(box[i + 2] - high) <= most))
+            c->has_other_transform = true;
+    }
+    return ZS_OK;
+}
+
+static enum zs_status compare_srs(void *context, const char *path, const char *what, OGRSpatialReferenceH srs,
+                                  bool is_code, struct zs_error *err)
+{
+    struct comparison *c = context;
+    (void)what;
+    (void)is_code;
+    (void)err;
+    if (srs != NULL && is_compared(c, path) && !zs_crs_is_same(srs, c->update->srs))
+        c->has_other_srs = true;
+    if (srs != NULL)
+        OSRRelease(srs);
+    return ZS_OK;
+}
+
+/* Whether the coordinate variables of an array's X and Y are there: a sibling has the same ones. */
+static bool has_coordinates(struct zs_hierarchy *h, const struct relative *one)
+{
+    return zs_coordinate_find(h, one->node, one->axes.x) != NULL &&
+           zs_coordinate_find(h, one->node, one->axes.y) != NULL;
+}
+
+/* Finds out whether a statement of an array is another than what is set, though the array is read as set: an edit that
+ * was cut short leaves some. */
+static enum zs_status compare_statements(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
+                                         const struct zs_georef_update *update, struct zs_error *err)
+{
+    struct zs_georef found = {0};
+    struct zs_search s;
+    struct comparison c = {.update = update, .node = one->node};
+    const struct zs_told told = {&c, compare_transform, compare_box, compare_srs};
+    const bool of_transform = one->keeps_transform && !update->keeps_transform;
+    const bool of_srs = one->keeps_srs && !update->keeps_srs && !one->is_sibling;
+    if ((!of_transform && !of_srs) || (one->is_sibling && !has_coordinates(h, one)) ||
+        !zs_search_begin(&s, h, one->node, one->axes, &found))
+        return ZS_OK;
+    c.width = s.width;
+    c.height = s.height;
+    enum zs_status status = ZS_OK;
+    for (int g = 0; g < s.scope.groups && status == ZS_OK && !c.ignores_groups; g++)
+        if (zs_json_size(s.scope.group[g]->attributes) > 0)
+            status = has_others(h, r, s.scope.group[g], &c.ignores_groups, err);
+    for (const struct zs_convention *const *k = zs_conventions; *k != NULL && status == ZS_OK; k++)
+        if ((*k)->tell != NULL)
+            status = (*k)->tell(&s, &told, err);
+    zs_georef_clear(&found);
+    one->keeps_transform = one->keeps_transform && !(of_transform && c.has_other_transform);
+    one->keeps_srs = one->keeps_srs && !(of_srs && c.has_other_srs);
+    if (!one->keeps_transform && one->needs_spatial_proj)
+        one->style.spatial_proj = true;
+    return status;
+}
+
+/* The same of all arrays that are asked for, or of their siblings; overviews, which follow them in the list, do as they
+ * do. */
+static enum zs_status compare_all(struct zs_hierarchy *h, const struct relatives *r, bool of_siblings,
+                                  const struct zs_georef_update *update, struct zs_error *err)
+{
+    const struct relative *base = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        struct relative *one = &r->list[i];
+        if (one->is_sibling != of_siblings)
+            continue;
+        if (one->is_level) {
+            one->keeps_transform = base != NULL ? base->keeps_transform : one->keeps_transform;
+            one->keeps_srs = base != NULL ? base->keeps_srs : one->keeps_srs;
+            continue;
+        }
+        ZS_TRY(compare_statements(h, r, one, update, err));
+        base = one;
+    }
     return ZS_OK;
 }
 
@@ -339,9 +473,9 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, con
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
     zs_place_style_find(h, node, axes, &style);
     const bool keeps = keeps_transform(update, &now);
-    const bool is_rotated =
-        !keeps && update->has_transform && (update->transform[2] != 0 || update->transform[4] != 0);
-    style.spatial_proj = style.spatial_proj || is_rotated;
+    const bool is_rotated = !update->keeps_transform && update->has_transform &&
+                            (update->transform[2] != 0 || update->transform[4] != 0);
+    style.spatial_proj = style.spatial_proj || (is_rotated && !keeps);
     style.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
     const struct relative one = {.node = node,
                                  .axes = axes,
@@ -403,13 +537,34 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
     return status;
 }
 
+/* Finds the array of a name beside another as the store has it by now: another session may have made it. NULL where
+ * there is none. */
+static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *beside, const char *name,
+                                  const struct zs_node **found, struct zs_error *err)
+{
+    char *group = zs_path_parent(beside->path);
+    char *path = group != NULL && zs_is_node_name(name) ? zs_path_join(group, name) : NULL;
+    const bool has_memory = group != NULL && (path != NULL || !zs_is_node_name(name));
+    free(group);
+    *found = NULL;
+    if (path == NULL)
+        return has_memory ? ZS_OK : zs_fail_memory(err);
+    const enum zs_status status = zs_hierarchy_stored_node(h, path, found, err);
+    free(path);
+    if (zs_is_no_node(status) || (status == ZS_OK && ((*found)->type != ZS_NODE_ARRAY || *found == beside)))
+        *found = NULL;
+    return zs_is_no_node(status) ? ZS_OK : status;
+}
+
 /* Chooses another grid mapping, one of that CRS or a new one, where the variable of that name is another array's. */
 static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
                                      OGRSpatialReferenceH srs, struct zs_error *err)
 {
     bool shared = false;
-    const struct zs_node *own = zs_sibling(h, one->node, one->style.mapping_name);
-    if (one->style.cf && own != NULL && !zs_mapping_has_crs(own, srs)) {
+    const struct zs_node *own = NULL;
+    if (one->style.cf && one->node->path[0] != '\0')
+        ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
+    if (own != NULL && !zs_mapping_has_crs(own, srs)) {
         ZS_TRY(is_shared(h, r, one, &shared, err));
         /* One that has its CRS is its own without being named: older versions did not name those of overviews. */
         shared = shared || !(names_mapping(one->node->attributes, one->style.mapping_name) ||
@@ -437,13 +592,37 @@ static bool is_left(const struct relative *one, const struct relative *other)
     return other == NULL || (one->keeps_transform && other->has_other_srs != one->has_other_srs);
 }
 
-/* Whether arrays in the group of one or below, other than those that change with it, have its Y, its X: their
- * coordinates. */
+/* Whether an array has a dimension of a name, in the size, whose coordinates are those of a group above. */
+static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *other, const char *group, const char *name)
+{
+    bool has = false;
+    for (int d = 0; d < other->array->ndim && !has; d++)
+        has = is_same_text(zs_dimension_name(other, d), name);
+    return has && strcmp(zs_path_name(other->path), name) != 0 && inherits(h, other, group, name);
+}
+
+/* Whether an array that has one of two coordinates, of the name, lies on a grid of its own with another one: moved along
+ * one axis it would be where nothing was meant to be. */
+static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size)
+{
+    struct zs_axes axes = {-1, -1};
+    const int shared = same_dimension(other, name, size);
+    if (other->array->ndim < 2 || shared < 0 || zs_axes_find(h, other, NULL, NULL, &axes, NULL) != ZS_OK)
+        return false;
+    const int own = axes.x == shared ? axes.y : axes.y == shared ? axes.x : -1;
+    const struct zs_node *c = own >= 0 ? zs_coordinate_find(h, other, own) : NULL;
+    const char *own_name = zs_dimension_name(other, own);
+    return c != NULL && (zs_cf_axis(c->attributes, NULL) != 0 || (own_name != NULL && zs_name_axis(own_name) != 0));
+}
+
+/* Finds out whether arrays in the group of one or below, other than those that change with it, have the coordinates of
+ * its Y, its X, and whether these have to stay. */
 static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
-                                  bool *is_shared, struct zs_error *err)
+                                  struct zs_georef_out *at, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = one->node;
     const char *names[2] = {zs_dimension_name(node, one->axes.y), zs_dimension_name(node, one->axes.x)};
+    const uint64_t sizes[2] = {node->array->shape[one->axes.y], node->array->shape[one->axes.x]};
     size_t count = 0;
     if (node->path[0] == '\0') /* the root is alone */
         return ZS_OK;
@@ -451,13 +630,15 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives
     const enum zs_status status = group != NULL ? list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
     for (size_t k = 0; k < count; k++) {
         const struct zs_node *other = nodes[k];
+        bool has[2] = {false, false};
         if (other->array == NULL || zs_path_below(group, other->path) == NULL || !is_left(one, find_relative(r, other)))
             continue;
-        for (int i = 0; i < 2 && names[i] != NULL; i++)
-            for (int d = 0; d < other->array->ndim && !is_shared[i]; d++)
-                is_shared[i] = is_same_text(zs_dimension_name(other, d), names[i]) &&
-                               strcmp(zs_path_name(other->path), names[i]) != 0 &&
-                               inherits(h, other, group, names[i]);
+        for (int i = 0; i < 2; i++)
+            has[i] = names[i] != NULL && has_coordinate_of(h, other, group, names[i]);
+        for (int i = 0; i < 2; i++) {
+            at->is_shared[i] = at->is_shared[i] || has[i];
+            at->is_fixed[i] = at->is_fixed[i] || (has[i] && !has[1 - i] && has_other_axis(h, other, names[i], sizes[i]));
+        }
     }
     free(nodes);
     free(group);
@@ -512,7 +693,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct relatives *r,
         one->at.pixel_is_point = one->pixel_is_point;
     one->asked = one->style.mapping_name;
     one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
-    return one->is_alike || !is_changed(one) ? ZS_OK : find_shared(h, r, one, one->at.is_shared, err);
+    return one->is_alike || !is_changed(one) ? ZS_OK : find_shared(h, r, one, &one->at, err);
 }
 
 static enum zs_status write_one(struct zs_hierarchy *h, const struct relatives *r, size_t i,
@@ -526,7 +707,45 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct relatives *
         ZS_TRY(choose_mapping(h, r, one, one->at.srs, err));
     ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
     return one->has_other_srs ? ZS_OK
-                              : write_groups(h, one->node, one->axes, &one->at, is_alone ? r : NULL, err);
+                              : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
+}
+
+static bool is_in_one_group(const struct zs_node *a, const struct zs_node *b)
+{
+    const size_t n = (size_t)(zs_path_name(a->path) - a->path);
+    return (size_t)(zs_path_name(b->path) - b->path) == n && memcmp(a->path, b->path, n) == 0;
+}
+
+/* Has the documents of an array and of its grid mapping written after those that follow: as long as they are not, the
+ * same edit does all again. */
+static enum zs_status put_last(struct zs_hierarchy *h, const struct relative *one, struct zs_error *err)
+{
+    char *group = zs_path_parent(one->node->path);
+    char *mapping = group != NULL && zs_is_node_name(one->style.mapping_name)
+                        ? zs_path_join(group, one->style.mapping_name) : NULL;
+    const bool has_memory = group == NULL || mapping != NULL || !zs_is_node_name(one->style.mapping_name);
+    zs_hierarchy_put_last(h, one->node->path, 1);
+    if (mapping != NULL)
+        zs_hierarchy_put_last(h, mapping, 2);
+    free(group);
+    free(mapping);
+    return has_memory ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Writes what lies in other groups, as overviews do, before what lies beside the array that is asked for: values of
+ * coordinates are in the store at once, and as long as the array is not read as set, the same edit does all again. */
+static enum zs_status write_all(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *asked,
+                                bool is_alone, struct zs_error *err)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        struct zs_place_beside beside = {.is_written = false};
+        for (size_t i = 0; i < r->count; i++)
+            if (is_changed(&r->list[i]) && is_in_one_group(r->list[i].node, asked) == (pass == 1))
+                ZS_TRY(write_one(h, r, i, is_alone, &beside, err));
+        if (!zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
+            ZS_TRY(zs_store_settle(zs_hierarchy_store(h), err));
+    }
+    return ZS_OK;
 }
 
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
@@ -538,22 +757,26 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     const bool is_alone = update->keeps_transform; /* a CRS takes no sibling along */
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         status = add_array(h, &r, nodes[i], axes[i], update, err);
+    if (status == ZS_OK)
+        status = compare_all(h, &r, false, update, err);
     for (size_t i = 0; i < count && status == ZS_OK && !is_alone; i++) {
         const struct relative of = *find_relative(&r, nodes[i]); /* the list moves when it grows */
         const struct relative *before = i > 0 ? find_relative(&r, nodes[i - 1]) : NULL;
         if (before == NULL || !is_on_one_grid(before, &of)) /* else it has the same ones */
             status = add_siblings(h, &r, &of, err);
     }
+    if (status == ZS_OK)
+        status = compare_all(h, &r, true, update, err);
 
     struct zs_georef_out geo = {0};
     if (status == ZS_OK)
         status = find_wanted(h, nodes[0], axes[0], update, &geo, err);
     for (size_t i = 0; i < r.count && status == ZS_OK; i++)
         status = prepare(h, &r, i, &geo, err);
-    struct zs_place_beside beside = {.is_written = false};
-    for (size_t i = 0; i < r.count && status == ZS_OK; i++)
-        if (is_changed(&r.list[i]))
-            status = write_one(h, &r, i, is_alone, &beside, err);
+    if (status == ZS_OK)
+        status = write_all(h, &r, nodes[0], is_alone, err);
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        status = put_last(h, find_relative(&r, nodes[i]), err);
     relatives_clear(&r);
     return status;
 }
@@ -576,7 +799,7 @@ static enum zs_status write_registration(struct zs_hierarchy *h, const struct re
         ZS_TRY(zs_hierarchy_edit(h, one->node, &attributes, err));
         ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
     }
-    return write_groups(h, one->node, one->axes, &at, r, err);
+    return write_groups(h, r, one->node, one->axes, &at, true, err);
 }
 
 static enum zs_status update_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

@@ -42,9 +42,15 @@ struct zs_georef_update {
  * Overviews of the array follow. Where the transform changes, so do the arrays beside it that have the same X and Y
  * (names and sizes): coordinate variables are those of the group, and they could not stay. Those that had another CRS
  * keep that. A grid mapping that
- * arrays which do not follow name stays as it is: another is named. Coordinates that are irregular are left alone as
- * long as there was no transform and there is none now. Values of coordinate variables go to the store at once; a
- * variable whose type cannot hold them becomes float64. */
+ * arrays which do not follow name, or that another session made, stays as it is: another is named. Coordinates that are
+ * irregular are left alone as long as there was no transform and there is none now. So are those of which an array that
+ * does not follow has one, and another beside it: `spatial:` tells the transform then. What a group states stays where
+ * arrays that do not follow have it from there, unless it goes before what an array states.
+ *
+ * Values of coordinate variables go to the store at once; a variable whose type cannot hold them becomes float64, and
+ * the older chunks go at the flush. Where that fails, the caller takes the changes of documents back (struct
+ * zs_savepoint). Values that were written stay, those of the array itself last, and its documents are flushed last: as
+ * long as they are not all there, the same call does all again. */
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const struct zs_georef_update *georef, struct zs_error *err) ZS_MUST_CHECK;
 

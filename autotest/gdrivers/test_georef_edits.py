@@ -1,0 +1,335 @@
+"""An edit of georeferencing is done whole or not at all, of the arrays that are meant, and the same edit again does what one that failed left."""
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from stores import group_meta, plain_meta, spatial_proj, write_coordinate
+from support import error_of, geotransform, in_process, name_of, open_ours
+from test_edits import attributes_of, everything, georeferenced, update, wkt
+from writing import UTM, copy, document, files_of, source
+
+
+@pytest.fixture
+def quiet():
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    yield
+    gdal.PopErrorHandler()
+
+
+MOVED = (600000, 20, 0, 4000000, 0, -20)
+ROTATED = (500000, 10, 1, 5000000, 1, -10)
+
+
+def ours(path, style, levels="2"):
+    copy(path, source(np.ones((64, 80), "uint8"), UTM, "EPSG:32633"), GEOREFERENCING=style, OVERVIEWS=levels, ARRAY_NAME="v")
+    return str(path)
+
+
+def of_integers(path):
+    """Coordinates in whole numbers, which no pixel centre of MOVED with halves fits into."""
+    path = georeferenced(path)
+    for name, values in (("x", 500005 + 10 * np.arange(10)), ("y", 4999995 - 10 * np.arange(8))):
+        shutil.rmtree(os.path.join(path, name))
+        meta = plain_meta(values.shape, "int32", attributes={"units": "m", "note": name}, dimension_names=[name])
+        oracle.write(os.path.join(path, name), meta, values.astype("int32"))
+    return path
+
+
+STORES = {
+    "ours": lambda path: (ours(path, "ALL"), None), "ours in CF": lambda path: (ours(path, "CF"), None),
+    "ours in spatial": lambda path: (ours(path, "SPATIAL_PROJ"), None),
+    "another's": lambda path: (georeferenced(path), "/a"), "the second of another's": lambda path: (georeferenced(path), "/b"),
+    "of integers": lambda path: (of_integers(path), "/a"),
+}
+EDITS = {
+    "moved": lambda dataset: dataset.SetGeoTransform(MOVED),
+    "rotated": lambda dataset: dataset.SetGeoTransform(ROTATED),
+    "crs": lambda dataset: dataset.SetSpatialRef(wkt(32634)),
+    "both": lambda dataset: (dataset.SetGeoTransform(MOVED), dataset.SetSpatialRef(wkt(4326))),
+}
+
+
+def objects_of(path):
+    return {"bucket/a.zarr/" + name: open(os.path.join(path, name), "rb").read() for name in files_of(path)}
+
+
+def content_of(objects):
+    """Documents as what they say, in any order."""
+    return {key: json.loads(data) if key.endswith(".json") else data for key, data in objects.items()}
+
+
+def edited(s3, array, edit):
+    """Edits, and whether it was told that this failed."""
+    gdal.VSICurlClearCache()
+    dataset = update("/vsis3/bucket/a.zarr", array)
+    EDITS[edit](dataset)
+    has_failed = False
+    try:
+        dataset.FlushCache()
+    except RuntimeError:
+        has_failed = True
+    dataset = None  # which tries once more
+    return has_failed
+
+
+def is_chunk(key):
+    return not key.endswith("zarr.json")
+
+
+def place_of(objects):
+    """What a store says of where its arrays lie. Texts that are not needed (GeoTransform beside coordinates) may be missing, but not old."""
+    found = {}
+    for key, value in content_of(objects).items():
+        if is_chunk(key):
+            found[key] = value
+            continue
+        attributes = value["attributes"]
+        found[key] = {name: member for name, member in attributes.items() if name not in ("GeoTransform", "coordinates", "zarr_conventions")}
+        if "GeoTransform" in attributes:
+            found[key + " GeoTransform"] = attributes["GeoTransform"]
+    return found
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("kind", STORES)
+def test_an_edit_of_which_any_put_failed_is_whole_when_it_is_made_again(tmp_path, s3, quiet, kind, edit):
+    path, array = STORES[kind](tmp_path / "a.zarr")
+    before = objects_of(path)
+    s3.objects = dict(before)
+    assert not edited(s3, array, edit)
+    puts, whole, place = [key for method, key in s3.log if method == "PUT"], content_of(s3.objects), place_of(s3.objects)
+    assert puts and whole != content_of(before)
+    for number, key in enumerate(puts):
+        for lasts in (False, True):
+            seen = []
+
+            def fault(method, _, query):
+                seen.extend([method] if method == "PUT" else [])
+                return 403 if method == "PUT" and (len(seen) == number + 1 or (lasts and len(seen) > number)) else None
+            s3.objects, s3.fault = dict(before), fault
+            assert edited(s3, array, edit), key
+            if lasts and is_chunk(key):
+                documents = [{k: v for k, v in objects.items() if not is_chunk(k)} for objects in (before, s3.objects)]
+                assert documents[0] == documents[1], key
+            s3.fault = lambda method, key, query: None
+            assert not edited(s3, array, edit)
+            if is_chunk(key) or not lasts:
+                assert content_of(s3.objects) == whole, (key, lasts)
+            else:
+                now = place_of(s3.objects)
+                assert set(place) - set(now) <= {name for name in place if name.endswith("GeoTransform")}, key
+                assert {name: now.get(name) for name in place if name in now} == {name: place[name] for name in place if name in now}, key
+                left = set(now) - set(place)  # to go after all documents: chunks that nothing refers to, or X beside a rotation
+                assert left <= {name for name in now if "/%s/" % ("y" if kind == "of integers" else "x") in name or edit != "rotated" and is_chunk(name)}
+
+
+@pytest.mark.parametrize("kind", ["another's", "of integers"])
+def test_coordinates_that_do_not_fit_on_the_disk_leave_every_document_as_it_was(tmp_path, kind):
+    """As on a full disk: y can be written, x cannot."""
+    path = STORES[kind](tmp_path / "a.zarr")[0]
+    for name in ("a", "b", "x"):
+        shutil.rmtree(os.path.join(path, name))
+    x, type_of = 500005 + 10 * np.arange(2000), "int32" if kind == "of integers" else "float64"
+    oracle.write(os.path.join(path, "x"), plain_meta(x.shape, type_of, attributes={"units": "m"}, dimension_names=["x"]), x.astype(type_of))
+    for name, mapping in (("a", "spatial_ref"), ("b", "crs")):
+        meta = plain_meta((8, 2000), "uint8", attributes={"grid_mapping": mapping}, dimension_names=["y", "x"])
+        oracle.write(os.path.join(path, name), meta, np.ones((8, 2000), "uint8"))
+    shutil.copytree(path, str(tmp_path / "whole.zarr"))
+    documents = {name: text for name, text in everything(path).items() if name.endswith(".json")}
+    for limit in ("12000", ""):
+        lines = in_process("""
+import resource
+if sys.argv[2]:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+dataset = gdal.OpenEx(sys.argv[1], gdal.OF_RASTER | gdal.OF_UPDATE)
+dataset.SetGeoTransform((600000.25, 20, 0, 4000000, 0, -20))
+try:
+    dataset.FlushCache()
+    print("written")
+except RuntimeError as error:
+    print("refused", str(error).replace("\\n", " "))
+dataset = None
+""", name_of(path, "/a"), limit)
+        if limit:
+            assert lines[0].startswith("refused")
+            assert {name: text for name, text in everything(path).items() if name.endswith(".json")} == documents
+            seen = open_ours(name_of(path, "/a"))
+            assert seen is not None
+            seen = None
+        else:
+            assert lines == ["written"]
+    update(str(tmp_path / "whole.zarr"), "/a").SetGeoTransform((600000.25, 20, 0, 4000000, 0, -20))
+    assert geotransform(open_ours(name_of(path, "/a"))) == pytest.approx((600000.25, 20, 0, 4000000, 0, -20))
+    assert content_of(objects_of(path)) == content_of(objects_of(str(tmp_path / "whole.zarr")))
+
+
+def test_a_coordinate_goes_only_after_the_one_that_replaces_it_is_whole(tmp_path, s3):
+    path = of_integers(tmp_path / "a.zarr")
+    s3.objects = objects_of(path)
+    before = dict(s3.objects)
+    s3.refuse = lambda method, key: method == "PUT" and is_chunk(key)
+    gdal.VSICurlClearCache()
+    dataset = update("/vsis3/bucket/a.zarr", "/a")
+    dataset.SetGeoTransform((600000.25, 20, 0, 4000000, 0, -20))
+    assert "/c" in error_of(dataset.FlushCache)
+    assert s3.objects == before and s3.removed == []
+    s3.refuse = lambda method, key: False
+    dataset.FlushCache()
+    dataset = None
+    assert {key for key in s3.objects if "/x/" in key} == {"bucket/a.zarr/x/zarr.json", "bucket/a.zarr/x/c.0"}
+    gdal.VSICurlClearCache()
+    assert geotransform(open_ours(name_of("/vsis3/bucket/a.zarr", "/b"))) == (600000.25, 20, 0, 4000000, 0, -20)
+
+
+def test_a_coordinate_that_is_replaced_twice_has_one_chunk(tmp_path):
+    path = of_integers(tmp_path / "a.zarr")
+    update(path, "/a").SetGeoTransform((600000.25, 20, 0, 4000000, 0, -20))
+    assert [name for name in files_of(path) if name.startswith("x/")] == ["x/c.0", "x/zarr.json"]
+    meta, values = oracle.read(os.path.join(path, "x"))
+    assert values == pytest.approx(600010.25 + 20 * np.arange(10)) and meta["attributes"]["note"] == "x"
+    meta["attributes"]["scale_factor"] = 2
+    oracle.put(path, {"x/zarr.json": meta})
+    update(path, "/a").SetGeoTransform(UTM)
+    assert [name for name in files_of(path) if name.startswith("x/")] == ["x/c/0", "x/zarr.json"]
+    assert geotransform(open_ours(name_of(path, "/a"))) == UTM
+
+
+# ---------------------------------------------------------------------------------------------------------- two sessions
+
+@pytest.mark.parametrize("style", ["CF", "none"])
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("api", ["raster", "multidimensional"])
+def test_arrays_to_which_two_sessions_give_a_crs_each_keep_their_own(tmp_path, quiet, api, consolidated, style):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name, first, step, size in (("x", 500005, 10, 10), ("y", 4999995, -10, 8)) if style == "CF" else ():
+        write_coordinate(path, name, first + step * np.arange(float(size)), {"units": "m"})
+    for name in "ab":
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    if consolidated:
+        oracle.consolidate(path)
+    kind, names = gdal.OF_RASTER if api == "raster" else gdal.OF_MULTIDIM_RASTER, {"a": 32633, "b": 32634}
+    sessions = {name: gdal.OpenEx(name_of(path, "/" + name if api == "raster" else None), kind | gdal.OF_UPDATE) for name in names}
+    things = {name: session if api == "raster" else session.GetRootGroup().OpenMDArray(name) for name, session in sessions.items()}
+    for name, thing in things.items():
+        assert thing.GetSpatialRef() is None and (api != "raster" or (geotransform(thing) == UTM) == (style == "CF"))
+    for name, thing in things.items():
+        thing.SetSpatialRef(wkt(names[name]))
+    del thing, things
+    told = []
+    for name in names:
+        try:
+            sessions[name].FlushCache()
+        except RuntimeError as error:
+            told.append(str(error))
+    sessions.clear()
+    crs = [open_ours(name_of(path, "/" + name)).GetSpatialRef() for name in names]
+    assert crs[0].GetAuthorityCode(None) == "32633"
+    if told:
+        assert "somebody else made it meanwhile" in told[0] and crs[1] is None
+    else:
+        assert crs[1].GetAuthorityCode(None) == "32634"
+    assert api == "multidimensional" or not told
+    for name in names:
+        mapping = document(path, name).get("attributes", {}).get("grid_mapping")
+        assert mapping is None if told and name == "b" else "UTM zone %d" % (names[name] - 32600) in attributes_of(path, mapping)["crs_wkt"]
+
+
+# -------------------------------------------------------------------------------------------------- coordinates in common
+
+def staggered(path, where, consolidated):
+    """a(y, x), and w on a grid of its own with one of its coordinates: beside it, or in a group below."""
+    path = georeferenced(path)
+    for name in ("b", "zonal", "crs"):
+        shutil.rmtree(os.path.join(path, name))
+    dims = ["y", "x_w"] if where == "beside" else ["y", "x"]
+    group = path if where == "beside" else os.path.join(path, "sub")
+    if where != "beside":
+        oracle.put(path, {"sub/zarr.json": group_meta()})
+    own = np.arange(4.0) * 30 + 700015
+    oracle.write(os.path.join(group, "w"), plain_meta((8, 4), "uint16", attributes={"grid_mapping": "spatial_ref"}, dimension_names=dims),
+                 np.ones((8, 4), "uint16"))
+    oracle.write(os.path.join(group, dims[1]), plain_meta((4,), attributes={"units": "m", "axis": "X"}, dimension_names=[dims[1]]), own)
+    if consolidated:
+        oracle.consolidate(path)
+    return path, "/w" if where == "beside" else "/sub/w"
+
+
+@pytest.mark.parametrize("where, consolidated", [("below", True), ("below", False), ("beside", True), ("beside", False)])
+def test_a_transform_moves_no_array_along_one_axis(tmp_path, where, consolidated):
+    path, other = staggered(tmp_path / "a.zarr", where, consolidated)
+    before, place = [document(path, name) for name in ("x", "y")], geotransform(open_ours(name_of(path, other)))
+    values = [oracle.read(os.path.join(path, name))[1].tolist() for name in ("x", "y")]
+    assert (place is None) == (where == "below" and not consolidated)
+    for _ in range(2):
+        update(path, "/a").SetGeoTransform(MOVED)
+        assert geotransform(open_ours(name_of(path, other))) == place
+        assert geotransform(open_ours(name_of(path, "/a"))) == MOVED
+        assert [document(path, name) for name in ("x", "y")] == before
+        assert [oracle.read(os.path.join(path, name))[1].tolist() for name in ("x", "y")] == values
+    along_x = (600000, 20, 0, 5000000, 0, -10)  # whose Y is that of the others
+    update(path, "/a").SetGeoTransform(along_x)
+    assert [geotransform(open_ours(name_of(path, name))) for name in ("/a", other)] == [along_x, place]
+    assert oracle.read(os.path.join(path, "x"))[1][0] == 600010
+
+
+def test_arrays_below_that_have_both_coordinates_move_with_them(tmp_path):
+    path = georeferenced(tmp_path / "a.zarr")
+    oracle.put(path, {"sub/zarr.json": group_meta()})
+    oracle.write(os.path.join(path, "sub/w"), plain_meta((8, 10), "uint16", dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
+    oracle.consolidate(path)
+    update(path, "/a").SetGeoTransform(MOVED)
+    assert [geotransform(open_ours(name_of(path, name))) for name in ("/a", "/b", "/sub/w")] == [MOVED] * 3
+    assert oracle.read(os.path.join(path, "x"))[1][0] == 600010
+
+
+# --------------------------------------------------------------------------------------------------- statements of groups
+
+def with_group(path, of_group, own=None):
+    """Arrays a and c of two grids in a group that tells where they lie."""
+    oracle.put(str(path), {"zarr.json": group_meta(of_group)})
+    for name, shape, dims in (("a", (8, 10), ["y", "x"]), ("c", (4, 5), ["v", "u"])):
+        meta = plain_meta(shape, "uint16", attributes=own if own and name == "a" else {}, dimension_names=dims)
+        oracle.write(os.path.join(str(path), name), meta, np.ones(shape, "uint16"))
+    return str(path)
+
+
+@pytest.mark.parametrize("edit", ["both", "moved", "crs"])
+@pytest.mark.parametrize("of_group", ["crs", "transform"])
+def test_what_a_group_states_of_arrays_on_another_grid_stays(tmp_path, edit, of_group):
+    said = spatial_proj((10, 0, 500000, 0, -10, 5000000) if of_group == "transform" else None, "EPSG:32633")
+    said.pop("spatial:dimensions", None)
+    path = with_group(tmp_path / "a.zarr", said, {"spatial:dimensions": ["y", "x"]})
+    seen = open_ours(name_of(path, "/c"))
+    before, place = document(path), (geotransform(seen), seen.GetSpatialRef().ExportToWkt())
+    seen = None
+    dataset = update(path, "/a")
+    EDITS[edit](dataset)
+    dataset = None
+    assert document(path) == before
+    seen = open_ours(name_of(path, "/c"))
+    assert (geotransform(seen), seen.GetSpatialRef().ExportToWkt()) == place
+    seen = open_ours(name_of(path, "/a"))
+    assert edit == "crs" or geotransform(seen) == MOVED
+    assert seen.GetSpatialRef().GetAuthorityCode(None) == {"both": "4326", "moved": "32633", "crs": "32634"}[edit]
+
+
+@pytest.mark.parametrize("edit", ["both", "moved"])
+def test_what_a_group_states_of_one_grid_moves_with_it(tmp_path, edit):
+    """Arrays further below do not have it from that group."""
+    path = with_group(tmp_path / "a.zarr", spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"))
+    os.makedirs(os.path.join(path, "sub"))
+    shutil.move(os.path.join(path, "c"), os.path.join(path, "sub", "c"))
+    oracle.put(path, {"sub/zarr.json": group_meta()})
+    dataset = update(path, "/a")
+    EDITS[edit](dataset)
+    dataset = None
+    assert document(path)["attributes"]["spatial:transform"] == [20, 0, 600000, 0, -20, 4000000]
+    assert document(path)["attributes"]["proj:code"] == ("EPSG:4326" if edit == "both" else "EPSG:32633")
+    seen = open_ours(name_of(path, "/a"))
+    assert geotransform(seen) == MOVED and seen.GetSpatialRef().GetAuthorityCode(None) == ("4326" if edit == "both" else "32633")
