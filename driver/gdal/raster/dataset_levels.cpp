@@ -20,14 +20,56 @@ struct Window
     int x, y, width, height;
 };
 
+bool isWithin(const Window &a, const Window &b)
+{
+    return a.x >= b.x && a.y >= b.y && a.x + a.width <= b.x + b.width && a.y + a.height <= b.y + b.height;
+}
+
 class WindowBand : public GDALRasterBand
 {
     GDALRasterBand &m_band;
     const Window m_box, m_inner;
+    std::unique_ptr<unsigned char[]> m_kept; /* pixels of the window that was read last, dense */
+    size_t m_room = 0; /* bytes there */
+    Window m_keptAt = {};
+
+    bool Reserve(size_t size)
+    {
+        if (size <= m_room)
+            return true;
+        m_kept.reset(); // before the next is there
+        m_kept.reset(new (std::nothrow) unsigned char[size]);
+        m_room = m_kept != nullptr ? size : 0;
+        return m_kept != nullptr;
+    }
+    /* GDAL makes the mask of a nodata value by reading the pixels once more, as another type: they are decoded once. */
+    CPLErr ReadOnce(const Window &at, void *data, GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace)
+    {
+        const int item = GDALGetDataTypeSizeBytes(eDataType);
+        if (!isWithin(at, m_keptAt))
+        {
+            m_keptAt = {};
+            if (!Reserve(static_cast<size_t>(item) * static_cast<size_t>(at.width) * static_cast<size_t>(at.height)))
+                return m_band.RasterIO(GF_Read, at.x, at.y, at.width, at.height, data, at.width, at.height, type,
+                                       pixelSpace, lineSpace, nullptr);
+            if (m_band.RasterIO(GF_Read, at.x, at.y, at.width, at.height, m_kept.get(), at.width, at.height, eDataType,
+                                0, 0, nullptr) != CE_None)
+                return CE_Failure;
+            m_keptAt = at;
+        }
+        const auto line = static_cast<ptrdiff_t>(item) * m_keptAt.width;
+        const unsigned char *from =
+            m_kept.get() + line * (at.y - m_keptAt.y) + static_cast<ptrdiff_t>(item) * (at.x - m_keptAt.x);
+        for (int y = 0; y < at.height; y++)
+            GDALCopyWords64(from + line * y, eDataType, item, static_cast<char *>(data) + lineSpace * y, type,
+                            static_cast<int>(pixelSpace), at.width);
+        return CE_None;
+    }
 
     CPLErr Write(int x, int y, int width, int height, void *data, GDALDataType type, GSpacing pixelSpace,
                  GSpacing lineSpace)
     {
+        m_keptAt = {};
         const int left = std::max(m_box.x + x, m_inner.x),
                   right = std::min(m_box.x + x + width, m_inner.x + m_inner.width);
         const int top = std::max(m_box.y + y, m_inner.y),
@@ -56,6 +98,8 @@ class WindowBand : public GDALRasterBand
                                              lineSpace, extra);
         if (flag == GF_Write)
             return Write(x, y, width, height, data, type, pixelSpace, lineSpace);
+        if (m_band.GetMaskFlags() == GMF_NODATA)
+            return ReadOnce({m_box.x + x, m_box.y + y, width, height}, data, type, pixelSpace, lineSpace);
         return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, type, pixelSpace,
                                lineSpace, nullptr);
     }
@@ -93,14 +137,24 @@ class WindowBand : public GDALRasterBand
     }
 };
 
-/* All bands of the window `box` of `whole`, without a copy of its pixels. What is written outside of `inner`, in the
- * same pixels, is dropped. */
+/* All bands of the window `box` of `whole`, without a copy of its pixels, but for what was read last of a band with
+ * nodata. What is written outside of `inner`, in the same pixels, is dropped. */
 class WindowDataset final : public GDALDataset
 {
   public:
     WindowDataset(GDALDataset &whole, const Window &box, const Window &inner);
+    /* One band alone, all of it. */
+    WindowDataset(GDALDataset &whole, int band);
 };
 } // namespace
+
+WindowDataset::WindowDataset(GDALDataset &whole, int band)
+{
+    nRasterXSize = whole.GetRasterXSize();
+    nRasterYSize = whole.GetRasterYSize();
+    const Window all = {0, 0, nRasterXSize, nRasterYSize};
+    SetBand(band, new WindowBand(this, band, *whole.GetRasterBand(band), all, all));
+}
 
 WindowDataset::WindowDataset(GDALDataset &whole, const Window &box, const Window &inner)
 {
@@ -519,6 +573,8 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
         return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, tell, data, options);
     };
     GDALRasterBand &source = *from.GetRasterBand(band), &target = *level.GetRasterBand(band);
+    WindowDataset once(from, band);
+    GDALDataset &read = source.GetMaskFlags() == GMF_NODATA ? static_cast<GDALDataset &>(once) : from;
     const int width = level.GetRasterXSize(), height = level.GetRasterYSize();
     std::vector<Window> parts;
     const bool isSparse = findParts(from, level, band, parts), isWhole = isMultiple(level, from);
@@ -526,7 +582,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     if (kernel == Kernel::BY_GDAL && needsIntegers(source) && !survives(source))
         return refuseResampling(source, resampling);
     if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
-        return regenerate(&source, &target, progress, progressData);
+        return regenerate(read.GetRasterBand(band), &target, progress, progressData);
     if (!isSparse)
     {
         parts.clear();
@@ -541,7 +597,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
                                       progressData);
         if (kernel != Kernel::BY_GDAL)
         {
-            result = makeCells(from, target, parts[i], kernel, resampling, level.View().options.threads);
+            result = makeCells(read, target, parts[i], kernel, resampling, level.View().options.threads);
             if (result == CE_None && !GDALScaledProgress(1, "", scaled.Part()))
                 result = CE_Failure;
             continue;
