@@ -354,7 +354,7 @@ def test_what_was_opened_by_the_drivers_name_is_updated_has_overviews_and_is_sha
 
 def test_who_asks_for_this_driver_alone_hears_why_nothing_is_opened(tmp_path, server):
     names = not_ours(tmp_path / "others")
-    reasons = {"v2": "v2/zarr.json: there is no such file", "absent": "absent.zarr/zarr.json: there is no such file", "broken": "not JSON",
+    reasons = {"v2": "v2: expected Zarr v3, found Zarr v2", "absent": "absent.zarr/zarr.json: there is no such file", "broken": "not JSON",
                "four": "expected 3, found 4", "list": "expected a JSON object", "nothing": "there is no path"}
     for what, reason in reasons.items():
         assert reason in error_of(gdal.OpenEx, names[what], gdal.OF_RASTER, ["ShardedZarr"])

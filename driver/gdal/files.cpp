@@ -175,7 +175,8 @@ static std::string storeOf(const char *name)
     else if (!zsIsNoRepository(connection))
         return "";
     else if (!isStore(connection.store))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not a Zarr store", zsShown(connection.store).c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(connection.store).c_str(),
+                 zsIsV2(connection.store) ? zs_found_v2 : "is not a Zarr store");
     else
         return connection.store;
     return "";

@@ -10,6 +10,7 @@
 extern "C"
 {
 #include "raster/listing.h"
+#include "zarr/document.h"
 #include "zarr/hive.h"
 #include "zarr/icechunk.h"
 }
@@ -386,6 +387,8 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
         other = openLayout(store, connection, layout, &why);
     if (other != ZS_OK && other != ZS_NOT_FOUND)
         *err = why;
+    else if (other == ZS_NOT_FOUND && status == ZS_NOT_FOUND && mayBeOther && zs_document_is_v2(store.store))
+        static_cast<void>(zs_fail(err, ZS_UNSUPPORTED, "%s: %s", store.store->root, zs_found_v2));
     return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 

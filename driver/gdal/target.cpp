@@ -104,6 +104,14 @@ bool zsIsLink(const std::string &path)
 bool zsIsAllOwn(const std::string &store)
 {
     Contents c;
+bool zsIsV2(const std::string &path)
+{
+    struct zs_store *store = nullptr;
+    const bool is = zs_store_open(path.c_str(), &store, nullptr) == ZS_OK && zs_document_is_v2(store);
+    zs_store_free(store);
+    return is;
+}
+
     if (!c.Find(store))
         return false;
     if (c.found.foreign_count == 0)
@@ -289,8 +297,9 @@ static bool mayReplace(const std::string &root, bool overwrite, bool canAppend, 
         return true;
     if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a Zarr store; it is not overwritten",
-                 zsShown(root).c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(root).c_str(),
+                 isDirectory && zsIsV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
+                                             : "exists and is not a Zarr store; it is not overwritten");
         return false;
     }
     if (c.found.foreign_count > 0)

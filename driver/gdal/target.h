@@ -15,6 +15,7 @@
 extern "C"
 {
 #include "store/staging.h"
+#include "zarr/document.h"
 }
 
 class ZSTarget
@@ -80,6 +81,9 @@ void zsForgetListing(const std::string &path);
 /* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
 bool zsIsLeftover(const std::string &path);
 bool zsIsLink(const std::string &path);
+
+/* Whether a directory without zarr.json is a store of Zarr v2. */
+bool zsIsV2(const std::string &path);
 
 /* Name of an archive while it is being packed, in a directory beside its place. */
 #define ZS_PACKED_NAME "packed.zarr.zip"

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "codec/codec.h"
 #include "validate/validate_private.h"
+#include "zarr/document.h"
 #include "zarr/icechunk.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
@@ -131,6 +132,8 @@ static enum zs_status check_all(struct zs_check *c, const char *commit, struct z
     const bool has_root = status != ZS_NOT_FOUND;
     if (!has_root)
         status = open_repository(c, commit, err);
+    if (status == ZS_NOT_FOUND && zs_document_is_v2(c->store))
+        status = zs_fail(err, ZS_INVALID, "%s", zs_found_v2);
     if (!has_root && status == ZS_CORRUPT) /* the error names a file of the repository */
         return zs_report_failure(c, "", status, err);
     if (status == ZS_NOT_FOUND)

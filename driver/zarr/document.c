@@ -182,6 +182,21 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
     return zs_document_get_tagged(store, key, document, NULL, err);
 }
 
+const char zs_found_v2[] = "expected Zarr v3, found Zarr v2, which GDAL's own driver Zarr reads; gdalmdimtranslate -of "
+                           "ShardedZarr copies it to Zarr v3";
+
+bool zs_document_is_v2(struct zs_store *store)
+{
+    static const char *const keys[] = {".zgroup", ".zarray", ".zmetadata"};
+    bool is_there = false;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && !is_there; i++) {
+        struct zs_object *object = NULL;
+        is_there = zs_object_open(store, keys[i], &object, NULL) == ZS_OK;
+        zs_object_close(object);
+    }
+    return is_there;
+}
+
 /* Parses a document. One that is no JSON object was cut, or a server answered with something else: this is damage
  * (never absence, nor another format). */
 static enum zs_status parse_object(const char *text, size_t size, zs_json **document, struct zs_error *err)

@@ -68,6 +68,11 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
 enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
+/* Whether a store without zarr.json has a document of Zarr v2 at its root: asks for up to three objects. */
+bool zs_document_is_v2(struct zs_store *store);
+/* What is said of such a store. */
+extern const char zs_found_v2[];
+
 /* The text of the zarr.json of the node at `path` ("" is the root), freed with free(). ZS_ARGUMENT for what
  * zs_document_get() would refuse to read: what is written must be readable. */
 enum zs_status zs_document_print(const struct zs_store *store, const char *path, const zs_json *document, char **text,

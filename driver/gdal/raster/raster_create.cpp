@@ -113,8 +113,8 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
     const std::string group = connection.store + "/" + groupOf(options, array);
     if (VSIStatExL((connection.store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0)
     {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: there is no Zarr store to append to",
-                 zsShown(connection.store).c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(connection.store).c_str(),
+                 zsIsV2(connection.store) ? zs_found_v2 : "there is no Zarr store to append to");
         return false;
     }
     return VSIStatExL(group.c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0 || zsIsAllOwn(group);

@@ -1,0 +1,77 @@
+"""What stops a new user, and what the driver says then: the message names what the user gave, what is there, and what to do."""
+import json
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from support import GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all, run_peer, warnings_of
+from writing import UTM, change_document, copy, document, driver, files_of, source
+
+RASTER, MULTIDIM = gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER
+
+
+def program(*command, cwd=None, **environment):
+    """(exit status, all that was printed) of one of GDAL's programs."""
+    need(command[0], shutil.which(command[0]))
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": "", **environment})
+    return done.returncode, done.stdout + done.stderr
+
+
+def run(*command):
+    """What a program prints, which must not fail."""
+    status, printed = program(*command)
+    assert status == 0, printed
+    return printed
+
+
+# ----------------------------------------------------------------------------------------------------------------- Zarr v2
+
+ARRAY_V2 = {"zarr_format": 2, "shape": [2, 2], "chunks": [2, 2], "dtype": "|u1", "compressor": None, "fill_value": 0, "order": "C", "filters": None}
+
+
+def old_store(folder, kind):
+    """A store of Zarr v2: an array, a group with one, or one with nothing but consolidated metadata at its root."""
+    below = "" if kind == "array" else "t/"
+    files = {below + ".zarray": ARRAY_V2, below + ".zattrs": {"_ARRAY_DIMENSIONS": ["y", "x"]}, below + "0.0": b"\1\2\3\4"}
+    if kind != "array":
+        files[".zgroup" if kind == "group" else ".zmetadata"] = {"zarr_format": 2} if kind == "group" else {"zarr_consolidated_format": 1, "metadata": {}}
+    oracle.put(folder / "old.zarr", files)
+    return str(folder / "old.zarr")
+
+
+@pytest.mark.parametrize("kind", ["array", "group", "consolidated"])
+def test_a_store_of_zarr_v2_is_called_so(tmp_path, server, kind):
+    path = old_store(tmp_path, kind)
+    said = "expected Zarr v3, found Zarr v2, which GDAL's own driver Zarr reads; gdalmdimtranslate -of ShardedZarr copies it to Zarr v3"
+    for flags in (RASTER, MULTIDIM, RASTER | gdal.OF_UPDATE):
+        for name in (name_of(path), "SHARDEDZARR:" + path, name_of(path, "/t")):
+            assert error_of(gdal.OpenEx, name, flags) == "ShardedZarr: %s: %s" % (path, said)
+        assert error_of(gdal.OpenEx, path, flags, ["ShardedZarr"]) == "ShardedZarr: %s: %s" % (path, said)
+    assert error_of(gdal.OpenEx, name_of(server.vsi("old.zarr")), RASTER).endswith(said)
+    pixels = source(np.ones((1, 5, 5), "uint8"))
+    before = files_of(path)
+    assert error_of(driver().CreateCopy, path, pixels, options=["APPEND_SUBDATASET=YES"]) == path + ": " + said
+    for options in ([], ["OVERWRITE=YES"]):
+        assert "exists and is a store of Zarr v2; it is not overwritten" in error_of(driver().CreateCopy, path, pixels, options=options)
+    assert error_of(driver().Rename, str(tmp_path / "new.zarr"), path) == path + ": " + said
+    assert files_of(path) == before
+    status, printed = program("shardedzarr-validate", path) if shutil.which("shardedzarr-validate") else (1, said)
+    assert status == 1 and said in printed
+
+
+def test_a_store_of_zarr_v2_is_copied_as_the_message_says(tmp_path):
+    need("GDAL's Zarr driver", gdal.GetDriverByName("Zarr") is not None)
+    path = old_store(tmp_path, "group")
+    run("gdalmdimtranslate", "-of", "ShardedZarr", path, tmp_path / "new.zarr")
+    assert open_ours(name_of(tmp_path / "new.zarr", "/t")).ReadAsArray().tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_path_where_nothing_is_is_not_called_zarr_v2(tmp_path):
+    (tmp_path / "empty.zarr").mkdir()
+    for name in ("empty.zarr", "absent.zarr"):
+        assert "v2" not in error_of(gdal.OpenEx, name_of(tmp_path / name), RASTER)
