@@ -75,3 +75,45 @@ def test_a_path_where_nothing_is_is_not_called_zarr_v2(tmp_path):
     (tmp_path / "empty.zarr").mkdir()
     for name in ("empty.zarr", "absent.zarr"):
         assert "v2" not in error_of(gdal.OpenEx, name_of(tmp_path / name), RASTER)
+
+
+# ---------------------------------------------------------------------------------------------------------------- archives
+
+def archive(folder):
+    copy(folder / "made.zarr", source(np.arange(40000, dtype="uint16").reshape(1, 200, 200), UTM, "EPSG:32633"), ARRAY_NAME="v")
+    made = driver().CreateCopy(str(folder / "a.zarr.zip"), open_ours(str(folder / "made.zarr")))
+    made = None
+    return folder / "a.zarr.zip"
+
+
+def damaged(path, how):
+    data = path.read_bytes()
+    path.write_bytes({"cut": data[:len(data) // 2], "empty": b"", "text": b"no archive", "end": data[:-30]}[how])
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "text", "end"])
+def test_a_damaged_archive_is_called_so(tmp_path, how):
+    path = archive(tmp_path)
+    damaged(path, how)
+    for name in ("SHARDEDZARR:%s" % path, "SHARDEDZARR:/vsizip/%s" % path, name_of("/vsizip/{%s}" % path)):
+        message = error_of(gdal.OpenEx, name, RASTER)
+        assert "the archive is cut or damaged: its table of contents cannot be read" in message and "a.zarr.zip" in message, message
+    assert "the archive is cut or damaged" in error_of(gdal.OpenEx, str(path), RASTER, ["ShardedZarr"])
+
+
+def test_an_absent_archive_is_absent(tmp_path):
+    for name in ("SHARDEDZARR:%s/b.zarr.zip", 'SHARDEDZARR:"/vsizip/{%s/b.zarr.zip}"'):
+        message = error_of(gdal.OpenEx, name % tmp_path, RASTER)
+        assert "the archive is not there" in message and "damaged" not in message, message
+
+
+def test_what_is_refused_of_an_archive_names_it_and_nothing_temporary(tmp_path):
+    path = archive(tmp_path)
+    before, pixels = path.read_bytes(), source(np.ones((1, 5, 5), "uint8"))
+    for name in (str(path), "/vsizip/%s" % path):
+        message = error_of(driver().CreateCopy, name, pixels, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=w"])
+        assert message == name + ": nothing is added to an archive; add to a store and pack that"
+    for command in (["gdaladdo", path, "2"], ["gdal_edit.py", "-mo", "A=b", path]):
+        status, printed = program(*command)
+        assert "a.zarr.zip" in printed and ".tmp" not in printed, printed
+    assert path.read_bytes() == before

@@ -27,11 +27,34 @@ struct vsi_object {
     size_t idle_count, idle_capacity;
 };
 
+static bool gives_no_reason(void)
+{
+    return VSIGetLastErrorNo() == 0 && CPLGetLastErrorMsg()[0] == '\0';
+}
+
+/* What is wrong with an archive, of which GDAL says nothing. */
+static const char *reason_of_archive(const char *path)
+{
+    switch (zs_vsi_archive_of(path)) {
+    case ZS_ARCHIVE_ABSENT:
+        return "the archive is not there";
+    case ZS_ARCHIVE_CLOSED:
+        return CPLSPrintf("the archive cannot be opened: %s", strerror(EACCES));
+    case ZS_ARCHIVE_UNREADABLE:
+        return "the archive is cut or damaged: its table of contents cannot be read";
+    case ZS_ARCHIVE_READABLE:
+        break;
+    }
+    return "the archive is damaged there";
+}
+
 /* Why a file cannot be opened: GDAL says nothing when one of its settings forbids it. */
-static const char *reason_not_opened(void)
+static const char *reason_not_opened(const struct zs_store *store, const char *path)
 {
     static const char *const limits[] = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS", "CPL_VSIL_CURL_ALLOWED_FILENAME"};
-    const bool is_silent = VSIGetLastErrorNo() == 0 && CPLGetLastErrorMsg()[0] == '\0';
+    const bool is_silent = gives_no_reason();
+    if (is_silent && zs_vsi_kind(store)->is_archive)
+        return reason_of_archive(path);
     for (size_t i = 0; is_silent && i < sizeof limits / sizeof limits[0]; i++) {
         const char *allowed = CPLGetConfigOption(limits[i], NULL);
         if (allowed != NULL)
@@ -98,7 +121,7 @@ static bool failure_means_absent(const struct zs_store *store, const char *path)
 static enum zs_status fail_open(const struct zs_store *store, const char *path, const char *name, const char *what,
                                 struct zs_error *err)
 {
-    const enum zs_status status = zs_fail(err, ZS_IO, "%s: %s: %s", name, what, reason_not_opened());
+    const enum zs_status status = zs_fail(err, ZS_IO, "%s: %s: %s", name, what, reason_not_opened(store, path));
     return failure_means_absent(store, path) ? zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", name) : status;
 }
 
@@ -245,9 +268,11 @@ static enum zs_status read_handle(struct vsi_object *o, VSILFILE *file, uint64_t
     /* Other writers may change files in memory in place: this shows only afterwards. */
     if (zs_vsi_kind(o->base.store)->is_memory && !is_unchanged(o, file))
         return fail_replaced(o, err);
-    if (got != n)
+    if (got != n) {
+        const bool is_damaged = zs_vsi_kind(o->base.store)->is_archive && gives_no_reason();
         return zs_fail(err, ZS_IO, "%s: expected %zu bytes at offset %llu, found %zu: %s", o->name, n,
-                       (unsigned long long)offset, got, zs_vsi_reason());
+                       (unsigned long long)offset, got, is_damaged ? reason_of_archive(o->path) : zs_vsi_reason());
+    }
     return ZS_OK;
 }
 

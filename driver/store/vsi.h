@@ -98,6 +98,10 @@ const char *zs_vsi_option(const char *path, const char *name);
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
+/* What an archive is that a path lies in: there or not, to be read or not, with a table of contents or none. */
+enum zs_archive { ZS_ARCHIVE_ABSENT, ZS_ARCHIVE_CLOSED, ZS_ARCHIVE_UNREADABLE, ZS_ARCHIVE_READABLE };
+enum zs_archive zs_vsi_archive_of(const char *path);
+
 /* Inside: what vsi.c, vsi_list.c and vsi_write.c share. */
 struct vsi_store {
     struct zs_store base;

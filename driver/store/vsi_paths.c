@@ -114,6 +114,42 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     return kind;
 }
 
+/* Whether a directory in an archive, or one above it there, can be listed. */
+static bool is_listable_in_archive(const char *path)
+{
+    char *at = zs_strdup(path);
+    bool is_listed = false;
+    for (char *slash; at != NULL && !is_listed && (slash = strrchr(at, '/')) != NULL && slash > at + 1;) {
+        *slash = '\0';
+        char **names = VSIReadDir(at);
+        is_listed = names != NULL;
+        CSLDestroy(names);
+    }
+    free(at);
+    return is_listed;
+}
+
+enum zs_archive zs_vsi_archive_of(const char *path)
+{
+    bool is_archive = false, is_there = false;
+    char *decoded = NULL;
+    const char *within = path_within(path, &is_archive, &decoded);
+    char *file = within != NULL ? zs_strndup(within, strcspn(within, "}")) : NULL;
+    VSIStatBufL st;
+    /* The file is the longest path that there is: what follows lies in it. */
+    for (char *slash; file != NULL && !(is_there = VSIStatL(file, &st) == 0) && (slash = strrchr(file, '/')) != NULL;)
+        *slash = '\0';
+    VSILFILE *opened = is_there && !VSI_ISDIR(st.st_mode) ? VSIFOpenL(file, "rb") : NULL;
+    const bool is_closed = is_there && !VSI_ISDIR(st.st_mode) && opened == NULL;
+    if (opened != NULL)
+        VSIFCloseL(opened);
+    free(file);
+    CPLFree(decoded);
+    if (opened == NULL)
+        return is_closed ? ZS_ARCHIVE_CLOSED : ZS_ARCHIVE_ABSENT;
+    return is_listable_in_archive(path) ? ZS_ARCHIVE_READABLE : ZS_ARCHIVE_UNREADABLE;
+}
+
 bool zs_path_is_remote(const char *path)
 {
     return zs_path_kind_of(path).is_remote;

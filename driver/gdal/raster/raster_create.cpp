@@ -291,6 +291,12 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
 static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, bool strict,
                                   CSLConstList optionList, GDALProgressFunc progress, void *progressData)
 {
+    if (CPLFetchBool(optionList, "APPEND_SUBDATASET", false))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: nothing is added to an archive; add to a store and pack that",
+                 zsShown(name).c_str());
+        return nullptr;
+    }
     if (!zsMayReplaceArchive(connection.store, *source))
         return nullptr;
     CPLStringList list(CSLDuplicate(optionList));
