@@ -117,3 +117,103 @@ def test_what_is_refused_of_an_archive_names_it_and_nothing_temporary(tmp_path):
         status, printed = program(*command)
         assert "a.zarr.zip" in printed and ".tmp" not in printed, printed
     assert path.read_bytes() == before
+
+
+# ------------------------------------------------------------------------------------------------------------- permissions
+
+BY_NOBODY = '''
+os.chdir(sys.argv[1])
+gdal.AllRegister()
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+gdal.PushErrorHandler("CPLQuietErrorHandler")
+ours = gdal.GetDriverByName("ShardedZarr")
+pixels = gdal.GetDriverByName("MEM").Create("", 60, 60)
+for action in (lambda: ours.Delete("a.zarr"), lambda: ours.CreateCopy("a.zarr", pixels), lambda: ours.Create("a.zarr", 5, 5)):
+    try:
+        print(action())
+    except RuntimeError as error:
+        print(error)
+print(sorted(os.listdir(".")))
+'''
+
+
+@pytest.mark.parametrize("closed", ["", "v", "v/c/0"])
+def test_a_store_that_may_not_be_removed_is_neither_deleted_nor_replaced_and_the_message_names_it(tmp_path, closed):
+    path = tmp_path / "a.zarr"
+    copy(path, source(np.ones((1, 60, 60), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=16, SHARD_SHAPE=32)
+    for folder in (tmp_path, path, *(folder for folder in path.rglob("*") if folder.is_dir())):
+        folder.chmod(0o777)
+    (path / closed).chmod(0o555)
+    if os.geteuid() == 0:
+        for item in (path, *path.rglob("*")):
+            os.chown(str(item), 65534, 65534)
+    before = files_of(path)
+    answers = in_process(BY_NOBODY, tmp_path)
+    assert answers == ["ShardedZarr: a.zarr%s: cannot be written to: Permission denied" % (closed and "/" + closed)] * 3 + ["['a.zarr']"]
+    assert files_of(path) == before and open_ours(str(path)).ReadAsArray().all()
+
+
+OVERVIEWS_BY_NOBODY = '''
+import shutil, subprocess
+os.chdir(sys.argv[1])
+def nobody():
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+done = subprocess.run(sys.argv[2:], capture_output=True, text=True, preexec_fn=nobody)
+print(done.returncode, (done.stdout + done.stderr).replace("\\n", " "))
+'''
+
+
+@pytest.mark.parametrize("above, overviews", [(0o777, "2"), (0o555, "2"), (0o555, "NONE")])
+def test_gdaladdo_without_permission_says_so(tmp_path, above, overviews):
+    need("gdaladdo", shutil.which("gdaladdo"))
+    path = tmp_path / "a.zarr"
+    copy(path, source(np.ones((1, 60, 60), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=16, OVERVIEWS=overviews)
+    for folder in (path, *(folder for folder in path.rglob("*") if folder.is_dir())):
+        folder.chmod(0o555)
+    tmp_path.chmod(above)
+    answer, = in_process(OVERVIEWS_BY_NOBODY, tmp_path, shutil.which("gdaladdo"), "a.zarr", "2")
+    assert not answer.startswith("0 ") and "a.zarr: cannot be written to: Permission denied" in answer, answer
+
+
+# ------------------------------------------------------------------------------------------------------ one raster, many arrays
+
+def test_a_raster_of_an_array_for_each_band_is_one_raster_that_is_replaced_and_deleted(tmp_path):
+    pixels = source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633")
+    path = str(tmp_path / "a.zarr")
+    for again in range(2):
+        made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO", "CHUNK_SHAPE=16", "OVERVIEWS=2"])
+        assert made.RasterCount == 3
+        made = None
+    made = driver().Create(path, 5, 5, 1)
+    made = None
+    assert open_ours(path).RasterCount == 1
+    made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO"])
+    made = None
+    assert driver().Delete(path) == 0 and not os.path.exists(path)
+
+
+def test_what_is_beside_a_raster_of_an_array_for_each_band_keeps_it_from_being_replaced(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    pixels = source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633")
+    made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO"])
+    made = None
+    made = driver().CreateCopy(path, source(np.ones((1, 9, 9), "uint8")), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=other"])
+    made = None
+    assert "expected a store of one raster" in error_of(driver().CreateCopy, path, pixels)
+    assert "expected a store of one raster" in error_of(driver().Delete, path)
+
+
+def test_rasterio_writes_over_a_raster_of_an_array_for_each_band(tmp_path):
+    rasterio = pytest.importorskip("rasterio")
+    path = str(tmp_path / "a.zarr")
+    made = driver().CreateCopy(path, source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633"), options=["SINGLE_ARRAY=NO"])
+    made = None
+    with rasterio.open(path, "w", driver="ShardedZarr", width=5, height=4, count=1, dtype="uint8") as dataset:
+        dataset.write(np.full((1, 4, 5), 7, "uint8"))
+    assert open_ours(path).ReadAsArray().tolist() == [[7] * 5] * 4

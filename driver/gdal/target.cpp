@@ -14,6 +14,8 @@
 extern "C"
 {
 #include "geo/axes.h"
+#include "geo/band_list.h"
+#include "raster/groups.h"
 #include "raster/listing.h"
 #include "raster/masks.h"
 #include "zarr/contents.h"
@@ -101,9 +103,6 @@ bool zsIsLink(const std::string &path)
     return isLink;
 }
 
-bool zsIsAllOwn(const std::string &store)
-{
-    Contents c;
 bool zsIsV2(const std::string &path)
 {
     struct zs_store *store = nullptr;
@@ -112,6 +111,9 @@ bool zsIsV2(const std::string &path)
     return is;
 }
 
+bool zsIsAllOwn(const std::string &store)
+{
+    Contents c;
     if (!c.Find(store))
         return false;
     if (c.found.foreign_count == 0)
@@ -202,6 +204,19 @@ static bool isStrange(const struct zs_node *node)
     return dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path));
 }
 
+/* Whether arrays are the bands of one raster: those of a group that lists all of them (SINGLE_ARRAY=NO). */
+static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count)
+{
+    struct zs_raster_groups groups = {};
+    struct zs_error ignored;
+    bool areListed = zs_raster_groups_find(hierarchy, rasters, count, nullptr, nullptr, &groups, &ignored) == ZS_OK &&
+                     groups.count == 1 && groups.list[0].count == count;
+    for (size_t i = 0; areListed && i < count; i++)
+        areListed = zs_band_list_place(groups.list[0].group->attributes, zs_path_name(rasters[i]->path)) != SIZE_MAX;
+    zs_raster_groups_clear(&groups);
+    return areListed;
+}
+
 /* Whether the store is one raster with what belongs to it: what a creation of this driver leaves. Else CPLError is
  * emitted, with `advice`. */
 static bool isOneRaster(const std::string &root, const char *advice)
@@ -222,7 +237,8 @@ static bool isOneRaster(const std::string &root, const char *advice)
     using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
     const Nodes rastersFreed(rasters, free), nodesFreed(nodes, free);
     std::vector<std::string> arrays;
-    for (size_t i = 0; status == ZS_OK && i < count && arrays.size() < 2; i++)
+    const size_t separate = status == ZS_OK && areBandsOfOne(store.hierarchy, rasters, count) ? 1 : count;
+    for (size_t i = 0; status == ZS_OK && i < separate && arrays.size() < 2; i++)
         arrays.push_back(std::string("/") + rasters[i]->path);
     struct zs_axes axes;
     struct zs_mask mask = {};
@@ -246,6 +262,19 @@ static bool isOneRaster(const std::string &root, const char *advice)
     return false;
 }
 
+/* Whether the operating system lets what is in the directories of a store be removed. Else CPLError is emitted: later
+ * the store would be half gone, or left over under a hidden name. */
+static bool isRemovable(const Contents &c)
+{
+    struct zs_error err;
+    bool is = zs_store_check_access(c.store, "", &err) == ZS_OK;
+    for (size_t i = 0; is && i < c.found.directories.count; i++)
+        is = zs_store_check_access(c.store, c.found.directories.list[i], &err) == ZS_OK;
+    if (!is)
+        zsReport(err);
+    return is;
+}
+
 /* Whether GDALDriver::Delete() may remove a store, as zsDeleteStore() says. */
 static bool mayDelete(const std::string &store, const Contents &c)
 {
@@ -263,7 +292,7 @@ static bool mayDelete(const std::string &store, const Contents &c)
 bool zsDeleteStore(const std::string &store)
 {
     Contents c;
-    if (!c.Find(store) || !mayDelete(store, c))
+    if (!c.Find(store) || !mayDelete(store, c) || !isRemovable(c))
         return false;
     zsRemoveLeftovers(store);
     zsRemoveExternalOverviews(store);
@@ -310,9 +339,11 @@ static bool mayReplace(const std::string &root, bool overwrite, bool canAppend, 
         return false;
     }
     // Without a root it is what a killed writer left.
-    return !c.HasRoot() || overwrite ||
+    const bool isOver = !c.HasRoot() || overwrite;
+    return (isOver ||
            isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
-                                       : "OVERWRITE=YES replaces it; who opens it for update adds to it");
+                                       : "OVERWRITE=YES replaces it; who opens it for update adds to it")) &&
+           isRemovable(c);
 }
 
 /* ---- The target ---- */

@@ -205,7 +205,8 @@ CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *fa
 {
     struct zs_error err;
     Find();
-    if (m_beside.empty() && zs_store_check_access(m_view.store->store, "", &err) == ZS_UNSUPPORTED)
+    // Who may not write to the store opens it without update mode: gdaladdo does so in silence.
+    if ((m_beside.empty() || !m_levels.empty()) && zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
         zsReport(err);
     else if (m_beside.empty())
         CPLError(CE_Failure, CPLE_NotSupported,
@@ -216,9 +217,12 @@ CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *fa
         CPLError(CE_Failure, CPLE_NotSupported,
                  "%s: there are overviews in the store already; they are changed in update mode",
                  zsShown(m_dataset.GetDescription()).c_str());
-    else if (m_external.IsInitialized())
-        return m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
-                                         progressData, options);
+    else if (m_external.IsInitialized() &&
+             m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
+                                       progressData, options) == CE_None)
+        return CE_None;
+    else if (zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
+        zsReport(err); // GDAL names a file that nobody asked for, and no reason
     return CE_Failure;
 }
 
