@@ -181,6 +181,47 @@ def test_gdaladdo_without_permission_says_so(tmp_path, above, overviews):
     assert not answer.startswith("0 ") and "a.zarr: cannot be written to: Permission denied" in answer, answer
 
 
+# ------------------------------------------------------------------------------------------------- stores inside of others
+
+def test_a_store_that_is_made_inside_of_another_is_warned_of(tmp_path):
+    pixels = source(np.ones((1, 20, 20), "uint8"))
+    copy(tmp_path / "out.zarr", pixels, ARRAY_NAME="v")
+    (tmp_path / "out.zarr" / "folder").mkdir()
+    for name in ("sub.zarr", "folder/sub.zarr"):
+        made, said = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "out.zarr" / name), pixels))
+        assert said == ["%s: is a store inside of the store %s, which does not list it; APPEND_SUBDATASET=YES adds an array to that"
+                        % (tmp_path / "out.zarr" / name, tmp_path / "out.zarr")] and made is not None
+        made, said = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "out.zarr" / name), pixels))
+        assert said == [], "it was told when it was made"
+    made, said = warnings_of(lambda: driver().CreateMultiDimensional(str(tmp_path / "out.zarr" / "arrays.zarr")))
+    assert said == ["%s: is a store inside of the store %s, which does not list it" % (tmp_path / "out.zarr" / "arrays.zarr", tmp_path / "out.zarr")]
+    made = None
+    copy(tmp_path / "out.zarr" / ".." / "beside.zarr", pixels)  # without a warning
+
+
+def test_no_store_is_made_among_the_chunks_of_an_array(tmp_path):
+    pixels = source(np.ones((1, 20, 20), "uint8"))
+    copy(tmp_path / "out.zarr", pixels, ARRAY_NAME="v", SHARD_SHAPE="16", CHUNK_SHAPE="16")
+    before = files_of(tmp_path / "out.zarr")
+    for name in ("v/sub.zarr", "v/c/sub.zarr", "v/c/0/sub.zarr"):
+        target = str(tmp_path / "out.zarr" / name)
+        said = "%s: is not made: it would lie among the chunks of the array %s" % (target, tmp_path / "out.zarr" / "v")
+        assert error_of(driver().CreateCopy, target, pixels) == error_of(driver().Create, target, 5, 5) == said
+        assert error_of(driver().CreateMultiDimensional, target) == said
+    assert files_of(tmp_path / "out.zarr") == before
+
+
+def test_a_store_in_memory_that_is_made_inside_of_another_is_warned_of():
+    pixels = source(np.ones((1, 20, 20), "uint8"))
+    try:
+        copy("/vsimem/first_steps/out.zarr", pixels)
+        made, said = warnings_of(lambda: driver().CreateCopy("/vsimem/first_steps/out.zarr/sub.zarr", pixels))
+        made = None
+        assert len(said) == 1 and "is a store inside of the store /vsimem/first_steps/out.zarr" in said[0]
+    finally:
+        gdal.RmdirRecursive("/vsimem/first_steps")
+
+
 # ------------------------------------------------------------------------------------------------------ one raster, many arrays
 
 def test_a_raster_of_an_array_for_each_band_is_one_raster_that_is_replaced_and_deleted(tmp_path):
