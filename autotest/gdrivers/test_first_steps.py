@@ -181,6 +181,39 @@ def test_gdaladdo_without_permission_says_so(tmp_path, above, overviews):
     assert not answer.startswith("0 ") and "a.zarr: cannot be written to: Permission denied" in answer, answer
 
 
+# ------------------------------------------------------------------------------------------------------------------ options
+
+@pytest.mark.parametrize("options, said", [
+    (["CHUNK_SHAPE=1,2,3"], "array /t: CHUNK_SHAPE: expected at most 2 numbers or lists, found 3"),
+    (["COMPRESS=LZW"], "array /t: COMPRESS: expected NONE"), (["COLOUR=red"], "array /t: creation option of an array: expected one of")])
+def test_an_option_that_does_not_suit_an_array_names_the_array(tmp_path, options, said):
+    dataset = driver().CreateMultiDimensional(str(tmp_path / "a.zarr"))
+    root = dataset.GetRootGroup()
+    y, x = (root.CreateDimension(name, None, None, 4) for name in "yx")
+    assert said in error_of(root.CreateMDArray, "t", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
+    group = root.CreateGroup("g")
+    assert said.replace("/t", "/g/u") in error_of(group.CreateMDArray, "u", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
+
+
+def test_an_option_of_gdalmdimtranslate_that_does_not_suit_names_the_array(tmp_path):
+    copy(tmp_path / "a.zarr", source(np.ones((1, 5, 5), "uint8")), ARRAY_NAME="v")
+    status, printed = program("gdalmdimtranslate", "-of", "ShardedZarr", "-co", "ARRAY:CHUNK_SHAPE=1,2,3", tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert status != 0 and "array /" in printed and "CHUNK_SHAPE: expected at most" in printed, printed
+
+
+@pytest.mark.parametrize("compress, level, range_", [(None, 99, "0 to 9 for BLOSC"), ("BLOSC", -1, "0 to 9 for BLOSC"), ("GZIP", 99, "0 to 9 for GZIP"),
+                                                     ("DEFLATE", 10, "0 to 9 for GZIP"), ("ZSTD", 99, "-131072 to 22 for ZSTD"),
+                                                     ("ZSTD", 10 ** 12, "-131072 to 22 for ZSTD"), ("ZSTD", -10 ** 12, "-131072 to 22 for ZSTD")])
+def test_the_range_of_a_level_is_that_of_the_codec(tmp_path, compress, level, range_):
+    options = ["LEVEL=%d" % level] + ["COMPRESS=%s" % compress] * (compress is not None)
+    pixels = source(np.ones((1, 5, 5), "uint8"))
+    gdal.PushErrorHandler("CPLQuietErrorHandler")
+    try:
+        assert "LEVEL: expected an integer from " + range_ in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), pixels, options=options)
+    finally:
+        gdal.PopErrorHandler()
+
+
 # ------------------------------------------------------------------------------------------------- stores inside of others
 
 def test_a_store_that_is_made_inside_of_another_is_warned_of(tmp_path):

@@ -30,6 +30,7 @@ struct Kind
     const char *standard; /* null: none, or what the help says */
     double low, high;
     const char *unit; /* of a number; null: an integer */
+    bool isNarrowed = false; /* the range depends on other options: whoever knows them checks it */
 };
 
 /* A value that its kind allows. */
@@ -72,6 +73,12 @@ static Kind choice(const std::string &values, const char *standard)
 static Kind integer(double low, double high, const char *standard = nullptr)
 {
     return {"int", "", standard, low, high, nullptr};
+}
+
+static Kind narrowed(Kind kind)
+{
+    kind.isNarrowed = true;
+    return kind;
 }
 
 /* unit: "" of a number without one */
@@ -210,7 +217,7 @@ static const std::vector<Row<Creation>> &creationRows()
              o.encoding.compression = static_cast<enum zs_compression>(v.choice == DEFLATE ? ZS_COMPRESS_GZIP
                                                                                             : v.choice);
          }},
-        {ANY, "LEVEL", integer(-131072, 22),
+        {ANY, "LEVEL", narrowed(integer(-131072, 22)),
          "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 3), GZIP 0 to 9 (default 6)",
          [](Creation &o, Value &v) {
              o.encoding.level = static_cast<int>(v.number);
@@ -518,7 +525,10 @@ static void readNumber(const Kind &kind, Value &v)
     const bool isInteger = kind.unit == nullptr;
     char *end = nullptr;
     v.number = isInteger ? static_cast<double>(std::strtol(v.text, &end, 10)) : CPLStrtod(v.text, &end);
-    if (end != v.text && *end == '\0' && v.number >= kind.low && v.number <= kind.high)
+    const bool isNumber = end != v.text && *end == '\0';
+    if (isNumber && kind.isNarrowed)
+        v.number = std::clamp<double>(v.number, INT_MIN, INT_MAX);
+    if (isNumber && (kind.isNarrowed || (v.number >= kind.low && v.number <= kind.high)))
         return;
     if (isInteger)
         v.Refuse(CPLSPrintf("an integer from %.0f to %.0f", kind.low, kind.high));

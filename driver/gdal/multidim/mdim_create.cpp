@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
+#include <vector>
 
 #include "gdal/connection.h"
 #include "gdal/creation_options.h"
@@ -144,6 +146,9 @@ static bool isCoordinate(const std::string &name, const std::vector<std::shared_
 
 namespace
 {
+/* What CPLError was told. */
+using ZSSaid = std::vector<std::tuple<CPLErr, CPLErrorNum, std::string>>;
+
 /* A new node, removed again unless it is released. */
 struct ZSUnmake
 {
@@ -229,6 +234,27 @@ static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec 
         zsStore(&storing, &nan, spec.fill_value, static_cast<ptrdiff_t>(spec.dtype.size), 1);
 }
 
+static void CPL_STDCALL collect(CPLErr type, CPLErrorNum number, const char *message)
+{
+    static_cast<ZSSaid *>(CPLGetErrorHandlerUserData())->push_back({type, number, message});
+}
+
+/* Applies the options of an array, and names it in what is said of them. */
+static bool applyOptions(ZSMdimArrayOptions &options, const std::string &path, CSLConstList own, CSLConstList all,
+                         struct zs_array_spec &spec)
+{
+    ZSSaid said;
+    bool ok;
+    {
+        const CPLErrorStateBackuper backup;
+        const CPLErrorHandlerPusher collecting(collect, &said);
+        ok = options.Apply(own, all, spec);
+    }
+    for (const auto &[type, number, message] : said)
+        CPLError(type, number, "array /%s: %s", path.c_str(), message.c_str());
+    return ok;
+}
+
 std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                             const std::string &name,
                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
@@ -249,7 +275,8 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     if (!isText)
         setFillValue(type, spec);
     ZSMdimArrayOptions options(isOwn);
-    if (!options.Apply(own.List(), store->ArrayOptions(), spec))
+    const std::string path = std::string(group->path) + (group->path[0] != '\0' ? "/" : "") + name;
+    if (!applyOptions(options, path, own.List(), store->ArrayOptions(), spec))
     {
         store->MarkRefused();
         return nullptr;
