@@ -214,6 +214,38 @@ def test_the_range_of_a_level_is_that_of_the_codec(tmp_path, compress, level, ra
         gdal.PopErrorHandler()
 
 
+# ------------------------------------------------------------------------------------------------------------- colour tables
+
+def palette(values, *entries):
+    dataset, table = source(values), gdal.ColorTable()
+    for number, colour in entries:
+        table.SetColorEntry(number, colour)
+    dataset.GetRasterBand(1).SetColorTable(table)
+    return dataset
+
+
+def test_a_colour_table_of_bytes_has_a_colour_for_each_as_of_a_geotiff(tmp_path):
+    before = palette(np.array([[0, 1], [3, 255]], "uint8"), (0, (0, 0, 0, 0)), (1, (10, 20, 30, 255)), (3, (40, 50, 60, 255)))
+    tiff = gdal.Translate(str(tmp_path / "a.tif"), before)
+    copy(tmp_path / "a.zarr", before, OVERVIEWS="2", CHUNK_SHAPE="1")
+
+    def colours(dataset):
+        table = dataset.GetRasterBand(1).GetColorTable()
+        return [table.GetColorEntry(i)[:3] for i in range(table.GetCount())]  # of a GeoTIFF the rest is opaque
+    found = open_ours(str(tmp_path / "a.zarr"))
+    assert len(colours(found)) == 256 and colours(found) == colours(tiff)
+    assert found.GetRasterBand(1).GetColorTable().GetColorEntry(0) == (0, 0, 0, 0)
+    assert found.GetRasterBand(1).GetOverview(0).GetColorTable().GetCount() == 256
+    run("gdal_translate", "-q", "-expand", "rgb", tmp_path / "a.zarr", tmp_path / "rgb.tif")
+    run("gdal_translate", "-q", "-expand", "rgb", tmp_path / "a.tif", tmp_path / "rgb2.tif")
+    assert_same(read_all(gdal.Open(str(tmp_path / "rgb.tif"))), read_all(gdal.Open(str(tmp_path / "rgb2.tif"))))
+
+
+def test_a_colour_table_of_wider_integers_has_the_entries_that_were_set(tmp_path):
+    found = copy(tmp_path / "a.zarr", palette(np.array([[0, 1]], "uint16"), (1, (10, 20, 30, 255))))
+    assert found.GetRasterBand(1).GetColorTable().GetCount() == 2
+
+
 # ------------------------------------------------------------------------------------------------- stores inside of others
 
 def test_a_store_that_is_made_inside_of_another_is_warned_of(tmp_path):

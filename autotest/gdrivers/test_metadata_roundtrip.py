@@ -78,7 +78,9 @@ def test_a_colour_table_survives(tmp_path, count):
         table.SetColorEntry(i, (i % 256, 255 - i, (7 * i) % 256, 255 if i else 0))
     before.GetRasterBand(1).SetColorTable(table)
     after = copy(tmp_path / "a.zarr", before)
-    assert properties(after.GetRasterBand(1)) == properties(before.GetRasterBand(1))
+    expected = properties(before.GetRasterBand(1))
+    expected["table"] += [(0, 0, 0, 255)] * (256 - count)  # as GTiff has it of bytes
+    assert properties(after.GetRasterBand(1)) == expected
     assert after.GetRasterBand(1).GetColorInterpretation() == gdal.GCI_PaletteIndex
 
 

@@ -298,6 +298,11 @@ static GDALColorInterp interpretationOf(enum zs_colour colour)
         case ZS_COLOUR_NONE:
             break;
     }
+        // As of a GeoTIFF: programs look up any byte.
+        constexpr int BYTES = 256;
+        const GDALColorEntry black = {0, 0, 0, 255};
+        for (int i = m_colorTable->GetColorEntryCount(); eDataType == GDT_Byte && i < BYTES; i++)
+            m_colorTable->SetColorEntry(i, &black);
     return GCI_Undefined;
 }
 
