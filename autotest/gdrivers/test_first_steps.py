@@ -323,3 +323,55 @@ def test_rasterio_writes_over_a_raster_of_an_array_for_each_band(tmp_path):
     with rasterio.open(path, "w", driver="ShardedZarr", width=5, height=4, count=1, dtype="uint8") as dataset:
         dataset.write(np.full((1, 4, 5), 7, "uint8"))
     assert open_ours(path).ReadAsArray().tolist() == [[7] * 5] * 4
+
+
+# -------------------------------------------------------------------------------------------------------- scales and nodata
+
+def test_pixels_that_gdal_unscaled_do_not_take_the_scale_along(tmp_path):
+    need("GDAL's netCDF driver", gdal.GetDriverByName("netCDF") is not None)
+    values = source(np.array([[[100, 200, -1]]], "int16"), UTM, "EPSG:32633")
+    band = values.GetRasterBand(1)
+    band.SetScale(0.01)
+    band.SetOffset(5)
+    band.SetMetadata({"valid_min": "0", "note": "kept"})
+    made = gdal.GetDriverByName("netCDF").CreateCopy(str(tmp_path / "a.nc"), values)
+    made = None
+    run("gdal_translate", "-q", "-of", "ShardedZarr", "-unscale", "-ot", "Float32", tmp_path / "a.nc", tmp_path / "a.zarr")
+    found = open_ours(str(tmp_path / "a.zarr"))
+    np.testing.assert_allclose(found.ReadAsArray(), [[6, 7, 4.99]], rtol=1e-6)
+    band = found.GetRasterBand(1)
+    assert not {"scale_factor", "add_offset", "valid_min"} & set(band.GetMetadata()) and band.GetMetadataItem("note") == "kept"
+    assert band.GetScale() in (None, 1) and band.GetOffset() in (None, 0)
+    attributes = {**document(tmp_path / "a.zarr", "a")["attributes"], **document(tmp_path / "a.zarr")["attributes"]}
+    assert not [key for key in attributes if key.endswith(("scale_factor", "add_offset", "_FillValue")) and key != "_FillValue"], attributes
+    run("gdal_translate", "-q", "-of", "ShardedZarr", "-co", "SCALE_OFFSET=YES", tmp_path / "a.nc", tmp_path / "c.zarr")
+    found = open_ours(str(tmp_path / "c.zarr"))
+    band = found.GetRasterBand(1)
+    assert not {"scale_factor", "_FillValue", "valid_min"} & set(band.GetMetadata()) and band.GetMetadataItem("note") == "kept"
+    assert "scale_factor" not in "".join(key for key in document(tmp_path / "c.zarr")["attributes"] if key.startswith("Band1#"))
+    run("gdal_translate", "-q", "-of", "ShardedZarr", tmp_path / "a.nc", tmp_path / "b.zarr")
+    attributes = document(tmp_path / "b.zarr", "b")["attributes"]
+    assert attributes["scale_factor"] == 0.01 and attributes["add_offset"] == 5, "which GDAL has not applied"
+
+
+def test_a_declared_nodata_value_that_the_stored_integers_do_not_have_is_nan_when_reopened(tmp_path):
+    path = tmp_path / "a.zarr"
+    copy(path, source(np.array([[[1, 2, np.nan]]], "float32")), ARRAY_NAME="v", SCALE_OFFSET="YES", SCALE="0.5")
+    attributes = document(path, "v")["attributes"]
+    attributes["_FillValue"] = -9999.0
+    change_document(path, "v", attributes=attributes)
+    change_document(path, consolidated_metadata=None)
+    for flags in (gdal.OF_READONLY, gdal.OF_UPDATE):
+        assert np.isnan(gdal.OpenEx(str(path), flags).GetRasterBand(1).GetNoDataValue())
+    dataset = gdal.OpenEx(str(path), gdal.OF_UPDATE)
+    dataset.WriteArray(np.array([[-9999, 4]], "float32"))
+    dataset = None
+    np.testing.assert_allclose(open_ours(str(path)).ReadAsArray(), [[np.nan, 4, np.nan]])
+
+
+def test_a_nodata_value_without_a_place_says_as_what_pixels_are_stored(tmp_path):
+    values = source(np.array([[[1, 2, 3]]], "uint16"))
+    copy(tmp_path / "a.zarr", values, SCALE_OFFSET="YES", SCALE="0.5")
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
+    assert error_of(dataset.GetRasterBand(1).SetNoDataValue, -9999).endswith(
+        "nodata value -9999 cannot be a uint16, as which pixels are stored, and that has no place for NaN")

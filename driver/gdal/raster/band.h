@@ -55,6 +55,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     }
     struct zs_band_properties &Properties();
     void ReadProperties();
+    void TranslateNodata();
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
     /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and

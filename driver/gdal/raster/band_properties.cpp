@@ -87,7 +87,9 @@ struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
     m.unit = copyText(band.GetUnitType());
     m.description = copyText(band.GetDescription());
     m.categories = zsCopyList(band.GetCategoryNames());
-    m.metadata = zsCopyList(band.GetMetadata());
+    CPLStringList items(CSLDuplicate(band.GetMetadata()));
+    zsDropScaleItems(items, "", m.has_scale);
+    m.metadata = zsCopyList(items.List());
     m.domains = zsDomainsOf(band);
     setColor(m, band.GetColorInterpretation());
     setColorTable(m, band.GetColorTable());
@@ -131,6 +133,25 @@ void ShardedZarrRasterBand::ReadProperties()
     *m_properties = list[0];
     for (int n = 1; n < count; n++)
         ds.Band(nBand + n).m_properties.reset(new zs_band_properties(list[static_cast<size_t>(n)]));
+    for (int n = 0; n < count; n++)
+        ds.Band(nBand + n).TranslateNodata();
+}
+
+/* A nodata value that an older version declared, and that the integers which pixels are stored as do not have, is NaN,
+ * where they have that: as if it were set now. Elements that were never written may have it all the same. */
+void ShardedZarrRasterBand::TranslateNodata()
+{
+    auto &m = *m_properties;
+    const ZSArray &of = View().Array(Source());
+    const struct zs_array_info info = View().Info(Source());
+    unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
+    if (!m.has_nodata || zs_array_cast_type(of.array) == nullptr || zs_array_keeps_element(of.array, m.nodata) ||
+        memcmp(of.node->array->fill_value, m.nodata, info.item_size) == 0 ||
+        !zsElementOfDouble(std::numeric_limits<double>::quiet_NaN(), info.data_type, info.item_size, nan) ||
+        !zs_array_keeps_element(of.array, nan))
+        return;
+    m_missing = zsElementToDouble(info.data_type, info.item_size, m.nodata);
+    memcpy(m.nodata, nan, info.item_size);
 }
 
 /* For an overview level that is being made: it gets the properties of the base's band. */
@@ -277,6 +298,11 @@ GDALColorTable *ShardedZarrRasterBand::GetColorTable()
             const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
             m_colorTable->SetColorEntry(static_cast<int>(i), &entry);
         }
+        // As of a GeoTIFF: programs look up any byte.
+        constexpr int BYTES = 256;
+        const GDALColorEntry black = {0, 0, 0, 255};
+        for (int i = m_colorTable->GetColorEntryCount(); eDataType == GDT_Byte && i < BYTES; i++)
+            m_colorTable->SetColorEntry(i, &black);
     }
     return m_colorTable.get();
 }
@@ -298,11 +324,6 @@ static GDALColorInterp interpretationOf(enum zs_colour colour)
         case ZS_COLOUR_NONE:
             break;
     }
-        // As of a GeoTIFF: programs look up any byte.
-        constexpr int BYTES = 256;
-        const GDALColorEntry black = {0, 0, 0, 255};
-        for (int i = m_colorTable->GetColorEntryCount(); eDataType == GDT_Byte && i < BYTES; i++)
-            m_colorTable->SetColorEntry(i, &black);
     return GCI_Undefined;
 }
 
@@ -432,9 +453,14 @@ CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
         m_isNodataSet = true;
         return SetNodata(nan);
     }
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s",
-             zsShown(Dataset().GetDescription()).c_str(), nBand, text.c_str(),
-             isHeld ? castType : View().Array(Source()).node->array->dtype.name);
+    const std::string shown = zsShown(Dataset().GetDescription());
+    if (isHeld)
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored, and that has no place for "
+                 "NaN", shown.c_str(), nBand, text.c_str(), castType);
+    else
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s", shown.c_str(), nBand,
+                 text.c_str(), View().Array(Source()).node->array->dtype.name);
     return CE_Failure;
 }
 

@@ -1,5 +1,7 @@
 #include "items.h"
 
+#include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -61,6 +63,31 @@ void zsSetItem(CPLStringList &items, const char *name, const char *value)
     if (!isSet)
         changed.AddString(wanted.c_str());
     items = std::move(changed);
+}
+
+/* Items of values in units of a scale that is beside them. */
+static const char *const STORED_VALUES[] = {"valid_range", "valid_min",  "valid_max",
+                                            "actual_range", "_FillValue", "missing_value"};
+
+bool zsIsItemOfStored(const char *item)
+{
+    return std::any_of(std::begin(STORED_VALUES), std::end(STORED_VALUES),
+                       [item](const char *name) { return isNamed(item, name); });
+}
+
+void zsDropScaleItems(CPLStringList &items, const std::string &prefix, bool isScaled)
+{
+    bool isThere = false;
+    for (const char *name : {"scale_factor", "add_offset"})
+    {
+        isThere = isThere || zsItemValue(items.List(), (prefix + name).c_str()) != nullptr;
+        zsSetItem(items, (prefix + name).c_str(), nullptr);
+    }
+    for (const char *name : STORED_VALUES)
+    {
+        if (isThere && !isScaled)
+            zsSetItem(items, (prefix + name).c_str(), nullptr);
+    }
 }
 
 CPLStringList zsMergeItems(CSLConstList base, CSLConstList over)

@@ -224,7 +224,7 @@ void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_band_p
         char **kept = m.metadata;
         for (char **item = m.metadata; *item != nullptr; item++)
         {
-            if (STARTS_WITH(*item, "STATISTICS_"))
+            if (STARTS_WITH(*item, "STATISTICS_") || zsIsItemOfStored(*item))
                 free(*item);
             else
                 *kept++ = *item;

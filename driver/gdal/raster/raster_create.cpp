@@ -317,6 +317,20 @@ static GDALDataset *createArchive(const char *name, const ZSConnection &connecti
     return ds;
 }
 
+/* Of the items of netCDF's variables, the scales of those that are bands whose pixels are unscaled. */
+static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLStringList &metadata)
+{
+    std::string last;
+    for (const auto &m : bands)
+    {
+        const char *variable = zsItemValue(m.metadata, "NETCDF_VARNAME");
+        if (m.has_scale || variable == nullptr || variable == last)
+            continue;
+        last = variable;
+        zsDropScaleItems(metadata, last + "#", false);
+    }
+}
+
 /* HEALPix cells have no mask: warns, or refuses a strict copy, where the source has one. */
 static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
 {
@@ -390,6 +404,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     ZSNewArrays arrays;
     auto &properties = arrays.Read(source, bands, spec.dtype);
     packing.Finish(spec, properties);
+    dropScales(properties, metadata);
     axes.Spend(metadata, properties);
     arrays.Set(options.single_array, arrayName(options, connection.store, source, spec), spec);
     arrays.Apply(spec);
