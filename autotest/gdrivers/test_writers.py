@@ -8,7 +8,7 @@ from osgeo import gdal
 import writers
 from objectstore import GoogleStore, etag_of
 from support import assert_same, error_of, warnings_of, open_array, read_all
-from writing import copy, source
+from writing import copy, driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
 NAME = 'SHARDEDZARR:"%s":/v' % PATH
@@ -73,6 +73,124 @@ def test_a_shard_that_both_make_has_the_chunks_of_both(s3, meets):
     expected = np.zeros((64, 64), "uint8")
     expected[:16, :16], expected[:16, 16:32] = 1, 2
     assert_same(stored(), expected)
+
+
+@pytest.mark.parametrize("at", [45, 50], ids=["chunk", "shard"])
+@pytest.mark.parametrize("where", ["local", "s3"])
+def test_who_made_an_array_writes_it_beside_others_from_when_they_can_see_it(request, tmp_path, where, at):
+    """Its maker does not know of shards of others unless it looks for them."""
+    path = str(tmp_path / "a.zarr")
+    if where == "s3":
+        request.getfixturevalue("s3")
+        path = PATH
+    name = 'SHARDEDZARR:"%s":/v' % path
+    maker = driver().CreateMultiDimensional(path)
+    root = maker.GetRootGroup()
+    array = root.CreateMDArray("v", [root.CreateDimension(axis, None, None, 64) for axis in "yx"], gdal.ExtendedDataType.Create(gdal.GDT_Byte),
+                               ["CHUNK_SHAPE=16,16", "SHARD_SHAPE=32,32"])
+    maker.FlushCache()
+    other = gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
+    other.GetRasterBand(1).WriteArray(np.full((4, 4), 7, "uint8"), 40, 40)
+    other.FlushCache()
+    other = None
+    array.Write(np.full((2, 2), 9, "uint8"), array_start_idx=[at, at], count=[2, 2])
+    del array, root
+    maker.FlushCache()
+    maker = None
+    gdal.VSICurlClearCache()
+    pixels = gdal.OpenEx(name).ReadAsArray()
+    assert pixels[40, 40] == 7 and pixels[at, at] == 9
+
+
+@pytest.mark.parametrize("status", [409, 503])
+@pytest.mark.parametrize("name", ["v/c/0/0", "v/zarr.json", "a.zarr/zarr.json"])
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "over another"])
+def test_what_is_refused_and_leaves_the_store_as_it_was_is_sent_again(s3, is_there, name, status):
+    """S3 answers 409 while another commit of the object is under way, which GDAL takes for a failure."""
+    made()
+    if is_there:
+        wrote(9, 40, 40).FlushCache()
+    ours, refused = wrote(1, side=2), []
+    ours.SetMetadataItem("ours", "1")
+
+    def fault(method, key, query):
+        if method == "PUT" and key.endswith(name) and len(refused) < 2:
+            refused.append(key)
+            return status
+    s3.fault = fault
+    ours.FlushCache()
+    ours = None
+    assert len(refused) == 2
+    assert stored()[0, 0] == 1 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
+
+
+def test_who_meets_another_store_in_the_place_of_his_own_writes_nothing_into_it(s3):
+    made()
+    ours = wrote(1, side=2)
+    ours.FlushCache()
+    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 4, 4)
+    copy(PATH, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=32, SHARD_SHAPE=64, COMPRESS="GZIP", OVERWRITE="YES")
+    s3.log.clear()
+    assert '"codecs" is not what it was' in error_of(ours.FlushCache)
+    assert s3.log.count(("PUT", "bucket/a.zarr/v/c/0/0")) == 1  # what is there is not read again and again
+    with pytest.raises(RuntimeError):
+        ours.Close() if hasattr(ours, "Close") else gdal.Dataset.__swig_destroy__(ours)
+    assert not stored().any()
+
+
+def test_a_chunk_that_is_absent_and_stays_so_is_not_removed_while_another_puts_it(s3):
+    s3.objects["bucket/a.zarr/zarr.json"] = b'{"zarr_format": 3, "node_type": "group"}'
+    s3.objects["bucket/a.zarr/v/zarr.json"] = json.dumps({
+        "zarr_format": 3, "node_type": "array", "shape": [64, 64], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}],
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [16, 16]}}, "chunk_key_encoding": {"name": "default"}}).encode()
+    for number in range(1, 9):
+        s3.objects.pop("bucket/a.zarr/v/c/0/0", None)
+        asked, ours = [], wrote(0, side=2)
+
+        def fault(method, key, query):
+            if key.endswith(("c/0/0", "bucket/")):
+                asked.append(method)
+                if len(asked) == number:
+                    wrote(number, 4, 4, side=2).FlushCache()
+        s3.fault = fault
+        ours.FlushCache()
+        ours = None
+        s3.fault = lambda method, key, query: None
+        gdal.VSICurlClearCache()
+        assert len(asked) < number or gdal.OpenEx(NAME).ReadAsArray()[4, 4] == number, asked
+
+
+def test_texts_that_another_writes_while_ours_are_read_are_all_there(s3):
+    made()
+    maker = gdal.OpenEx(PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE, allowed_drivers=["ShardedZarr"])
+    root = maker.GetRootGroup()
+    texts = root.CreateMDArray("t", [root.CreateDimension("n", None, None, 8)], gdal.ExtendedDataType.CreateString(),
+                              ["CHUNK_SHAPE=2", "SHARD_SHAPE=8"])
+    texts.Write(list("abcdefgh"))
+    del texts, root
+    maker = None
+
+    def write(at, text):
+        gdal.VSICurlClearCache()
+        dataset = gdal.OpenEx(PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE, allowed_drivers=["ShardedZarr"])
+        dataset.GetRootGroup().OpenMDArray("t").Write([text], array_start_idx=[at], count=[1])
+    met = []
+    for number in range(1, 6):  # before the first request for the object, the second, and so on
+        asked = []
+
+        def fault(method, key, query):
+            if "/t/c/" in key:
+                asked.append(method)
+                if len(asked) == number:
+                    met.append(method)
+                    write(1, "other%d" % number)
+        s3.fault = fault
+        write(0, "ours%d" % number)
+        s3.fault = lambda method, key, query: None
+        gdal.VSICurlClearCache()
+        array = gdal.OpenEx(PATH, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("t")
+        assert array.Read()[:3] == ["ours%d" % number, "other%d" % len(met), "c"]
+    assert set(met) == {"GET", "PUT"}, met
 
 
 @pytest.mark.parametrize("at", ["/v/zarr.json", "a.zarr/zarr.json"])
@@ -203,6 +321,43 @@ def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_th
     s3.sees = lambda headers: conditions.append("If-Match" in headers or "If-None-Match" in headers)
     assert warnings_of(edit)[1] == []
     assert puts and all(conditions)
+
+
+def test_a_server_that_refuses_all_while_it_is_asked_is_asked_again(s3):
+    """It is not taken for one that holds to conditions."""
+    name = "/vsis3/bucket/busy.zarr"
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+    s3.holds, puts = (), []
+
+    def fault(method, key, query):
+        if method == "PUT" and ".shardedzarr-" in key:
+            puts.append(key)
+            return 503 if len(puts) > 1 else None
+    s3.fault = fault
+
+    def edit(value):
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", value)
+        dataset.FlushCache()
+    edit("1")
+    s3.fault = lambda method, key, query: None
+    assert any("does not hold a PUT to a condition" in message for message in warnings_of(lambda: edit("2"))[1])
+
+
+def test_a_server_that_does_not_take_the_versions_that_it_tells_is_written_to_and_warned_of(s3):
+    """As one behind a proxy that compresses, and puts "-gzip" behind each ETag."""
+    name = "/vsis3/bucket/gzip.zarr"
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+    s3.describes = lambda key: {"ETag": etag_of(s3.objects[key])[:-1] + '-gzip"'}
+
+    def edit():
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", "1")
+        dataset.FlushCache()
+    assert any("does not hold a PUT to a condition" in message for message in warnings_of(edit)[1])
+    assert gdal.OpenEx('SHARDEDZARR:"%s":/v' % name).GetMetadataItem("k") == "1"
 
 
 def test_where_signed_urls_are_refused_no_version_is_told_and_who_writes_is_warned(s3):

@@ -57,7 +57,7 @@ struct zs_array {
     pthread_rwlock_t lock; /* shared by reads until the first write, from then on held by one call at a time */
     struct zs_pending_writes
         *pending; /* pending writes (pending_writes.h); NULL until the first write */
-    bool is_new;  /* created by this process: there is no older shard to look for */
+    bool is_new;  /* created by this process: until its document is published, there is no older shard to look for */
 
     /* Set by zs_array_open_path(): the array owns them. */
     struct zs_hierarchy *own_hierarchy;

@@ -214,7 +214,7 @@ enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_e
         status = encode_fill(array, &m, err);
     if (status == ZS_OK && m.encoded != NULL)
         status = zs_store_put_over(array->store, c->key, expects ? etag : NULL, m.encoded, m.n, err);
-    else if (status == ZS_OK)
+    else if (status == ZS_OK && !is_empty) /* what is absent stays so: another writer may be putting it */
         status = zs_store_remove(array->store, c->key, err);
     merge_end(&m);
     zs_buffer_free(&present);

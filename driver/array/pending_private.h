@@ -17,6 +17,8 @@ enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard
                                     struct zs_error *err) ZS_MUST_CHECK;
 /* Bases the writer on the stored object unless it is already: before something of that is read. */
 enum zs_status zs_open_shard_need(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err) ZS_MUST_CHECK;
+/* Whether nobody else can have written chunks of the array: it is made here, and its document is not in the store. */
+bool zs_array_is_unseen(const struct zs_array *array);
 /* Updates the count of memory that a shard holds. */
 void zs_open_shard_account(struct zs_pending_writes *pending, struct zs_open_shard *s, bool is_open);
 void zs_open_shard_drop(struct zs_array *array, struct zs_open_shard *s);
@@ -44,6 +46,7 @@ struct zs_chunk_object {
     const void *data; /* encoded; NULL: it is empty */
     size_t n;
     const struct zs_written *written; /* NULL: all of it was written */
+    bool was_tried;
 };
 
 /* Puts a chunk of which a part was written over what the store has of it by now. ZS_CONFLICT as zs_store_put_over(). */

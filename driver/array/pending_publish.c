@@ -33,6 +33,14 @@ static enum zs_status check_document(struct zs_array *array, struct zs_error *er
     return ZS_OK;
 }
 
+/* Another writer was quicker. Who replaced chunks may have replaced the array, or removed it. */
+static enum zs_status check_after_conflict(const struct zs_array *array, struct zs_error *err)
+{
+    uint64_t version = 0;
+    return array->hierarchy == NULL ? ZS_OK
+                                    : zs_hierarchy_check_array(array->hierarchy, array->node, &version, err);
+}
+
 /* Whether publishing itself detects that others changed the shard, so that no request is needed to check it. */
 static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *s, bool expects)
 {
@@ -119,8 +127,10 @@ static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard 
     const bool expects = !is_written_whole(array, s) && zs_store_has_conditions(array->store);
     int tries = 0;
     enum zs_status status = try_publish(array, s, key, expects, detects_conflict(array, s, expects), is_lost, err);
-    while (is_overtaken(s, status) && !*is_lost && (expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES))
+    while (is_overtaken(s, status) && !*is_lost && (expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES)) {
+        ZS_TRY(check_after_conflict(array, err));
         status = try_publish(array, s, key, expects, false, is_lost, err);
+    }
     if (status == ZS_CONFLICT)
         return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", tries);
     if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, s))
@@ -339,9 +349,10 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
 /* One try, with the lock held where others may write it. */
 static enum zs_status put_chunk(void *ctx, struct zs_error *err)
 {
-    const struct zs_chunk_object *c = ctx;
-    ZS_TRY(check_document(c->array, err));
-    if (c->written != NULL && !c->array->is_new)
+    struct zs_chunk_object *c = ctx;
+    ZS_TRY(c->was_tried ? check_after_conflict(c->array, err) : check_document(c->array, err));
+    c->was_tried = true;
+    if (c->written != NULL && !zs_array_is_unseen(c->array))
         return zs_merge_into_object(c, err);
     return c->data != NULL ? zs_store_put(c->array->store, c->key, c->data, c->n, err)
                            : zs_store_remove(c->array->store, c->key, err);
@@ -353,9 +364,9 @@ static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, cons
 {
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
-    struct zs_chunk_object c = {array, chunk, key, data, n, written};
+    struct zs_chunk_object c = {array, chunk, key, data, n, written, false};
     const enum zs_status status =
-        array->is_new ? put_chunk(&c, err) : zs_store_replace(array->store, key, put_chunk, &c, err);
+        zs_array_is_unseen(array) ? put_chunk(&c, err) : zs_store_replace(array->store, key, put_chunk, &c, err);
     free(key);
     zs_shard_forget(array, chunk);
     return status;

@@ -127,9 +127,14 @@ static enum zs_status open_object(struct zs_array *array, const struct zs_level 
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
+bool zs_array_is_unseen(const struct zs_array *array)
+{
+    return array->is_new && (array->hierarchy == NULL || zs_hierarchy_is_unseen(array->hierarchy, array->node));
+}
+
 bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard)
 {
-    return array->is_new && zs_map_get(&array->pending->published, shard) == NULL;
+    return zs_array_is_unseen(array) && zs_map_get(&array->pending->published, shard) == NULL;
 }
 
 /* Creates an open shard without chunks, not yet based on a stored object. */

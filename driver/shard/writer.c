@@ -175,7 +175,9 @@ enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_ch
     writer->object = object;
     writer->order = order;
     if (base == NULL) {
-        const enum zs_status status = zs_shard_open_stored(writer, writer->root, err);
+        enum zs_status status = zs_shard_open_stored(writer, writer->root, err);
+        if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
+            status = ZS_CONFLICT; /* opening it again gives the object of another writer */
         if (status != ZS_OK)
             zs_shard_writer_forget_stored(writer);
         return status;

@@ -18,7 +18,7 @@ struct zs_shard_writer;
 
 /* Creates a writer for the shard `key`, whose levels follow each other from `level` (a shard) to the innermost; they
  * are borrowed. `object` is its stored object, NULL when it is absent, and `base` the index of that, or NULL: then it
- * is read. The writer takes over both, also on failure. */
+ * is read: ZS_CONFLICT where the object was replaced meanwhile. The writer takes over both, also on failure. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
                                       struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;

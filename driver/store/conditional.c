@@ -102,7 +102,8 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object)
     return is_same;
 }
 
-enum zs_status zs_expectation_judge(struct zs_writer *writer, enum zs_status failure, struct zs_error *err)
+/* Tells what the failure of a commit means: the failure itself, where the store is as it was. */
+static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, struct zs_error *err)
 {
     struct zs_store *store = writer->expected->store;
     const char *key = writer->expected->key, *expected = writer->expected->etag;
@@ -122,6 +123,20 @@ enum zs_status zs_expectation_judge(struct zs_writer *writer, enum zs_status fai
                                         : zs_fail(err, ZS_CONFLICT, "%s/%s: another writer replaced it meanwhile",
                                                   store->root, key);
     zs_object_close(now);
+    return status;
+}
+
+/* S3 refuses a commit (409) while another one of the same object is under way, whichever wins then. GDAL does not tell
+ * that from other failures, nor send it again. */
+enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *err)
+{
+    enum zs_status status;
+    int tries = 0;
+    do {
+        status = writer->store->ops->writing->send(writer, err);
+        if (status != ZS_OK)
+            status = judge(writer, status, err);
+    } while (status == ZS_IO && tries < ZS_MOST_REFUSALS && zs_conflict_again(&tries));
     return status;
 }
 
@@ -157,56 +172,53 @@ static bool put(struct zs_store *store, const char *key, const char *etag, const
 /* What a server does with conditions. */
 enum held { HELD, NOT_HELD, NOT_KNOWN };
 
-/* Whether an object tells a version. It tells none where it is not read by our own requests, as where GDAL has
- * credentials that sign no URL. */
-static enum held ask_version(struct zs_store *store, const char *key)
+/* The version that an object tells, for the caller to free. It tells none where it is not read by our own requests, as
+ * where GDAL has credentials that sign no URL. */
+static enum held ask_version(struct zs_store *store, const char *key, char **version)
 {
     struct zs_object *object;
     struct zs_error ignored;
     if (zs_object_open(store, key, &object, &ignored) != ZS_OK)
         return NOT_KNOWN;
-    const bool is_told = zs_object_etag(object) != NULL;
+    const char *etag = zs_object_etag(object);
+    const bool is_told = etag != NULL;
+    *version = is_told ? zs_strdup(etag) : NULL;
     zs_object_close(object);
-    return is_told ? HELD : NOT_HELD;
+    return !is_told ? NOT_HELD : *version != NULL ? HELD : NOT_KNOWN;
 }
 
-/* Asks with an object of this name. A server that holds to conditions makes it where there is none, tells its version,
- * and refuses to make it again and to replace it as another version than it is. *is_refused: it was not made. */
-static enum held ask_with(struct zs_store *store, const char *key, bool *is_refused)
+/* Asks with an object that was made. A server that holds to conditions tells its version, refuses to make it again and
+ * to replace it as another version than it is, and replaces it as that one. A server that does none of these is out of
+ * order, unless it takes the object without a condition. */
+static enum held ask_with(struct zs_store *store, const char *key)
 {
     const char *no_version = store->has_generations ? "1" : "\"00000000000000000000000000000000\"";
-    struct zs_error ignored;
-    *is_refused = !put(store, key, "", "May a PUT expect that nothing is there?\n");
-    if (*is_refused)
-        return NOT_KNOWN;
-    enum held held = ask_version(store, key);
-    if (put(store, key, "", "May it expect that again?\n") ||
-        put(store, key, no_version, "May it expect another version?\n"))
+    char *version = NULL;
+    enum held held = ask_version(store, key, &version);
+    if (held == HELD && (put(store, key, "", "May a PUT expect that nothing is there, again?\n") ||
+                         put(store, key, no_version, "May it expect another version?\n")))
         held = NOT_HELD;
-    const enum zs_status status = zs_store_remove(store, key, &ignored);
-    (void)status; /* what is left has the name of a temporary file */
+    if (held == HELD && !put(store, key, version, "May it expect the version that there is?\n"))
+        held = put(store, key, NULL, "May there be a PUT?\n") ? NOT_HELD : NOT_KNOWN;
+    free(version);
     return held;
 }
 
-/* A server that refuses a condition twice and takes an object without one does not know conditions. Where that is
- * refused too, nothing is known. */
+/* Asks with a small object. A server that refuses the condition that nothing is there, where nothing is, and takes the
+ * object without one does not know conditions. Where that is refused too, nothing is known. */
 static enum held ask_server(struct zs_store *store)
 {
     struct zs_error ignored;
-    enum held held = NOT_KNOWN;
-    bool is_refused = true;
-    for (int attempt = 0; attempt < 2 && is_refused; attempt++) {
-        char *path = zs_temporary_path("");
-        if (path == NULL)
-            return NOT_KNOWN;
-        held = ask_with(store, path + 1, &is_refused);
-        if (attempt == 1 && is_refused && put(store, path + 1, NULL, "May there be a PUT?\n")) {
-            held = NOT_HELD;
-            const enum zs_status status = zs_store_remove(store, path + 1, &ignored);
-            (void)status;
-        }
-        free(path);
-    }
+    char *path = zs_temporary_path("");
+    if (path == NULL)
+        return NOT_KNOWN;
+    const char *key = path + 1;
+    const bool is_made = put(store, key, "", "May a PUT expect that nothing is there?\n");
+    const bool is_taken = is_made || put(store, key, NULL, "May there be a PUT?\n");
+    const enum held held = is_made ? ask_with(store, key) : is_taken ? NOT_HELD : NOT_KNOWN;
+    const enum zs_status status = is_taken ? zs_store_remove(store, key, &ignored) : ZS_OK;
+    (void)status; /* what is left has the name of a temporary file */
+    free(path);
     return held;
 }
 

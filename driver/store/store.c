@@ -360,9 +360,8 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
     *is_kept = false;
     if (!writer->store->is_remote || ops_of(writer)->send == NULL)
         return zs_writer_commit(writer, err);
-    enum zs_status status = ops_of(writer)->send(writer, err);
-    if (status != ZS_OK && writer->expected != NULL)
-        status = zs_expectation_judge(writer, status, err);
+    const enum zs_status status =
+        writer->expected != NULL ? zs_expectation_send(writer, err) : ops_of(writer)->send(writer, err);
     *is_kept = status != ZS_OK;
     if (!*is_kept)
         zs_writer_abort(writer); /* releases what was sent */

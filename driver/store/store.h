@@ -373,10 +373,9 @@ struct zs_writer {
     struct zs_expectation *expected; /* NULL: whatever is there */
 };
 
-/* Decides what the failure of a commit with an expectation means. ZS_OK: the store has its bytes (only the answer was
- * lost). ZS_CONFLICT: another version is there. Else the failure. */
-enum zs_status zs_expectation_judge(struct zs_writer *writer, enum zs_status failure,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+/* Sends a commit that expects a version. ZS_OK also where the store has its bytes and the answer was lost. ZS_CONFLICT:
+ * another version is there. What failed and left the store as it was is sent again, ZS_MOST_REFUSALS times. */
+enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
 /* Puts a store before a remote one, which it takes over, also on failure. It adds nothing until zs_store_overlap()

@@ -139,6 +139,9 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
  * written. */
 void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
 
+/* Whether a node was added here, and its document is yet to be written: no other process knows of it. */
+bool zs_hierarchy_is_unseen(const struct zs_hierarchy *h, const struct zs_node *node);
+
 /* Whether the store still has the array that `node` is: for those who are about to put chunks there. ZS_OK where its
  * zarr.json says of them what the node says (attributes and names may be others), or is yet to be written by the flush;
  * else ZS_INVALID: it is gone, or another array is in its place. *version is of the zarr.json that was last found so, 0

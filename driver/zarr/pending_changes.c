@@ -337,6 +337,12 @@ static enum zs_status check_document(const struct zs_hierarchy *h, const struct 
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", h->store->root, node->key);
 }
 
+bool zs_hierarchy_is_unseen(const struct zs_hierarchy *h, const struct zs_node *node)
+{
+    const struct zs_change *change = zs_changes_find(&h->pending, node->path);
+    return change != NULL && change->kind == ZS_CHANGE_NEW && !change->is_put;
+}
+
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
                                         struct zs_error *err)
 {
