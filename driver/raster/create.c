@@ -176,7 +176,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
     return ZS_OK;
 }
 
-/* What the arrays of a raster are, but for their attributes. */
+/* Everything of the raster's arrays but their attributes. */
 static struct zs_array_spec array_spec(const struct zs_raster_spec *spec)
 {
     const struct zs_axes axes = zs_raster_axes(spec);
@@ -327,8 +327,8 @@ static char *mark_of(const char *group)
     return zs_format("%s/.unfinished", group);
 }
 
-/* Whether a writer that was killed left the group. When consolidated metadata list the group itself, and not only what
- * is in it (*is_listed), it was whole. */
+/* Whether the group is the remains of a killed writer. If consolidated metadata list the group itself and not only
+ * nodes in it (*is_listed), it was complete. */
 static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result,
                                    bool *is_listed, struct zs_error *err)
 {
@@ -383,7 +383,7 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     char *mark = mark_of(group);
     const enum zs_status status = mark != NULL ? zs_store_remove(store, mark, err) : zs_fail_memory(err);
     free(mark);
-    zs_store_remove_directory(store, group); /* if it is empty: nothing came of it */
+    zs_store_remove_directory(store, group); /* removes the group if it is empty: nothing was created */
     return status;
 }
 

@@ -31,14 +31,14 @@
 /* Which georeferencing conventions are written. */
 enum zs_georef_style { ZS_GEOREF_ALL, ZS_GEOREF_SPATIAL_PROJ, ZS_GEOREF_CF };
 
-/* One array of the raster and what its bands mean. Borrowed. */
+/* One array of the raster, with the properties of its bands. Borrowed. */
 struct zs_raster_array_spec {
     const char *name;
     const struct zs_band_properties *bands;
     size_t band_count;
 };
 
-/* A cell coordinate is written of so many cells at most, those of order 9: who opens it reads all of it. */
+/* The coordinate of cells is written for at most so many cells, those of order 9: opening it reads all of it. */
 #define ZS_CELL_COORDINATE_MOST ((uint64_t)12 << 18)
 #define ZS_CELL_COORDINATE "cell_ids"
 
@@ -87,19 +87,19 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
 /* Where a raster lies. Borrows from the spec. */
 struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
 
-/* Which dimensions (zs_raster_ndim(), in the array's order) of a raster that is to be in the group at `group` have the
- * name of another dimension in the groups above: one of another size, or of other coordinates. Y and X both have, or
- * neither. xarray's DataTree refuses such a store, and whoever looks for a coordinate in the groups above takes the
+/* Finds which dimensions (zs_raster_ndim(), in the array's order) of a new raster in the group at `group` have the name
+ * of another dimension in a group above: one of another size or with other coordinates. Y and X both have one, or
+ * neither. xarray's DataTree refuses such a store, and a reader that searches groups above for a coordinate finds the
  * wrong one. */
 enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec,
                                           bool *taken, struct zs_error *err) ZS_MUST_CHECK;
 
 struct zs_raster;
 
-/* Takes the group at `group` (not "") of a store that is there for a new raster: ZS_ARGUMENT when there is an array or
- * group already, whether or not consolidated metadata, which may be older, list it. An object <group>/.unfinished marks
- * it until zs_raster_finish(), so that what a killed writer left is told from what others made, and removed by the next
- * one. */
+/* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
+ * there, whether or not consolidated metadata (which may be older) list it. An object <group>/.unfinished marks the
+ * group until zs_raster_finish(), so that remains of a killed writer are distinguished from others' nodes, and removed
+ * by the next writer. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
@@ -116,9 +116,9 @@ struct zs_bands zs_raster_bands(const struct zs_raster *raster);
 /* Its mask, one band of uint8: 0, where nothing is written too, or 255. Only where the spec names one. */
 struct zs_bands zs_raster_mask(const struct zs_raster *raster);
 
-/* Flushes the arrays and writes coordinates and metadata, last of all those of the group and of what is above it, whose
- * consolidated metadata are brought in step. `h` is the store's hierarchy, for a new store zs_hierarchy_create()d;
- * while it is held, the metadata wait there for what else belongs to the raster (overviews). */
+/* Flushes the arrays and writes coordinates and metadata: those of the group last, then consolidated metadata of the
+ * groups above. `h` is the store's hierarchy, for a new store from zs_hierarchy_create(). While it is held
+ * (zs_hierarchy_hold()), metadata stay pending for what else belongs to the raster (overviews). */
 enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
 

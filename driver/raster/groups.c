@@ -100,7 +100,7 @@ static int compare_members(const void *p, const void *q)
     return order != 0 ? order : strcmp(a->node->path, b->node->path);
 }
 
-/* In the order of bands: those that the group lists, then by name. */
+/* Orders bands: those that the group lists, then by name. */
 static int compare_bands(const void *p, const void *q)
 {
     const struct member *a = p, *b = q;
@@ -208,7 +208,7 @@ static size_t find_grid(const struct member *m, size_t n, size_t *count)
     return best;
 }
 
-/* See struct zs_raster_group; the bands are in order, so what is not listed is last. */
+/* Whether the bands are of one kind (struct zs_raster_group). They are sorted, so unlisted ones are last. */
 static bool is_one_kind(const struct member *m, size_t n)
 {
     if (m[n - 1].band != SIZE_MAX)
@@ -242,7 +242,7 @@ static void add_group(struct zs_raster_groups *groups, size_t room_used, const s
     groups->list[groups->count++] = g;
 }
 
-/* Of all arrays, sorted. */
+/* Collects all arrays, sorted. */
 static enum zs_status collect(struct zs_hierarchy *h, struct member *members, size_t count,
                               struct zs_raster_groups *groups, struct zs_error *err)
 {

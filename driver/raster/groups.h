@@ -23,13 +23,12 @@ struct zs_raster_groups {
     const struct zs_node **arrays; /* of all groups */
 };
 
-/* Of rasters[count], as zs_rasters_find() gives them, those that lie on one grid with others directly in the same
- * group: X and Y are as long, called alike, and what attributes say of the place (geo/place.h) is the same, two-
- * dimensional coordinates included. Of several grids in a group the one of most arrays counts, of as many the one of
- * most pixels. Arrays of HEALPix cells (geo/healpix.h), of any number of dimensions, are of one grid where they have
- * the same cells.
- * `dim_x` and `dim_y` as in zs_axes_find(); an array that does not have them, of less than two dimensions
- * or without elements is of no group. Where X and Y are called as others do that costs no request. Released with
+/* Finds groups of rasters on one grid among rasters[count] (zs_rasters_find()): arrays directly in the same group whose
+ * X and Y have the same lengths and names, and whose attributes declare the same georeferencing (geo/place.h),
+ * two-dimensional coordinates included. If a group has several grids, the one with most arrays counts; among equals the
+ * one with most pixels. Arrays of HEALPix cells (geo/healpix.h), of any number of dimensions, are on one grid where
+ * they have the same cells. `dim_x` and `dim_y` as in zs_axes_find(); an array that lacks them, has less than two
+ * dimensions or no elements is in no group. Costs no requests where X and Y have the usual names. Release with
  * zs_raster_groups_clear(); on failure (ZS_NO_MEMORY) nothing is held. */
 enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_node *const *rasters, size_t count,
                                      const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,

@@ -11,7 +11,7 @@
 
 /* ---- Shape ---- */
 
-/* The dimension of the raster that dimension d of the other array is; -1: none. */
+/* The raster's dimension that dimension d of the other array is; -1: none. */
 static int dimension_of(const struct zs_node *node, const struct zs_node *other, int d)
 {
     const char *name = zs_dimension_name(other, d);
@@ -161,7 +161,7 @@ enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, 
 
 /* ---- Listing ---- */
 
-/* Marks what is the mask of nodes[i], which may have one. */
+/* Marks the mask of nodes[i], if it has one. */
 static enum zs_status mark_of(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
                               const struct zs_node *node, const char *group_path, bool *marks, struct zs_error *err)
 {

@@ -18,8 +18,9 @@
 struct zs_mask {
     const struct zs_node *node; /* borrowed; NULL: there is none */
     struct zs_axes axes;
-    int dims[ZS_MAX_NDIM]; /* of each of its dimensions, which of the raster it is */
-    bool is_named;         /* by ancillary_variables: before a nodata value; else it counts where none is declared */
+    int dims[ZS_MAX_NDIM]; /* for each of its dimensions, the raster's dimension */
+    bool is_named;         /* found by ancillary_variables: it goes before a nodata value; other masks count only
+                              where none is declared */
     struct zs_validity validity;
 };
 
@@ -28,16 +29,16 @@ struct zs_mask {
 enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                             struct zs_mask *mask, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is the mask of another one.
- * Nothing is asked of the store but what finding X and Y takes. */
+/* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is the mask of another one. Asks
+ * the store for nothing but what finding X and Y takes. */
 enum zs_status zs_masks_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Making (masks_make.c) ---- */
 
-/* The document of a mask for arrays like `base`: uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`,
- * `standard_name` quality_flag), with the Y and X of the array, its chunks and shards in these, its compression, and
- * what its attributes say of the place. What is not written is invalid. */
+/* Makes the document of a mask for arrays like `base`: uint8, 0 invalid and 255 valid (`flag_values`, `flag_meanings`,
+ * `standard_name` quality_flag), with the array's Y and X, its chunks and shards along these, its compression and its
+ * georeferencing attributes. The fill value is 0: pixels are invalid until they are written. */
 enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes, zs_json **document,
                                 struct zs_error *err) ZS_MUST_CHECK;
 

@@ -33,7 +33,7 @@ static void take_level(const zs_json *codec, const char *member, struct zs_encod
         encoding->level = (int)level;
 }
 
-/* As the raster's chunks are compressed, where that is in one of the usual ways. */
+/* The raster's compression, where it is one of the usual ways. */
 static struct zs_encoding encoding_like(const zs_json *codecs)
 {
     struct zs_encoding e = {.compression = ZS_COMPRESS_ZSTD, .level = 3, .blosc_cname = "zstd",
@@ -84,7 +84,7 @@ static bool add_flags(zs_json *attributes)
            zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL;
 }
 
-/* Where it lies, as the raster says it. */
+/* Copies the raster's georeferencing attributes. */
 static bool add_place(zs_json *attributes, const zs_json *from)
 {
     bool ok = true;

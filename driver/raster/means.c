@@ -104,7 +104,7 @@ static void add_product(struct sum *sum, uint64_t value, uint64_t weight)
     sum->weight += weight;
 }
 
-/* What is added of the larger raster. */
+/* A window of the larger raster that is added. */
 struct addition {
     const struct zs_means *means;
     uint64_t x, y, width, height;

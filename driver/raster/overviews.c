@@ -23,7 +23,7 @@ struct family {
     const struct zs_node *found[MAX_FOUND];
     /* The base is derived from this one: it is not an overview of the base, however small. */
     bool is_ancestor[MAX_FOUND];
-    bool is_outdated[MAX_FOUND]; /* made of a base of another shape, says the pyramid */
+    bool is_outdated[MAX_FOUND]; /* the pyramid declares that it was made of a base of another shape */
     int count;
     bool has_layout;
 };
@@ -81,8 +81,8 @@ static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *gro
     return rasters == 1 ? only : NULL;
 }
 
-/* Whether the size in an entry is that of the array; true without a size. Which dimensions are meant is not known here:
- * any two, in order, may have it. */
+/* Whether the size in an entry is the array's; true without a size. X and Y are unknown here: any two dimensions, in
+ * order, may have the size. */
 static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
 {
     double shape[2];
@@ -364,7 +364,7 @@ static char *parent_of(struct marking *m, const char *path)
     return parent;
 }
 
-/* Whether `node` is a smaller version of `large`, of today or outdated: that is no raster of its own either. */
+/* Whether `node` is an overview of `large`, current or outdated: in both cases it is no raster of its own. */
 static bool is_marked_by(struct marking *m, const struct zs_node *node, const struct zs_node *large)
 {
     struct zs_axes axes;
@@ -409,7 +409,7 @@ static const struct zs_node *counterpart(struct marking *m, const struct zs_node
     return is_alone ? only_listed_raster(m, level->path) : NULL;
 }
 
-/* Marks node i if it is of level `own` of the pyramid and smaller than another level that is not made of it. */
+/* Marks node i if it is level `own` of the pyramid and smaller than a level that is not derived from it. */
 static void mark_level(struct marking *m, size_t i, const struct zs_node *group, const struct zs_layout *layout,
                        const struct zs_node *const *levels, int own)
 {

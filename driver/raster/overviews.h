@@ -19,14 +19,13 @@ enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *n
                                  size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_paths_free(char **paths, size_t count);
 
-/* The same of those that lie in a group ovr_<N>x beside the array, under its name, outdated ones too: they go where it
- * goes. */
+/* Like zs_overviews_find(), only of levels in a group ovr_<N>x beside the array, under its name, outdated ones too:
+ * they are renamed and removed with the array. */
 enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
                                 size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Of nodes[count], all that are known of a store, in order: sets marks[i] of each that is an overview of another one,
- * be it outdated.
- * The work is in proportion to the documents, however many arrays or pyramids a group has. */
+/* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is an overview of another one,
+ * current or outdated. The work is in proportion to the documents, however many arrays or pyramids a group has. */
 enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
                                  struct zs_error *err) ZS_MUST_CHECK;
 

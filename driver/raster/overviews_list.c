@@ -60,7 +60,7 @@ static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct 
     memset(layout, 0, sizeof *layout);
     if (scope.groups == 0)
         return NULL;
-    /* One that lists another array of the group is this one's, too. */
+    /* A list that names another array of the group serves this one, too. */
     if (zs_layout_first(scope.group[0]->attributes, layout) && layout->is_foreign)
         memset(layout, 0, sizeof *layout);
     return scope.group[0];
@@ -119,8 +119,8 @@ static enum zs_status add_path(struct entries *e, const struct zs_node *group, c
     return status;
 }
 
-/* What the list is to hold: the base, what it held before, and the overviews there are now. Levels that are no longer
- * there are left out with `only_present`. */
+/* Collects the entries of the new list: the base, those it had before, and the overviews there are now. `only_present`
+ * leaves out levels that no longer exist. */
 static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
                                       const struct zs_node *group, const struct zs_layout *layout, bool only_present,
                                       struct entries *e, struct zs_error *err)

@@ -94,7 +94,7 @@ static bool inner_chunks(const struct zs_array_meta *meta, uint64_t *chunk)
     return is_sharded;
 }
 
-/* A shard larger than a small overview is cut to what is needed of it: whole chunks. */
+/* Cuts a shard that is larger than a small overview to the whole chunks that are needed. */
 static uint64_t fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
 {
     const uint64_t needed = zs_ceil_div_u64(size, chunk) * chunk;
@@ -342,7 +342,7 @@ static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_no
     return status;
 }
 
-/* Copies of the coordinate variables of the other dimensions, so that a level is a data set of its own for xarray. */
+/* Copies the coordinate variables of the other dimensions, so that xarray can open a level as a data set of its own. */
 static enum zs_status copy_coordinates(struct zs_overviews *o, const struct zs_node *level, struct zs_error *err)
 {
     for (int d = 0; d < o->base->array->ndim; d++) {
@@ -443,7 +443,7 @@ void zs_overviews_free(struct zs_overviews *o)
         struct made_level *level = &o->levels[i];
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
-            /* What cannot be removed is chunks without a document, which nobody reads. */
+            /* Only chunks without a document can stay behind, and no reader finds these. */
             struct zs_store *store = zs_hierarchy_store(o->h);
             const enum zs_status ignored = zs_store_remove_tree(store, level->own->path, NULL);
             (void)ignored;

@@ -5,7 +5,7 @@
 
 #include "raster/slices.h"
 
-/* How elements pass between an array and the caller's memory; convert NULL: as they are. */
+/* Conversion of elements between an array and the caller's memory; convert NULL: none. */
 struct zs_conversion {
     zs_convert_fn convert;
     void *ctx;
@@ -16,8 +16,8 @@ struct zs_pixel_box {
     uint64_t x, y, width, height;
 };
 
-/* Reads a window of bands. `conversions` are one for each array of `bands`; NULL: all as they are. Errors are those of
- * zs_band_plan_make() and zs_array_read_windows(); what is in the caller's memory is then undefined. */
+/* Reads a window of bands. `conversions` has one for each array of `bands`; NULL converts nothing. Errors are those of
+ * zs_band_plan_make() and zs_array_read_windows(); the caller's memory is then undefined. */
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
                               const struct zs_conversion *conversions, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -5,10 +5,10 @@
 
 #include "zarr/hierarchy.h"
 
-/* Gives what names the node at path `from` the name that it has at `to`, in the same group; with `to` NULL takes the
- * name away: in attributes of the arrays of its group (`ancillary_variables`, `coordinates`, `bounds`,
- * `grid_mapping`, `cell_measures`, `formula_terms`), and in the `multiscales` of the groups above. In memory, to be
- * flushed; nobody else may use the hierarchy meanwhile. */
+/* Updates references to the node at path `from` when it is renamed to `to` (in the same group) or, with `to` NULL,
+ * removed: in attributes of the arrays of its group (`ancillary_variables`, `coordinates`, `bounds`, `grid_mapping`,
+ * `cell_measures`, `formula_terms`), and in the `multiscales` of the groups above. Changes are pending until a flush;
+ * no other thread may use the hierarchy meanwhile. */
 enum zs_status zs_references_change(struct zs_hierarchy *h, const char *from, const char *to,
                                     struct zs_error *err) ZS_MUST_CHECK;
 

@@ -8,7 +8,7 @@
 
 /* ---- Slices of one array ---- */
 
-/* What is chosen of a dimension of `size` elements, as its first index and their number. */
+/* Turns a selection of a dimension of `size` elements into its first index and their number. */
 static enum zs_status check_selection(struct zs_selection selection, int dim, uint64_t size, uint64_t *first,
                                       uint64_t *count, struct zs_error *err)
 {

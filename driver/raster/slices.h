@@ -23,7 +23,7 @@ enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes ax
                               const struct zs_selection *selections, size_t n, struct zs_slices *slices,
                               struct zs_error *err) ZS_MUST_CHECK;
 
-/* How many of the dims, slowest first, must be fixed so that what remains is at most `most` slices. */
+/* Number of the dims, slowest first, that must be fixed so that at most `most` slices remain. */
 int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
 
 /* The position of a slice in each of the dim_count dimensions, counted from the first index selected of it. */
@@ -45,7 +45,7 @@ struct zs_bands {
     size_t count;
 };
 
-/* Which of the arrays a band (a number from 1) is of, and which slice of it. False where there is no such band. */
+/* Finds the array and the slice of a band (numbered from 1). False where there is no such band. */
 bool zs_band_find(const struct zs_bands *bands, int band, size_t *array, uint64_t *slice);
 
 /* A window of some bands, and its place in the caller's memory. Distances are in bytes and may be negative. */
@@ -57,7 +57,7 @@ struct zs_band_window {
     ptrdiff_t pixel_space, line_space, band_space;
 };
 
-/* What a window of bands is in the arrays. */
+/* A window of bands as windows of the arrays. */
 struct zs_band_plan {
     struct zs_band_plan_part {
         size_t array; /* of zs_bands; each once, in order */
@@ -68,10 +68,10 @@ struct zs_band_plan {
     struct zs_window *windows; /* of all parts */
 };
 
-/* Bands that follow each other and are a box of their array are one window: the windows are as few and as large as the
- * order of the bands allows, so that whole chunks of several bands are seen to be whole. ZS_ARGUMENT when there is no
- * such band; that a window lies within its array is left to those who read it. Released with zs_band_plan_clear(), on
- * failure nothing is held. */
+/* Makes the windows as few and as large as the order of the bands allows: bands that follow each other and are a box of
+ * their array become one window, so that whole chunks of several bands are recognised. ZS_ARGUMENT when there is no
+ * such band; readers check that a window lies within its array. Release with zs_band_plan_clear(); on failure nothing
+ * is held. */
 enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *window,
                                  struct zs_band_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
 void zs_band_plan_clear(struct zs_band_plan *plan);
