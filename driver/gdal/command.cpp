@@ -31,7 +31,7 @@ class ZSValidate final : public GDALAlgorithm
             .SetPositional()
             .SetRequired()
             .AddAlias("input")
-            .AddHiddenAlias("store"); // as it was called first
+            .AddHiddenAlias("store"); // its first name
         AddArg("metadata-only", 0, "Leave the chunks out", &metadataOnly_);
         AddArg("threads", 0, "Number of threads that decode. Default: one per processor", &threads_)
             .SetMinValueIncluded(1);

@@ -168,7 +168,7 @@ std::string zsEscapedWord(const std::string &word)
     return out;
 }
 
-/* Where ":name=" begins; at the end of the text where it does not. */
+/* Position of ":name="; the end of the text where there is none. */
 static size_t findNamed(const std::string &text)
 {
     for (size_t colon = text.find(':'); colon != std::string::npos; colon = text.find(':', colon + 1))
@@ -250,7 +250,7 @@ static bool parseArray(const std::string &text, ZSConnection &c, std::string &re
 
 /* ---- Names of stores ---- */
 
-/* Where a name without quotes ends the path of the store: at its last ":/", but for that of a URL. */
+/* End of the store's path in a name without quotes: its last ":/", except that of a URL. */
 static size_t endOfStore(const std::string &name)
 {
     size_t at = name.rfind(":/");
@@ -278,7 +278,7 @@ static bool isOnDisk(const std::string &path)
     return !zsIsRemote(store) && VSIStatExL((store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
 }
 
-/* Where the path of a store on disk ends when the array behind it has no slash; npos where there is none. */
+/* End of the path of a store on disk when the array behind it has no slash; npos where there is none. */
 static size_t endOnDisk(const std::string &name)
 {
     size_t colon = name.find(':');
@@ -357,7 +357,7 @@ bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
         reason = c.store.empty() ? "there is no path" : "a drive is no store";
         return false;
     }
-    // GDAL 3.14's view of a repository does not tell what is absent from what could not be read.
+    // GDAL 3.14's view of a repository does not distinguish absent objects from unreadable ones.
     if (STARTS_WITH(c.store.c_str(), "/vsiicechunk/"))
     {
         reason = "expected the path of the Icechunk repository itself";
@@ -456,8 +456,8 @@ static bool isRemoteRepository(const std::string &path)
     return false;
 }
 
-/* Whether nothing may be put at a path since it is a repository. `isAbove`: the path of a folder above what is
- * written, which a remote store is only asked for where it is called so. */
+/* Whether the path is a repository, where nothing may be written. `isAbove`: the path is of a folder above; a remote
+ * store is asked about it only if its name is Icechunk's. */
 static bool isProtected(const std::string &path, bool isAbove)
 {
     if (!zsIsRemote(path))

@@ -9,7 +9,7 @@
 
 #include "handles.h"
 
-/* What a connection string asks for. */
+/* A parsed connection string. */
 struct ZSConnection
 {
     enum class Prefix
@@ -27,7 +27,7 @@ struct ZSConnection
     std::string arrayText;         /* ... as the name spells it, indices and all */
     std::string array;             /* ... its path, without a leading slash */
     std::vector<uint64_t> indices; /* ... and indices into its extra dimensions */
-    /* ... or these dimensions by name, each with what is asked for of it: the name, and as it is written the rest */
+    /* ... or dimensions by name: the name, and its value or range as written */
     std::vector<std::pair<std::string, std::string>> named;
     std::string whole; /* ... and the path if those are none: names may end so, too */
 
@@ -53,7 +53,7 @@ std::string zsUnescapedWord(const std::string &text);
  * False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
-/* What an array that is the whole store at `root` is called: as that. */
+/* Name of the array that is the whole store at `root`: that of the store. */
 std::string zsRootArrayName(const std::string &root);
 
 /* Whether a file begins as those of Icechunk's metadata do. */
@@ -75,8 +75,8 @@ bool zsIsRepository(const std::string &store);
  * history is read before a zarr.json is looked for. */
 bool zsIsNamedRepository(const ZSConnection &connection);
 
-/* Whether a name is of no repository, and of nothing in one; else CPLError says why nothing is written there. Asks a
- * remote store for two objects, and for those of each folder above that is called after Icechunk. */
+/* Checks that the name is neither a repository nor inside of one; else CPLError says why nothing is written there. Asks
+ * a remote store for two objects, and for those of each folder above that is named after Icechunk. */
 bool zsIsNoRepository(const ZSConnection &connection);
 
 /* Adds the commit that open options ask for to the connection. False, with a reason, where the name has another. */

@@ -95,7 +95,7 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
     return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard, spec.edges);
 }
 
-/* Many objects of a few bytes take hours where large ones take seconds: nobody wants them who has not misread an
+/* Warns of many objects of a few bytes: they take hours where large ones take seconds, and come from a misread
  * option. */
 static void warnOfSmallObjects(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
 {

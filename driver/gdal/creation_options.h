@@ -16,8 +16,8 @@ extern "C"
 /* The finest order whose 5 x 5 faces are a raster of GDAL. */
 constexpr int ZS_MOST_HEALPIX_ORDER = 28;
 
-/* What the options ask for: nothing before Parse(), by which the table of options sets all members, to the defaults at
- * least. */
+/* Parsed creation options. Unset before Parse(), which sets every member by the table of options, at least to its
+ * default. */
 struct ZSCreationOptions
 {
     std::string array_name; /* "" when not given */
@@ -27,17 +27,17 @@ struct ZSCreationOptions
     bool overwrite = false;
     bool statistics = false;
     bool consolidates = false; /* the root of a new store has the metadata of all nodes */
-    bool fsync = false; /* whether what is written is put on the disk before it takes its place */
+    bool fsync = false; /* whether files are flushed to the disk before they take their place */
     enum zs_georef_style style = {};
-    struct zs_encoding encoding = {}; /* as far as it does not depend on the data type: see EncodingOf() */
+    struct zs_encoding encoding = {}; /* without what depends on the data type: see EncodingOf() */
     bool has_level = false;
     std::string blosc_cname, blosc_shuffle; /* the latter "" before EncodingOf(): by data type */
     bool guesses_shuffle = false;           /* blosc_shuffle is of the data type, no option */
     int chunk_order = 0;
-    enum zs_update update = {}; /* of what the same session publishes and then writes to again */
+    enum zs_update update = {}; /* of shards that the session writes to again after publishing */
     int threads = 0;
     ZSShapeOption chunk{"CHUNK_SHAPE"}, shard{"SHARD_SHAPE"}; /* not given: default, AUTO */
-    /* Of a profile of another format; 0, and neither, when not given. */
+    /* Block size and layout in the profile of another format; 0 and false when not given. */
     uint64_t profile_width = 0, profile_height = 0;
     bool profile_is_tiled = false, profile_is_striped = false;
     std::vector<std::string> dim_names;
@@ -78,7 +78,7 @@ struct ZSCreationOptions
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 
   private:
-    std::vector<ZSDivision> chunks, shards; /* of the spec's dimensions; what its edges are borrowed from */
+    std::vector<ZSDivision> chunks, shards; /* for the spec's dimensions; they own the edges that the spec points to */
 
     bool ParseStored(CSLConstList options);
     bool ParseHealpix(CSLConstList options);
@@ -92,8 +92,7 @@ struct ZSCreationOptions
     bool ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
 };
 
-/* What overviews of the raster are made with: what was asked for, or where that is "" what suits the meaning of its
- * pixels. */
+/* Resampling of the raster's overviews: `asked`, or where that is "" one that suits its pixels. */
 std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster);
 
 #endif

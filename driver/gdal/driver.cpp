@@ -20,10 +20,10 @@ extern "C" CPL_DLL void GDALRegister_ShardedZarr();
 #if ZS_GDAL_AT_LEAST(13)
 namespace
 {
-/* GDAL 3.13 makes room for a new dataset by deleting the old one, directories too, before the driver is asked: a copy
- * that then fails, or is refused, would leave neither. This driver makes room itself, when the new store is whole.
- * GDALDriver::QuietDelete(), which all that make room call, asks for the driver by Identify() and then twice for the
- * callback; who wants to delete asks once. */
+/* GDAL 3.13 deletes the old dataset, directories too, before it asks the driver for a new one: after a failed or
+ * refused copy both would be gone. This driver replaces the old store itself, when the new one is complete.
+ * GDALDriver::QuietDelete(), which GDAL calls to make room, asks for the driver by Identify() and then twice for the
+ * callback; a user's deletion asks once. */
 class Driver final : public GDALDriver
 {
     static thread_local int s_asked;
@@ -54,10 +54,9 @@ thread_local int Driver::s_asked = 0;
 } // namespace
 #endif
 
-/* Whether the GDAL that asks us to register (`caller` is an address in its code) is another one than this plugin was
- * linked with: that of a rasterio from PyPI, say, which brings its own. To register would put the driver where nobody
- * there looks for it. The GDAL that asks says so, once, on stderr: rasterio keeps what goes to GDAL's handlers in a log
- * that hardly anyone sees. */
+/* Whether the calling GDAL (`caller` is an address in its code) is another one than this plugin was linked with, for
+ * example the copy inside a rasterio from PyPI. Registering would put the driver into the wrong GDAL. A message on
+ * stderr says so, once: rasterio hides messages of GDAL's handlers in a log that few people read. */
 static bool isOfAnotherGDAL(const void *caller)
 {
     static std::atomic<bool> isSaid{false};
@@ -151,7 +150,7 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DCAP_CREATE_SUBDATASETS, "YES");
 #endif
     driver->SetMetadataItem(GDAL_DMD_OPENOPTIONLIST, zsOptionList(ZS_OPENING).c_str());
-    // What programs ask GDAL's own driver before they choose.
+    // Items that programs read from GDAL's own driver before they choose one.
     driver->SetMetadataItem("COMPRESSORS", zsCompressors().c_str());
     driver->pfnOpen = ZSGuarded<zsOpen>::Call;
 #if ZS_GDAL_AT_LEAST(8)

@@ -49,7 +49,7 @@ void zsRemoveExternalOverviews(const std::string &store)
         VSIUnlink(file.c_str());
 }
 
-/* The same for who renames or copies: false where there are overviews and they cannot be taken along. */
+/* Like the above, for renaming and copying: false where there are overviews that cannot be moved along. */
 static bool takeExternalOverviews(const std::string &from, const std::string &to, bool isCopied)
 {
     VSIStatBufL st;
@@ -182,7 +182,7 @@ static std::string storeOf(const char *name)
     return "";
 }
 
-/* Whether a store may be changed; `err` says why not. What cannot be told is for others to find out. */
+/* Whether a store may be changed; `err` says why not. True where this is unknown: a later step reports it. */
 static bool isWritable(const std::string &path, struct zs_error *err)
 {
     ZSStore store;
@@ -226,7 +226,7 @@ CPLErr zsDelete(const char *name)
                      zsShown(name).c_str());
         return CE_Failure;
     }
-    // What a killed writer left is a store no more or not yet.
+    // The remains of a killed writer do not open as a store.
     const std::string store =
         VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store)
             ? connection.store

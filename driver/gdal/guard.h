@@ -9,7 +9,7 @@
 
 #include "compat.h"
 
-/* What a function in C has handed over, with the function that releases it: also when an exception passes. */
+/* Owns what a C function returned, and releases it with `release`, also when an exception passes. */
 template <class T> using ZSOwned = std::unique_ptr<T, void (*)(T *)>;
 
 /* A part of a caller's progress, as GDALScaledProgress() with its data Part(). */
@@ -28,7 +28,7 @@ class ZSScaledProgress
     }
 };
 
-/* What f() gives; when it throws, a CPLError and what says failure in its type: CE_Failure, null, 0, false. */
+/* Returns f(); when it throws, emits a CPLError and returns the failure of its type: CE_Failure, null, 0, false. */
 template <class F> auto zsGuard(F &&f) -> decltype(f())
 {
     using Result = decltype(f());

@@ -25,7 +25,7 @@ std::string ZSStore::Entry() const
 
 void ZSOverlap::Begin(const ZSStore &store)
 {
-    if (zs_store_overlap(store.store)) // else whoever began it ends it
+    if (zs_store_overlap(store.store)) // else the caller that began it ends it
         m_store = store.store;
 }
 

@@ -22,7 +22,7 @@ using Opening = ZSOpenOptions;
 constexpr double NO_LIMIT = HUGE_VAL;
 constexpr long MOST_THREADS = 1024;
 
-/* What an option may hold: a type as GDAL declares them, with the values of a choice or the range of a number. */
+/* Type of an option, in GDAL's terms, with the values of a choice or the range of a number. */
 struct Kind
 {
     const char *type;
@@ -390,7 +390,7 @@ static const std::vector<Row<Opening>> &openingRows()
     return rows;
 }
 
-/* What other drivers, GDAL's own Zarr driver and COG, call them; zsTakeAliases() replaces them. */
+/* Names of options in other drivers (GDAL's own Zarr driver, COG), which zsTakeAliases() replaces. */
 static const struct
 {
     unsigned uses;
@@ -414,7 +414,7 @@ static const struct
 
 /* ---- Lists ---- */
 
-/* What may be given to an array may be given to a dataset of arrays, for all of them. */
+/* Options of an array are allowed for a dataset of arrays, too, for all of them. */
 static bool isFor(unsigned uses, ZSOptionUse use)
 {
     return (uses & (use == ZS_DATASET ? ZS_DATASET | ZS_ARRAY : use)) != 0;

@@ -45,8 +45,7 @@ bool zsTakeAliases(CPLStringList &options, size_t dims = 0);
 /* Emits the CPLError of an option whose value is not allowed; false. */
 bool zsRefuseOption(const char *name, const std::string &expected, const char *found);
 
-/* Whether an array may have that name: a key of its own that is neither of the specification nor of what is written
- * beside it. */
+/* Whether an array may have that name: one that neither the specification nor files written beside it use. */
 bool zsIsArrayName(const std::string &name);
 
 #endif

@@ -141,7 +141,7 @@ bool ZSShapeOption::Apply(const std::vector<ZSDimension> &dimensions, std::vecto
 
 /* ---- What chunks and shards may be ---- */
 
-/* What one chunk may hold decoded: all libraries take it, and readers must hold some of them. */
+/* Most decoded bytes of a chunk: all libraries take it, and readers must hold some of them. */
 constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
 /* An index of more entries is 16 MB, which each reader of the shard fetches. */
 constexpr uint64_t MAX_CHUNKS_PER_SHARD = 1 << 20;

@@ -24,14 +24,14 @@ struct ZSRun
     uint64_t length, count;
 };
 
-/* One dimension: one length of all, or where it is a list those of each, which may all be the same. */
+/* The lengths of one dimension: one for all chunks, or a list with that of each, which may all be equal. */
 struct ZSLengths
 {
     bool is_list = false;
     std::vector<ZSRun> runs;
 };
 
-/* What divides a dimension: `all`, or where they differ `edges`, of which `all` is the longest. */
+/* The division of a dimension: length `all`, or where lengths differ `edges`, of which `all` is the longest. */
 struct ZSDivision
 {
     uint64_t all = 0;
@@ -66,7 +66,7 @@ class ZSShapeOption
     {
         return !m_lengths.empty();
     }
-    /* Of how many dimensions it says something: one stands for two. */
+    /* Number of dimensions that the option is for: one length stands for two. */
     size_t Count() const
     {
         return m_lengths.size() == 1 ? 2 : m_lengths.size();
@@ -90,7 +90,7 @@ bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSSh
 /* The usual shards of such chunks: as many as make about ZS_SHARD_BYTES, and no more than there are; of the last two
  * dimensions, near to a square, then of those before. */
 void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<ZSDivision> &shards);
-/* Takes shards of such chunks likewise. False (CPLError emitted) where there are too many chunks in one. */
+/* Like zsTakeChunks(), for shards of such chunks. False (CPLError emitted) where a shard has too many chunks. */
 bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
                   const struct zs_edges **edges);
 

@@ -35,7 +35,7 @@ constexpr uint64_t SQUARE_BYTES = 32 << 20;
 
 namespace
 {
-/* What is read and written at once: whole chunks, but for the edges. */
+/* A step of a copy: whole chunks, except at the edges. */
 struct Step
 {
     int bands, rows, columns;
@@ -245,7 +245,7 @@ static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSSc
     return true;
 }
 
-/* Before a strip is written, and maybe half of it stored. */
+/* Checks a strip before any of it is stored. */
 static bool isStorable(const Strip &s)
 {
     struct zs_error err;
@@ -500,7 +500,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
     if (source.GetGCPCount() > 0)
         losses.Add("ground control points");
     const OGRSpatialReference *srs = source.GetSpatialRef();
-    if (srs != nullptr && srs->GetCoordinateEpoch() > 0) // what is written of a CRS is its WKT or code
+    if (srs != nullptr && srs->GetCoordinateEpoch() > 0) // only WKT or code of a CRS is written
         losses.Add("coordinate epoch of the CRS");
     double transform[6];
     if (zsReadTransform(source, transform) && !zs_transform_is_valid(transform))

@@ -138,7 +138,8 @@ const struct zs_node *ZSItems::GroupAbove() const
     return isThere ? group : nullptr;
 }
 
-/* Plain attributes of the group, then of the array, or what all arrays say alike, then what a side-car file says. */
+/* Plain attributes of the group, then of the array (of several arrays: those that all have alike), then of the side-car
+ * file. */
 CPLStringList ZSItems::ItemsAbove() const
 {
     CPLStringList above;
@@ -216,7 +217,7 @@ void ZSItems::KeepDomains()
     }
 }
 
-/* As the creation option SHARD_SHAPE has it; "" without shards, and where they differ. */
+/* The value of the creation option SHARD_SHAPE; "" without shards, and where their shapes differ. */
 static std::string shardShape(const struct zs_array_info &info)
 {
     std::string s;
@@ -264,7 +265,7 @@ void ZSItems::SetChanged(const char *domain)
     m_domainsChanged = m_domainsChanged || !zsIsDefaultDomain(domain);
 }
 
-/* AREA_OR_POINT as the array itself says it beside spatial:, unless that says the other one; else null. */
+/* AREA_OR_POINT in the array's own attributes; null where there is none, or where spatial: declares the other value. */
 const char *ZSItems::StoredRegistration()
 {
     const zs_json *stored = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
@@ -337,7 +338,7 @@ enum zs_status ZSItems::Flush(struct zs_error *err)
     return ZS_OK;
 }
 
-/* What is in the store now need not be in a side-car file. */
+/* The side-car file need not repeat what the store holds now. */
 void ZSItems::SetPublished()
 {
     m_fromStore = CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata());

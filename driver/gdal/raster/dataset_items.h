@@ -1,6 +1,6 @@
 /* gdal/raster/dataset_items.h: the metadata of a dataset: items and domains of the array and the group above it, or of
- * a group's arrays, read, merged and written here. They live in the object that GDAL asks, behind what a side-car file
- * says. */
+ * a group's arrays, are read, merged and written here. They are kept in GDAL's own object; those of a side-car file go
+ * before. */
 #ifndef ZS_GDAL_DATASET_ITEMS_H
 #define ZS_GDAL_DATASET_ITEMS_H
 
@@ -38,11 +38,11 @@ class ZSItems : public ZSDatasetPart
     ZSView &m_view;
     bool m_domainsChanged = false;
 
-    /* The group that the arrays are directly in, null where there is none; and what it says. */
+    /* The group directly above the arrays, null where there is none; and its items. */
     const struct zs_node *GroupAbove() const;
     CPLStringList ItemsAbove() const;
-    /* The metadata as they are to be written: without those of axes, unless changed, and without AREA_OR_POINT where
-     * a convention says it. */
+    /* The items to write: without those of axes, unless changed, and without AREA_OR_POINT where a convention declares
+     * it. */
     CPLStringList ItemsToWrite();
     /* The items that are equal in all arrays. */
     virtual CPLStringList CommonItems();
@@ -61,12 +61,12 @@ class ZSItems : public ZSDatasetPart
     {
         zs_domains_clear(&m_domains);
     }
-    /* Those of an array, or of a group's arrays. */
+    /* Makes the items of an array, or of a group's arrays. */
     static std::unique_ptr<ZSItems> Of(GDALPamDataset &dataset, ZSView &view, Georef georef);
 
     /* Gives the dataset the items of the default domain, or of another (NULL: of all), unless it has them. */
     void Read();
-    /* The same with NETCDF_DIM_ items, for which coordinates are read: for who asks for all, or for these. */
+    /* Reads NETCDF_DIM_ items, too, which takes reading coordinates: for callers that ask for these or for all. */
     void ReadAll();
     void ReadDomains(const char *domain);
     /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape

@@ -137,8 +137,8 @@ class WindowBand : public GDALRasterBand
     }
 };
 
-/* All bands of the window `box` of `whole`, without a copy of its pixels, but for what was read last of a band with
- * nodata. What is written outside of `inner`, in the same pixels, is dropped. */
+/* Shows all bands of the window `box` of `whole`, without a copy of its pixels, except those that were read last of a
+ * band with nodata. Writes outside of `inner` are dropped. */
 class WindowDataset final : public GDALDataset
 {
   public:
@@ -176,7 +176,7 @@ constexpr int RUN = 64;
 constexpr int64_t RUNS_AT_ONCE = 256;
 /* Pixels in each direction that are summed up together. */
 constexpr uint64_t SUMMED = 2 * CELL;
-/* Of a raster with more pixels along a side, windows are read through a part, which is a raster of its own. */
+/* A raster with more pixels along a side is read through parts, each of which is a raster of its own. */
 constexpr int LARGE = 1 << 30;
 
 /* ---- Where anything is stored ---- */
@@ -306,8 +306,8 @@ enum class Kernel
     MEAN
 };
 
-/* What GDAL reads in windows for some pixels of a level, in one direction: pixels [at, at + size) of the level, of
- * `length` pixels at `offset` in the part of the larger raster that begins at `origin` and has `most` pixels. */
+/* The source pixels that GDAL reads for some pixels of a level, in one direction: pixels [at, at + size) of the level,
+ * from `length` pixels at `offset` in the part of the larger raster that begins at `origin` and has `most` pixels. */
 struct Side
 {
     int at, size, origin, most;

@@ -43,8 +43,8 @@ enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
     return m_view.PrepareCells(IsUpdate(), nodata, err);
 }
 
-/* Of a blank raster: a nodata value that was set becomes the fill value, so that pixels that are never written read as
- * nodata, as in other drivers; and no longer is it when it is deleted. */
+/* Makes the nodata value of a blank raster its fill value, so that pixels that are never written read as nodata, as in
+ * other drivers; undoes it when the value was deleted. */
 CPLErr ShardedZarrDataset::SettleFillValue()
 {
     const struct zs_band_properties &first = Band(1).Properties();
@@ -102,7 +102,7 @@ static std::vector<size_t> sourcesOf(const struct zs_bands &bands, const struct 
     return list;
 }
 
-/* How the elements of some of `count` arrays pass to or from a buffer. */
+/* Sets the conversions of elements between `count` arrays and a buffer. */
 template <class T>
 static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::vector<size_t> &sources,
                                                        std::vector<T> &steps, zs_convert_fn function)
@@ -194,7 +194,7 @@ CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDAL
     }
     const bool hadLost = m_hasLostPixels;
     m_hasLostPixels = true; // until it is known that they are not: GDAL drops a block that could not be written
-    // What cannot be stored is refused before anything is changed.
+    // Refuse elements that cannot be stored before anything is changed.
     if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
         return CE_Failure;
     if (m_isBlank && SettleFillValue() != CE_None)

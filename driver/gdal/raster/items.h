@@ -18,7 +18,7 @@ std::string zsItemName(const char *item);
 
 /* The value of the item of that name, null where there is none. */
 const char *zsItemValue(CSLConstList items, const char *name);
-/* The same as GDAL's users expect it: where no name is that one, one that differs in case alone. */
+/* Like zsItemValue(), as GDAL's users expect: without an exact match, a name that differs in case alone. */
 const char *zsItemValueInAnyCase(CSLConstList items, const char *name);
 
 /* Sets the item of that name, or with null removes it. */
@@ -62,13 +62,13 @@ inline bool zsIsDefaultDomain(const char *domain)
     return domain == nullptr || domain[0] == '\0';
 }
 
-/* Whether the domain is one that a store keeps: not what is told in other ways, describes a file and not its pixels, or
- * names other data sets. */
+/* Whether a store keeps this domain: not those that are stored in other ways, describe a file rather than its pixels,
+ * or name other data sets. */
 bool zsIsStoredDomain(const char *domain);
-/* Of those that it does not keep, whether a copy loses something. */
+/* Whether a copy loses something by leaving out a domain that the store does not keep. */
 bool zsIsLostDomain(const char *domain);
 
-/* What a data set or band has of them; released with zs_domains_clear(). */
+/* The domains of a data set or band that a store keeps; release with zs_domains_clear(). */
 struct zs_domains zsDomainsOf(GDALMajorObject &object);
 /* Gives it those of which it has none yet. */
 void zsAddDomains(GDALMajorObject &object, const struct zs_domains &domains);

@@ -235,7 +235,8 @@ void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_band_p
 
 /* ---- Pixels ---- */
 
-/* As scale_offset decodes, step by step in the arithmetic of the type. False: one is the integer that is taken. */
+/* Decodes as the codec scale_offset does, step by step in the arithmetic of the type. False when a value is the integer
+ * that stands for nodata. */
 template <class T>
 static bool unpack(T *p, size_t n, bool unpacks, T factor, T offset, bool hasNodata, double nodata, double taken)
 {
@@ -299,7 +300,7 @@ static Sampling samplingOf(GDALDataset &source, uint64_t item)
     return s;
 }
 
-/* Where window `i` begins along a dimension: places of a sequence that spreads evenly, at the edge of a block. */
+/* Start of window `i` along a dimension: evenly spread, at the edge of a block. */
 static int startOf(uint64_t i, double step, int size, int window, int block)
 {
     const double fraction = std::fmod(0.5 + static_cast<double>(i) * step, 1.0);

@@ -18,7 +18,7 @@ extern "C"
 /* Whether a coordinate variable of the raster has that name. */
 bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name);
 
-/* What the spec points to lives here. */
+/* Owns what the spec of a new raster points to. */
 class ZSNewArrays
 {
     std::vector<struct zs_band_properties> m_bands;
@@ -50,7 +50,7 @@ class ZSNewArrays
 class ZSPacking
 {
     bool m_isUsed = false;
-    /* Of the source's pixels, where they are integers: element / factor + offset is the physical value. */
+    /* Scale and offset of a source of integers: element / factor + offset is the physical value. */
     bool m_unpacks = false;
     float m_factor = 1, m_offset = 0;
     double m_factor64 = 1, m_offset64 = 0;

@@ -41,7 +41,7 @@ const struct zs_raster_group *ZSRasterGroups::Of(const struct zs_node *group) co
     return found != end() ? found : nullptr;
 }
 
-/* ---- What is chosen of the arrays ---- */
+/* ---- The selected slices of the arrays ---- */
 
 static bool hasDimension(const ZSArray &array, const std::string &name)
 {

@@ -1,4 +1,5 @@
-/* gdal/raster/selection.h: what a name selects: slices of an array; a group whose arrays lie on one grid. */
+/* gdal/raster/selection.h: the selection in the name of a dataset: slices of an array, or a group whose arrays lie on
+ * one grid. */
 #ifndef ZS_GDAL_SELECTION_H
 #define ZS_GDAL_SELECTION_H
 
@@ -53,16 +54,16 @@ std::unique_ptr<ShardedZarrDataset> zsOpenRasterGroup(const std::shared_ptr<ZSSt
 /* "[4x10980x10980] b02, b03, b04, b08 (UInt16)" */
 std::string zsDescribeGroup(const struct zs_raster_group &group);
 
-/* What dimension `dim` of an array is called in names of datasets and in metadata. */
+/* Name of dimension `dim` of an array in names of datasets and in metadata. */
 std::string zsDimensionName(const struct zs_node *node, int dim);
 
-/* What a connection asks for of the dimensions but X and Y, in their order; empty when that is all of them. Reads
- * coordinates only of dimensions that are asked for by value. False, with the reason in err, when there is nothing
- * such. */
+/* Finds the selection that a connection makes in the dimensions other than X and Y, in their order; empty when it
+ * selects all. Reads coordinates only of dimensions that are selected by value. False, with the reason in err, when
+ * there is no such selection. */
 bool zsSelect(const ZSStore &store, const struct zs_node *node, const struct zs_axes &axes,
               const ZSConnection &connection, std::vector<struct zs_selection> &selections, struct zs_error *err);
 
-/* The selection as text, a key for what is stored about it apart from the whole: ":3", ":*:0..24". */
+/* The selection as text, the key under which a side-car file keeps its metadata: ":3", ":*:0..24". */
 std::string zsSelectionText(const std::vector<struct zs_selection> &selections);
 
 /* ":name=", behind which a value or a range follows. */

@@ -8,7 +8,7 @@
 #include "gdal/creation_options.h"
 #include "dataset.h"
 
-/* Of each item of band 1 whose name begins and ends so, the name between. */
+/* Finds items of band 1 whose name begins and ends so; returns the names between. */
 static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)
 {
     std::vector<std::string> names;
@@ -379,7 +379,7 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
     if (m_spent.empty())
         return;
     std::vector<std::string> prefixes, spent = m_spent;
-    spent.insert(spent.end(), {"DIM_band_INDEX", "DIM_band_VALUE"}); // of a source that only counts them
+    spent.insert(spent.end(), {"DIM_band_INDEX", "DIM_band_VALUE"}); // the source only numbers them
     for (const auto &axis : m_axes)
     {
         const std::string item = "DIM_" + axis.source;

@@ -17,7 +17,7 @@ extern "C"
  * slowest first. Where there is only one, it goes without saying. */
 constexpr const char *ZS_EXTRA_DIMENSIONS = "EXTRA_DIM";
 
-/* What the netCDF driver calls a type of numbers; 0 for others. */
+/* The netCDF driver's number for a data type; 0 where it has none. */
 int zsNetcdfType(enum zs_data_type type);
 
 /* What the metadata of a source's bands tell of extra dimensions (time, level ...).
@@ -31,8 +31,8 @@ int zsNetcdfType(enum zs_data_type type);
 class ZSSourceAxes
 {
   public:
-    /* The dimensions of `bands` bands; `source` may be null. `names` are those that all dimensions shall have, Y and X
-     * last, or none. Names for another count are left to who compares them with the spec. */
+    /* Finds the dimensions of `bands` bands; `source` may be null. `names` are the names of all dimensions, Y and X
+     * last, or none; names of another count are ignored, and compared with the spec later. */
     void Find(GDALDataset *source, int bands, const std::vector<std::string> &names);
     /* The spec borrows from this. */
     void Apply(struct zs_raster_spec &spec) const;

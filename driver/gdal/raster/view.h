@@ -32,7 +32,7 @@ constexpr uint64_t ZS_MOST_BANDS = 65536;
 /* Whether a label is an instant: 2026-05-01T06:00:00. */
 bool zsIsTime(const std::string &label);
 
-/* An array is meant by its number in `sources`; a dataset of one array has the first alone. Bands count from 1. */
+/* Arrays are numbered as in `sources`; a dataset of one array has number 0 alone. Bands count from 1. */
 class ZSView
 {
     std::vector<struct zs_band_array> m_slices;
@@ -67,7 +67,7 @@ class ZSView
     }
     /* Whether some slices were selected, rather than all. */
     bool IsSelection() const;
-    /* What it shows, in a side-car file: "path", "path:3", "path:face=1". */
+    /* Name of the view in a side-car file: "path", "path:3", "path:face=1". */
     std::string Name() const;
 
     const ZSArray &Array(size_t source) const
@@ -130,9 +130,9 @@ class ZSView
 
 /* ---- HEALPix cells as a map: faces by name, sizes, georeferencing that PROJ gives ---- */
 
-/* What a connection asks for of the sphere, ":face=3", which is then taken out of it; ZS_HEALPIX_SPHERE where it asks
- * for no face. False, with the reason in err, where there is no such face. An array with a dimension of that name is
- * asked for that. */
+/* Takes the face of the sphere, ":face=3", out of a connection; ZS_HEALPIX_SPHERE where it names none. False, with the
+ * reason in err, where there is no such face. In an array with a dimension of that name, this selects from the
+ * dimension instead. */
 bool zsTakeFace(const ZSArray &array, ZSConnection &connection, int &shown, struct zs_error *err);
 
 /* Pixels along the sides of a raster; false, with the reason in err, when that is too large for GDAL. */
@@ -140,7 +140,7 @@ bool zsHealpixSize(const ZSArray &array, int shown, int &width, int &height, str
 /* The side of a block: that of the square which a chunk is, within reason. */
 int zsHealpixBlock(const ZSArray &array);
 
-/* Where faces lie, into `georef`. */
+/* Sets the georeferencing of faces in `georef`. */
 void zsHealpixGeoref(const struct zs_healpix &healpix, int shown, struct zs_georef &georef);
 
 /* ---- Parts of a dataset ---- */
