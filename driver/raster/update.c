@@ -380,7 +380,7 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct re
     struct zs_georef found = {0};
     struct zs_search s;
     struct comparison c = {.update = update, .node = one->node};
-    const struct zs_told told = {&c, compare_transform, compare_box, compare_srs};
+    const struct zs_georef_visitor visitor = {&c, compare_transform, compare_box, compare_srs};
     const bool of_transform = one->keeps_transform && !update->keeps_transform;
     const bool of_srs = one->keeps_srs && !update->keeps_srs && !one->is_sibling;
     if ((!of_transform && !of_srs) || (one->is_sibling && !has_coordinates(h, one)) ||
@@ -393,8 +393,8 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct re
         if (zs_json_size(s.scope.group[g]->attributes) > 0)
             status = has_others(h, r, s.scope.group[g], &c.ignores_groups, err);
     for (const struct zs_convention *const *k = zs_conventions; *k != NULL && status == ZS_OK; k++)
-        if ((*k)->tell != NULL)
-            status = (*k)->tell(&s, &told, err);
+        if ((*k)->visit != NULL)
+            status = (*k)->visit(&s, &visitor, err);
     zs_georef_clear(&found);
     one->keeps_transform = one->keeps_transform && !(of_transform && c.has_other_transform);
     one->keeps_srs = one->keeps_srs && !(of_srs && c.has_other_srs);
