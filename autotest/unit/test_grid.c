@@ -137,7 +137,7 @@ static void test_leaves_have_numbers_of_their_own_in_their_shard(void)
             elements += zs_grid_elements(&o.grid, leaf, n);
         }
         for (uint64_t s = 0; s < o.grid.count[0][0] * o.grid.count[0][1]; s++)
-            CHECK_EQ_U64(zs_grid_leaves(&o.grid, s), leaves[s]);
+            CHECK_EQ_U64(zs_grid_chunks_in_shard(&o.grid, s), leaves[s]);
         CHECK_EQ_U64(elements, layouts[i].size[0] * layouts[i].size[1]);
         close_layout(&o);
     }
