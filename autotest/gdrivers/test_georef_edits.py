@@ -11,7 +11,7 @@ import oracle
 from stores import group_meta, plain_meta, spatial_proj, write_coordinate
 from support import error_of, geotransform, in_process, name_of, open_ours
 from test_edits import attributes_of, everything, georeferenced, update, wkt
-from writing import UTM, copy, document, files_of, source
+from writing import UTM, copy, document, driver, files_of, source
 
 
 @pytest.fixture
@@ -333,3 +333,30 @@ def test_what_a_group_states_of_one_grid_moves_with_it(tmp_path, edit):
     assert document(path)["attributes"]["proj:code"] == ("EPSG:4326" if edit == "both" else "EPSG:32633")
     seen = open_ours(name_of(path, "/a"))
     assert geotransform(seen) == MOVED and seen.GetSpatialRef().GetAuthorityCode(None) == ("4326" if edit == "both" else "32633")
+
+
+@pytest.mark.parametrize("edit", ["both", "moved"])
+def test_the_grid_of_a_group_of_zagg_moves_with_an_array(tmp_path, edit):
+    """Whose group alone can tell it: what an array tells itself goes before, and another reader of zagg knows no other place."""
+    of_group = {"crs": "EPSG:32633", "resolution": [10, 10], "bounds": [500000, 4999920, 500100, 5000000]}
+    path = with_group(tmp_path / "a.zarr", of_group)
+    dataset = update(path, "/a")
+    assert geotransform(dataset) == UTM
+    EDITS[edit](dataset)
+    dataset = None
+    after = document(path)["attributes"]
+    assert after["bounds"] == [600000, 3999840, 600200, 4000000] and after["resolution"] == [20, 20]
+    assert after["crs"] == ("EPSG:4326" if edit == "both" else "EPSG:32633")
+    assert geotransform(open_ours(name_of(path, "/a"))) == MOVED
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_chunks_that_a_failed_edit_left_go_with_their_store(tmp_path, is_edited):
+    path = of_integers(tmp_path / "a.zarr")
+    for name in ("b", "zonal", "crs"):
+        shutil.rmtree(os.path.join(path, name))
+    if is_edited:
+        update(path, "/a").SetGeoTransform(MOVED)
+    oracle.put(path, {"x/c/0" if is_edited else "x/c.0": b"\0" * 40})
+    driver().Delete(path)
+    assert not os.path.exists(path)

@@ -601,8 +601,8 @@ static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *othe
     return has && strcmp(zs_path_name(other->path), name) != 0 && inherits(h, other, group, name);
 }
 
-/* Whether an array that has one of two coordinates, of the name, lies on a grid of its own with another one: moved along
- * one axis it would be where nothing was meant to be. */
+/* Whether an array that has one of two coordinates, of that name, lies on a grid of that and another one: moved along
+ * one axis, it would lie elsewhere. */
 static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size)
 {
     struct zs_axes axes = {-1, -1};
@@ -637,7 +637,8 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives
             has[i] = names[i] != NULL && has_coordinate_of(h, other, group, names[i]);
         for (int i = 0; i < 2; i++) {
             at->is_shared[i] = at->is_shared[i] || has[i];
-            at->is_fixed[i] = at->is_fixed[i] || (has[i] && !has[1 - i] && has_other_axis(h, other, names[i], sizes[i]));
+            if (has[i] && !has[1 - i])
+                at->is_fixed[i] = at->is_fixed[i] || has_other_axis(h, other, names[i], sizes[i]);
         }
     }
     free(nodes);

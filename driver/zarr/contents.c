@@ -44,10 +44,13 @@ static bool is_chunk_key(const struct place *place, const char *key, size_t n, b
         return false;
     int numbers = 0;
     size_t i = is_prefixed ? 1 : 0;
-    if (is_prefixed && i < n && key[i++] != (meta != NULL ? meta->key_separator : key[1] == '.' ? '.' : '/'))
+    /* Either separator behind "c": who replaces an array takes the other one, and may leave chunks. */
+    const char separator = is_prefixed && n > 1 && key[1] == '.' ? '.' : '/';
+    const bool is_dotted = is_prefixed ? separator == '.' : meta != NULL && meta->key_separator == '.';
+    if (is_prefixed && i < n && key[i++] != separator)
         return false;
     while (i < n) {
-        const size_t length = strcspn(key + i, meta == NULL ? "./" : meta->key_separator == '.' ? "." : "/");
+        const size_t length = strcspn(key + i, meta == NULL ? "./" : is_dotted ? "." : "/");
         const size_t end = i + length < n ? i + length : n;
         if (!is_number(key + i, end - i))
             return false;

@@ -1,6 +1,7 @@
 /* zarr/contents.h: which files below a store's root are the store's own: what may go with it.
  *
- * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them,
+ * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them
+ * (of the default encoding with either separator: a replaced array has the other one),
  * side-cars of the documents (.aux.xml, .ovr), and unfinished files of this driver. Where an array has no document,
  * since its writer was killed, keys of the default encoding ("c/0/1") are chunks. Everything else was put there by
  * somebody else. A symbolic link is looked at, not through: it is own where it stands for a node or for chunks, and
