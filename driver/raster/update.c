@@ -12,207 +12,8 @@
 #include "geo/crs.h"
 #include "geo/place.h"
 #include "geo/variables.h"
+#include "raster/edited.h"
 #include "raster/overviews_private.h"
-
-/* ---- The array and its relatives ---- */
-
-/* An array that is to be changed with another. */
-struct relative {
-    const struct zs_node *node;
-    struct zs_axes axes;
-    struct zs_place_style style;
-    const char *asked;        /* the name that the style had */
-    char *mapping;            /* a name that is not the style's; NULL: that */
-    OGRSpatialReferenceH srs; /* that it had, NULL: none */
-    bool has_other_srs;       /* a sibling of the array that is asked for, which keeps its own CRS */
-    bool keeps_srs;           /* that is so, or what was set is the transform alone */
-    bool keeps_transform;     /* what was set is the CRS alone */
-    bool is_sibling;          /* ... whose registration stays */
-    bool pixel_is_point;      /* ... namely this */
-    bool is_level;            /* an overview of the one before it that is none */
-    bool is_alike;            /* what lies beside it is that of the one before it in the list */
-    struct zs_georef_out at;  /* what it is to have */
-    bool needs_spatial_proj;  /* CF tells its new rotation to few: only the convention that GDAL 3.13 reads will do */
-};
-struct relatives {
-    struct relative *list;
-    size_t *sorted; /* places in the list, by the address of the node */
-    size_t count, capacity, sorted_capacity;
-};
-
-/* Place among the sorted ones where a node is, or would be. */
-static size_t sorted_place(const struct relatives *r, const struct zs_node *node)
-{
-    size_t low = 0, high = r->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)r->list[r->sorted[middle]].node < (uintptr_t)node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static const struct relative *find_relative(const struct relatives *r, const struct zs_node *node)
-{
-    const size_t at = sorted_place(r, node);
-    return at < r->count && r->list[r->sorted[at]].node == node ? &r->list[r->sorted[at]] : NULL;
-}
-
-static enum zs_status add_relative(struct relatives *r, struct relative relative, struct zs_error *err)
-{
-    if (find_relative(r, relative.node) != NULL)
-        return ZS_OK;
-    struct relative *grown = zs_grow(r->list, r->count, &r->capacity, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
-    r->list = grown;
-    size_t *sorted = zs_grow(r->sorted, r->count, &r->sorted_capacity, sizeof *sorted);
-    if (sorted == NULL)
-        return zs_fail_memory(err);
-    r->sorted = sorted;
-    const size_t at = sorted_place(r, relative.node);
-    memmove(&sorted[at + 1], &sorted[at], (r->count - at) * sizeof *sorted);
-    sorted[at] = r->count;
-    r->list[r->count++] = relative;
-    if (relative.srs != NULL)
-        OSRReference(relative.srs);
-    return ZS_OK;
-}
-
-static void relatives_clear(struct relatives *r)
-{
-    for (size_t i = 0; i < r->count; i++) {
-        free(r->list[i].mapping);
-        if (r->list[i].srs != NULL)
-            OSRRelease(r->list[i].srs);
-    }
-    free(r->list);
-    free(r->sorted);
-}
-
-/* Adds an array and its overviews. With `style` those that use no convention of their own follow it. */
-static enum zs_status add_family(struct zs_hierarchy *h, struct relatives *r, struct relative base,
-                                 const struct zs_place_style *style, struct zs_error *err)
-{
-    char **paths;
-    size_t count;
-    if (style != NULL)
-        base.style = *style;
-    ZS_TRY(add_relative(r, base, err));
-    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &paths, &count, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
-        struct relative level = base;
-        level.is_level = true;
-        if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
-            continue;
-        if (style != NULL) {
-            zs_place_style_find(h, level.node, level.axes, &level.style);
-            if (level.style.is_default)
-                level.style = *style;
-            level.style.drops_coordinates = style->drops_coordinates;
-        }
-        status = add_relative(r, level, err);
-    }
-    zs_paths_free(paths, count);
-    return status;
-}
-
-/* The dimension of `node` with this name and size, -1 when it has none. */
-static int same_dimension(const struct zs_node *node, const char *name, uint64_t size)
-{
-    for (int d = 0; d < node->array->ndim && name != NULL; d++) {
-        const char *theirs = zs_dimension_name(node, d);
-        if (theirs != NULL && strcmp(theirs, name) == 0)
-            return node->array->shape[d] == size ? d : -1;
-    }
-    return -1;
-}
-
-/* Adds an array with the same X and Y as another. */
-static enum zs_status add_sibling(struct zs_hierarchy *h, struct relatives *r, struct relative sibling,
-                                  const struct relative *of, struct zs_error *err)
-{
-    struct zs_place_style style;
-    struct zs_georef now;
-    if (find_relative(r, sibling.node) != NULL)
-        return ZS_OK;
-    zs_place_style_find(h, sibling.node, sibling.axes, &style);
-    style.drops_coordinates = of->style.drops_coordinates;
-    if (style.is_default)
-        return ZS_OK;
-    style.spatial_proj = style.spatial_proj || (of->needs_spatial_proj && !of->keeps_transform);
-    sibling.needs_spatial_proj = of->needs_spatial_proj;
-    ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
-    sibling.srs = now.srs;
-    sibling.is_sibling = true;
-    sibling.pixel_is_point = now.pixel_is_point;
-    sibling.keeps_transform = of->keeps_transform;
-    sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
-    sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
-    const enum zs_status status = add_family(h, r, sibling, &style, err);
-    zs_georef_clear(&now);
-    return status;
-}
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return a != NULL && b != NULL && strcmp(a, b) == 0;
-}
-
-/* Whether two arrays lie in one group and have the same X and Y. */
-static bool is_on_one_grid(const struct relative *a, const struct relative *b)
-{
-    const size_t n = (size_t)(zs_path_name(a->node->path) - a->node->path);
-    const int dims[2][2] = {{a->axes.x, b->axes.x}, {a->axes.y, b->axes.y}};
-    if ((size_t)(zs_path_name(b->node->path) - b->node->path) != n || memcmp(a->node->path, b->node->path, n) != 0)
-        return false;
-    for (int i = 0; i < 2; i++)
-        if (!is_same_text(zs_dimension_name(a->node, dims[i][0]), zs_dimension_name(b->node, dims[i][1])) ||
-            a->node->array->shape[dims[i][0]] != b->node->array->shape[dims[i][1]])
-            return false;
-    return true;
-}
-
-/* All nodes of the store, in order; none where they cannot be listed: what is not known shares nothing. */
-static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
-                                 struct zs_error *err)
-{
-    const enum zs_status status = zs_hierarchy_list(h, nodes, count, err);
-    if (status != ZS_UNSUPPORTED)
-        return status;
-    *nodes = NULL;
-    *count = 0;
-    return ZS_OK;
-}
-
-/* Adds the arrays of the same group that have the same X and Y: they share the coordinate variables. */
-static enum zs_status add_siblings(struct zs_hierarchy *h, struct relatives *r, const struct relative *of,
-                                   struct zs_error *err)
-{
-    const struct zs_node **nodes = NULL, *node = of->node;
-    size_t count = 0;
-    const char *x = zs_dimension_name(node, of->axes.x), *y = zs_dimension_name(node, of->axes.y);
-    char *group = x != NULL && y != NULL ? zs_path_parent(node->path) : NULL;
-    if (group == NULL)
-        return ZS_OK;
-    enum zs_status status = list_nodes(h, &nodes, &count, err);
-    size_t at = 0;
-    for (const struct zs_node *other; status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
-        if (other == node || other->array == NULL || other->array->ndim < 2)
-            continue;
-        const struct relative sibling = {.node = other,
-                                         .axes = {same_dimension(other, x, node->array->shape[of->axes.x]),
-                                                  same_dimension(other, y, node->array->shape[of->axes.y])}};
-        if (sibling.axes.x >= 0 && sibling.axes.y >= 0)
-            status = add_sibling(h, r, sibling, of, err);
-    }
-    free(nodes);
-    free(group);
-    return status;
-}
 
 /* ---- Groups ---- */
 
@@ -253,15 +54,15 @@ static bool holds_for(const struct zs_node *group, const struct zs_node *node)
 }
 
 /* Whether there are arrays that do not follow for which a group's statements hold. */
-static enum zs_status has_others(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group,
+static enum zs_status has_others(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *group,
                                  bool *has, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     *has = false;
-    ZS_TRY(list_nodes(h, &nodes, &count, err));
+    ZS_TRY(zs_edited_list_nodes(h, &nodes, &count, err));
     for (size_t i = 0; i < count && !*has; i++)
-        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && find_relative(r, nodes[i]) == NULL &&
+        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_edited_find(r, nodes[i]) == NULL &&
                holds_for(group, nodes[i]);
     free(nodes);
     return ZS_OK;
@@ -269,7 +70,7 @@ static enum zs_status has_others(struct zs_hierarchy *h, const struct relatives 
 
 /* Brings what a group states of the arrays in it up to date. What is stated of arrays that do not follow, too, stays
  * where an array's own statement goes before it, and with `stays` in any case. */
-static enum zs_status write_group(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *group,
+static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *group,
                                   const struct zs_georef_out *geo, bool stays, struct zs_error *err)
 {
     zs_json *attributes;
@@ -288,7 +89,7 @@ static enum zs_status write_group(struct zs_hierarchy *h, const struct relatives
 }
 
 /* Writes what groups state of the array. `stays`: nothing that is stated of other arrays, too, is changed. */
-static enum zs_status write_groups(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *node,
+static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *node,
                                    struct zs_axes axes, const struct zs_georef_out *geo, bool stays,
                                    struct zs_error *err)
 {
@@ -366,7 +167,7 @@ static enum zs_status compare_srs(void *context, const char *path, const char *w
 }
 
 /* Whether the coordinate variables of an array's X and Y are there: a sibling has the same ones. */
-static bool has_coordinates(struct zs_hierarchy *h, const struct relative *one)
+static bool has_coordinates(struct zs_hierarchy *h, const struct zs_edited *one)
 {
     return zs_coordinate_find(h, one->node, one->axes.x) != NULL &&
            zs_coordinate_find(h, one->node, one->axes.y) != NULL;
@@ -374,7 +175,7 @@ static bool has_coordinates(struct zs_hierarchy *h, const struct relative *one)
 
 /* Finds out whether a statement of an array is another than what is set, though the array is read as set: an edit that
  * was cut short leaves some. */
-static enum zs_status compare_statements(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
+static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                          const struct zs_georef_update *update, struct zs_error *err)
 {
     struct zs_georef found = {0};
@@ -405,12 +206,12 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct re
 
 /* The same of all arrays that are asked for, or of their siblings; overviews, which follow them in the list, do as they
  * do. */
-static enum zs_status compare_all(struct zs_hierarchy *h, const struct relatives *r, bool of_siblings,
+static enum zs_status compare_all(struct zs_hierarchy *h, const struct zs_edits *r, bool of_siblings,
                                   const struct zs_georef_update *update, struct zs_error *err)
 {
-    const struct relative *base = NULL;
+    const struct zs_edited *base = NULL;
     for (size_t i = 0; i < r->count; i++) {
-        struct relative *one = &r->list[i];
+        struct zs_edited *one = &r->list[i];
         if (one->is_sibling != of_siblings)
             continue;
         if (one->is_level) {
@@ -461,8 +262,8 @@ static enum zs_status read_stored(struct zs_hierarchy *h, const struct zs_node *
     return status == ZS_NOT_FOUND ? zs_georef_read(h, node, axes, georef, err) : status;
 }
 
-/* Adds an array and its overviews, each with the style that it is to have. */
-static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, const struct zs_node *node,
+/* Adds an array that is asked for, and its overviews, with what of them changes. */
+static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_node *node,
                                 struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
 {
     struct zs_georef now;
@@ -477,13 +278,13 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct relatives *r, con
                             (update->transform[2] != 0 || update->transform[4] != 0);
     style.spatial_proj = style.spatial_proj || (is_rotated && !keeps);
     style.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
-    const struct relative one = {.node = node,
+    const struct zs_edited one = {.node = node,
                                  .axes = axes,
                                  .srs = now.srs,
                                  .keeps_srs = update->keeps_srs || zs_crs_is_same(update->srs, now.srs),
                                  .keeps_transform = keeps,
                                  .needs_spatial_proj = is_rotated};
-    const enum zs_status status = add_family(h, r, one, &style, err);
+    const enum zs_status status = zs_edited_add(h, r, one, &style, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -515,7 +316,7 @@ static bool names_mapping(const zs_json *attributes, const char *name)
 }
 
 /* Whether an array beside it or in a group below, one that does not follow, has the grid mapping, too. */
-static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
+static enum zs_status is_shared(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
                                 bool *shared, struct zs_error *err)
 {
     const char *mapping = one->style.mapping_name;
@@ -525,9 +326,9 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct relatives *
     *shared = false;
     if (group == NULL)
         return zs_fail_memory(err);
-    const enum zs_status status = list_nodes(h, &nodes, &count, err);
+    const enum zs_status status = zs_edited_list_nodes(h, &nodes, &count, err);
     for (size_t i = 0; i < count && !*shared; i++) {
-        const struct relative *other = find_relative(r, nodes[i]);
+        const struct zs_edited *other = zs_edited_find(r, nodes[i]);
         *shared = nodes[i] != one->node && zs_path_below(group, nodes[i]->path) != NULL &&
                   names_mapping(nodes[i]->attributes, mapping) &&
                   (other == NULL || other->keeps_srs != one->keeps_srs) && inherits(h, nodes[i], group, mapping);
@@ -557,7 +358,7 @@ static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *
 }
 
 /* Chooses another grid mapping, one of that CRS or a new one, where the variable of that name is another array's. */
-static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relatives *r, struct relative *one,
+static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                      OGRSpatialReferenceH srs, struct zs_error *err)
 {
     bool shared = false;
@@ -566,7 +367,7 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relati
         ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
     if (own != NULL && !zs_mapping_has_crs(own, srs)) {
         ZS_TRY(is_shared(h, r, one, &shared, err));
-        /* One that has its CRS is its own without being named: older versions did not name those of overviews. */
+        /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
         shared = shared || !(names_mapping(one->node->attributes, one->style.mapping_name) ||
                              zs_mapping_has_crs(own, one->srs));
     }
@@ -577,17 +378,17 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct relati
     return ZS_OK;
 }
 
-/* Whether what lies beside two arrays is the same, and written with the first. */
-static bool is_alike(const struct relative *a, const struct relative *b)
+/* Whether two arrays have coordinates and grid mapping in common, which are written with the first. */
+static bool is_alike(const struct zs_edited *a, const struct zs_edited *b)
 {
-    return is_on_one_grid(a, b) && a->keeps_srs == b->keeps_srs && a->keeps_transform == b->keeps_transform &&
+    return zs_edited_is_on_one_grid(a, b) && a->keeps_srs == b->keeps_srs && a->keeps_transform == b->keeps_transform &&
            a->style.cf == b->style.cf && a->style.is_brief == b->style.is_brief &&
-           a->style.drops_coordinates == b->style.drops_coordinates && is_same_text(a->asked, b->asked) &&
-           zs_crs_is_same(a->srs, b->srs);
+           a->style.drops_coordinates == b->style.drops_coordinates &&
+           zs_is_same_text(a->former_mapping, b->former_mapping) && zs_crs_is_same(a->srs, b->srs);
 }
 
-/* Whether what is set of `one`, maybe a CRS alone, is not set of another array. */
-static bool is_left(const struct relative *one, const struct relative *other)
+/* Whether another array does not change with `one`: it is not edited, or keeps the CRS where that alone is set. */
+static bool is_left(const struct zs_edited *one, const struct zs_edited *other)
 {
     return other == NULL || (one->keeps_transform && other->has_other_srs != one->has_other_srs);
 }
@@ -597,7 +398,7 @@ static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *othe
 {
     bool has = false;
     for (int d = 0; d < other->array->ndim && !has; d++)
-        has = is_same_text(zs_dimension_name(other, d), name);
+        has = zs_is_same_text(zs_dimension_name(other, d), name);
     return has && strcmp(zs_path_name(other->path), name) != 0 && inherits(h, other, group, name);
 }
 
@@ -606,7 +407,7 @@ static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *othe
 static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size)
 {
     struct zs_axes axes = {-1, -1};
-    const int shared = same_dimension(other, name, size);
+    const int shared = zs_same_dimension(other, name, size);
     if (other->array->ndim < 2 || shared < 0 || zs_axes_find(h, other, NULL, NULL, &axes, NULL) != ZS_OK)
         return false;
     const int own = axes.x == shared ? axes.y : axes.y == shared ? axes.x : -1;
@@ -617,7 +418,7 @@ static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, 
 
 /* Finds out whether arrays in the group of one or below, other than those that change with it, have the coordinates of
  * its Y, its X, and whether these have to stay. */
-static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
+static enum zs_status find_shared(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
                                   struct zs_georef_out *at, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = one->node;
@@ -627,11 +428,12 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives
     if (node->path[0] == '\0') /* the root is alone */
         return ZS_OK;
     char *group = zs_path_parent(node->path);
-    const enum zs_status status = group != NULL ? list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
+    const enum zs_status status = group != NULL ? zs_edited_list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
     for (size_t k = 0; k < count; k++) {
         const struct zs_node *other = nodes[k];
         bool has[2] = {false, false};
-        if (other->array == NULL || zs_path_below(group, other->path) == NULL || !is_left(one, find_relative(r, other)))
+        if (other->array == NULL || zs_path_below(group, other->path) == NULL ||
+            !is_left(one, zs_edited_find(r, other)))
             continue;
         for (int i = 0; i < 2; i++)
             has[i] = names[i] != NULL && has_coordinate_of(h, other, group, names[i]);
@@ -646,8 +448,8 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct relatives
     return status;
 }
 
-/* The georeferencing of the base, at the size and with the names of dimensions of an array that follows. */
-static struct zs_georef_out georef_of(const struct relative *one, const struct zs_georef_out *base)
+/* The georeferencing of the base at the size of an edited array, with the names of its dimensions. */
+static struct zs_georef_out georef_of(const struct zs_edited *one, const struct zs_georef_out *base)
 {
     struct zs_georef_out at =
         zs_georef_at_size(base, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
@@ -655,7 +457,7 @@ static struct zs_georef_out georef_of(const struct relative *one, const struct z
     return at;
 }
 
-/* What an array is to have: what is set, and what it keeps. */
+/* Finds the georeferencing that an array gets: what is set, and what it keeps. */
 static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                   const struct zs_georef_update *update, struct zs_georef_out *out,
                                   struct zs_error *err)
@@ -674,16 +476,16 @@ static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *
     return ZS_OK;
 }
 
-static bool is_changed(const struct relative *one)
+static bool is_changed(const struct zs_edited *one)
 {
     return !one->keeps_srs || !one->keeps_transform;
 }
 
-/* Finds out what an array is to have, and which other arrays use its coordinates. Nothing is changed. */
-static enum zs_status prepare(struct zs_hierarchy *h, const struct relatives *r, size_t i,
+/* Finds out what an array gets, and which other arrays use its coordinates. Changes nothing. */
+static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
                               const struct zs_georef_out *base, struct zs_error *err)
 {
-    struct relative *one = &r->list[i];
+    struct zs_edited *one = &r->list[i];
     one->at = georef_of(one, base);
     one->at.old_srs = one->srs;
     one->at.keeps_transform = one->keeps_transform;
@@ -692,15 +494,15 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct relatives *r,
         one->at.srs = one->srs;
     if (one->is_sibling)
         one->at.pixel_is_point = one->pixel_is_point;
-    one->asked = one->style.mapping_name;
+    one->former_mapping = one->style.mapping_name;
     one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
     return one->is_alike || !is_changed(one) ? ZS_OK : find_shared(h, r, one, &one->at, err);
 }
 
-static enum zs_status write_one(struct zs_hierarchy *h, const struct relatives *r, size_t i,
+static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
                                 bool is_alone, struct zs_place_beside *beside, struct zs_error *err)
 {
-    struct relative *one = &r->list[i];
+    struct zs_edited *one = &r->list[i];
     beside->is_written = beside->is_written && one->is_alike;
     if (beside->is_written)
         one->style.mapping_name = r->list[i - 1].style.mapping_name;
@@ -719,7 +521,7 @@ static bool is_in_one_group(const struct zs_node *a, const struct zs_node *b)
 
 /* Has the documents of an array and of its grid mapping written after those that follow: as long as they are not, the
  * same edit does all again. */
-static enum zs_status put_last(struct zs_hierarchy *h, const struct relative *one, struct zs_error *err)
+static enum zs_status put_last(struct zs_hierarchy *h, const struct zs_edited *one, struct zs_error *err)
 {
     char *group = zs_path_parent(one->node->path);
     char *mapping = group != NULL && zs_is_node_name(one->style.mapping_name)
@@ -735,7 +537,7 @@ static enum zs_status put_last(struct zs_hierarchy *h, const struct relative *on
 
 /* Writes what lies in other groups, as overviews do, before what lies beside the array that is asked for: values of
  * coordinates are in the store at once, and as long as the array is not read as set, the same edit does all again. */
-static enum zs_status write_all(struct zs_hierarchy *h, const struct relatives *r, const struct zs_node *asked,
+static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *asked,
                                 bool is_alone, struct zs_error *err)
 {
     for (int pass = 0; pass < 2; pass++) {
@@ -752,19 +554,19 @@ static enum zs_status write_all(struct zs_hierarchy *h, const struct relatives *
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, struct zs_error *err)
 {
-    /* All is found out before anything is changed; what is asked for goes before what follows it. */
-    struct relatives r = {0};
+    /* Everything is found out before anything is changed. Arrays that are asked for come before others. */
+    struct zs_edits r = {0};
     enum zs_status status = ZS_OK;
-    const bool is_alone = update->keeps_transform; /* a CRS takes no sibling along */
+    const bool is_alone = update->keeps_transform; /* siblings keep their CRS */
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         status = add_array(h, &r, nodes[i], axes[i], update, err);
     if (status == ZS_OK)
         status = compare_all(h, &r, false, update, err);
     for (size_t i = 0; i < count && status == ZS_OK && !is_alone; i++) {
-        const struct relative of = *find_relative(&r, nodes[i]); /* the list moves when it grows */
-        const struct relative *before = i > 0 ? find_relative(&r, nodes[i - 1]) : NULL;
-        if (before == NULL || !is_on_one_grid(before, &of)) /* else it has the same ones */
-            status = add_siblings(h, &r, &of, err);
+        const struct zs_edited of = *zs_edited_find(&r, nodes[i]); /* the list moves when it grows */
+        const struct zs_edited *before = i > 0 ? zs_edited_find(&r, nodes[i - 1]) : NULL;
+        if (before == NULL || !zs_edited_is_on_one_grid(before, &of)) /* else its siblings are there */
+            status = zs_edited_add_siblings(h, &r, &of, err);
     }
     if (status == ZS_OK)
         status = compare_all(h, &r, true, update, err);
@@ -777,8 +579,8 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     if (status == ZS_OK)
         status = write_all(h, &r, nodes[0], is_alone, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = put_last(h, find_relative(&r, nodes[i]), err);
-    relatives_clear(&r);
+        status = put_last(h, zs_edited_find(&r, nodes[i]), err);
+    zs_edited_clear(&r);
     return status;
 }
 
@@ -791,7 +593,7 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
 /* ---- Registration ---- */
 
 /* Writes the registration of an array or an overview, as far as spatial: states it of that and of its groups. */
-static enum zs_status write_registration(struct zs_hierarchy *h, const struct relatives *r, const struct relative *one,
+static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
                                          const struct zs_georef_out *geo, struct zs_error *err)
 {
     const struct zs_georef_out at = georef_of(one, geo);
@@ -806,22 +608,22 @@ static enum zs_status write_registration(struct zs_hierarchy *h, const struct re
 static enum zs_status update_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                           bool pixel_is_point, struct zs_error *err)
 {
-    struct relatives r = {0};
-    struct relative one = {.node = node, .axes = axes};
+    struct zs_edits r = {0};
+    struct zs_edited one = {.node = node, .axes = axes};
     struct zs_georef now;
     ZS_TRY(read_stored(h, node, axes, &now, err));
     struct zs_georef_out geo = zs_place_out(node, axes, &now);
-    const bool is_said = zs_place_has_registration(h, node, axes, geo.has_transform);
-    geo.srs = NULL; /* of the CRS nothing is written */
+    const bool has_registration = zs_place_has_registration(h, node, axes, geo.has_transform);
+    geo.srs = NULL; /* the CRS is not written */
     geo.keeps_srs = true;
     geo.pixel_is_point = pixel_is_point;
     zs_place_style_find(h, node, axes, &one.style);
     enum zs_status status = ZS_OK;
-    if (is_said && now.pixel_is_point != pixel_is_point)
-        status = add_family(h, &r, one, &one.style, err);
+    if (has_registration && now.pixel_is_point != pixel_is_point)
+        status = zs_edited_add(h, &r, one, &one.style, err);
     for (size_t i = 0; i < r.count && status == ZS_OK; i++)
         status = write_registration(h, &r, &r.list[i], &geo, err);
-    relatives_clear(&r);
+    zs_edited_clear(&r);
     zs_georef_clear(&now);
     return status;
 }

@@ -1,0 +1,177 @@
+#include "raster/edited.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "geo/crs.h"
+#include "raster/overviews_private.h"
+
+/* Index into r->sorted where a node is, or would be. */
+static size_t sorted_place(const struct zs_edits *r, const struct zs_node *node)
+{
+    size_t low = 0, high = r->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if ((uintptr_t)r->list[r->sorted[middle]].node < (uintptr_t)node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct zs_edited *zs_edited_find(const struct zs_edits *r, const struct zs_node *node)
+{
+    const size_t at = sorted_place(r, node);
+    return at < r->count && r->list[r->sorted[at]].node == node ? &r->list[r->sorted[at]] : NULL;
+}
+
+static enum zs_status add_array_once(struct zs_edits *r, struct zs_edited array, struct zs_error *err)
+{
+    if (zs_edited_find(r, array.node) != NULL)
+        return ZS_OK;
+    struct zs_edited *grown = zs_grow(r->list, r->count, &r->capacity, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    r->list = grown;
+    size_t *sorted = zs_grow(r->sorted, r->count, &r->sorted_capacity, sizeof *sorted);
+    if (sorted == NULL)
+        return zs_fail_memory(err);
+    r->sorted = sorted;
+    const size_t at = sorted_place(r, array.node);
+    memmove(&sorted[at + 1], &sorted[at], (r->count - at) * sizeof *sorted);
+    sorted[at] = r->count;
+    r->list[r->count++] = array;
+    if (array.srs != NULL)
+        OSRReference(array.srs);
+    return ZS_OK;
+}
+
+void zs_edited_clear(struct zs_edits *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->list[i].mapping);
+        if (r->list[i].srs != NULL)
+            OSRRelease(r->list[i].srs);
+    }
+    free(r->list);
+    free(r->sorted);
+}
+
+enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited base,
+                             const struct zs_place_style *style, struct zs_error *err)
+{
+    char **paths;
+    size_t count;
+    if (style != NULL)
+        base.style = *style;
+    ZS_TRY(add_array_once(r, base, err));
+    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &paths, &count, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        struct zs_edited level = base;
+        level.is_level = true;
+        if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
+            continue;
+        if (style != NULL) {
+            zs_place_style_find(h, level.node, level.axes, &level.style);
+            if (level.style.is_default)
+                level.style = *style;
+            level.style.drops_coordinates = style->drops_coordinates;
+        }
+        status = add_array_once(r, level, err);
+    }
+    zs_paths_free(paths, count);
+    return status;
+}
+
+int zs_same_dimension(const struct zs_node *node, const char *name, uint64_t size)
+{
+    for (int d = 0; d < node->array->ndim && name != NULL; d++) {
+        const char *theirs = zs_dimension_name(node, d);
+        if (theirs != NULL && strcmp(theirs, name) == 0)
+            return node->array->shape[d] == size ? d : -1;
+    }
+    return -1;
+}
+
+/* Adds an array with the same X and Y as another, unless it states nothing of where it lies. */
+static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited sibling,
+                                  const struct zs_edited *of, struct zs_error *err)
+{
+    struct zs_place_style style;
+    struct zs_georef now;
+    if (zs_edited_find(r, sibling.node) != NULL)
+        return ZS_OK;
+    zs_place_style_find(h, sibling.node, sibling.axes, &style);
+    style.drops_coordinates = of->style.drops_coordinates;
+    if (style.is_default)
+        return ZS_OK;
+    style.spatial_proj = style.spatial_proj || (of->needs_spatial_proj && !of->keeps_transform);
+    sibling.needs_spatial_proj = of->needs_spatial_proj;
+    ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
+    sibling.srs = now.srs;
+    sibling.is_sibling = true;
+    sibling.pixel_is_point = now.pixel_is_point;
+    sibling.keeps_transform = of->keeps_transform;
+    sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
+    sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
+    const enum zs_status status = zs_edited_add(h, r, sibling, &style, err);
+    zs_georef_clear(&now);
+    return status;
+}
+
+bool zs_is_same_text(const char *a, const char *b)
+{
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited *b)
+{
+    const size_t n = (size_t)(zs_path_name(a->node->path) - a->node->path);
+    const int dims[2][2] = {{a->axes.x, b->axes.x}, {a->axes.y, b->axes.y}};
+    if ((size_t)(zs_path_name(b->node->path) - b->node->path) != n || memcmp(a->node->path, b->node->path, n) != 0)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!zs_is_same_text(zs_dimension_name(a->node, dims[i][0]), zs_dimension_name(b->node, dims[i][1])) ||
+            a->node->array->shape[dims[i][0]] != b->node->array->shape[dims[i][1]])
+            return false;
+    return true;
+}
+
+enum zs_status zs_edited_list_nodes(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+                                    struct zs_error *err)
+{
+    const enum zs_status status = zs_hierarchy_list(h, nodes, count, err);
+    if (status != ZS_UNSUPPORTED)
+        return status;
+    *nodes = NULL; /* what is not known shares nothing */
+    *count = 0;
+    return ZS_OK;
+}
+
+enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_edited *of,
+                                      struct zs_error *err)
+{
+    const struct zs_node **nodes = NULL, *node = of->node;
+    size_t count = 0;
+    const char *x = zs_dimension_name(node, of->axes.x), *y = zs_dimension_name(node, of->axes.y);
+    char *group = x != NULL && y != NULL ? zs_path_parent(node->path) : NULL;
+    if (group == NULL)
+        return ZS_OK;
+    enum zs_status status = zs_edited_list_nodes(h, &nodes, &count, err);
+    size_t at = 0;
+    for (const struct zs_node *other; status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
+        if (other == node || other->array == NULL || other->array->ndim < 2)
+            continue;
+        const struct zs_edited sibling = {.node = other,
+                                         .axes = {zs_same_dimension(other, x, node->array->shape[of->axes.x]),
+                                                  zs_same_dimension(other, y, node->array->shape[of->axes.y])}};
+        if (sibling.axes.x >= 0 && sibling.axes.y >= 0)
+            status = add_sibling(h, r, sibling, of, err);
+    }
+    free(nodes);
+    free(group);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* raster/edited.h: the arrays that an edit of georeferencing writes: those that are asked for, their overviews and
+ * their siblings. Of raster/update.c. */
+#ifndef ZS_RASTER_EDITED_H
+#define ZS_RASTER_EDITED_H
+
+#include "geo/place.h"
+#include "zarr/hierarchy.h"
+
+struct zs_edited {
+    const struct zs_node *node;
+    struct zs_axes axes;
+    struct zs_place_style style;
+    const char *former_mapping; /* the name of style before another grid mapping was chosen; borrowed */
+    char *mapping;              /* that of the chosen one; owned; NULL: the former */
+    OGRSpatialReferenceH srs;   /* the CRS that it had; NULL: none */
+    bool is_level;              /* an overview of the nearest array before it in the list that is none */
+    bool is_sibling;            /* a sibling of an array that is asked for, or an overview of one: */
+    bool pixel_is_point;        /* ... its registration, which stays */
+    bool has_other_srs;         /* ... its CRS is another than that array's, and stays */
+    bool keeps_srs;             /* the CRS stays: it is as set, none was set, or has_other_srs */
+    bool keeps_transform;       /* the transform stays: it is as set, or none was set */
+    bool needs_spatial_proj;    /* the transform is rotated, which GDAL 3.13 sees in spatial: alone */
+    bool is_alike;              /* coordinates and grid mapping are those of the array before it in the list */
+    struct zs_georef_out at;    /* the georeferencing that it gets */
+};
+struct zs_edits {
+    struct zs_edited *list;
+    size_t *sorted; /* indices into the list, by the address of the node */
+    size_t count, capacity, sorted_capacity;
+};
+
+/* The array of a node, NULL where the edit does not write that. The list moves when it grows. */
+const struct zs_edited *zs_edited_find(const struct zs_edits *r, const struct zs_node *node);
+
+/* Adds an array and its overviews, unless they are there. With `style` those that use no convention of their own get
+ * that of the array. */
+enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited base,
+                             const struct zs_place_style *style, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds the siblings of an array, which share its coordinate variables, and their overviews. */
+enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_edited *of,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+
+void zs_edited_clear(struct zs_edits *r);
+
+/* Whether two arrays lie in one group and have the same X and Y. */
+bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited *b);
+
+/* All nodes of the store, in order, freed with free(); none where they cannot be listed. */
+enum zs_status zs_edited_list_nodes(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+                                    struct zs_error *err) ZS_MUST_CHECK;
+
+/* The dimension of `node` with this name (NULL: none) and size, -1 when it has none. */
+int zs_same_dimension(const struct zs_node *node, const char *name, uint64_t size);
+
+/* Whether both texts are there and the same. */
+bool zs_is_same_text(const char *a, const char *b);
+
+#endif
