@@ -12,7 +12,7 @@ from osgeo import gdal, osr
 import oracle
 from stores import array_meta, group_meta, plain_meta, spatial_proj
 from support import close, error_of, geotransform, held_band, name_of, open_ours, warnings_of
-from writing import UTM, arrays, copy, created, document, driver, source
+from writing import UTM, arrays, change_document, copy, created, document, driver, source
 
 
 def update(path, array=None):
@@ -217,6 +217,47 @@ def test_items_that_begin_with_dim_stay(tmp_path):
     assert dataset.GetMetadataItem("DIM_of_the_sensor") == "3"
     assert items_of(dataset.GetRasterBand(1)) == {"DIM_STACK": "7", "more": "8"}
     assert "DIM_band_INDEX" not in json.dumps(arrays(path))
+
+
+# What C strings cannot hold, and Python's json reads and writes.
+RAW = r'"nul": "a\u0000b", "half": "\ud800", "both": ["x\uDC00\u0000", 1], "a\u0000": 5, "\uD83D\uDE00": "\ud83d\ude00", "deep": {"\ud800\u0000": "\u0000"}'
+
+
+@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize("edit", ["item", "list", "nodata", "attribute"])
+def test_an_edit_keeps_texts_that_c_strings_cannot_hold(tmp_path, edit, consolidated):
+    path = store(tmp_path / "a.zarr", {"raw": 0}, {"raw": 0})
+    if consolidated:
+        change_document(path, consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": {"a": document(path, "a")}})
+    for node in ("", "a"):
+        name = os.path.join(path, node, "zarr.json")
+        with open(name) as file:
+            text = file.read()
+        with open(name, "w") as file:
+            file.write(re.sub('"raw": *0', lambda found: RAW, text))
+    expected = json.loads("{%s}" % RAW)
+    dataset = gdal.OpenEx(name_of(path, "/a"), gdal.OF_UPDATE | (gdal.OF_MULTIDIM_RASTER if edit == "attribute" else gdal.OF_RASTER))
+    if edit == "item":
+        dataset.SetMetadataItem("k", "v")
+    elif edit == "list":
+        dataset.SetMetadata({**dataset.GetMetadata(), "k": "v"})
+    elif edit == "nodata":
+        dataset.GetRasterBand(1).SetNoDataValue(7)
+    else:
+        array = dataset.GetRootGroup().OpenMDArray("a")
+        assert array.GetAttribute("nul").Read() == "a" and array.GetAttribute("half").Read() == "\ufffd"
+        array.CreateAttribute("k", [], gdal.ExtendedDataType.CreateString()).Write("v")
+        array = None
+    dataset = None
+    found = attributes_of(path)
+    assert {name: found.pop(name) for name in expected} == expected
+    assert len(found) == 1
+    assert document(path)["attributes"] == expected
+    with open(os.path.join(path, "a", "zarr.json")) as file:
+        text = file.read()
+    assert r'"a\u0000b"' in text and r'"x\uDC00\u0000"' in text
+    if consolidated:
+        assert document(path)["consolidated_metadata"]["metadata"]["a"] == document(path, "a")
 
 
 # ------------------------------------------------------------------------------------------------------ what bands mean

@@ -197,6 +197,59 @@ static void test_strings_that_look_marked_stay_strings(void)
     zs_json_free(root);
 }
 
+/* Python's json reads and writes all of these: what C strings cannot hold is printed as it was written. */
+static void test_strings_with_nul_or_half_a_pair_of_surrogates_print_as_they_were_read(void)
+{
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"\"a\\u0000b\"", "a"},
+        {"\"\\u0000\"", ""},
+        {"\"\\ud800\"", "\xEF\xBF\xBD"},
+        {"\"x\\uDC00\\ud800y\"", "x\xEF\xBF\xBD\xEF\xBF\xBDy"},
+        {"\"\\ud83d\\uDE00 \\uD83D\"", "\xF0\x9F\x98\x80 \xEF\xBF\xBD"},
+        {"\"\\\"q\\\\ \\\\u0000 \\ud800\\u0000\\udc00\\\"\"", "\"q\\ \\u0000 \xEF\xBF\xBD"},
+        {"\"\\u0001\\\"\\u0000\"", "\x01\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        zs_json *root = parse(cases[i].text), *copy = zs_json_copy(root);
+        const char *s = NULL;
+        CHECK(zs_json_typeof(root) == ZS_JSON_STRING && zs_json_string(root, &s));
+        CHECK_EQ_STR(s, cases[i].shown);
+        CHECK(zs_json_is_same(root, copy) && zs_json_equals(copy, cases[i].shown));
+        char *printed = zs_json_print(copy);
+        CHECK_EQ_STR(printed, cases[i].text);
+        free(printed);
+        zs_json_free(copy);
+        zs_json_free(root);
+    }
+    check_prints_as("[\"\\\\u0000\",\"\\ud83d\\ude00\"]", "[\"\\\\u0000\",\"\xF0\x9F\x98\x80\"]");
+}
+
+static void test_names_with_nul_or_half_a_pair_of_surrogates_print_as_they_were_read(void)
+{
+    const char *text = "{\"a\":1,\"a\\u0000b\":2,\"a\\u0000\":{\"\\uD800\":3},\"\\u0001\\\"a\":4,\"\\u0001\\u0022a\":5}";
+    check_prints_as(text, text);
+    zs_json *root = parse(text);
+    size_t texts = 0;
+    for (const zs_json *m = zs_json_first(root); m != NULL; m = zs_json_next(m))
+        texts += zs_json_is_text(zs_json_name(m));
+    CHECK_EQ_U64(texts, 1);
+    zs_json *merged = zs_json_merge(root, root, root);
+    char *printed = zs_json_print(merged);
+    CHECK_EQ_STR(printed, text);
+    free(printed);
+    zs_json_free(merged);
+    zs_json_free(root);
+}
+
+static void test_an_escape_without_four_digits_is_refused(void)
+{
+    check_refused("[\"\\u00g0\"]", 10, "malformed escape in the string at offset 1");
+    check_refused("[\"\\u00\"]", 8, "malformed escape in the string at offset 1");
+    check_refused("[\"\\u0000\\q\"]", 12, "malformed escape in the string at offset 1");
+}
+
 static void test_malformed_text_is_refused(void)
 {
     static const char *const texts[] = {
@@ -205,7 +258,7 @@ static void test_malformed_text_is_refused(void)
         "1e",       "1e+",     "--1",      "-",       "0x10",     "1_000",      "nan",     "Inf",      "-NaN",
         "Infinit",  "NaNs",    "tru",      "nulL",    "'a'",      "\"a",        "\"\\",    "\"\\q\"",  "\"\\u12\"",
         "1 2",      "{} {}",   "[]x",      "{}]",     "\"a\"\"b\"", "\"a\" 1",  "1\"a\"",  "[1;2]",    "// c\n1",
-        "\x02",     "[\x0b]",  "1\x0c",    "\"\\ud800\"",
+        "\x02",     "[\x0b]",  "1\x0c",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         check_refused(texts[i], strlen(texts[i]), "not JSON");
@@ -417,6 +470,9 @@ int main(void)
     RUN(test_doubles_are_read_as_they_stand);
     RUN(test_printing_gives_back_tokens_as_they_were_read);
     RUN(test_strings_that_look_marked_stay_strings);
+    RUN(test_strings_with_nul_or_half_a_pair_of_surrogates_print_as_they_were_read);
+    RUN(test_names_with_nul_or_half_a_pair_of_surrogates_print_as_they_were_read);
+    RUN(test_an_escape_without_four_digits_is_refused);
     RUN(test_malformed_text_is_refused);
     RUN(test_every_prefix_of_a_document_is_refused);
     RUN(test_nesting_and_amount_are_limited);

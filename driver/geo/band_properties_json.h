@@ -72,8 +72,8 @@ enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char 
 /* Adds items, as zs_write_band_properties() says. */
 bool zs_items_write(zs_json *attributes, char *const *items);
 
-/* Whether "NAME=VALUE" can carry the name: it is not empty and has no '='. An attribute of another name is no item: it
- * is neither shown nor changed as one. */
+/* Whether "NAME=VALUE" can carry the name: it is not empty, has no '=', and is a text. An attribute of another name is
+ * no item: it is neither shown nor changed as one. */
 bool zs_is_item_name(const char *name);
 
 /* "NAME=VALUE" of an attribute with such a name, nested ones as JSON; NULL without memory. */

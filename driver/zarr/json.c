@@ -44,7 +44,16 @@ void zs_json_free(zs_json *root)
 
 static bool is_number(const zs_json *node)
 {
-    return cJSON_IsString(node) && node->valuestring[0] == ZS_JSON_MARK && node->valuestring[1] != ZS_JSON_MARK;
+    return cJSON_IsString(node) && node->valuestring[0] == ZS_JSON_MARK && node->valuestring[1] != ZS_JSON_MARK &&
+           !zs_json_is_kept(node->valuestring);
+}
+
+const char *zs_json_verbatim(const zs_json *node, size_t *n)
+{
+    if (!cJSON_IsString(node) || !zs_json_is_kept(node->valuestring))
+        return NULL;
+    *n = zs_json_body_length(node->valuestring + 2);
+    return node->valuestring + 2;
 }
 
 enum zs_json_type zs_json_typeof(const zs_json *node)
@@ -95,6 +104,11 @@ const char *zs_json_name(const zs_json *member)
     return member != NULL ? member->string : NULL;
 }
 
+bool zs_json_is_text(const char *name)
+{
+    return !zs_json_is_kept(name);
+}
+
 size_t zs_json_size(const zs_json *node)
 {
     size_t n = 0;
@@ -115,7 +129,9 @@ bool zs_json_string(const zs_json *node, const char **out)
 {
     if (!cJSON_IsString(node) || is_number(node))
         return false;
-    *out = node->valuestring + (node->valuestring[0] == ZS_JSON_MARK);
+    size_t n;
+    const char *verbatim = zs_json_verbatim(node, &n);
+    *out = verbatim != NULL ? verbatim + n + 1 : node->valuestring + (node->valuestring[0] == ZS_JSON_MARK);
     return true;
 }
 

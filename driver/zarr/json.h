@@ -3,8 +3,9 @@
  * cJSON keeps numbers as doubles, reads and prints them by the process's locale, and knows no NaN; Zarr metadata has
  * 64-bit integers that must survive exactly, and Python writers leave bare NaN and Infinity tokens. So before parsing,
  * number tokens become marked strings (json_private.h), and the functions here read them as numbers.
- * A string with an escaped NUL ends
- * there. */
+ *
+ * Python's json also reads and writes escaped NULs and surrogates that are none of a pair. A string with these is
+ * printed as it was written; who asks for its text gets what is before the NUL, and U+FFFD for each such surrogate. */
 #ifndef ZS_ZARR_JSON_H
 #define ZS_ZARR_JSON_H
 
@@ -60,6 +61,9 @@ const zs_json *zs_json_first(const zs_json *node);
 const zs_json *zs_json_next(const zs_json *child);
 /* Name of an object's member (borrowed), or NULL. */
 const char *zs_json_name(const zs_json *member);
+/* Whether such a name is the member's own: one with a NUL or half a pair of surrogates has another, which is not
+ * shown. */
+bool zs_json_is_text(const char *name);
 
 /* Each returns whether the node has that type and the value fits; *out is left alone otherwise. Integers accept
  * "3", "3.0" and "3e0" as 3. A double may be NaN or infinite by a bare NaN or Infinity, not by overflow. */

@@ -56,12 +56,30 @@ static void put_string(struct printer *p, const char *s)
     put(p, "\"", 1);
 }
 
+static void put_verbatim(struct printer *p, const char *text, size_t n)
+{
+    put(p, "\"", 1);
+    put(p, text, n);
+    put(p, "\"", 1);
+}
+
+static void put_name(struct printer *p, const char *name)
+{
+    if (zs_json_is_kept(name) && zs_json_body_length(name + 2) == strlen(name + 2))
+        put_verbatim(p, name + 2, strlen(name + 2));
+    else
+        put_string(p, name);
+}
+
 static bool put_scalar(struct printer *p, const zs_json *node)
 {
     const char *text;
     bool truth;
+    size_t n;
     if (zs_json_number(node, &text))
         put(p, text, strlen(text));
+    else if ((text = zs_json_verbatim(node, &n)) != NULL)
+        put_verbatim(p, text, n);
     else if (zs_json_string(node, &text))
         put_string(p, text);
     else if (zs_json_bool(node, &truth))
@@ -118,7 +136,7 @@ static void put_node(struct printer *p, const zs_json *node, size_t depth, size_
             put_line(p, depth + 1);
         const char *name = is_object && zs_json_name(c) != NULL ? zs_json_name(c) : "";
         if (is_object) {
-            put_string(p, name);
+            put_name(p, name);
             put(p, ": ", levels > 0 ? 2 : 1);
         }
         put_node(p, c, depth + 1, levels_below(node, name, levels));

@@ -34,27 +34,116 @@ static bool is_name(const char *text, size_t n, size_t i)
     return i < n && text[i] == ':';
 }
 
+#define MARK_LENGTH (sizeof ZS_JSON_MARK_ESCAPED - 1)
+
 static bool begins_with_mark(const char *string, size_t n)
 {
-    const size_t mark = sizeof ZS_JSON_MARK_ESCAPED - 1;
     return (n > 2 && string[1] == ZS_JSON_MARK) ||
-           (n > 1 + mark && memcmp(string + 1, ZS_JSON_MARK_ESCAPED, mark) == 0);
+           (n > 1 + MARK_LENGTH && memcmp(string + 1, ZS_JSON_MARK_ESCAPED, MARK_LENGTH) == 0);
+}
+
+/* Whether the mark that a string begins with is followed by a quote. */
+static bool has_quote_behind_mark(const char *string)
+{
+    const char *next = string + (string[1] == ZS_JSON_MARK ? 2 : 1 + MARK_LENGTH);
+    return strncmp(next, "\\\"", 2) == 0 || strncmp(next, "\\u0022", 6) == 0;
+}
+
+/* An escape \uXXXX is so long. */
+#define ESCAPE_LENGTH 6
+
+/* The code unit of an escape at the beginning of n bytes; -1: it is malformed, or something else. */
+static long unit_at(const char *text, size_t n)
+{
+    long unit = 0;
+    if (n < ESCAPE_LENGTH || text[0] != '\\' || text[1] != 'u')
+        return -1;
+    for (int i = 2; i < ESCAPE_LENGTH; i++) {
+        static const char digits[] = "0123456789abcdef";
+        const char c = text[i] >= 'A' && text[i] <= 'F' ? (char)(text[i] + 32) : text[i];
+        const char *digit = memchr(digits, c, sizeof digits - 1);
+        if (digit == NULL)
+            return -1;
+        unit = unit * 16 + (digit - digits);
+    }
+    return unit;
+}
+
+static bool is_high(long unit)
+{
+    return unit >= 0xD800 && unit <= 0xDBFF;
+}
+
+static bool is_low(long unit)
+{
+    return unit >= 0xDC00 && unit <= 0xDFFF;
+}
+
+/* The next escape of a code unit that cJSON has no place for, at or behind text[i]: of a NUL, at which C strings end,
+ * or of a surrogate that is none of a pair. n where there is none. */
+static size_t next_odd_escape(const char *text, size_t n, size_t i)
+{
+    while (i < n) {
+        const char *escape = memchr(text + i, '\\', n - i);
+        if (escape == NULL)
+            break;
+        i = (size_t)(escape - text);
+        const long unit = unit_at(escape, n - i);
+        const bool is_pair = is_high(unit) && n - i > ESCAPE_LENGTH &&
+                             is_low(unit_at(escape + ESCAPE_LENGTH, n - i - ESCAPE_LENGTH));
+        if (!is_pair && (unit == 0 || is_high(unit) || is_low(unit)))
+            return i;
+        i += is_pair ? 2 * ESCAPE_LENGTH : unit >= 0 ? ESCAPE_LENGTH : 2;
+    }
+    return n;
+}
+
+/* Whether a body has an escape that JSON has not: cJSON takes \u without four digits for a NUL, and does not see what
+ * is kept verbatim. */
+static bool has_malformed_escape(const char *text, size_t n)
+{
+    for (const char *p = text, *end = text + n; p < end && (p = memchr(p, '\\', (size_t)(end - p))) != NULL; p += 2)
+        if (end - p < 2 || memchr("\"\\/bfnrtu", p[1], 9) == NULL ||
+            (p[1] == 'u' && unit_at(p, (size_t)(end - p)) < 0))
+            return true;
+    return false;
 }
 
 /* One token of the text: how long it is, and what is put into it. */
 struct token {
-    size_t length;    /* 0: malformed */
-    bool is_space;    /* a run of white space, of which one stays: indentation is half of many documents */
-    bool quoted;      /* gets quotes around it */
-    bool marked;      /* gets the mark before its first character (behind the quote) */
+    size_t length;      /* 0: malformed */
+    bool is_space;      /* a run of white space, of which one stays: indentation is half of many documents */
+    bool quoted;        /* gets quotes around it */
+    bool marked;        /* gets the mark before its first character (behind the quote) */
+    bool is_verbatim;   /* a string that is kept as it was written (json_private.h) ... */
+    bool is_name;       /* ... and is the name of a member */
+    bool has_bad_escape; /* why it is malformed */
 };
+
+static struct token string_at(const char *text, size_t n)
+{
+    struct token t = {.length = string_length(text, n)};
+    if (t.length == 0)
+        return t;
+    const bool is_marked = begins_with_mark(text, t.length);
+    const bool is_plain = !is_marked && memchr(text, '\\', t.length) == NULL;
+    if (is_plain)
+        return t;
+    const size_t body = t.length - 2;
+    t.is_name = is_name(text, n, t.length);
+    t.has_bad_escape = has_malformed_escape(text + 1, body);
+    t.is_verbatim = (is_marked && t.is_name && has_quote_behind_mark(text)) ||
+                    next_odd_escape(text + 1, body, 0) < body;
+    t.marked = is_marked && !t.is_name && !t.is_verbatim;
+    t.length = t.has_bad_escape ? 0 : t.length;
+    return t;
+}
 
 static struct token token_at(const char *text, size_t n)
 {
     struct token t = {.length = 1};
     if (text[0] == '"') {
-        t.length = string_length(text, n);
-        t.marked = t.length != 0 && begins_with_mark(text, t.length) && !is_name(text, n, t.length);
+        t = string_at(text, n);
     } else if (text[0] == '-' || text[0] == 'N' || text[0] == 'I' || (text[0] >= '0' && text[0] <= '9')) {
         t.length = zs_number_length(text, n);
         t.quoted = t.marked = true;
@@ -72,11 +161,32 @@ static struct token token_at(const char *text, size_t n)
     return t;
 }
 
-#define MARK_LENGTH (sizeof ZS_JSON_MARK_ESCAPED - 1)
+/* The part of a body that is shown: up to a NUL. */
+static size_t shown_length(const char *body, size_t n)
+{
+    size_t i = next_odd_escape(body, n, 0);
+    while (i < n && unit_at(body + i, n - i) != 0)
+        i = next_odd_escape(body, n, i + ESCAPE_LENGTH);
+    return i;
+}
+
+/* Of a body, how many characters get a backslash where it stands in a string. */
+static size_t count_special(const char *body, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += body[i] == '\\' || body[i] == '"';
+    return count;
+}
 
 /* How long the token is in the result. */
-static size_t written_length(struct token t)
+static size_t written_length(const char *text, struct token t)
 {
+    if (t.is_verbatim) { /* quote, mark, \", the body with its escapes, and of a value \" and what is shown; quote */
+        const char *body = text + 1;
+        const size_t n = t.length - 2;
+        return 2 + MARK_LENGTH + 2 + n + count_special(body, n) + (t.is_name ? 0 : 2 + shown_length(body, n));
+    }
     return t.is_space ? 1 : t.length + (t.quoted ? 2 : 0) + (t.marked ? MARK_LENGTH : 0);
 }
 
@@ -89,6 +199,8 @@ struct extent {
 static enum zs_status check(const char *text, size_t i, struct token t, struct extent *so_far, struct zs_error *err)
 {
     const char c = text[i];
+    if (t.length == 0 && t.has_bad_escape)
+        return zs_fail(err, ZS_INVALID, "not JSON: malformed escape in the string at offset %zu", i);
     if (t.length == 0 && c == '"')
         return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", i);
     if (t.length == 0 && t.quoted)
@@ -105,10 +217,50 @@ static enum zs_status check(const char *text, size_t i, struct token t, struct e
     return ZS_OK;
 }
 
+/* Writes a body so that cJSON makes the body itself of it. */
+static char *put_escaped(char *p, const char *body, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (body[i] == '\\' || body[i] == '"')
+            *p++ = '\\';
+        *p++ = body[i];
+    }
+    return p;
+}
+
+/* Writes what is shown of a body: U+FFFD for each surrogate that is none of a pair. */
+static char *put_shown(char *p, const char *body, size_t n)
+{
+    const size_t shown = shown_length(body, n);
+    memcpy(p, body, shown);
+    for (size_t i = next_odd_escape(body, n, 0); i < shown; i = next_odd_escape(body, n, i + ESCAPE_LENGTH))
+        memcpy(p + i, "\\ufffd", ESCAPE_LENGTH);
+    return p + shown;
+}
+
+static char *put_verbatim(char *p, const char *text, struct token t)
+{
+    static const char quote[2] = {'\\', ZS_JSON_QUOTE};
+    const char *body = text + 1;
+    const size_t n = t.length - 2;
+    *p++ = '"';
+    memcpy(p, ZS_JSON_MARK_ESCAPED, MARK_LENGTH);
+    memcpy(p + MARK_LENGTH, quote, sizeof quote);
+    p = put_escaped(p + MARK_LENGTH + sizeof quote, body, n);
+    if (!t.is_name) {
+        memcpy(p, quote, sizeof quote);
+        p = put_shown(p + sizeof quote, body, n);
+    }
+    *p++ = '"';
+    return p;
+}
+
 /* Writes the token that begins at `text`; returns where the next one goes. */
 static char *put(char *p, const char *text, struct token t)
 {
     size_t head = 0; /* what stands before the mark */
+    if (t.is_verbatim)
+        return put_verbatim(p, text, t);
     if (t.is_space) {
         *p = ' ';
         return p + 1;
@@ -141,7 +293,7 @@ enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *o
     for (size_t i = 0; i < length;) {
         const struct token t = token_at(text + i, length - i);
         ZS_TRY(check(text, i, t, &so_far, err));
-        const size_t room = written_length(t) + 1;
+        const size_t room = written_length(text + i, t) + 1;
         if (out->capacity - out->size < room)
             ZS_TRY(zs_buffer_reserve(out, out->size + room, err));
         out->size = (size_t)(put((char *)out->data + out->size, text + i, t) - (char *)out->data);
@@ -164,14 +316,23 @@ enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *e
     return ZS_OK;
 }
 
+size_t zs_json_body_length(const char *text)
+{
+    size_t n = 0;
+    while (text[n] != '\0' && text[n] != '"')
+        n += text[n] == '\\' && text[n + 1] != '\0' ? 2 : 1;
+    return n;
+}
+
 size_t zs_json_scan_offset(const char *text, size_t length, size_t rewritten)
 {
     size_t i = 0, to = 0;
     while (i < length) {
         const struct token t = token_at(text + i, length - i);
-        if (to + written_length(t) > rewritten)
+        const size_t written = written_length(text + i, t);
+        if (to + written > rewritten)
             break;
-        to += written_length(t);
+        to += written;
         i += t.length;
     }
     return i;
