@@ -1,6 +1,6 @@
 /* Writing to a store in GDAL's virtual file systems: in memory to a file beside the object, which is renamed; elsewhere
  * to a temporary file, which is uploaded whole. */
-#define _GNU_SOURCE /* O_CLOEXEC */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <errno.h>
@@ -32,8 +32,8 @@ struct vsi_writer {
     pthread_mutex_t lock; /* protects the position in `file`, which is read back while it is sent */
     char *path;      /* where the object shall appear */
     char *name;      /* the same for messages */
-    char *temp_path; /* what `file` writes */
-    bool is_local;   /* `file` has a descriptor */
+    char *temp_path; /* what `file` writes, or where */
+    bool is_local;   /* `file` has a descriptor, and no name */
 };
 
 /* Whether a file can be renamed into place within this file system, so that it appears whole. */
@@ -42,8 +42,35 @@ static bool has_rename(const struct zs_store *store)
     return zs_vsi_kind(store)->is_memory;
 }
 
-/* Makes a file where GDAL makes temporary ones; on a local disk without a name, so that a killed writer leaves
- * nothing. */
+/* Opens a file of a local disk that has no name: a killed writer leaves nothing. False where the disk has no such
+ * files. */
+static bool open_nameless(struct vsi_writer *w, const char *directory)
+{
+    char path[64];
+    const int fd = zs_create_file(directory, O_RDWR | O_TMPFILE, 0600);
+    if (fd < 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    w->file = VSIFOpenExL(path, "rb+", TRUE);
+    close(fd);
+    w->temp_path = w->file != NULL ? zs_strdup(directory) : NULL;
+    if (w->file != NULL && w->temp_path == NULL)
+        VSIFCloseL(w->file);
+    return w->temp_path != NULL;
+}
+
+/* The same of one that loses its name at once. */
+static enum zs_status open_unlinked(struct vsi_writer *w, const char *directory, struct zs_error *err)
+{
+    int fd;
+    ZS_TRY(zs_temporary_create(directory, &fd, &w->temp_path, err));
+    w->file = VSIFOpenExL(w->temp_path, "rb+", TRUE);
+    (void)unlink(w->temp_path);
+    close(fd);
+    return ZS_OK;
+}
+
+/* Makes a file where GDAL makes temporary ones. */
 static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
 {
     const char *directory = CPLGetPath(CPLGenerateTempFilename("shardedzarr"));
@@ -53,11 +80,8 @@ static enum zs_status open_upload(struct vsi_writer *w, struct zs_error *err)
         w->temp_path = zs_temporary_path(directory);
         w->file = w->temp_path != NULL ? VSIFOpenExL(w->temp_path, "wb+", TRUE) : NULL;
     } else {
-        int fd;
-        ZS_TRY(zs_temporary_create(directory, &fd, &w->temp_path, err));
-        w->file = VSIFOpenExL(w->temp_path, "rb+", TRUE);
-        (void)unlink(w->temp_path);
-        close(fd);
+        if (!open_nameless(w, directory))
+            ZS_TRY(open_unlinked(w, directory, err));
         w->is_local = true;
         zs_files_take(1);
     }
@@ -288,7 +312,7 @@ enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_reason());
     if (status == ZS_OK && rename && VSIRename(w->temp_path, w->path) != 0)
         status = zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->name, zs_vsi_reason());
-    if (status != ZS_OK || !rename)
+    if (!w->is_local && (status != ZS_OK || !rename))
         VSIUnlink(w->temp_path);
     if (writer->store->is_remote)
         VSICurlPartialClearCache(w->path);
@@ -303,7 +327,8 @@ void zs_vsi_abort(struct zs_writer *writer)
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, writer->store);
     VSIFCloseL(w->file);
-    VSIUnlink(w->temp_path);
+    if (!w->is_local)
+        VSIUnlink(w->temp_path);
     zs_vsi_quiet_end(&q);
     writer_free(w);
 }
