@@ -242,8 +242,10 @@ CPLErr zsDelete(const char *name)
     if (!zsIsLink(store))
         return zsDeleteStore(store) ? CE_None : CE_Failure;
     zsRemoveLeftovers(store); // the link goes, and takes nothing along
+    if (VSIUnlink(store.c_str()) != 0)
+        return CE_Failure;
     zsRemoveExternalOverviews(store);
-    return VSIUnlink(store.c_str()) == 0 ? CE_None : CE_Failure;
+    return CE_None;
 }
 
 /* The place for a store that is renamed or copied; "" (CPLError emitted) when something is there. */

@@ -94,6 +94,14 @@ enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json
     return ZS_OK;
 }
 
+/* Has the next flush list a node that consolidated metadata do not list, since a writer failed before it could. */
+static enum zs_status list_found(struct zs_hierarchy *h, const struct zs_node *found, struct zs_error *err)
+{
+    zs_json *ignored;
+    const bool is_listed = found == NULL || !zs_hierarchy_is_consolidated(h) || !found->owns_document;
+    return is_listed || zs_hierarchy_is_new(h) ? ZS_OK : zs_hierarchy_edit(h, found, &ignored, err);
+}
+
 enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err)
@@ -111,6 +119,9 @@ enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, 
     slot->is_usable =
         status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
                                                   slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
+    if (slot->is_usable)
+        status = list_found(h, slot->own, err);
+    slot->is_usable = slot->is_usable && status == ZS_OK;
     if (slot->is_usable) {
         slot->path = path;
         return ZS_OK;

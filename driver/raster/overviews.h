@@ -76,5 +76,8 @@ void zs_overviews_free(struct zs_overviews *overviews);
  * those levels may be open. *removed (NULL is allowed) is their number. */
 enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                    size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
+/* The same at the next flush, which is the caller's: for who removes more with them. */
+enum zs_status zs_overviews_take_out(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                     size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -18,6 +18,7 @@
 struct made_level {
     int factor;
     bool is_new;
+    bool has_group; /* the group that it is to be in is there */
     const struct zs_node *node; /* the hierarchy's, or until it is published: */
     struct zs_node *own;        /* ... this one, owned */
     struct zs_array *array;
@@ -149,6 +150,7 @@ static enum zs_status try_place(struct zs_overviews *o, struct made_level *level
     const char *root = zs_hierarchy_store(o->h)->root;
     const bool is_listed = zs_hierarchy_node(o->h, path, &node, NULL) == ZS_OK;
     ZS_TRY(zs_hierarchy_occupant(o->h, group, &above, err));
+    level->has_group = above != NULL;
     if (above != NULL && above->type == ZS_NODE_ARRAY)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root,
                        group);
@@ -186,6 +188,38 @@ static enum zs_status find_store(struct zs_overviews *o, struct made_level *leve
                    o->base->path, level->factor);
 }
 
+/* Whether nothing is where the group of a level is to be, in a remote store: then the hierarchy looks for nothing
+ * there. A writer that failed may have left documents and chunks, without the group's document. */
+static enum zs_status look_into_group(struct zs_overviews *o, const char *path, bool *is_empty, struct zs_error *err)
+{
+    char **names, *group = zs_path_parent(path);
+    if (group == NULL)
+        return zs_fail_memory(err);
+    const enum zs_status listed = zs_store_list(zs_hierarchy_store(o->h), group, &names, err);
+    *is_empty = listed == ZS_NOT_FOUND || (listed == ZS_OK && names[0] == NULL);
+    if (listed == ZS_OK)
+        zs_names_free(names);
+    enum zs_status status = listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
+    if (status == ZS_OK && *is_empty)
+        status = zs_hierarchy_note_empty(o->h, group, err);
+    free(group);
+    return status;
+}
+
+/* Removes chunks that a killed process left: they would show through where only fill values are. */
+static enum zs_status clear_place(struct zs_overviews *o, const struct made_level *level, const char *path,
+                                  struct zs_error *err)
+{
+    struct zs_store *store = zs_hierarchy_store(o->h);
+    bool is_empty = false;
+    if (zs_hierarchy_is_new(o->h))
+        return ZS_OK;
+    if (store->is_remote && !level->has_group)
+        ZS_TRY(look_into_group(o, path, &is_empty, err));
+    const enum zs_status status = is_empty ? ZS_OK : zs_store_remove_tree(store, path, err);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+}
+
 static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths,
                                    size_t path_count, const struct zs_array_options *options, struct zs_error *err)
 {
@@ -197,10 +231,8 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     ZS_TRY(find_store(o, level, &path, err));
     zs_json *document = level_document(o, level->factor);
     enum zs_status status = document != NULL ? ZS_OK : zs_fail_memory(err);
-    /* Removes chunks that a killed process left there: they would show through where only fill values are. */
-    if (status == ZS_OK && !zs_hierarchy_is_new(o->h) &&
-        (status = zs_store_remove_tree(store, path, err)) == ZS_UNSUPPORTED)
-        status = ZS_OK;
+    if (status == ZS_OK)
+        status = clear_place(o, level, path, err);
     if (status == ZS_OK) {
         level->is_new = true;
         status = zs_node_create(path, document, true, &level->own, err);

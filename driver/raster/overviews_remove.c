@@ -75,7 +75,9 @@ static enum zs_status find_others(struct zs_hierarchy *h, const char *group, con
     return ZS_OK;
 }
 
-enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+/* Adds the paths that go with a level: of its group where nothing else is in it, else of its array and, unless other
+ * nodes may use them, of its companions. */
+static enum zs_status find_paths(struct zs_hierarchy *h, const char *path, struct zs_names *paths, struct zs_error *err)
 {
     const struct zs_node *level;
     struct level_nodes c;
@@ -86,11 +88,27 @@ enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *pat
     if (status == ZS_OK)
         status = find_others(h, group, &c, &has_nodes, &has_files, err);
     if (status == ZS_OK && !has_nodes && !has_files)
-        status = zs_hierarchy_remove(h, group, err);
-    else
-        for (int i = 0; i < (has_nodes ? 1 : c.count) && status == ZS_OK; i++)
-            status = zs_hierarchy_remove(h, c.node[i]->path, err);
+        return zs_names_add(paths, group, err);
+    for (int i = 0; i < (has_nodes ? 1 : c.count) && status == ZS_OK; i++)
+        status = zs_names_add(paths, zs_strdup(c.node[i]->path), err);
     free(group);
+    return status;
+}
+
+static enum zs_status remove_paths(struct zs_hierarchy *h, const struct zs_names *paths, struct zs_error *err)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        ZS_TRY(zs_hierarchy_remove(h, paths->list[i], err));
+    return ZS_OK;
+}
+
+enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    struct zs_names paths = {0};
+    enum zs_status status = find_paths(h, path, &paths, err);
+    if (status == ZS_OK)
+        status = remove_paths(h, &paths, err);
+    zs_names_free(paths.list);
     return status;
 }
 
@@ -149,33 +167,59 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
     return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                   size_t *removed, struct zs_error *err)
+/* Finds the levels of an array, and what goes with them. Reads all that removing them needs: a failure comes while
+ * nothing is changed. */
+static enum zs_status find_levels(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                  size_t *count, struct zs_names *paths, struct zs_error *err)
 {
     struct levels l = {0};
-    if (removed != NULL)
-        *removed = 0;
+    const struct zs_node **nodes = NULL;
+    size_t ignored;
+    enum zs_status status = zs_overviews_own(h, node, axes, &l.paths, &l.count, err);
+    l.capacity = l.count;
+    if (status == ZS_OK)
+        status = add_unlisted_levels(h, node, &l, err);
+    for (size_t i = 0; i < l.count && status == ZS_OK; i++)
+        status = find_paths(h, l.paths[i], paths, err);
+    if (status == ZS_OK && l.count > 0) /* who lists pyramids and references looks into it */
+        status = zs_hierarchy_list(h, &nodes, &ignored, err);
+    free(nodes);
+    *count = l.count;
+    zs_paths_free(l.paths, l.count);
+    return status;
+}
+
+enum zs_status zs_overviews_take_out(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                     size_t *removed, struct zs_error *err)
+{
+    struct zs_names paths = {0};
+    *removed = 0;
     if (node->array == NULL || axes.y < 0)
         return ZS_OK;
     struct zs_georef georef;
     ZS_TRY(zs_georef_read(h, node, axes, &georef, err));
     struct zs_place_style style;
     zs_place_style_find(h, node, axes, &style);
-    enum zs_status status = zs_overviews_own(h, node, axes, &l.paths, &l.count, err);
-    l.capacity = l.count;
-    if (status == ZS_OK)
-        status = add_unlisted_levels(h, node, &l, err);
-    for (size_t i = 0; i < l.count && status == ZS_OK; i++)
-        status = zs_overviews_remove_level(h, l.paths[i], err);
     struct zs_georef_out geo = zs_place_out(node, axes, &georef);
     geo.has_transform = geo.has_transform && style.spatial_proj;
-    if (status == ZS_OK && l.count > 0)
+    enum zs_status status = find_levels(h, node, axes, removed, &paths, err);
+    if (status == ZS_OK)
+        status = remove_paths(h, &paths, err);
+    if (status == ZS_OK && *removed > 0)
         status = zs_overviews_list(h, node, axes, &geo, NULL, 0, true, NULL, err);
     zs_georef_clear(&georef);
-    if (status == ZS_OK && l.count > 0)
+    zs_names_free(paths.list);
+    return status;
+}
+
+enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                   size_t *removed, struct zs_error *err)
+{
+    size_t count = 0;
+    enum zs_status status = zs_overviews_take_out(h, node, axes, &count, err);
+    if (status == ZS_OK && count > 0)
         status = zs_hierarchy_flush(h, err);
-    if (removed != NULL && status == ZS_OK)
-        *removed = l.count;
-    zs_paths_free(l.paths, l.count);
+    if (removed != NULL)
+        *removed = status == ZS_OK ? count : 0;
     return status;
 }

@@ -198,16 +198,45 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
     return ZS_OK;
 }
 
+enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
+{
+    char **keys = contents->own.list;
+    size_t kept = 0;
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < contents->own.count; i++) {
+        const bool is_document = strcmp(zs_path_name(keys[i]), "zarr.json") == 0;
+        if (status == ZS_OK && is_document)
+            status = zs_store_remove(store, keys[i], err);
+        if (status == ZS_OK && is_document)
+            free(keys[i]);
+        else
+            keys[kept++] = keys[i];
+    }
+    if (keys != NULL)
+        keys[kept] = NULL;
+    contents->own.count = kept;
+    return status;
+}
+
+enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
+                                      struct zs_error *err)
+{
+    const struct search s = {store, contents};
+    bool is_link;
+    ZS_TRY(zs_store_is_link(store, path, &is_link, err));
+    if (is_link) /* to what is not of this store, its document neither */
+        return zs_names_add(&contents->own, zs_strdup(path), err);
+    ZS_TRY(walk(&s, path, (struct place){0}, 0, err));
+    return zs_names_add(&contents->directories, zs_strdup(path), err);
+}
+
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
 {
     struct zs_contents contents = {0};
-    const struct search s = {store, &contents};
-    enum zs_status status = walk(&s, path, (struct place){0}, 0, err);
+    enum zs_status status = zs_contents_find_below(store, path, &contents, err);
     if (status == ZS_OK)
         status = zs_contents_remove(store, &contents, err);
     zs_contents_clear(&contents);
-    if (status == ZS_OK && !store->is_remote)
-        zs_store_remove_directory(store, path);
     return status;
 }
 

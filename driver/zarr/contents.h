@@ -24,14 +24,21 @@ struct zs_contents {
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents,
                                 struct zs_error *err) ZS_MUST_CHECK;
 void zs_contents_clear(struct zs_contents *contents);
+/* Adds what is at and below `path` (not ""), and of that alone; nothing there is fine. A symbolic link at the path
+ * itself is own. */
+enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the store's own files, the root's zarr.json first, so that a half-removed store does not open; then empty
  * directories, except the root. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Like zs_contents_remove(), of the node at `path` (not "") and all below it; ZS_OK when nothing is there.
- * ZS_UNSUPPORTED where listing is impossible. */
+/* Removes the documents alone, in their order: what is left has none. */
+enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents,
+                                            struct zs_error *err) ZS_MUST_CHECK;
+
+/* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -89,6 +89,11 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
+/* Tells that the store has nothing at or below `path`, where there is no node, for callers that have listed or cleared
+ * it: nothing is looked for below a node that is added there. In a remote store, whose documents alone are asked for,
+ * that is not known otherwise: a writer that failed may have left some. */
+enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+
 /* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once. At
  * the next flush what differs then from what they are now is put into the node's own zarr.json, attribute by attribute:
  * others, which may be newer there than what was read or consolidated, stay. An implicit group becomes a group of its
@@ -115,7 +120,8 @@ enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node
 enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the
- * flush, the last of all. ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
+ * flush: when nothing lists it any more, and what was removed last first. Where they cannot be listed nothing changes.
+ * ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_hierarchy_remove(), but the objects stay: the node is about to be renamed. */

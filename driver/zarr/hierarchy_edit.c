@@ -35,6 +35,16 @@ void zs_hierarchy_forget_listing(struct zs_hierarchy *h)
     h->listing_count = 0;
 }
 
+/* Takes a path and all below it out of the listing: what is removed needs no other, which might fail. */
+static void shorten_listing(struct zs_hierarchy *h, const char *path)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < h->listing_count; i++)
+        if (!zs_path_is_within(h->listing[i]->path, path))
+            h->listing[kept++] = h->listing[i];
+    h->listing_count = kept;
+}
+
 /* ---- What is to be written ---- */
 
 zs_json *zs_document_own(const zs_json *document)
@@ -154,13 +164,21 @@ static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, str
     return status;
 }
 
-/* Whether the hierarchy has asked for a path and found nothing. */
-static bool is_known_absent(const struct zs_hierarchy *h, const char *path)
+/* The entry of a path that the hierarchy has asked for, where it found nothing; else NULL. */
+static struct zs_hierarchy_entry *find_absent(const struct zs_hierarchy *h, const char *path)
 {
     size_t i, end;
     zs_hierarchy_within(h, path, &i, &end);
-    return i < end && strcmp(h->entries[i].path, path) == 0 && h->entries[i].node == NULL &&
-           h->entries[i].status == ZS_NOT_FOUND;
+    const bool is_absent = i < end && strcmp(h->entries[i].path, path) == 0 && h->entries[i].node == NULL &&
+                           h->entries[i].status == ZS_NOT_FOUND;
+    return is_absent ? &h->entries[i] : NULL;
+}
+
+/* Whether the store is known to have nothing at or below a path. */
+static bool is_known_empty(const struct zs_hierarchy *h, const char *path)
+{
+    const struct zs_hierarchy_entry *entry = find_absent(h, path);
+    return entry != NULL && (entry->is_empty || !h->store->is_remote);
 }
 
 /* Notes that a document comes to `path`: in the place of the one that is there, or as a new one. */
@@ -176,7 +194,7 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
         zs_changes_find(&h->pending, path)->may_be_gone = true;
         return ZS_OK;
     }
-    const bool is_fresh = zs_changes_find(&h->pending, path) == NULL && is_known_absent(h, path);
+    const bool is_fresh = zs_changes_find(&h->pending, path) == NULL && is_known_empty(h, path);
     struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
         return zs_fail_memory(err);
@@ -322,6 +340,16 @@ static enum zs_status note_absence(struct zs_hierarchy *h, const char *path, con
     return zs_fail_memory(err);
 }
 
+enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    if (find_absent(h, path) == NULL)
+        ZS_TRY(note_absence(h, path, "there is nothing", err));
+    struct zs_hierarchy_entry *entry = find_absent(h, path);
+    if (entry != NULL)
+        entry->is_empty = true;
+    return ZS_OK;
+}
+
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                      struct zs_error *err)
 {
@@ -357,12 +385,13 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
     for (size_t i = first; i < end; i++)
         ZS_TRY(vacate(h, &h->entries[i], err));
     zs_changes_forget(&h->pending, path); /* what was to be written below is not any more: the tree goes as one */
-    zs_hierarchy_forget_listing(h);
+    shorten_listing(h, path);
     struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)
         return zs_fail_memory(err);
     change->kind = kind;
     change->was_removed = true;
+    change->number = ++h->pending.removals;
     return ZS_OK;
 }
 

@@ -322,20 +322,36 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
     return ZS_OK;
 }
 
-/* Removes the objects of a node and all below it, not what others put there, when nothing refers to it any more. A
- * store that cannot be listed keeps the chunks, without a document. */
-static enum zs_status remove_tree(struct zs_store *store, const char *path, struct zs_error *err)
+/* Finds the objects of a node that is removed and of all below it, not what others put there. In a store that cannot be
+ * listed that is its document. */
+static enum zs_status find_tree(struct zs_store *store, const char *path, struct zs_contents *removed,
+                                struct zs_error *err)
 {
-    bool was_link; /* to what is not of this store, its document neither */
-    enum zs_status status = zs_store_remove_link(store, path, &was_link, err);
-    if (status != ZS_OK || was_link)
-        return status;
-    status = zs_contents_remove_below(store, path, err);
-    if (status != ZS_UNSUPPORTED)
-        return status;
-    char *key = zs_document_key(path);
-    status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
-    free(key);
+    const enum zs_status status = zs_contents_find_below(store, path, removed, err);
+    return status == ZS_UNSUPPORTED ? zs_names_add(&removed->own, zs_document_key(path), err) : status;
+}
+
+static int by_falling_number(const void *a, const void *b)
+{
+    const size_t x = (*(struct zs_change *const *)a)->number, y = (*(struct zs_change *const *)b)->number;
+    return (x < y) - (x > y);
+}
+
+/* Finds all that is removed, what was removed last first: an array before its overviews, so that it is there with all
+ * of them or not at all. */
+static enum zs_status find_removed(const struct zs_hierarchy *h, struct zs_contents *removed, struct zs_error *err)
+{
+    struct zs_change **list = zs_calloc(h->pending.count, sizeof(struct zs_change *));
+    enum zs_status status = list != NULL ? ZS_OK : zs_fail_memory(err);
+    size_t n = 0;
+    for (size_t i = 0; i < h->pending.count && status == ZS_OK; i++)
+        if (h->pending.list[i]->kind == ZS_CHANGE_REMOVED)
+            list[n++] = h->pending.list[i];
+    if (n > 1)
+        qsort(list, n, sizeof *list, by_falling_number);
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        status = find_tree(h->store, list[i]->path, removed, err);
+    free(list);
     return status;
 }
 
@@ -378,18 +394,31 @@ bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
     return root != NULL && root->kind == ZS_CHANGE_NEW;
 }
 
-static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
+/* Puts the documents, and removes what is removed as soon as nothing shows it: consolidated metadata do until the
+ * root's document is put; where there are none, a node's own document does. */
+static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *all, struct zs_contents *removed,
+                                     struct zs_error *err)
 {
     bool has_conflict = false;
+    if (!h->is_consolidated)
+        ZS_TRY(zs_contents_remove_documents(h->store, removed, err));
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(h, &all->list[i], &has_conflict, err));
     ZS_TRY(zs_store_settle(h->store, err));
-    for (size_t i = 0; i < h->pending.count; i++) {
-        if (h->pending.list[i]->kind == ZS_CHANGE_REMOVED)
-            ZS_TRY(remove_tree(h->store, h->pending.list[i]->path, err));
+    ZS_TRY(zs_contents_remove(h->store, removed, err));
+    for (size_t i = 0; i < h->pending.count; i++)
         ZS_TRY(remove_replaced(h, h->pending.list[i], err));
-    }
     return ZS_OK;
+}
+
+static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
+{
+    struct zs_contents removed = {0};
+    enum zs_status status = find_removed(h, &removed, err); /* a listing that fails leaves all as it is */
+    if (status == ZS_OK)
+        status = put_and_remove(h, all, &removed, err);
+    zs_contents_clear(&removed);
+    return status;
 }
 
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err)

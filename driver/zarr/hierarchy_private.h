@@ -15,6 +15,7 @@ struct zs_hierarchy_entry {
     struct zs_node *node;  /* NULL: */
     enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
     char *message;         /* ... and the error's words */
+    bool is_empty;         /* ZS_NOT_FOUND, and nothing below it either: see zs_hierarchy_note_empty() */
 };
 
 struct zs_hierarchy {

@@ -47,7 +47,9 @@ static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_
     if (zs_hierarchy_is_new(h))
         return ZS_OK;
     const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status; /* of a store that cannot be listed */
+    if (status == ZS_UNSUPPORTED) /* of a store that cannot be listed */
+        return ZS_OK;
+    return status == ZS_OK ? zs_hierarchy_note_empty(h, path, err) : status;
 }
 
 enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const char *name, zs_json *document,

@@ -20,6 +20,7 @@ enum zs_change_kind {
 struct zs_change {
     char *path;
     enum zs_change_kind kind;
+    size_t number;    /* ZS_CHANGE_REMOVED: in the order in which nodes were removed */
     bool was_removed; /* what was at and below the path before goes, even if something is added there again */
     bool is_fresh;    /* ZS_CHANGE_NEW, where the store itself had nothing at or below the path */
     bool may_be_gone; /* ZS_CHANGE_EDIT: replaced by another document, or the group had no document */
@@ -37,6 +38,7 @@ struct zs_change {
 struct zs_pending_changes {
     struct zs_change **list;
     size_t count, capacity;
+    size_t removals; /* so far */
 };
 
 /* The change of a path; NULL where there is none. */

@@ -36,20 +36,23 @@ void ZSMdimStore::Forget(const std::string &path)
     }
 }
 
-/* Removes the overviews of an array. */
+/* Removes the overviews of an array at the next flush, with which the array goes. */
 bool ZSMdimStore::RemoveLevels(const std::string &path)
 {
     struct zs_error err;
     struct zs_axes axes = {};
     std::vector<std::string> levels;
+    size_t count = 0;
     if (!OwnLevels(path, axes, levels))
         return false;
+    if (!levels.empty() && zs_overviews_take_out(Hierarchy(), Node(path), axes, &count, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
     for (const auto &level : levels)
         Forget(level);
-    if (levels.empty() || zs_overviews_remove(Hierarchy(), Node(path), axes, nullptr, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return true;
 }
 
 bool ZSMdimStore::Remove(const std::string &path)
