@@ -19,7 +19,7 @@ class ObjectStore(webserver.Server):
     ages      {"bucket/key": days since it was modified}, 0 where nothing is said
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
-    fault     called with (method, "bucket/key", query as a dictionary); a status that it returns is the answer
+    fault     called with (method, "bucket/key", query as a dictionary); a status that it returns is the answer, or bytes with status 200
     latency   seconds that every answer waits
     most      requests that were under way at once
     loses     called with (method, "bucket/key") after the work is done; where it is true the connection ends without an answer
@@ -105,6 +105,8 @@ class _Handler(webserver.Handler):
         return key, query, body, self.status != 204
 
     def refusal(self):
+        if isinstance(self.status, bytes):
+            return self.answer(200, {"Content-Type": "text/html"}, self.status)
         self.answer(self.status, body=b"<Error><Code>%s</Code><Message>%s</Message></Error>" % REASONS.get(self.status, (b"Failed", b"As asked for")))
 
     def do_PUT(self):

@@ -1,5 +1,4 @@
 """Edits that fail: what was there stays, and the next edit is whole."""
-import json
 import os
 import shutil
 
@@ -9,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from support import assert_same, error_of, open_array, read_all
-from writing import UTM, check_consolidated, copy, document, driver, source
+from writing import UTM, check_consolidated, driver, files_of, source
 
 PATH = "/vsis3/bucket/a.zarr"
 PIXELS = np.random.default_rng(1).integers(0, 256, (2, 200, 180)).astype("uint8")
@@ -90,3 +89,153 @@ def test_after_a_failed_request_the_next_gdaladdo_makes_whole_overviews(s3, tmp_
         assert build() is None, (fault.seen[nth], told)
         assert_whole(s3, tmp_path, expected, consolidated)
     assert failed > 3 or kinds[0] == "DELETE"
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_chunks_of_a_gdaladdo_that_failed_do_not_show_in_the_next(s3, consolidated):
+    """Which stores none where the pixels are by now the fill value."""
+    made(PATH, consolidated)
+    before = dict(s3.objects)
+    for nth in range(0, 40, 3):
+        s3.objects = dict(before)
+        fault = Nth(s3, nth, ("PUT",))
+        told = build()
+        if len(fault.seen) <= nth:
+            break
+        assert told
+        s3.fault = lambda *request: None
+        dataset = update()
+        for band in (1, 2):
+            dataset.GetRasterBand(band).Fill(0)
+        dataset = None
+        assert build() is None
+        found = levels()
+        assert len(found) == 2 and not any(level.any() for level in found)
+
+
+# -------------------------------------------------------------------------------------------------- pages for listings
+
+PAGES = {"HTML": b"<html><body><p>Log in</p></body></html>", "broken HTML": b"<!DOCTYPE html><html><br><p>Log in</html>", "text": b"Log in", "nothing": b""}
+
+
+def replace(value, name):
+    raster = gdal.GetDriverByName("MEM").Create("", 8, 8)
+    raster.GetRasterBand(1).Fill(value)
+    driver().CreateCopy(PATH, raster, options=["OVERWRITE=YES", "ARRAY_NAME=" + name]).FlushCache()
+
+
+def is_listing(method, query):
+    return method == "GET" and ("prefix" in query or "delimiter" in query)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_in_place_of_a_listing_is_no_empty_store(s3, page):
+    """A proxy's, with status 200, once: a replacement is the old or the new store, and says so."""
+    replace(2, "a")
+    before = dict(s3.objects)
+    replace(1, "v")
+    after, told = dict(s3.objects), []
+    for nth in range(100):
+        s3.objects, seen = dict(before), []
+
+        def fault(method, key, query):
+            if is_listing(method, query):
+                seen.append(query.get("prefix"))
+                return PAGES[page] if len(seen) == nth + 1 else None
+        s3.fault = fault
+        gdal.VSICurlClearCache()
+        try:
+            replace(1, "v")
+            told.append(None)
+        except RuntimeError as error:
+            told.append(str(error))
+        if len(seen) <= nth:
+            break
+        assert s3.objects == (after if told[-1] is None else before), (nth, seen[nth], told[-1])
+    assert len(told) > 10
+
+
+def test_a_folder_that_is_an_object_is_an_empty_group(s3):
+    s3.objects.update({"bucket/a.zarr/zarr.json": b'{"zarr_format": 3, "node_type": "group", "attributes": {}}', "bucket/a.zarr/folder/": b""})
+    group = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_MULTIDIM_RASTER).GetRootGroup()
+    assert not group.GetMDArrayNames()
+    s3.fault = lambda method, key, query: PAGES["HTML"] if is_listing(method, query) and query.get("prefix") else None
+    gdal.VSICurlClearCache()
+    assert "cannot be listed" in error_of(lambda: gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_MULTIDIM_RASTER).GetRootGroup().GetMDArrayNames())
+
+
+# ------------------------------------------------------------------------------------------------------ temporary files
+
+def test_an_upload_makes_no_name_on_the_disk_that_a_kill_would_leave(s3, tmp_path, config):
+    config("CPL_TMPDIR", str(tmp_path))
+    before = os.stat(tmp_path).st_mtime_ns
+    made(PATH)
+    assert_same(read_all(open_array(PATH, "/v")), PIXELS)
+    assert os.stat(tmp_path).st_mtime_ns == before and not os.listdir(tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------------- removing
+
+def outcome(action):
+    try:
+        return None if action() in (None, True, 0) else "failed"
+    except RuntimeError as error:
+        return str(error)
+
+
+def deleted():
+    gdal.VSICurlClearCache()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    return dataset.GetRootGroup().DeleteMDArray("v")
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("damaged", ["v", "ovr_2x/v"])
+def test_a_node_whose_document_is_damaged_is_not_renamed(tmp_path, damaged, consolidated):
+    if not hasattr(gdal.MDArray, "Rename"):
+        pytest.skip("this GDAL renames no arrays")
+    path = tmp_path / "a.zarr"
+    made(path, consolidated)
+    assert build(str(path)) is None
+    (path / damaged / "zarr.json").write_bytes(b'{"zarr_format": 3, ')
+    before = {name: (path / name).read_bytes() for name in files_of(path)}
+
+    def rename():
+        dataset = gdal.OpenEx(str(path), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+        return dataset.GetRootGroup().OpenMDArray("v").Rename("w")
+    assert "zarr.json" in error_of(rename)
+    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
+
+
+def seen_by_others():
+    """Levels of the array, None where there is none, and the arrays that its group shows."""
+    try:
+        return len(levels())
+    except RuntimeError:
+        return None
+
+
+@pytest.mark.parametrize("refused", [("PUT",), ("DELETE", "POST"), ("LIST",)], ids=["PUT", "DELETE", "LIST"])
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_an_array_whose_deletion_fails_is_there_with_its_overviews_or_not_at_all(s3, consolidated, refused):
+    if not hasattr(gdal.Group, "DeleteMDArray"):
+        pytest.skip("this GDAL deletes no arrays")
+    made(PATH, consolidated)
+    assert build() is None
+    before, told = dict(s3.objects), []
+    for nth in range(100):
+        s3.objects, seen = dict(before), []
+
+        def fault(method, key, query):
+            if ("LIST" if is_listing(method, query) else method) in refused:
+                seen.append(key)
+                return 403 if len(seen) > nth else None
+        s3.fault = fault
+        told.append(outcome(deleted))
+        s3.fault = lambda *request: None
+        if len(seen) <= nth:
+            break
+        assert told[-1] and seen_by_others() in (2, None), (nth, seen)
+        if nth == 0:
+            assert seen_by_others() == 2 or refused[0] == ("DELETE" if consolidated == "YES" else "PUT")
+    assert told[-1] is None and seen_by_others() is None and not [key for key in s3.objects if "/c/" in key and "/v/" in key]

@@ -146,7 +146,11 @@ static bool removeFound(const std::string &store, Contents &c)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
                  zsShown(store).c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
     else if (ok)
+    {
+        const CPLErrorStateBackuper backup; // a directory that stays is no failure
+        const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
         VSIRmdir(path.c_str());
+    }
     return ok;
 }
 
@@ -296,8 +300,10 @@ bool zsDeleteStore(const std::string &store)
     if (!c.Find(store) || !mayDelete(store, c) || !isRemovable(c))
         return false;
     zsRemoveLeftovers(store);
+    if (!removeFound(store, c)) // what is left of it keeps its overviews
+        return false;
     zsRemoveExternalOverviews(store);
-    return removeFound(store, c);
+    return true;
 }
 
 /* Whether what is at `root` may go. `isThere` tells whether there is anything. */
@@ -418,6 +424,79 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
     return true;
 }
 
+/* Finds the objects of one store that another has. */
+static bool findArrived(const std::string &root, const Contents &from, std::set<std::string> &arrived)
+{
+    Contents to;
+    if (!to.FindSilently(root) && !to.Find(root))
+        return false;
+    const std::set<std::string> there(to.found.own.list, to.found.own.list + to.found.own.count);
+    arrived.clear();
+    for (size_t i = 0; i < from.found.own.count; i++)
+    {
+        if (there.count(from.found.own.list[i]) > 0)
+            arrived.insert(from.found.own.list[i]);
+    }
+    return true;
+}
+
+/* VSISync() of one object; `reason` is why it failed. GDAL emits errors of listings that it can do without. */
+static bool copyObject(const std::string &from, const std::string &to, std::string &reason)
+{
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    CPLStringList always;
+    always.SetNameValue("SYNC_STRATEGY", "OVERWRITE");
+    CPLErrorReset();
+    const bool ok = VSISync(from.c_str(), to.c_str(), always.List(), nullptr, nullptr, nullptr);
+    reason = CPLGetLastErrorMsg();
+    return ok;
+}
+
+/* Copies the objects that have not arrived, the root's zarr.json last: within one bucket the server copies. */
+static bool copyMissing(const std::string &path, const std::string &root, const Contents &from,
+                        const std::set<std::string> &arrived)
+{
+    std::string reason;
+    for (size_t i = from.found.own.count; i-- > 0;)
+    {
+        const std::string name = std::string("/") + from.found.own.list[i];
+        if (arrived.count(from.found.own.list[i]) > 0 || copyObject(path + name, root + name, reason))
+            continue;
+        CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s%s%s; what is complete is at %s",
+                 zsShown(path).c_str(), name.c_str(), zsShown(root).c_str(), reason.empty() ? "" : ": ",
+                 zsShown(reason).c_str(), zsShown(path).c_str());
+        return false;
+    }
+    return true;
+}
+
+/* Copies all objects to another root, and looks whether they are there: where a listing lets GDAL take the place of one
+ * for a folder, it copies into that. */
+static bool copyAll(const std::string &path, const std::string &root, const Contents &from)
+{
+    std::set<std::string> arrived;
+    for (int tries = 0; tries < 2; tries++)
+    {
+        if (!copyMissing(path, root, from, arrived))
+            return false;
+        if (!findArrived(root, from, arrived))
+            break;
+        if (arrived.size() == from.found.own.count)
+            return true;
+        for (size_t i = 0; i < from.found.own.count; i++)
+        {
+            const std::string name = from.found.own.list[i];
+            if (arrived.count(name) == 0)
+                VSIUnlink((root + "/" + name + "/" + CPLGetFilename(name.c_str())).c_str());
+        }
+        zsForgetListing(root);
+    }
+    CPLError(CE_Failure, CPLE_FileIO, "%s: not all of it is there; what is complete is at %s", zsShown(root).c_str(),
+             zsShown(path).c_str());
+    return false;
+}
+
 /* Copies objects to where they belong, on a store that does not rename: the root's zarr.json last. Those under the
  * hidden name go when all are there. */
 bool ZSTarget::Move()
@@ -436,20 +515,9 @@ bool ZSTarget::Move()
         return false;
     }
     zsForgetListing(root); // GDAL remembers directories where objects are to be now
-    CPLStringList always;
-    always.SetNameValue("SYNC_STRATEGY", "OVERWRITE");
-    for (size_t i = from.found.own.count; i-- > 0;)
-    {
-        const std::string name = std::string("/") + from.found.own.list[i];
-        // within one bucket the server copies
-        if (!VSISync((m_path + name).c_str(), (root + name).c_str(), always.List(), nullptr, nullptr, nullptr))
-        {
-            CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s; what is complete is at %s",
-                     zsShown(m_path).c_str(), name.c_str(), zsShown(root).c_str(), zsShown(m_path).c_str());
-            m_isOpen = false; // it stays: it is all that there is
-            return false;
-        }
-    }
+    m_isOpen = copyAll(m_path, root, from); // else it stays: it is all that there is
+    if (!m_isOpen)
+        return false;
     const CPLErrorStateBackuper backup;
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     from.Remove(); // or the next replacement does

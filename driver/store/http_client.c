@@ -473,6 +473,8 @@ enum zs_http_kind zs_http_probe(const char *path)
     char *url = zs_vsi_object_url(path);
     if (url != NULL && CPLHTTPEnabled())
         fetch(url, path, NULL, "0-0", NULL, MIN_ANSWER_LIMIT, -1, &a);
+    if (a.kind == ZS_HTTP_WHOLE && a.size == 0)
+        a.kind = ZS_HTTP_BEYOND;
     free(url);
     zs_http_answer_free(&a);
     return a.kind == ZS_HTTP_ABSENT && a.lacks_bucket ? ZS_HTTP_REFUSED : a.kind;

@@ -147,6 +147,14 @@ static size_t length_above(const struct zs_store *store, const char *path, size_
     return n >= least ? n : 0;
 }
 
+/* Whether a listing has no names though it opened, where nothing is a directory but by what is in it. */
+static bool is_doubtful(const struct zs_store *store, const char *path, bool is_open, const struct zs_names *found)
+{
+    const struct zs_path_kind *kind = zs_vsi_kind(store);
+    return is_open && found->count == 0 && kind->speaks_http && kind->is_listable && !kind->is_archive &&
+           length_above(store, path, strlen(path)) > 0;
+}
+
 /* Whether a listing has the prefix that `n` bytes name. */
 static bool has_prefix(const struct zs_names *names, const char *prefix, size_t n)
 {
@@ -164,6 +172,7 @@ static enum zs_status find_prefix(const struct zs_store *store, const char *pref
     const struct listing first = {.path = parent, .most = MAX_PAGE};
     struct zs_names names = {0};
     enum zs_status status = read_names(store, prefix, &first, is_open, &names, err);
+    *is_open = *is_open && !is_doubtful(store, parent, true, &names);
     size_t length = names.count == MAX_PAGE && zs_vsi_kind(store)->picks_names ? n : 0;
     *has = has_prefix(&names, name, n);
     for (bool is_all = !*is_open || *has || names.count < MIN_PAGE; status == ZS_OK && !is_all;) {
@@ -204,6 +213,24 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
     return status;
 }
 
+/* Checks a listing that has no names. GDAL does not tell the listing of a folder, which is an object "name/" without
+ * bytes, from a page that a proxy gave in its place. */
+static enum zs_status check_folder(const struct zs_store *store, const char *prefix, const char *path,
+                                   struct zs_error *err)
+{
+    char *folder = zs_format("%s/", path);
+    if (folder == NULL)
+        return zs_fail_memory(err);
+    const enum zs_http_kind kind = zs_http_probe(folder);
+    bool is_empty = kind == ZS_HTTP_BEYOND;
+    free(folder);
+    if (kind == ZS_HTTP_ABSENT)
+        ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
+    return is_empty ? ZS_OK
+                    : zs_fail(err, ZS_IO, "%s/%s: cannot be listed: expected a list, found something else",
+                              store->root, prefix);
+}
+
 /* Decides what it means that no directory opens: the prefix is absent, listing failed, or the file system has no
  * listings. */
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
@@ -236,6 +263,8 @@ enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***n
     enum zs_status status = list_path(store, prefix, path, NULL, &is_open, &found, err);
     if (status == ZS_OK && !is_open)
         status = explain_nothing(store, prefix, path, err);
+    else if (status == ZS_OK && is_doubtful(store, path, is_open, &found))
+        status = check_folder(store, prefix, path, err);
     zs_vsi_quiet_end(&q);
     free(path);
     return zs_names_finish(&found, status, names, err);
