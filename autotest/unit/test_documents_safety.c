@@ -167,6 +167,55 @@ static void test_a_node_that_is_renamed_is_listed_after_a_kill(void)
     CHECK(killed > 20);
 }
 
+/* Adds arrays g/c and g/d, and says so in attributes of the root. */
+static bool add_two(struct zs_hierarchy *h)
+{
+    static const char *const names[] = {"c", "d"};
+    const struct zs_node *node = NULL, *root = NULL;
+    zs_json *attributes;
+    for (int i = 0; i < 2; i++) {
+        zs_json *document = NULL;
+        if (zs_json_parse(ARRAY, strlen(ARRAY), &document, NULL) != ZS_OK ||
+            zs_node_make(h, "g", names[i], document, &node, NULL) != ZS_OK)
+            return false;
+    }
+    if (zs_hierarchy_node(h, "", &root, NULL) != ZS_OK || zs_hierarchy_edit(h, root, &attributes, NULL) != ZS_OK ||
+        !zs_json_set_string(attributes, "has", "both"))
+        return false;
+    return zs_hierarchy_flush(h, NULL) == ZS_OK;
+}
+
+static void test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all(void)
+{
+    int killed = 0, listed = 0;
+    bool is_done = false;
+    for (long step = 1; !is_done && step < 100; step++) {
+        struct stage s;
+        stage_open(&s, true);
+        struct zs_hierarchy *h = opened(&s.store.base);
+        s.store.fail_at = s.store.calls + step;
+        s.store.fail_on = true;
+        is_done = add_two(h);
+        zs_hierarchy_free(h);
+        struct zs_hierarchy *stored = NULL;
+        CHECK(zs_hierarchy_open(s.inner, false, &stored, NULL) == ZS_OK);
+        const bool are_there = length(stored, "g/c") == 4 && length(stored, "g/d") == 4;
+        zs_hierarchy_free(stored);
+        CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+        h = opened(s.inner);
+        const struct zs_node *root = NULL;
+        CHECK(length(h, "g/c") == (are_there ? 4 : 0) && length(h, "g/d") == length(h, "g/c"));
+        CHECK(zs_hierarchy_node(h, "", &root, NULL) == ZS_OK);
+        CHECK(zs_json_equals(zs_json_get(root->attributes, "has"), "both") == are_there);
+        CHECK(length(h, "g/a") == 4);
+        zs_hierarchy_free(h);
+        stage_close(&s);
+        killed += is_done ? 0 : 1;
+        listed += are_there && !is_done;
+    }
+    CHECK(is_done && killed > 10 && listed > 0);
+}
+
 static void test_what_somebody_else_changed_since_the_kill_stays(void)
 {
     struct stage s;
@@ -209,6 +258,7 @@ int main(void)
 {
     RUN(test_arrays_that_grow_together_do_so_after_a_kill);
     RUN(test_a_node_that_is_renamed_is_listed_after_a_kill);
+    RUN(test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all);
     RUN(test_what_somebody_else_changed_since_the_kill_stays);
     RUN(test_a_journal_that_is_none_is_in_nobodys_way);
     return check_result();

@@ -108,8 +108,8 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
 
 /* ---- recover.c, by who has the lock of the root's document ---- */
 
-/* Writes a journal of the stored documents that are about to change in more than attributes; *is_put: there are
- * some. */
+/* Writes a journal of the stored documents that are about to change in more than attributes, and of new ones that
+ * consolidated metadata are to list; *is_put: there are some. */
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to,
                                        struct zs_error *err) ZS_MUST_CHECK;

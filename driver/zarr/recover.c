@@ -7,7 +7,9 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* {"changes": {path: {"before": document, "after": document}}}, or {"from": path, "to": path} of what is renamed. */
+/* {"changes": {path: {"before": document, "after": document}}}, or {"from": path, "to": path} of what is renamed.
+ * Beside changes {"new": {path: document}, "beside": {path: as in changes}}: nodes that consolidated metadata are to
+ * list, and what else changes with them. These count when the document of each new node is there, and not else. */
 static enum zs_status put_journal(struct zs_store *store, zs_json *journal, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
@@ -30,20 +32,37 @@ static bool add_change(zs_json *changes, const struct zs_change *change, const s
            zs_json_add(member, "after", after) != NULL;
 }
 
+/* Whether the journal names what is new: where consolidated metadata are to list it, and nothing is removed with it. */
+static bool names_new(const struct zs_hierarchy *h)
+{
+    bool any = false;
+    for (size_t i = 0; i < h->pending.count; i++) {
+        if (h->pending.list[i]->was_removed)
+            return false;
+        any = any || h->pending.list[i]->kind == ZS_CHANGE_NEW;
+    }
+    return any && h->is_consolidated;
+}
+
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err)
 {
     zs_json *journal = zs_json_new_object();
     zs_json *changes = zs_json_add_object(journal, "changes");
-    bool ok = changes != NULL;
-    *is_put = false;
+    const bool has_new = names_new(h);
+    zs_json *added = has_new ? zs_json_add_object(journal, "new") : NULL;
+    zs_json *beside = has_new ? zs_json_add_object(journal, "beside") : NULL;
+    bool ok = changes != NULL && (!has_new || beside != NULL);
+    *is_put = has_new;
     for (size_t i = 0; i < h->pending.count && ok; i++) {
         const struct zs_change *change = h->pending.list[i];
-        const struct zs_node *node = change->kind == ZS_CHANGE_EDIT ? zs_hierarchy_known(h, change->path) : NULL;
-        /* A node without a document before is new: it is listed when it is complete, or not at all. */
-        if (node == NULL || change->may_be_gone || !zs_change_restates(change, node))
-            continue;
-        ok = add_change(changes, change, node);
-        *is_put = true;
+        const struct zs_node *node = zs_hierarchy_known(h, change->path);
+        const bool is_edit = node != NULL && change->kind == ZS_CHANGE_EDIT && !change->may_be_gone;
+        const bool restates = is_edit && zs_change_restates(change, node);
+        if (restates || (is_edit && has_new))
+            ok = add_change(restates ? changes : beside, change, node);
+        else if (node != NULL && has_new && (change->kind == ZS_CHANGE_NEW || change->may_be_gone))
+            ok = zs_json_add(added, change->path, zs_document_own(node->document)) != NULL;
+        *is_put = *is_put || restates;
     }
     if (ok && *is_put)
         return put_journal(h->store, journal, err);
@@ -94,7 +113,7 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
     const zs_json *before = zs_json_get(member, "before"), *after = zs_json_get(member, "after");
     zs_json *theirs = NULL;
     bool is_changed = false;
-    if (!zs_path_is_clean(path) || !zs_json_is_object(before) || !zs_json_is_object(after))
+    if ((path[0] != '\0' && !zs_path_is_clean(path)) || !zs_json_is_object(before) || !zs_json_is_object(after))
         return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
     ZS_TRY(put_again(h, path, zs_json_copy(before), zs_json_copy(after), err));
     ZS_TRY(zs_document_load(h->store, path, &theirs, err));
@@ -139,6 +158,34 @@ static enum zs_status finish_rename(struct zs_hierarchy *h, const char *from, co
     return ZS_OK;
 }
 
+/* Whether the documents of all new nodes are there, as they were to be written. */
+static enum zs_status are_there(struct zs_store *store, const zs_json *added, bool *are, struct zs_error *err)
+{
+    *are = zs_json_size(added) > 0;
+    for (const zs_json *c = zs_json_first(added); c != NULL && *are; c = zs_json_next(c)) {
+        zs_json *document = NULL;
+        if (!zs_path_is_clean(zs_json_name(c)))
+            return zs_fail(err, ZS_INVALID, "expected the path of a node");
+        ZS_TRY(zs_document_load(store, zs_json_name(c), &document, err));
+        *are = zs_json_is_same(document, c);
+        zs_json_free(document);
+    }
+    return ZS_OK;
+}
+
+/* Lists new nodes, and makes what else changes with them. */
+static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal, struct zs_error *err)
+{
+    const zs_json *added = zs_json_get(journal, "new"), *beside = zs_json_get(journal, "beside");
+    bool are;
+    ZS_TRY(are_there(h->store, added, &are, err));
+    for (const zs_json *c = are ? zs_json_first(added) : NULL; c != NULL; c = zs_json_next(c))
+        ZS_TRY(put_again(h, zs_json_name(c), zs_json_copy(c), zs_json_copy(c), err));
+    for (const zs_json *c = are ? zs_json_first(beside) : NULL; c != NULL; c = zs_json_next(c))
+        ZS_TRY(finish_change(h, c, err));
+    return ZS_OK;
+}
+
 static enum zs_status finish(struct zs_store *store, const zs_json *journal, struct zs_error *err)
 {
     struct zs_hierarchy *h = NULL;
@@ -148,6 +195,8 @@ static enum zs_status finish(struct zs_store *store, const zs_json *journal, str
     const zs_json *changes = zs_json_get(journal, "changes");
     for (const zs_json *c = zs_json_first(changes); c != NULL && status == ZS_OK; c = zs_json_next(c))
         status = finish_change(h, c, err);
+    if (status == ZS_OK)
+        status = finish_new(h, journal, err);
     if (status == ZS_OK && zs_json_string(zs_json_get(journal, "from"), &from) && zs_path_is_clean(from) &&
         zs_json_string(zs_json_get(journal, "to"), &to) && zs_path_is_clean(to))
         status = finish_rename(h, from, to, err);
