@@ -102,6 +102,36 @@ def test_who_made_an_array_writes_it_beside_others_from_when_they_can_see_it(req
     assert pixels[40, 40] == 7 and pixels[at, at] == 9
 
 
+@pytest.mark.skipif(not hasattr(gdal.MDArray, "Resize"), reason="GDAL 3.7 has MDArray.Resize()")
+@pytest.mark.parametrize("shard", [64, 48, 16])
+def test_who_writes_whole_chunks_of_an_array_that_another_made_longer_is_told(s3, shard):
+    """Beyond the edge that he knows are pixels of the other."""
+    maker = driver().CreateMultiDimensional(PATH)
+    root = maker.GetRootGroup()
+    array = root.CreateMDArray("v", [root.CreateDimension(axis, None, None, 40) for axis in "yx"], gdal.ExtendedDataType.Create(gdal.GDT_Byte),
+                               ["CHUNK_SHAPE=16,16", "SHARD_SHAPE=%d,%d" % (shard, shard)])
+    array.Write(np.full((40, 40), 1, "uint8"))
+    del array, root
+    maker = None
+
+    def opened():
+        return gdal.OpenEx(PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE, allowed_drivers=["ShardedZarr"])
+    ours, theirs = opened(), opened()
+    mine, other = ours.GetRootGroup().OpenMDArray("v"), theirs.GetRootGroup().OpenMDArray("v")
+    other.Resize([60, 60])
+    other.Write(np.full((20, 60), 7, "uint8"), array_start_idx=[40, 0], count=[20, 60])
+    del other
+    theirs.Close()
+
+    def write():
+        mine.Write(np.full((40, 40), 2, "uint8"))
+        ours.FlushCache()
+    assert '"shape" is not what it was' in error_of(write)
+    gdal.VSICurlClearCache()
+    pixels = gdal.OpenEx(PATH, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("v").ReadAsArray()
+    assert (pixels[40:] == 7).all()
+
+
 @pytest.mark.parametrize("status", [409, 503])
 @pytest.mark.parametrize("name", ["v/c/0/0", "v/zarr.json", "a.zarr/zarr.json"])
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "over another"])

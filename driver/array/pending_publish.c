@@ -15,18 +15,31 @@
 /* GDAL holds at most so many bytes of an object in memory while it uploads it (vsi.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
 
-/* A remote array whose document was read less than this ago is not checked again: one more request for each flush would
- * be a fourth of all that a short task makes, and without locks its answer would not be certain either. */
+/* A remote array whose document was read less than this ago is not checked again, but where chunks at its edge go: one
+ * more request for each flush would be a fourth of all that a short task makes, and without locks its answer would not
+ * be certain either. */
 #define TRUSTED_SECONDS 10
 
 /* ---- Shards ---- */
 
-/* Fails when the store does not have this array any more. */
-static enum zs_status check_document(struct zs_array *array, struct zs_error *err)
+/* Whether a shard, or a chunk that is an object of its own, reaches beyond the array's edge. Others may have made the
+ * array longer, and what they wrote there must not be lost to chunks that are whole as far as we know. */
+static bool is_at_edge(const struct zs_array *array, uint64_t shard)
+{
+    uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
+    bool is_beyond = false;
+    zs_grid_extent(&array->grid, 0, shard, start, length);
+    for (int d = 0; d < array->meta->ndim; d++)
+        is_beyond = is_beyond || length[d] > array->meta->shape[d] - start[d];
+    return is_beyond;
+}
+
+/* Fails when the store does not have this array any more, or not with this shape. */
+static enum zs_status check_document(struct zs_array *array, bool trusts, struct zs_error *err)
 {
     const time_t now = time(NULL);
     if (array->hierarchy == NULL ||
-        (array->store->is_remote && now >= array->asked && now - array->asked < TRUSTED_SECONDS))
+        (trusts && array->store->is_remote && now >= array->asked && now - array->asked < TRUSTED_SECONDS))
         return ZS_OK;
     ZS_TRY(zs_hierarchy_check_array(array->hierarchy, array->node, &array->document, err));
     array->asked = now;
@@ -161,7 +174,7 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     const bool is_alone = zs_shard_is_unpublished(array, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
     if (status == ZS_OK && !array->store->is_remote) /* else it was asked for all */
-        status = check_document(array, err);
+        status = check_document(array, true, err);
     if (status == ZS_OK)
         status = is_alone ? zs_shard_writer_publish(g->s->writer, array->update, false, &g->is_lost, err)
                           : publish_over(array, g->s, key, &g->is_lost, err);
@@ -221,8 +234,12 @@ static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shar
 {
     enum zs_status first = ZS_OK;
     const size_t slots = uploads_at_once(array, list, n);
+    bool trusts = true;
+    for (size_t i = 0; i < n && trusts; i++)
+        trusts = zs_shard_writer_put_count(list[i]->writer) == list[i]->written.count ||
+                 !is_at_edge(array, list[i]->shard);
     if (array->store->is_remote)
-        ZS_TRY(check_document(array, err));
+        ZS_TRY(check_document(array, trusts, err));
     for (size_t i = 0, count; i < n; i += count) {
         struct going going[ZS_MOST_UPLOADS];
         struct zs_error ignored;
@@ -350,7 +367,8 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
 static enum zs_status put_chunk(void *ctx, struct zs_error *err)
 {
     struct zs_chunk_object *c = ctx;
-    ZS_TRY(c->was_tried ? check_after_conflict(c->array, err) : check_document(c->array, err));
+    ZS_TRY(c->was_tried ? check_after_conflict(c->array, err)
+                        : check_document(c->array, c->written != NULL || !is_at_edge(c->array, c->chunk), err));
     c->was_tried = true;
     if (c->written != NULL && !zs_array_is_unseen(c->array))
         return zs_merge_into_object(c, err);
