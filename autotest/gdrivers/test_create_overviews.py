@@ -162,6 +162,19 @@ def test_where_no_pixel_was_written_there_are_none_and_nothing_is_read(tmp_path)
     assert "multiscales" not in document(tmp_path / "a.zarr")["attributes"]
 
 
+def test_the_nearest_pixels_of_a_terabyte_that_is_almost_empty_are_taken_without_reading_it(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 1000000, 1000000, 1, options=["OVERVIEWS=NONE"])
+    place = int(0.5 + 700 * 1000000 / 977)  # of which GDAL's nearest neighbour makes the pixel 700 of the last level
+    dataset.WriteRaster(place, place, 1, 1, b"\x64")
+    dataset.FlushCache()
+    dataset.BuildOverviews("NEAREST", [2 ** level for level in range(1, 11)])
+    close(dataset)
+    made = open_ours(str(tmp_path / "a.zarr"))
+    last = made.GetRasterBand(1).GetOverview(9)
+    assert (last.XSize, last.YSize) == (977, 977)
+    assert np.argwhere(last.ReadAsArray()).tolist() == [[700, 700]]
+
+
 def test_levels_of_empty_parts_are_not_stored(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 2048, 2048, 1, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=64", "OVERVIEWS=2", "ARRAY_NAME=v"])
     dataset.WriteRaster(1000, 1000, 1, 1, b"\x64")

@@ -517,13 +517,19 @@ static bool isMultiple(GDALDataset &level, GDALDataset &from)
     return from.GetRasterXSize() % level.GetRasterXSize() == 0 && from.GetRasterYSize() % level.GetRasterYSize() == 0;
 }
 
-static Kernel kernelOf(GDALRasterBand &source, const char *resampling, bool isSparse, bool isWhole)
+/* From this factor on, the rows of the source that no pixel is taken from are most of it. GDAL reads them. */
+constexpr int FEW_ROWS = 16;
+
+static Kernel kernelOf(GDALRasterBand &source, GDALRasterBand &target, const char *resampling, bool isSparse,
+                       bool isWhole)
 {
     const bool isNearest = STARTS_WITH_CI(resampling, "NEAR");
     const bool isKnown = algorithmOf(resampling) != GRIORA_NearestNeighbour;
     if (needsIntegers(source) && (isNearest || STARTS_WITH_CI(resampling, "AVER")))
         return isNearest ? Kernel::NEAREST : Kernel::MEAN;
     if (isNearest && GDALDataTypeIsComplex(source.GetRasterDataType())) // which GDAL takes for floats
+        return Kernel::NEAREST;
+    if (isNearest && source.GetYSize() / target.GetYSize() >= FEW_ROWS)
         return Kernel::NEAREST;
     if (!isSparse || isWhole)
         return Kernel::BY_GDAL;
@@ -578,7 +584,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     const int width = level.GetRasterXSize(), height = level.GetRasterYSize();
     std::vector<Window> parts;
     const bool isSparse = findParts(from, level, band, parts), isWhole = isMultiple(level, from);
-    const Kernel kernel = kernelOf(source, resampling, isSparse, isWhole);
+    const Kernel kernel = kernelOf(source, target, resampling, isSparse, isWhole);
     if (kernel == Kernel::BY_GDAL && needsIntegers(source) && !survives(source))
         return refuseResampling(source, resampling);
     if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
