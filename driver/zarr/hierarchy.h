@@ -101,8 +101,8 @@ enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *h, const char *path,
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Makes the next flush write an edited document after those that are as deep or deeper and of a lower rank, before those
- * of the groups above: it says that an edit of several is done. A new one comes before what refers to it. */
+/* Makes the next flush write an edited document after those that are as deep or deeper and of a lower rank, and before
+ * those of the groups above: it says that an edit of several is done. A new one comes before what refers to it. */
 void zs_hierarchy_put_last(struct zs_hierarchy *h, const char *path, int rank);
 
 /* Adds a node that owns its document, both taken over, also on failure. One that is at its path is replaced by it;

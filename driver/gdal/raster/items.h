@@ -25,8 +25,8 @@ const char *zsItemValueInAnyCase(CSLConstList items, const char *name);
 void zsSetItem(CPLStringList &items, const char *name, const char *value);
 
 /* Removes the items of a scale (scale_factor, add_offset, after `prefix`) that GDAL took from them, or has applied to
- * the pixels (gdal_translate -unscale of netCDF): readers would apply it again. Those of values in units of a scale that
- * was applied (valid_min, _FillValue ...) go with them. */
+ * the pixels (gdal_translate -unscale of netCDF): readers would apply it again. Items of values in units of an applied
+ * scale (valid_min, _FillValue ...) go with them. */
 void zsDropScaleItems(CPLStringList &items, const std::string &prefix, bool isScaled);
 /* Whether an item is one of the latter. */
 bool zsIsItemOfStored(const char *item);
