@@ -73,7 +73,7 @@ enum zs_status zs_array_crs_write(struct zs_hierarchy *h, const struct zs_node *
     const char *named = zs_grid_mapping_name(node->attributes);
     const struct zs_node *own = named != NULL ? zs_sibling(h, node, named) : NULL;
     const struct zs_georef_out geo = {.srs = srs};
-    bool is_said = true;
+    bool is_current = true;
     char *name;
     if (srs == NULL)
         return named != NULL ? name_mapping(h, node, named, ZS_MAPPING_NONE, err) : ZS_OK;
@@ -82,7 +82,7 @@ enum zs_status zs_array_crs_write(struct zs_hierarchy *h, const struct zs_node *
     ZS_TRY(zs_array_mapping_find(h, node, srs, &name, err));
     enum zs_status status = ZS_OK;
     if (zs_sibling(h, node, name) == NULL)
-        status = zs_grid_mapping_write(h, node, name, &geo, &is_said, err);
+        status = zs_grid_mapping_write(h, node, name, &geo, &is_current, err);
     if (status == ZS_OK)
         status = name_mapping(h, node, name, ZS_MAPPING_NAMED, err);
     free(name);

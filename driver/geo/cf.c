@@ -403,17 +403,18 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
     return ZS_OK;
 }
 
-/* *is_said: the coordinate variable is as it should be. With is_fixed its values stay. */
+/* Sets *is_current when the coordinate variable holds what it should, before or after writing. With is_fixed its values
+ * stay. */
 static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                  const struct zs_georef_out *geo, bool is_x, bool drops, bool is_fixed,
-                                 bool *is_said, struct zs_error *err)
+                                 bool *is_current, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
     const bool wants = zs_has_axes(geo);
     struct zs_slot slot;
     bool tells = false;
-    *is_said = true;
+    *is_current = true;
     if (geo->keeps_transform)
         return keep_axis(h, node, dim, geo, is_x, err);
     if (!wants && (!zs_is_node_name(name) || zs_sibling(h, node, name) == NULL))
@@ -421,12 +422,12 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     ZS_TRY(zs_slot_find(h, node, name, is_coordinate, &slot, err));
     if (slot.own != NULL && slot.own->array->shape[0] != n) /* of a dimension that has another length elsewhere */
         slot.is_usable = false;
-    *is_said = slot.is_usable || !wants;
+    *is_current = slot.is_usable || !wants;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && n > 0 && wants) {
         status = tells_transform(h, node, dim, slot.own, geo, is_x, &tells, err);
         if (is_fixed)
-            *is_said = tells;
+            *is_current = tells;
         else if (status == ZS_OK && !tells)
             status = write_slot(h, &slot, name, geo, is_x, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {

@@ -32,13 +32,13 @@ OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const c
 /* GeoTransform of a grid mapping variable: a text of six numbers, or a list. False where it has none. */
 bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6]);
 
-/* Writes the variable `name` beside the array, made where there is none; *is_said: it is as it should be (else the
- * name is taken). */
+/* Writes the variable `name` beside the array, and makes it where there is none. *is_current is false when the name
+ * belongs to another variable, which stays. */
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                                     const struct zs_georef_out *geo, bool *is_said,
+                                     const struct zs_georef_out *geo, bool *is_current,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* The CRS it names, to be told. */
+/* Passes each CRS that a grid mapping variable declares to the visitor. */
 enum zs_status zs_grid_mapping_visit(const struct zs_node *mapping, const struct zs_georef_visitor *visitor,
                                      struct zs_error *err) ZS_MUST_CHECK;
 

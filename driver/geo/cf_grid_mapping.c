@@ -494,9 +494,9 @@ static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node
                                     const zs_json *former, const struct zs_georef_out *geo, struct zs_error *err)
 {
     zs_json *attributes;
-    struct zs_georef_out said = *geo;
-    said.keeps_srs = geo->keeps_srs && !is_new;
-    if (said.keeps_srs && said.keeps_transform)
+    struct zs_georef_out written = *geo;
+    written.keeps_srs = geo->keeps_srs && !is_new;
+    if (written.keeps_srs && written.keeps_transform)
         return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
     const zs_json *given = zs_json_get(attributes, GEOTRANSFORM) == NULL ? zs_json_get(former, GEOTRANSFORM) : NULL;
@@ -504,26 +504,26 @@ static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node
         return zs_fail_memory(err);
     if (!geo->keeps_transform)
         zs_json_remove(attributes, GEOTRANSFORM);
-    for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !said.keeps_srs; i++)
+    for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !written.keeps_srs; i++)
         zs_json_remove(attributes, crs_members[i]);
-    if (said.keeps_srs)
-        said.srs = NULL;
-    return zs_write_grid_mapping(attributes, &said, err);
+    if (written.keeps_srs)
+        written.srs = NULL;
+    return zs_write_grid_mapping(attributes, &written, err);
 }
 
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                                     const struct zs_georef_out *geo, bool *is_said, struct zs_error *err)
+                                     const struct zs_georef_out *geo, bool *is_current, struct zs_error *err)
 {
     struct zs_slot slot;
     struct zs_scope scope;
     bool in_own_group;
-    *is_said = true;
+    *is_current = true;
     if (zs_sibling(h, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
         return ZS_OK;
     zs_scope_find(h, node, &scope);
     const struct zs_node *former = zs_grid_mapping_find(h, &scope, &in_own_group);
     ZS_TRY(zs_slot_find(h, node, name, is_mapping, &slot, err));
-    *is_said = slot.is_usable;
+    *is_current = slot.is_usable;
     const bool is_new = slot.own == NULL;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && is_new)

@@ -10,13 +10,13 @@
 #include "geo/spatial.h"
 #include "geo/variables.h"
 
-/* Whether the array leaves its place to its entry in the multiscales. */
-static bool is_said_by_entry(const struct zs_scope *scope)
+/* Whether the entry in the multiscales, and not the array, declares the georeferencing. */
+static bool is_declared_by_entry(const struct zs_scope *scope)
 {
-    bool is_said = false;
-    for (int i = 0; i < scope->places && !is_said; i++)
-        is_said = scope->place[i].kind == ZS_PLACE_ENTRY && zs_spatial_is_declared(scope->place[i].members);
-    return is_said && !zs_spatial_is_declared(scope->node->attributes);
+    bool is_declared = false;
+    for (int i = 0; i < scope->places && !is_declared; i++)
+        is_declared = scope->place[i].kind == ZS_PLACE_ENTRY && zs_spatial_is_declared(scope->place[i].members);
+    return is_declared && !zs_spatial_is_declared(scope->node->attributes);
 }
 
 void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
@@ -28,7 +28,7 @@ void zs_place_style_find(struct zs_hierarchy *h, const struct zs_node *node, str
     for (int i = 0; i < scope.places; i++)
         style->spatial_proj = style->spatial_proj || zs_spatial_proj_is_declared(scope.place[i].members);
     style->cf = zs_cf_is_declared(h, &scope, axes, &style->mapping_name);
-    style->is_brief = style->cf && is_said_by_entry(&scope);
+    style->is_brief = style->cf && is_declared_by_entry(&scope);
     if (!style->spatial_proj && !style->cf)
         style->spatial_proj = style->cf = style->is_default = true;
 }
