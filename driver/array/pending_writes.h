@@ -19,7 +19,7 @@
 
 struct zs_dirty {
     uint64_t chunk;
-    uint64_t stamp; /* of the last write to it: the oldest go first */
+    uint64_t stamp; /* stamp of the last write to it: the oldest are encoded first */
     struct zs_blob *blob;
     struct zs_written *written; /* NULL: all of it */
 };
@@ -29,7 +29,8 @@ struct zs_open_shard {
     uint64_t stamp;
     struct zs_level *levels; /* of its own, where shards differ; else NULL */
     struct zs_shard_writer *writer;
-    bool is_opened;        /* based on the stored object; else that is torn, and needed unless all of it is written */
+    bool is_opened;        /* based on the stored object; if not, that one is damaged, and needed unless all of the
+                              shard is written */
     struct zs_map written; /* innermost chunk -> struct zs_written, of those that were put and not written whole */
     uint64_t memory;       /* bytes of all this */
     bool has_failed;       /* publishing failed: it waits for a flush */
@@ -46,10 +47,10 @@ struct zs_pending_writes {
     bool is_over;            /* that budget is exceeded */
     struct zs_map shards;    /* shard -> struct zs_open_shard */
     uint64_t shard_bytes;    /* memory of these */
-    struct zs_map published; /* of a new array: shards that are in the store by now */
+    struct zs_map published; /* of a new array: shards that were published */
 };
 
-/* That of an array, made at first use. */
+/* Returns the pending writes of an array, made at first use. */
 enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes **pending,
                               struct zs_error *err) ZS_MUST_CHECK;
 void zs_pending_free(struct zs_array *array);               /* drops what was not flushed */
@@ -62,7 +63,7 @@ const struct zs_blob *zs_pending_decoded(const struct zs_array *array, uint64_t 
  * shard. */
 struct zs_shard_writer *zs_pending_writer(const struct zs_array *array, uint64_t chunk, uint64_t *number);
 
-/* Whether nobody else can have made this shard: the array is new, and has not published it. */
+/* Whether no other writer can have made this shard: the array is new and has not published it. */
 bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard);
 
 /* Whether `n` bytes are the fill value throughout. */
@@ -72,13 +73,14 @@ void zs_chunk_fill(const struct zs_array *array, const struct zs_level *level, v
 
 /* ---- With the array's lock held ---- */
 
-/* Decodes what an innermost chunk is now into `data`. *written: which elements of it are pending; NULL when all are. */
+/* Decodes the current content of an innermost chunk into `data`. *written: which elements of it are pending; NULL when
+ * all are. */
 enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Stores an innermost chunk: its n encoded bytes, or with data NULL none, to its shard's writer or as an object of its
- * own. Takes over `written` (NULL: it was written whole), unless it fails: then it is as if it had not been called.
- * *later is the status of publishing what had to be published now, of which nothing is lost but the time. */
+/* Stores an innermost chunk (n encoded bytes; data NULL: empty) in its shard's writer or as an object of its own. Takes
+ * over `written` (NULL: the chunk was written whole); after a failure nothing is changed. *later is the status of
+ * publishing other shards to make room, which loses nothing. */
 enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
                               struct zs_written *written, enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -138,7 +138,7 @@ static enum zs_status append(struct walk *w, const struct zs_node *node, struct 
 
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err);
 
-/* What is at `path`, and all below it. */
+/* Walks the node at `path` and all below it. */
 static enum zs_status walk_child(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
     if (++w->directories > ZS_HIERARCHY_MAX_NODES)

@@ -3,7 +3,7 @@
 
 #include "zarr/json.h"
 
-/* One value as each side has it; NULL: that side has none. */
+/* A value on each side; NULL: the side has none. */
 struct sides {
     const zs_json *before, *mine, *now;
 };
@@ -170,7 +170,7 @@ static bool merge_any(struct sides s, zs_json **merged)
     const zs_json *chosen = is_kept ? s.now : s.mine;
     if (!is_kept && !zs_json_is_same(s.now, s.before)) {
         const bool ok = merge_both(s, merged);
-        if ((s.mine == NULL || s.now == NULL) && is_empty(*merged)) { /* somebody removed it, and nothing came */
+        if ((s.mine == NULL || s.now == NULL) && is_empty(*merged)) { /* one side removed it, and nothing replaced it */
             zs_json_free(*merged);
             *merged = NULL;
         }
