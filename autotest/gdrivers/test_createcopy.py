@@ -11,7 +11,7 @@ from osgeo import gdal, gdal_array, osr
 import oracle
 from stores import PROJ, SPATIAL, random_values
 from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, peak_memory, same_crs, warnings_of
-from writing import arrays
+from writing import arrays, shards
 
 ODD = (3, 70, 101)
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
@@ -354,6 +354,20 @@ if not os.path.exists(path + ".raw"):
 options = ["ARRAY_NAME=v", "CHUNK_SHAPE=512", "SHARD_SHAPE=2048", "OVERVIEWS=NONE", "NUM_THREADS=" + threads]
 gdal.GetDriverByName("ShardedZarr").CreateCopy(path + threads, gdal.Open(path + ".raw"), options=options)
 """
+
+
+@pytest.mark.parametrize("shape, chunk", [((16, 64, 64), "1,64,64"), ((1, 1024, 64), "64,64"), ((10, 100, 30), "2,50,30")])
+def test_each_thread_has_chunks_of_what_is_read_at_once(tmp_path, shape, chunk):
+    """A chunk is encoded by one thread: where a row of chunks has only one, several rows or bands are taken at once."""
+    array, steps = random_values(np.random.default_rng(1), "uint16", shape), []
+    for threads in (1, 4):
+        seen, options = set(), ["CHUNK_SHAPE=" + chunk, "OVERVIEWS=NONE", "ARRAY_NAME=data", "NUM_THREADS=%d" % threads]
+        gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / str(threads)), source(array), options=options,
+                                                       callback=lambda done, *_: seen.add(done) or 1)
+        steps.append(len(seen))
+        assert_same(open_ours(str(tmp_path / str(threads))).ReadAsArray().reshape(shape), array)
+    assert steps[1] < steps[0]
+    assert shards(tmp_path / "4") == shards(tmp_path / "1")
 
 
 def test_a_row_of_chunks_of_a_wide_raster_goes_by_boxes_that_take_less_memory(tmp_path):

@@ -17,6 +17,7 @@
 
 extern "C"
 {
+#include "base/checked.h"
 #include "base/descriptors.h"
 #include "base/parallel.h"
 #include "geo/georef.h"
@@ -30,6 +31,10 @@ constexpr uint64_t COPY_BYTES = 256 << 20;
 /* A row of chunks of more bytes is read in boxes of about so many, and of some chunks for each thread. */
 constexpr uint64_t BOX_BYTES = 8 << 20;
 constexpr uint64_t CHUNKS_OF_THREAD = 8;
+/* Each thread has a chunk of a step at least, so that all encode. Several, which end at different times, up to so many
+ * bytes. */
+constexpr uint64_t LEAST_OF_THREAD = 4;
+constexpr uint64_t SEVERAL_BYTES = 32 << 20;
 /* A square of HEALPix cells that are warped has up to so many. */
 constexpr uint64_t SQUARE_BYTES = 32 << 20;
 
@@ -163,13 +168,47 @@ static bool isHeld(GDALDataset &source, const Step &step, uint64_t item)
     return held <= static_cast<uint64_t>(GDALGetCacheMax64()) / 2;
 }
 
+/* Makes the step higher, then of more bands, where it has not enough chunks for all threads: in a narrow raster, or
+ * where a chunk is a whole map. */
+static void enlarge(Step &step, const struct zs_raster_spec &spec, uint64_t bands, uint64_t item, int threads)
+{
+    const int y = spec.axis_count;
+    const uint64_t most = static_cast<uint64_t>(threads), across = static_cast<uint64_t>(step.columns);
+    uint64_t depth = 1, height = static_cast<uint64_t>(step.rows), group = static_cast<uint64_t>(step.bands);
+    uint64_t run = static_cast<uint64_t>(step.run);
+    for (int d = 0; d < y; d++)
+        depth *= spec.chunk[d];
+    const auto isBetter = [&](uint64_t rows, uint64_t count)
+    {
+        const uint64_t chunks = zs_ceil_div_u64(height, spec.chunk[y]) * zs_ceil_div_u64(across, spec.chunk[y + 1]) *
+                                zs_ceil_div_u64(group, depth);
+        const uint64_t bytes = item * across * rows * count;
+        return chunks < most ? bytes <= COPY_BYTES / 2
+                             : chunks < LEAST_OF_THREAD * most && bytes <= SEVERAL_BYTES;
+    };
+    for (uint64_t next; height < spec.height; height = next)
+    {
+        next = std::min(height + spec.chunk[y], spec.height);
+        if (!isBetter(next, group))
+            break;
+    }
+    for (uint64_t next; height == spec.height && group < bands; group = next)
+    {
+        next = std::min(bandsOfStep(spec, group + 1, bands, run), bands);
+        if (next <= group || !isBetter(height, next))
+            break;
+    }
+    static_cast<void>(bandsOfStep(spec, group, bands, run));
+    step = {static_cast<int>(group), static_cast<int>(height), step.columns, static_cast<int>(run)};
+}
+
 /* Makes the step narrower where that costs nothing but memory that is not needed. */
 static void divide(Step &step, GDALDataset &source, const struct zs_raster_spec &spec, uint64_t item, int threads)
 {
     const uint64_t chunk = spec.chunk[spec.axis_count + 1], columns = static_cast<uint64_t>(step.columns);
     const uint64_t line = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows);
     const uint64_t most = std::max(BOX_BYTES, CHUNKS_OF_THREAD * static_cast<uint64_t>(threads) * line * chunk);
-    if (spec.healpix != nullptr || line * columns <= most || !isHeld(source, step, item))
+    if (line * columns <= most || !isHeld(source, step, item))
         return;
     const uint64_t boxes = (line * columns + most - 1) / most, chunks = (columns + chunk - 1) / chunk;
     step.columns = static_cast<int>(std::min(columns, (chunks + boxes - 1) / boxes * chunk));
@@ -313,8 +352,11 @@ bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct
     Step step = stepOf(source, spec, item);
     if (warped != nullptr)
         makeSquare(step, spec, item);
-    else
+    else if (spec.healpix == nullptr)
+    {
+        enlarge(step, spec, static_cast<uint64_t>(bands), item, threads);
         divide(step, source, spec, item, threads);
+    }
     const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) *
                           static_cast<uint64_t>(step.columns);
     const bool fitsTwice = 2 * most <= COPY_BYTES;

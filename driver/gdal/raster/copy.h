@@ -13,9 +13,10 @@
  * chunks needs only some lines, goes map by map into a scratch file in `folder` (on a local disk, else in that of
  * temporary files), unless GDAL's cache holds what is needed again. That is as large as the pixels of the bands of a
  * chunk, and has no name. A row of chunks goes by boxes of whole chunks where it is more than the threads need at once
- * and that cache holds its blocks until the last box, and always where it is more than 256 MB. Pixels are read as
- * `type`, by `warped` where `source` is its dataset (else null), and unpacked. Progress goes from 0 to 1. False, with a
- * CPLError, on failure or when the user cancels. */
+ * and that cache holds its blocks until the last box, and always where it is more than 256 MB. Where it has fewer
+ * chunks than the threads need, several rows, or bands, are read at once. Pixels are read as `type`, by `warped` where
+ * `source` is its dataset (else null), and unpacked. Progress goes from 0 to 1. False, with a CPLError, on failure or
+ * when the user cancels. */
 bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
                   const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing, int threads,
                   const std::string &folder, GDALProgressFunc progress, void *progressData);
