@@ -576,6 +576,8 @@ def test_a_map_of_whole_numbers_is_copied_to_another_order_where_it_has_all_cell
         copy(tmp_path / "t.zarr", there, HEALPIX=3, ARRAY_NAME="v")
         found = cells_of(tmp_path / "t.zarr")[0]
         assert np.array_equal(found // 4, np.arange(768))
+        copy(tmp_path / "u.zarr", open_ours(name_of(tmp_path / "s.zarr", "/v:face=3")), HEALPIX=3, ARRAY_NAME="v")
+        assert np.array_equal(cells_of(tmp_path / "u.zarr")[0] // 4, np.where(np.arange(768) // 64 == 3, np.arange(768), 0))
     else:
         assert "found a mask alone" in error_of(lambda: driver().CreateCopy(str(tmp_path / "t.zarr"), there, False, options=["HEALPIX=3"]))
 

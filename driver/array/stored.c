@@ -18,14 +18,18 @@ struct listed {
 struct search {
     struct zs_array *array;
     const struct zs_window *windows;
-    const struct listed *listed; /* NULL: each shard is looked up */
     bool *is_stored;
+    pthread_mutex_t lock; /* of what follows */
+    struct listed listed; /* is made once, when a window asks for it */
+    bool is_tried, is_listed;
 };
 
 /* ---- Listing ---- */
 
-/* Windows of more shards are looked for in a listing of the store: in fine HEALPix maps nearly all are absent. */
-#define LOOKED_UP ((uint64_t)4096)
+/* So many shards of a window are looked up one by one, in a remote store with a request each. Where all are absent, the
+ * store is listed for the others: in fine HEALPix maps nearly all are. */
+#define LOOKED_UP 1024
+#define LOOKED_UP_REMOTE 32
 
 static enum zs_status add_listed(const struct zs_array *array, const char *key, struct listed *listed,
                                  struct zs_error *err)
@@ -90,6 +94,19 @@ static enum zs_status list_shards(const struct zs_array *array, struct listed *l
     if (listed->count > 0)
         qsort(listed->numbers, listed->count, sizeof *listed->numbers, compare_numbers);
     return status;
+}
+
+/* Lists the shards, unless that was tried. False where each is to be looked up: a web server has no listings. */
+static bool is_listed(struct search *search)
+{
+    struct zs_error reason;
+    (void)pthread_mutex_lock(&search->lock);
+    if (!search->is_tried)
+        search->is_listed = list_shards(search->array, &search->listed, &reason) == ZS_OK;
+    search->is_tried = true;
+    const bool result = search->is_listed;
+    (void)pthread_mutex_unlock(&search->lock);
+    return result;
 }
 
 /* The place of the first number that is not less. */
@@ -165,14 +182,14 @@ static enum zs_status search_listed(const struct search *search, const struct zs
     for (int d = 0; d < ndim; d++)
         last[d] = high[d] - 1;
     const uint64_t end = zs_grid_number(&search->array->grid, 0, last);
-    for (size_t i = find_listed(search->listed, zs_grid_number(&search->array->grid, 0, low));
-         i < search->listed->count && search->listed->numbers[i] <= end && !*is_stored; i++) {
+    for (size_t i = find_listed(&search->listed, zs_grid_number(&search->array->grid, 0, low));
+         i < search->listed.count && search->listed.numbers[i] <= end && !*is_stored; i++) {
         bool is_inside = true;
-        zs_grid_position(&search->array->grid, 0, search->listed->numbers[i], at);
+        zs_grid_position(&search->array->grid, 0, search->listed.numbers[i], at);
         for (int d = 0; d < ndim; d++)
             is_inside = is_inside && at[d] >= low[d] && at[d] < high[d];
         if (is_inside)
-            ZS_TRY(search_shard(search->array, w, search->listed->numbers[i], is_stored, err));
+            ZS_TRY(search_shard(search->array, w, search->listed.numbers[i], is_stored, err));
     }
     return ZS_OK;
 }
@@ -180,19 +197,21 @@ static enum zs_status search_listed(const struct search *search, const struct zs
 /* Searches the shards of one window until one holds something. */
 static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct search *search = ctx;
+    struct search *search = ctx;
     struct zs_array *array = search->array;
     const struct zs_window *w = &search->windows[item];
+    const int most = array->store->is_remote ? LOOKED_UP_REMOTE : LOOKED_UP;
+    int looked_up = 0;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     bool *is_stored = &search->is_stored[item];
     *is_stored = false;
     if (zs_is_empty_window(array, w))
         return ZS_OK;
     find_chunks(array, 0, w->start, w->count, low, high);
-    if (search->listed != NULL)
-        return search_listed(search, w, low, high, is_stored, err);
     memcpy(at, low, sizeof at);
     do {
+        if (looked_up++ == most && is_listed(search))
+            return search_listed(search, w, low, high, is_stored, err);
         ZS_TRY(search_shard(array, w, zs_grid_number(&array->grid, 0, at), is_stored, err));
     } while (!*is_stored && zs_next_position(array->meta->ndim, at, low, high));
     return ZS_OK;
@@ -204,31 +223,14 @@ static bool is_flushed(const struct zs_array *array)
     return array->pending == NULL || array->pending->dirty.count + array->pending->shards.count == 0;
 }
 
-/* Whether windows overlap more shards than are looked up one by one. */
-static bool are_many(const struct zs_array *array, const struct zs_window *windows, size_t n)
-{
-    uint64_t all = 0;
-    for (size_t i = 0; i < n && all <= LOOKED_UP; i++) {
-        uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], shards = 1;
-        if (zs_is_empty_window(array, &windows[i]))
-            continue;
-        find_chunks(array, 0, windows[i].start, windows[i].count, low, high);
-        for (int d = 0; d < array->meta->ndim && shards <= LOOKED_UP; d++)
-            shards *= zs_min_u64(high[d] - low[d], LOOKED_UP + 1);
-        all += shards;
-    }
-    return all > LOOKED_UP;
-}
-
 static enum zs_status find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                   struct zs_error *err)
 {
-    struct listed listed = {0};
-    struct zs_error reason; /* where there is no listing, shards are looked up */
-    const bool is_listed = are_many(array, windows, n) && list_shards(array, &listed, &reason) == ZS_OK;
-    struct search search = {array, windows, is_listed ? &listed : NULL, is_stored};
+    struct search search = {.array = array, .windows = windows, .is_stored = is_stored};
+    (void)pthread_mutex_init(&search.lock, NULL);
     const enum zs_status status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
-    free(listed.numbers);
+    (void)pthread_mutex_destroy(&search.lock);
+    free(search.listed.numbers);
     return status;
 }
 

@@ -211,7 +211,7 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return m_georef->HasIrregularAxes();
     }
-    /* Whether it shows all of the sphere, and has an element for each cell. */
+    /* Whether it shows HEALPix cells, and has an element for each. */
     bool HasAllCells();
     /* Which pixels of a band are cells: 255, else 0. */
     CPLErr ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);

@@ -252,7 +252,7 @@ CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int h
 bool ShardedZarrDataset::HasAllCells()
 {
     struct zs_error err;
-    return m_view.IsWholeSphere() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
+    return m_view.IsHealpix() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
 }
 
 bool ShardedZarrRasterBand::HasCellMask()

@@ -732,7 +732,7 @@ static bool checkMasks(GDALDataset &source, int order)
         else if (!isMarked && (hasMask || !nodataOf(band).empty()))
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band 1: expected a nodata value, which cells get whose pixel is not valid, found "
-                     "%s alone; gdal_translate -a_nodata sets one",
+                     "%s alone; gdal_translate -a_nodata sets one, and -mask none drops a mask",
                      order, nameOf(source).c_str(), hasMask ? "a mask" : "that of another band");
         else
             continue;

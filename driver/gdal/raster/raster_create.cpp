@@ -335,7 +335,7 @@ static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLS
 static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
 {
     auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
-    if (!zsHasOneMask(source) || (own != nullptr && own->View().IsWholeSphere()))
+    if (!zsHasOneMask(source) || (own != nullptr && own->HasAllCells()))
         return true;
     CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
              zsShown(name).c_str());
