@@ -30,7 +30,9 @@ def picture(layer, path):
 
 
 def times(layer):
-    """What the dialog for a fixed time range per band makes of its bands."""
+    """What the dialog for a fixed time range per band makes of its bands; None before QGIS 3.38, which has no such dialog."""
+    if not hasattr(layer.dataProvider(), "bandDescription"):
+        return None
     answers = []
     for band in range(1, layer.bandCount() + 1):
         scope = QgsExpressionContextScope()
