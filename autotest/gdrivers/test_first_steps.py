@@ -77,6 +77,19 @@ def test_a_path_where_nothing_is_is_not_called_zarr_v2(tmp_path):
         assert "v2" not in error_of(gdal.OpenEx, name_of(tmp_path / name), RASTER)
 
 
+def test_a_file_that_is_taken_for_a_store_is_called_a_file(tmp_path):
+    made = gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((1, 5, 5), "uint8")))
+    made = None
+    said = "ShardedZarr: %s: is a file, expected the folder of a store"
+    assert error_of(gdal.OpenEx, "SHARDEDZARR:%s" % (tmp_path / "a.tif"), RASTER) == said % (tmp_path / "a.tif")
+    assert error_of(gdal.OpenEx, str(tmp_path / "a.tif"), RASTER, ["ShardedZarr"]) == said % (tmp_path / "a.tif")
+    copy(tmp_path / "b.zarr", source(np.ones((1, 5, 5), "uint8")))
+    shutil.make_archive(str(tmp_path / "b"), "zip", str(tmp_path / "b.zarr"))
+    assert error_of(gdal.OpenEx, "SHARDEDZARR:%s" % (tmp_path / "b.zip"), RASTER) == \
+        said % (tmp_path / "b.zip") + "; in an archive it is /vsizip/%s" % (tmp_path / "b.zip")
+    assert open_ours("SHARDEDZARR:/vsizip/%s" % (tmp_path / "b.zip")).RasterCount == 1
+
+
 # ---------------------------------------------------------------------------------------------------------------- archives
 
 def archive(folder):

@@ -357,6 +357,20 @@ static enum zs_status openLayout(ZSStore &store, const ZSConnection &connection,
     return status;
 }
 
+/* Where there is no zarr.json: adds to the message what there is that a user may have taken for a store of v3. */
+static void tellWhatElse(const ZSStore &store, const std::string &path, struct zs_error *err)
+{
+    VSIStatBufL st;
+    const bool isFile = !zsIsRemote(path) && VSIStatL(path.c_str(), &st) == 0 && VSI_ISREG(st.st_mode);
+    const bool isZip = isFile && zsEndsWith(CPLString(path).tolower(), ".zip");
+    if (isFile)
+        static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s: is a file, expected the folder of a store%s%s",
+                                  store.store->root, isZip ? "; in an archive it is /vsizip/" : "",
+                                  isZip ? store.store->root : ""));
+    else if (zs_document_is_v2(store.store))
+        static_cast<void>(zs_fail(err, ZS_UNSUPPORTED, "%s: %s", store.store->root, zs_found_v2));
+}
+
 /* Opens the hierarchy of a store. Without a zarr.json at the root it may be a hive or a repository. */
 static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const std::string &text, bool consolidated,
                           bool mayBeOther, Layout &layout, struct zs_error *err)
@@ -387,8 +401,8 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
         other = openLayout(store, connection, layout, &why);
     if (other != ZS_OK && other != ZS_NOT_FOUND)
         *err = why;
-    else if (other == ZS_NOT_FOUND && status == ZS_NOT_FOUND && mayBeOther && zs_document_is_v2(store.store))
-        static_cast<void>(zs_fail(err, ZS_UNSUPPORTED, "%s: %s", store.store->root, zs_found_v2));
+    else if (other == ZS_NOT_FOUND && status == ZS_NOT_FOUND && mayBeOther)
+        tellWhatElse(store, connection.store, err);
     return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
