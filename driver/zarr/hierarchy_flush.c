@@ -394,13 +394,22 @@ bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
     return root != NULL && root->kind == ZS_CHANGE_NEW;
 }
 
+/* Whether an edit orders its documents: what it removes goes after them, which replace it. */
+static bool has_order(const struct zs_pending_changes *changes)
+{
+    for (size_t i = 0; i < changes->count; i++)
+        if (changes->list[i]->rank != 0)
+            return true;
+    return false;
+}
+
 /* Puts the documents, and removes what is removed as soon as nothing shows it: consolidated metadata do until the
  * root's document is put; where there are none, a node's own document does. */
 static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *all, struct zs_contents *removed,
                                      struct zs_error *err)
 {
     bool has_conflict = false;
-    if (!h->is_consolidated)
+    if (!h->is_consolidated && !has_order(&h->pending))
         ZS_TRY(zs_contents_remove_documents(h->store, removed, err));
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(h, &all->list[i], &has_conflict, err));
