@@ -15,8 +15,9 @@ static enum zs_status put_journal(struct zs_store *store, zs_json *journal, stru
     char *key = zs_journal_key("zarr.json");
     char *text = journal != NULL ? zs_json_print(journal) : NULL;
     zs_json_free(journal);
-    const enum zs_status status = key != NULL && text != NULL
-                                      ? zs_store_put(store, key, text, strlen(text), err) : zs_fail_memory(err);
+    enum zs_status status = key != NULL && text != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK && strlen(text) <= ZS_JSON_MAX_BYTES) /* a longer one could not be read */
+        status = zs_store_put(store, key, text, strlen(text), err);
     free(key);
     free(text);
     return status;
