@@ -150,12 +150,31 @@ static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const c
     return status;
 }
 
+/* Checks that the documents at and below a path can be read: the flush reads them again when they have moved. */
+static enum zs_status check_documents(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count;
+    if (zs_hierarchy_is_unmade(h))
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_list(h, &nodes, &count, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        zs_json *document = NULL;
+        if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
+            status = zs_document_load(zs_hierarchy_store(h), nodes[i]->path, &document, err);
+        zs_json_free(document);
+    }
+    free(nodes);
+    return status;
+}
+
 enum zs_status zs_node_check_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
 {
     char *to;
     ZS_TRY(new_path(h, path, name, &to, err));
     free(to);
-    return ZS_OK;
+    return check_documents(h, path, err);
 }
 
 enum zs_status zs_node_rename(struct zs_hierarchy *h, const char *path, const char *name, struct zs_error *err)
