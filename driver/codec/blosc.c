@@ -115,10 +115,12 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     if (n > BLOSC_MAX_BUFFERSIZE)
         return zs_fail(err, ZS_ARGUMENT, "blosc: expected chunks of at most %d bytes, found %zu", BLOSC_MAX_BUFFERSIZE,
                        n);
-    ZS_TRY(zs_buffer_reset(out, n + BLOSC_MAX_OVERHEAD, err));
+    /* Not the buffer's capacity: bytes that do not shrink are stored otherwise where there is more room. */
+    const size_t room = n + BLOSC_MAX_OVERHEAD;
+    ZS_TRY(zs_buffer_reset(out, room, err));
     /* A type size above 255 does not fit the header; blosc then shuffles nothing. */
-    const int r = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->typesize, n, src, out->data,
-                                     out->capacity, codec->compressor, (size_t)codec->blocksize, 1);
+    const int r = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->typesize, n, src, out->data, room,
+                                     codec->compressor, (size_t)codec->blocksize, 1);
     if (r <= 0)
         return zs_fail(err, ZS_UNSUPPORTED, "blosc: compressing %zu bytes with %s failed: error %d", n,
                        codec->compressor, r);
