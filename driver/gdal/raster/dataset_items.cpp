@@ -421,12 +421,13 @@ enum zs_status GroupItems::WriteItems(struct zs_error *err)
     const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md.List());
     if (gone.empty())
         return ZS_OK;
-    m_commonItems = zsItemsNotIn(m_commonItems.List(), gone.List());
+    const CPLStringList common = zsItemsNotIn(m_commonItems.List(), gone.List());
     for (size_t i = 0; i < m_view.sources.size(); i++)
     {
-        const CPLStringList kept = zsMergeItems(m_commonItems.List(), m_ownItems[i].List());
+        const CPLStringList kept = zsMergeItems(common.List(), m_ownItems[i].List());
         ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(i).node, kept.List(), err));
     }
+    m_commonItems = common;
     return ZS_OK;
 }
 
@@ -442,9 +443,10 @@ enum zs_status GroupItems::WriteOwnItems(size_t source, const std::function<bool
     }
     if (kept.size() == own.size())
         return ZS_OK;
-    m_ownItems[source] = kept;
     const CPLStringList all = zsMergeItems(m_commonItems.List(), kept.List());
-    return zs_update_metadata(m_view.store->hierarchy, m_view.Array(source).node, all.List(), err);
+    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(source).node, all.List(), err));
+    m_ownItems[source] = kept;
+    return ZS_OK;
 }
 
 std::unique_ptr<ZSItems> ZSItems::Of(GDALPamDataset &dataset, ZSView &view, Georef georef)
