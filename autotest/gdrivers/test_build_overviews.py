@@ -102,6 +102,20 @@ def test_pixels_with_nodata_are_read_once(tmp_path, how):
     assert array.nbytes <= read < 1.5 * array.nbytes  # windows of CUBIC overlap
 
 
+@pytest.mark.parametrize("how", ["AVERAGE", "CUBIC", "NEAREST"])
+def test_each_band_with_nodata_has_its_overviews(tmp_path, how):
+    """Of another size than a multiple: GDAL makes these levels, of one band at a time."""
+    array = np.random.default_rng(2).integers(0, 90, (3, 151, 203), "int16")
+    copy(tmp_path / "a.zarr", source(array, nodata=7), CHUNK_SHAPE=32, OVERVIEWS="NONE")
+    gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), source(array, nodata=7)).BuildOverviews(how, [2, 4])
+    build(tmp_path / "a.zarr", how, 2, 4)
+    ours, theirs = gdal.Open(str(tmp_path / "a.zarr")), gdal.Open(str(tmp_path / "a.tif"))
+    for band in (1, 2, 3):
+        for level in (0, 1):
+            of_ours, of_theirs = (ds.GetRasterBand(band).GetOverview(level).ReadAsArray() for ds in (ours, theirs))
+            np.testing.assert_array_equal(of_ours, of_theirs)
+
+
 def exact_mean(values, nodata):
     """Of Python's integers of any size, halves away from zero."""
     valid = [int(value) for value in values if nodata is None or int(value) != nodata]

@@ -207,7 +207,8 @@ def test_overviews_by_other_resamplings(tmp_path, how):
 
 
 def test_on_an_object_store_nothing_is_listed(tmp_path):
-    """Per shard: its name is asked for, metadata are read, the shard is written, each once."""
+    """Per shard: its name is asked for, metadata are read, the shard is written, each once; at the raster's edges the array's document
+    is read, too, which another writer may have made longer."""
     names = make_inputs(tmp_path, 8)
     with ObjectStore() as s3:
         made, _ = counts(finish(start("/vsis3/bucket/m.zarr", *names, *TARGET, "--workers", 1, "--co", "OVERVIEWS=2", **s3.settings())))
@@ -218,7 +219,10 @@ def test_on_an_object_store_nothing_is_listed(tmp_path):
         requests = collections.Counter(tasks)
         assert {requests["PUT", key] for key in shards} == {1}
         base = tasks[:next(i for i, (_, key) in enumerate(tasks) if "/ovr_2x/m/c/" in key)]
-        assert len(base) <= 4 * made[0]
+        places = [tuple(map(int, key.split("/")[-2:])) for key in shards if key.startswith("m.zarr/m/c/") or "/m.zarr/m/c/" in key]
+        last = [max(place[side] for place in places) for side in (0, 1)]
+        edges = sum(place[0] == last[0] or place[1] == last[1] for place in places)
+        assert len(base) <= 4 * made[0] + edges
 
 
 def test_workers_whose_blocks_fit_no_shard_lose_nothing_on_a_disk(tmp_path):

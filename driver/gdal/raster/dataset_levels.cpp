@@ -580,7 +580,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     };
     GDALRasterBand &source = *from.GetRasterBand(band), &target = *level.GetRasterBand(band);
     WindowDataset once(from, band);
-    GDALDataset &read = source.GetMaskFlags() == GMF_NODATA ? static_cast<GDALDataset &>(once) : from;
+    GDALRasterBand &read = source.GetMaskFlags() == GMF_NODATA ? *once.GetRasterBand(band) : source;
     const int width = level.GetRasterXSize(), height = level.GetRasterYSize();
     std::vector<Window> parts;
     const bool isSparse = findParts(from, level, band, parts), isWhole = isMultiple(level, from);
@@ -588,7 +588,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     if (kernel == Kernel::BY_GDAL && needsIntegers(source) && !survives(source))
         return refuseResampling(source, resampling);
     if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
-        return regenerate(read.GetRasterBand(band), &target, progress, progressData);
+        return regenerate(&read, &target, progress, progressData);
     if (!isSparse)
     {
         parts.clear();
@@ -603,7 +603,7 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
                                       progressData);
         if (kernel != Kernel::BY_GDAL)
         {
-            result = makeCells(read, target, parts[i], kernel, resampling, level.View().options.threads);
+            result = makeCells(from, target, parts[i], kernel, resampling, level.View().options.threads);
             if (result == CE_None && !GDALScaledProgress(1, "", scaled.Part()))
                 result = CE_Failure;
             continue;
