@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import writers
 from objectstore import GoogleStore, etag_of
-from support import assert_same, error_of, warnings_of, open_array, read_all
+from support import assert_same, close, error_of, warnings_of, open_array, read_all
 from writing import copy, driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
@@ -164,7 +164,7 @@ def test_who_meets_another_store_in_the_place_of_his_own_writes_nothing_into_it(
     assert '"codecs" is not what it was' in error_of(ours.FlushCache)
     assert s3.log.count(("PUT", "bucket/a.zarr/v/c/0/0")) == 1  # what is there is not read again and again
     with pytest.raises(RuntimeError):
-        ours.Close() if hasattr(ours, "Close") else gdal.Dataset.__swig_destroy__(ours)
+        close(ours) if hasattr(ours, "Close") else gdal.Dataset.__swig_destroy__(ours)
     assert not stored().any()
 
 

@@ -312,6 +312,13 @@ static CPLStringList argumentsOf(GDALDataset &source, const struct zs_healpix &h
         arguments.AddString("-s_srs");
         arguments.AddString(IN_DEGREES);
     }
+    if (source.GetMetadata("GEOLOCATION") != nullptr)
+    {
+        // Points beyond geolocation arrays have no place in the source: from those that GDAL looks at by itself it finds
+        // too few of the pixels of a block of 512 x 128. Four cells apart are near enough.
+        for (const char *word : {"-wo", "SAMPLE_GRID=YES", "-wo", "SAMPLE_STEPS=128"})
+            arguments.AddString(word);
+    }
     const CPLStringList grid(CSLTokenizeString(zsHealpixArguments(healpix).c_str()));
     for (int i = 0; i < grid.size(); i++)
         arguments.AddString(grid[i]);
@@ -364,6 +371,11 @@ static std::string nodataOf(GDALRasterBand &band)
     return text;
 }
 
+static bool isMasked(GDALRasterBand &band)
+{
+    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
+}
+
 /* Cells without a valid pixel become nodata, in all bands that of the first, which the array has; NaN where there is
  * none. */
 static std::unique_ptr<GDALDataset> warpPixels(GDALDataset &source, const struct zs_healpix &healpix,
@@ -380,7 +392,12 @@ static std::unique_ptr<GDALDataset> warpPixels(GDALDataset &source, const struct
         isOther = isOther || other != nodata || own != type;
         isAny = isAny || !other.empty();
         isWide = isWide || own == GDT_Int64 || own == GDT_UInt64;
-        ofAll += (b > 1 ? " " : "") + (other.empty() ? "None" : other);
+        ofAll += (b > 1 ? " " : "") + (other.empty() ? "nan" : other); // NaN: no whole number
+    }
+    if (isMasked(*source.GetRasterBand(1)))
+    {
+        ofAll = "None"; // since GDAL 3.7 a nodata value would go before the mask
+        isWide = isAny = true;
     }
     if (isWide && isAny) // gdalwarp asks bands for doubles alone
     {
@@ -709,11 +726,6 @@ static bool hasAllCells(GDALDataset &source)
 {
     auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
     return own != nullptr && own->HasAllCells();
-}
-
-static bool isMasked(GDALRasterBand &band)
-{
-    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
 }
 
 /* Cells have no mask: what is not valid needs a value that says so. */
