@@ -126,9 +126,10 @@ def test_workers_make_what_gdalwarp_makes_though_one_is_killed(tmp_path):
     made, there = counts(finish(process))
     assert made[0] > early + 10 and len(made) > 3
     # What the killed one wrote and had not yet told: its tasks run again on others. (At the end the last result may be
-    # asked for once more, while workers leave one by one: that one was made by others.)
+    # asked for once more, while workers leave one by one: that one was made by others. And a task that the killed one told
+    # just before, whose result is lost with it, runs again and finds its shard, but may be counted as made.)
     by_others, found = told_by_others(tmp_path / "told", killed)
-    assert sum(there) == len(found - by_others) <= early
+    assert sum(there) <= len(found - by_others) <= early
     assert_is_what_gdal_makes(store, names, tmp_path, "AVERAGE")
     subprocess.run([os.path.join(os.path.dirname(os.environ["GDAL_DRIVER_PATH"]), "shardedzarr-validate"), store], check=True)
 
