@@ -314,8 +314,8 @@ static CPLStringList argumentsOf(GDALDataset &source, const struct zs_healpix &h
     }
     if (source.GetMetadata("GEOLOCATION") != nullptr)
     {
-        // Points beyond geolocation arrays have no place in the source: from those that GDAL looks at by itself it finds
-        // too few of the pixels of a block of 512 x 128. Four cells apart are near enough.
+        // Points beyond geolocation arrays have no place in the source: from those that GDAL looks at by itself, it
+        // finds too few of the pixels of a block of 512 x 128. Four cells apart are near enough.
         for (const char *word : {"-wo", "SAMPLE_GRID=YES", "-wo", "SAMPLE_STEPS=128"})
             arguments.AddString(word);
     }
