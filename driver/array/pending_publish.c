@@ -129,8 +129,7 @@ static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *
 /* Whether a try failed because another writer replaced what it was based on. */
 static bool is_overtaken(const struct zs_open_shard *s, enum zs_status status)
 {
-    const struct zs_object *object = zs_shard_writer_object(s->writer);
-    return status == ZS_CONFLICT || (status != ZS_OK && object != NULL && zs_object_is_stale(object));
+    return status == ZS_CONFLICT || zs_object_is_overtaken(zs_shard_writer_object(s->writer), status);
 }
 
 /* Publishes over what the shard is by now, again where another writer was quicker. */

@@ -187,7 +187,7 @@ static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, s
         status = zs_buffer_reset(fetched, (size_t)t->size, err);
     if (status == ZS_OK)
         status = zs_object_read(object, t->offset, (size_t)t->size, fetched->data, err);
-    if (status != ZS_OK && zs_object_is_stale(object))
+    if (zs_object_is_overtaken(object, status))
         plan->stale = true;
     zs_cache_release(array->objects, entry);
     if (status != ZS_OK)

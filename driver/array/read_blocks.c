@@ -210,7 +210,7 @@ static enum zs_status read_table(struct zs_plan *plan, const struct zs_planned *
             status = zs_chunk_read_blocks(level, to, n, w->bytes.size, page, &need, blocks, err);
     }
     zs_buffer_free(&more);
-    if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
+    if (zs_object_is_overtaken(object, status))
         plan->stale = true;
     return status;
 }

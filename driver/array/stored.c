@@ -6,6 +6,7 @@
 #include "array/indexes.h"
 #include "array/pending_writes.h"
 #include "array/plan.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 
@@ -38,7 +39,7 @@ static enum zs_status add_listed(const struct zs_array *array, const char *key, 
     if (!zs_chunk_key_parse(array->meta, key, position))
         return ZS_OK;
     for (int d = 0; d < array->meta->ndim; d++)
-        if (array->meta->shape[d] == 0 || position[d] > zs_grid_find(&array->grid, 0, d, array->meta->shape[d] - 1))
+        if (position[d] >= array->grid.count[0][d])
             return ZS_OK;
     uint64_t *grown = zs_grow(listed->numbers, listed->count, &listed->room, sizeof *grown);
     if (grown == NULL)
@@ -109,20 +110,6 @@ static bool is_listed(struct search *search)
     return result;
 }
 
-/* The place of the first number that is not less. */
-static size_t find_listed(const struct listed *listed, uint64_t number)
-{
-    size_t low = 0, high = listed->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (listed->numbers[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* ---- Searching ---- */
 
 /* The chunks of level `k` that an extent overlaps: from low to before high. */
@@ -173,7 +160,7 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
     return is_stale ? ZS_OK : status;
 }
 
-/* The same of all shards from position `low` to before `high` that the store lists, until one holds something. */
+/* Searches the listed shards of one window, from position `low` to before `high`, until one holds something. */
 static enum zs_status search_listed(const struct search *search, const struct zs_window *w, const uint64_t *low,
                                     const uint64_t *high, bool *is_stored, struct zs_error *err)
 {
@@ -182,14 +169,15 @@ static enum zs_status search_listed(const struct search *search, const struct zs
     for (int d = 0; d < ndim; d++)
         last[d] = high[d] - 1;
     const uint64_t end = zs_grid_number(&search->array->grid, 0, last);
-    for (size_t i = find_listed(&search->listed, zs_grid_number(&search->array->grid, 0, low));
-         i < search->listed.count && search->listed.numbers[i] <= end && !*is_stored; i++) {
+    const uint64_t first = zs_grid_number(&search->array->grid, 0, low), *numbers = search->listed.numbers;
+    for (size_t i = zs_find_u64(numbers, search->listed.count, first);
+         i < search->listed.count && numbers[i] <= end && !*is_stored; i++) {
         bool is_inside = true;
-        zs_grid_position(&search->array->grid, 0, search->listed.numbers[i], at);
+        zs_grid_position(&search->array->grid, 0, numbers[i], at);
         for (int d = 0; d < ndim; d++)
             is_inside = is_inside && at[d] >= low[d] && at[d] < high[d];
         if (is_inside)
-            ZS_TRY(search_shard(search->array, w, search->listed.numbers[i], is_stored, err));
+            ZS_TRY(search_shard(search->array, w, numbers[i], is_stored, err));
     }
     return ZS_OK;
 }

@@ -150,9 +150,8 @@ static enum zs_status put_shard(struct writer *w, struct zs_error *err)
         status = put_chunk(w, &part, at, shard, err);
     if (status == ZS_OK)
         status = zs_shard_writer_publish(shard, ZS_UPDATE_REWRITE, w->expects, &is_lost, err);
-    const struct zs_object *read = shard != NULL ? zs_shard_writer_object(shard) : NULL;
-    if (status != ZS_OK && read != NULL && zs_object_is_stale(read))
-        status = ZS_CONFLICT; /* another writer replaced it while it was read */
+    if (shard != NULL && zs_object_is_overtaken(zs_shard_writer_object(shard), status))
+        status = ZS_CONFLICT;
     zs_shard_writer_free(shard);
     return status;
 }

@@ -60,6 +60,20 @@ static inline uint64_t zs_min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Position of the first of n sorted numbers that is not less than `value`; n where all are. */
+static inline size_t zs_find_u64(const uint64_t *sorted, size_t n, uint64_t value)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (sorted[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static inline uint64_t zs_max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;

@@ -17,15 +17,7 @@ void zs_healpix_cells_clear(struct zs_healpix_cells *cells)
 
 uint64_t zs_healpix_cells_find(const struct zs_healpix_cells *cells, uint64_t number)
 {
-    uint64_t low = 0, high = cells->count;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (cells->numbers[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return zs_find_u64(cells->numbers, (size_t)cells->count, number);
 }
 
 /* ---- Reading ---- */

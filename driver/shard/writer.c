@@ -176,7 +176,7 @@ enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_ch
     writer->order = order;
     if (base == NULL) {
         enum zs_status status = zs_shard_open_stored(writer, writer->root, err);
-        if (status != ZS_OK && object != NULL && zs_object_is_stale(object))
+        if (zs_object_is_overtaken(object, status))
             status = ZS_CONFLICT; /* opening it again gives the object of another writer */
         if (status != ZS_OK)
             zs_shard_writer_forget_stored(writer);

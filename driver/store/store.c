@@ -271,6 +271,11 @@ bool zs_object_is_stale(const struct zs_object *object)
     return __atomic_load_n(&object->is_stale, __ATOMIC_RELAXED);
 }
 
+bool zs_object_is_overtaken(const struct zs_object *object, enum zs_status status)
+{
+    return status != ZS_OK && object != NULL && zs_object_is_stale(object);
+}
+
 void zs_object_close(struct zs_object *object)
 {
     if (object != NULL)

@@ -141,6 +141,8 @@ enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t 
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Whether a read found another object under the key. Opening the key again gives that one. */
 bool zs_object_is_stale(const struct zs_object *object);
+/* Whether what failed with this status failed because the object was replaced while it was read. NULL: was absent. */
+bool zs_object_is_overtaken(const struct zs_object *object, enum zs_status status);
 void zs_object_close(struct zs_object *object); /* NULL is allowed */
 
 /* ---- Objects being written, by one thread at a time ----
