@@ -242,19 +242,14 @@ static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_
     return ZS_OK;
 }
 
-static int compare_paths(const void *a, const void *b)
-{
-    return zs_path_compare(((const struct outgoing *)b)->path, ((const struct outgoing *)a)->path);
-}
-
-/* What is in a group comes before it, and what is as deep by its rank. */
+/* Deeper documents come first, so that a group follows what it holds; those of one depth come by their rank. */
 static int compare_order(const void *a, const void *b)
 {
     const struct outgoing *x = a, *y = b;
     if (x->depth != y->depth)
         return y->depth < x->depth ? -1 : 1;
     const int x_rank = x->change != NULL ? x->change->rank : 0, y_rank = y->change != NULL ? y->change->rank : 0;
-    return x_rank != y_rank ? x_rank - y_rank : compare_paths(a, b);
+    return x_rank != y_rank ? x_rank - y_rank : zs_path_compare(y->path, x->path);
 }
 
 static size_t depth_of(const char *path)
@@ -282,7 +277,7 @@ static void free_documents(struct outgoings *all)
 }
 
 /* Takes over the path. */
-static bool add_document(struct outgoings *all, char *path)
+static bool add_document(const struct zs_hierarchy *h, struct outgoings *all, char *path)
 {
     struct outgoing *grown = path != NULL ? zs_grow(all->list, all->count, &all->capacity, sizeof *grown) : NULL;
     if (grown == NULL) {
@@ -290,7 +285,8 @@ static bool add_document(struct outgoings *all, char *path)
         return false;
     }
     all->list = grown;
-    all->list[all->count++] = (struct outgoing){.path = path};
+    all->list[all->count++] =
+        (struct outgoing){.path = path, .depth = depth_of(path), .change = zs_changes_find(&h->pending, path)};
     return true;
 }
 
@@ -298,13 +294,13 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
 {
     bool ok = true;
     for (size_t i = 0; i < h->pending.count && ok; i++) {
-        ok = add_document(all, zs_strdup(h->pending.list[i]->path));
+        ok = add_document(h, all, zs_strdup(h->pending.list[i]->path));
         while (ok && all->list[all->count - 1].path[0] != '\0')
-            ok = add_document(all, zs_path_parent(all->list[all->count - 1].path));
+            ok = add_document(h, all, zs_path_parent(all->list[all->count - 1].path));
     }
     if (!ok)
         return zs_fail_memory(err);
-    qsort(all->list, all->count, sizeof *all->list, compare_paths);
+    qsort(all->list, all->count, sizeof *all->list, compare_order); /* a path that is there twice, side by side */
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++) {
         if (kept > 0 && strcmp(all->list[kept - 1].path, all->list[i].path) == 0)
@@ -313,12 +309,6 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
             all->list[kept++] = all->list[i];
     }
     all->count = kept;
-    for (size_t i = 0; i < kept; i++) {
-        all->list[i].change = zs_changes_find(&h->pending, all->list[i].path);
-        all->list[i].depth = depth_of(all->list[i].path);
-    }
-    if (kept > 0)
-        qsort(all->list, kept, sizeof *all->list, compare_order);
     return ZS_OK;
 }
 

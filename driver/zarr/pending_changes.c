@@ -23,25 +23,33 @@ struct zs_change *zs_changes_find(const struct zs_pending_changes *changes, cons
     return i < changes->count && strcmp(changes->list[i]->path, path) == 0 ? changes->list[i] : NULL;
 }
 
+/* Adds a change, which it takes over, of a path that the table lacks. Frees it and returns NULL without memory. */
+static struct zs_change *insert(struct zs_pending_changes *changes, struct zs_change *change)
+{
+    struct zs_change **grown = zs_grow(changes->list, changes->count, &changes->capacity, sizeof(struct zs_change *));
+    if (grown == NULL) {
+        zs_change_free(change);
+        return NULL;
+    }
+    changes->list = grown;
+    const size_t i = position(changes, change->path);
+    memmove(grown + i + 1, grown + i, (changes->count - i) * sizeof *grown);
+    grown[i] = change;
+    changes->count++;
+    return change;
+}
+
 struct zs_change *zs_changes_note(struct zs_pending_changes *changes, const char *path)
 {
     struct zs_change *change = zs_changes_find(changes, path);
     if (change != NULL)
         return change;
-    struct zs_change **grown = zs_grow(changes->list, changes->count, &changes->capacity, sizeof(struct zs_change *));
-    if (grown == NULL)
-        return NULL;
-    changes->list = grown;
     change = zs_calloc(1, sizeof *change);
     if (change == NULL || (change->path = zs_strdup(path)) == NULL) {
         free(change);
         return NULL;
     }
-    const size_t i = position(changes, path);
-    memmove(changes->list + i + 1, changes->list + i, (changes->count - i) * sizeof *changes->list);
-    changes->list[i] = change;
-    changes->count++;
-    return change;
+    return insert(changes, change);
 }
 
 void zs_changes_within(const struct zs_pending_changes *changes, const char *path, size_t *first, size_t *end)
@@ -80,40 +88,30 @@ struct zs_change *zs_change_copy(const struct zs_change *change)
     return NULL;
 }
 
+/* Removes the changes from `first` to before `end`. */
+static void forget(struct zs_pending_changes *changes, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        zs_change_free(changes->list[i]);
+    if (end > first)
+        memmove(changes->list + first, changes->list + end, (changes->count - end) * sizeof *changes->list);
+    changes->count -= end - first;
+}
+
 void zs_changes_put(struct zs_pending_changes *changes, const char *path, struct zs_change *change)
 {
     const size_t i = position(changes, path);
-    const bool is_there = i < changes->count && strcmp(changes->list[i]->path, path) == 0;
-    if (is_there && change != NULL) {
-        zs_change_free(changes->list[i]);
-        changes->list[i] = change;
-    } else if (is_there) {
-        zs_change_free(changes->list[i]);
-        memmove(changes->list + i, changes->list + i + 1, (changes->count - i - 1) * sizeof *changes->list);
-        changes->count--;
-    } else if (change != NULL) {
-        struct zs_change **grown =
-            zs_grow(changes->list, changes->count, &changes->capacity, sizeof(struct zs_change *));
-        if (grown == NULL) { /* an edit that was forgotten is one that failed */
-            zs_change_free(change);
-            return;
-        }
-        changes->list = grown;
-        memmove(grown + i + 1, grown + i, (changes->count - i) * sizeof *grown);
-        grown[i] = change;
-        changes->count++;
-    }
+    if (i < changes->count && strcmp(changes->list[i]->path, path) == 0)
+        forget(changes, i, i + 1);
+    if (change != NULL)
+        (void)insert(changes, change); /* without memory: an edit that was forgotten is one that failed */
 }
 
 void zs_changes_forget(struct zs_pending_changes *changes, const char *path)
 {
     size_t first, end;
     zs_changes_within(changes, path, &first, &end);
-    for (size_t i = first; i < end; i++)
-        zs_change_free(changes->list[i]);
-    if (end > first)
-        memmove(changes->list + first, changes->list + end, (changes->count - end) * sizeof *changes->list);
-    changes->count -= end - first;
+    forget(changes, first, end);
 }
 
 void zs_changes_clear(struct zs_pending_changes *changes)
