@@ -127,11 +127,16 @@ bool zs_is_same_text(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
+bool zs_edited_is_in_one_group(const struct zs_node *a, const struct zs_node *b)
+{
+    const size_t n = (size_t)(zs_path_name(a->path) - a->path);
+    return (size_t)(zs_path_name(b->path) - b->path) == n && memcmp(a->path, b->path, n) == 0;
+}
+
 bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited *b)
 {
-    const size_t n = (size_t)(zs_path_name(a->node->path) - a->node->path);
     const int dims[2][2] = {{a->axes.x, b->axes.x}, {a->axes.y, b->axes.y}};
-    if ((size_t)(zs_path_name(b->node->path) - b->node->path) != n || memcmp(a->node->path, b->node->path, n) != 0)
+    if (!zs_edited_is_in_one_group(a->node, b->node))
         return false;
     for (int i = 0; i < 2; i++)
         if (!zs_is_same_text(zs_dimension_name(a->node, dims[i][0]), zs_dimension_name(b->node, dims[i][1])) ||

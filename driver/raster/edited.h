@@ -43,6 +43,7 @@ enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r
 
 void zs_edited_clear(struct zs_edits *r);
 
+bool zs_edited_is_in_one_group(const struct zs_node *a, const struct zs_node *b);
 /* Whether two arrays lie in one group and have the same X and Y. */
 bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited *b);
 

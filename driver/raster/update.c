@@ -45,12 +45,10 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
 }
 
 /* Whether a group's statements hold for an array below it: one directly in it, or of a level that it lays out. */
-static bool holds_for(const struct zs_node *group, const struct zs_node *node)
+static bool holds_for(const struct zs_node *group, const struct zs_layout *layout, const struct zs_node *node)
 {
-    struct zs_layout layout;
     const char *below = zs_path_below(group->path, node->path);
-    return below != NULL && (strchr(below, '/') == NULL ||
-                             (zs_layout_first(group->attributes, &layout) && zs_layout_find(&layout, below) >= 0));
+    return below != NULL && (strchr(below, '/') == NULL || (layout != NULL && zs_layout_find(layout, below) >= 0));
 }
 
 /* Whether there are arrays that do not follow for which a group's statements hold. */
@@ -59,11 +57,13 @@ static enum zs_status has_others(struct zs_hierarchy *h, const struct zs_edits *
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0;
+    struct zs_layout layout;
+    const bool has_layout = zs_layout_first(group->attributes, &layout);
     *has = false;
     ZS_TRY(zs_edited_list_nodes(h, &nodes, &count, err));
     for (size_t i = 0; i < count && !*has; i++)
         *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_edited_find(r, nodes[i]) == NULL &&
-               holds_for(group, nodes[i]);
+               holds_for(group, has_layout ? &layout : NULL, nodes[i]);
     free(nodes);
     return ZS_OK;
 }
@@ -204,8 +204,8 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs
     return status;
 }
 
-/* The same of all arrays that are asked for, or of their siblings; overviews, which follow them in the list, do as they
- * do. */
+/* Compares the statements of all arrays that are asked for, or of their siblings. Overviews, which follow their base in
+ * the list, keep what the base keeps. */
 static enum zs_status compare_all(struct zs_hierarchy *h, const struct zs_edits *r, bool of_siblings,
                                   const struct zs_georef_update *update, struct zs_error *err)
 {
@@ -338,18 +338,28 @@ static enum zs_status is_shared(struct zs_hierarchy *h, const struct zs_edits *r
     return status;
 }
 
+/* The path of a name beside a node that is not the root, freed with free(); NULL for what is no name of a node. */
+static enum zs_status path_beside(const struct zs_node *node, const char *name, char **path, struct zs_error *err)
+{
+    *path = NULL;
+    if (!zs_is_node_name(name))
+        return ZS_OK;
+    char *group = zs_path_parent(node->path);
+    *path = group != NULL ? zs_path_join(group, name) : NULL;
+    free(group);
+    return *path != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
 /* Finds the array of a name beside another as the store has it by now: another session may have made it. NULL where
  * there is none. */
 static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *beside, const char *name,
                                   const struct zs_node **found, struct zs_error *err)
 {
-    char *group = zs_path_parent(beside->path);
-    char *path = group != NULL && zs_is_node_name(name) ? zs_path_join(group, name) : NULL;
-    const bool has_memory = group != NULL && (path != NULL || !zs_is_node_name(name));
-    free(group);
+    char *path;
     *found = NULL;
+    ZS_TRY(path_beside(beside, name, &path, err));
     if (path == NULL)
-        return has_memory ? ZS_OK : zs_fail_memory(err);
+        return ZS_OK;
     const enum zs_status status = zs_hierarchy_stored_node(h, path, found, err);
     free(path);
     if (zs_is_no_node(status) || (status == ZS_OK && ((*found)->type != ZS_NODE_ARRAY || *found == beside)))
@@ -513,26 +523,18 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r
                               : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
 }
 
-static bool is_in_one_group(const struct zs_node *a, const struct zs_node *b)
-{
-    const size_t n = (size_t)(zs_path_name(a->path) - a->path);
-    return (size_t)(zs_path_name(b->path) - b->path) == n && memcmp(a->path, b->path, n) == 0;
-}
-
 /* Has the documents of an array and of its grid mapping written after those that follow: as long as they are not, the
  * same edit does all again. */
 static enum zs_status put_last(struct zs_hierarchy *h, const struct zs_edited *one, struct zs_error *err)
 {
-    char *group = zs_path_parent(one->node->path);
-    char *mapping = group != NULL && zs_is_node_name(one->style.mapping_name)
-                        ? zs_path_join(group, one->style.mapping_name) : NULL;
-    const bool has_memory = group == NULL || mapping != NULL || !zs_is_node_name(one->style.mapping_name);
+    char *mapping = NULL;
+    if (one->node->path[0] != '\0')
+        ZS_TRY(path_beside(one->node, one->style.mapping_name, &mapping, err));
     zs_hierarchy_put_last(h, one->node->path, 1);
     if (mapping != NULL)
         zs_hierarchy_put_last(h, mapping, 2);
-    free(group);
     free(mapping);
-    return has_memory ? ZS_OK : zs_fail_memory(err);
+    return ZS_OK;
 }
 
 /* Writes what lies in other groups, as overviews do, before what lies beside the array that is asked for: values of
@@ -543,7 +545,7 @@ static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *r
     for (int pass = 0; pass < 2; pass++) {
         struct zs_place_beside beside = {.is_written = false};
         for (size_t i = 0; i < r->count; i++)
-            if (is_changed(&r->list[i]) && is_in_one_group(r->list[i].node, asked) == (pass == 1))
+            if (is_changed(&r->list[i]) && zs_edited_is_in_one_group(r->list[i].node, asked) == (pass == 1))
                 ZS_TRY(write_one(h, r, i, is_alone, &beside, err));
         if (!zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
             ZS_TRY(zs_store_settle(zs_hierarchy_store(h), err));
