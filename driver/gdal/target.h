@@ -94,6 +94,8 @@ void zsRemoveLeftovers(const std::string &root);
 /* Whether all that is in the directory of a store, or of what is left of one, is its own. Else CPLError is emitted. */
 bool zsIsAllOwn(const std::string &store);
 
+/* ---- What a source is read from (sources.cpp) ---- */
+
 /* Whether `path` is, holds, or lies in a file or store that the dataset reads from, through virtual rasters,
  * subdatasets, overviews, links and other spellings of a path; `which` is its name then. */
 bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which);
