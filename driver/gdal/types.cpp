@@ -51,6 +51,18 @@ GDALDataType zsGDALType(enum zs_data_type type, size_t item_size)
     return GDT_Unknown;
 }
 
+GDALDataType zsTypeOfBands(GDALDataset &dataset)
+{
+    GDALDataType type = dataset.GetRasterBand(1)->GetRasterDataType();
+    for (int b = 2; b <= dataset.GetRasterCount(); b++)
+    {
+        const GDALDataType other = dataset.GetRasterBand(b)->GetRasterDataType();
+        // GDAL 3.13's union of Float16 with itself is Float32
+        type = other == type ? type : GDALDataTypeUnion(type, other);
+    }
+    return type;
+}
+
 bool zsZarrType(GDALDataType type, enum zs_data_type *out)
 {
     static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT8, ZS_UINT16, ZS_INT16, ZS_UINT32, ZS_INT32, ZS_UINT64,

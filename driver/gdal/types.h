@@ -19,6 +19,9 @@ GDALDataType zsGDALType(enum zs_data_type type, size_t item_size);
 /* The Zarr type that CreateCopy and Create write for a GDAL type; false when Zarr has none (CInt16, CInt32). */
 bool zsZarrType(GDALDataType type, enum zs_data_type *out);
 
+/* The type that holds the pixels of all bands of a dataset. */
+GDALDataType zsTypeOfBands(GDALDataset &dataset);
+
 /* How elements of a GDAL buffer become elements of an array. */
 struct ZSStoring
 {

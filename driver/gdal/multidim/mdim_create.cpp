@@ -147,7 +147,7 @@ static bool isCoordinate(const std::string &name, const std::vector<std::shared_
 namespace
 {
 /* What CPLError was told. */
-using ZSSaid = std::vector<std::tuple<CPLErr, CPLErrorNum, std::string>>;
+using ZSMessages = std::vector<std::tuple<CPLErr, CPLErrorNum, std::string>>;
 
 /* A new node, removed again unless it is released. */
 struct ZSUnmake
@@ -236,21 +236,21 @@ static void setFillValue(const GDALExtendedDataType &type, struct zs_array_spec 
 
 static void CPL_STDCALL collect(CPLErr type, CPLErrorNum number, const char *message)
 {
-    static_cast<ZSSaid *>(CPLGetErrorHandlerUserData())->push_back({type, number, message});
+    static_cast<ZSMessages *>(CPLGetErrorHandlerUserData())->push_back({type, number, message});
 }
 
-/* Applies the options of an array, and names it in what is said of them. */
+/* Applies the options of an array, and names the array in their messages. */
 static bool applyOptions(ZSMdimArrayOptions &options, const std::string &path, CSLConstList own, CSLConstList all,
                          struct zs_array_spec &spec)
 {
-    ZSSaid said;
+    ZSMessages messages;
     bool ok;
     {
         const CPLErrorStateBackuper backup;
-        const CPLErrorHandlerPusher collecting(collect, &said);
+        const CPLErrorHandlerPusher collecting(collect, &messages);
         ok = options.Apply(own, all, spec);
     }
-    for (const auto &[type, number, message] : said)
+    for (const auto &[type, number, message] : messages)
         CPLError(type, number, "array /%s: %s", path.c_str(), message.c_str());
     return ok;
 }

@@ -131,36 +131,56 @@ static void cut(const struct zs_pixel_box &box, uint64_t columns, uint64_t rows,
     }
 }
 
+/* Cuts boxes likewise. */
+static Boxes cutAll(const Boxes &boxes, uint64_t columns, uint64_t rows)
+{
+    Boxes parts;
+    for (const auto &box : boxes)
+        cut(box, columns, rows, parts);
+    return parts;
+}
+
+/* The boxes that hold data, looked up MOST_BOXES at once. */
+enum zs_status ShardedZarrRasterBand::FindStored(const Boxes &boxes, Boxes &stored, struct zs_error *err) const
+{
+    const struct zs_bands bands = View().Bands();
+    const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
+    stored.clear();
+    for (size_t first = 0; first < boxes.size(); first += MOST_BOXES)
+    {
+        const size_t count = std::min(MOST_BOXES, boxes.size() - first);
+        ZS_TRY(zs_pixels_find_stored(&bands, nBand, &boxes[first], count, isStored.get(), err));
+        for (size_t i = 0; i < count; i++)
+        {
+            if (isStored[i])
+                stored.push_back(boxes[first + i]);
+        }
+    }
+    return ZS_OK;
+}
+
+/* Blocks along a side of a box of 2^n x 2^n blocks that is as large as a window. */
+uint64_t ShardedZarrRasterBand::BlocksAlong(uint64_t width, uint64_t height) const
+{
+    uint64_t blocks = 1;
+    while (static_cast<uint64_t>(nBlockXSize) * blocks < width || static_cast<uint64_t>(nBlockYSize) * blocks < height)
+        blocks *= 2;
+    return blocks;
+}
+
 bool ShardedZarrRasterBand::FindStoredBlocks(size_t most, Boxes &found)
 {
     struct zs_error reason;
     if (SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
         return false;
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
-    const struct zs_bands bands = View().Bands();
-    const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
-    uint64_t blocks = 1;
     const struct zs_pixel_box all = {0, 0, static_cast<uint64_t>(nRasterXSize), static_cast<uint64_t>(nRasterYSize)};
-    while (columns * blocks < all.width || rows * blocks < all.height)
-        blocks *= 2;
-    Boxes boxes, stored(1, all);
-    for (; blocks > 0 && stored.size() <= most; blocks /= 2)
+    Boxes stored(1, all);
+    for (uint64_t blocks = BlocksAlong(all.width, all.height); blocks > 0 && stored.size() <= most; blocks /= 2)
     {
-        boxes.clear();
-        for (const auto &box : stored)
-            cut(box, columns * blocks, rows * blocks, boxes);
-        stored.clear();
-        for (size_t first = 0; first < boxes.size(); first += MOST_BOXES)
-        {
-            const size_t count = std::min(MOST_BOXES, boxes.size() - first);
-            if (zs_pixels_find_stored(&bands, nBand, &boxes[first], count, isStored.get(), &reason) != ZS_OK)
-                return false;
-            for (size_t i = 0; i < count; i++)
-            {
-                if (isStored[i])
-                    stored.push_back(boxes[first + i]);
-            }
-        }
+        const Boxes boxes = cutAll(stored, columns * blocks, rows * blocks);
+        if (FindStored(boxes, stored, &reason) != ZS_OK)
+            return false;
     }
     found.insert(found.end(), stored.begin(), stored.end());
     return stored.size() <= most;
@@ -176,34 +196,19 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
         return unknown; // reading says what is wrong
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
-    uint64_t blocks = 1;
-    while (columns * blocks < static_cast<uint64_t>(width) || rows * blocks < static_cast<uint64_t>(height))
-        blocks *= 2;
-
-    const struct zs_bands bands = View().Bands();
-    const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
-    Boxes boxes, stored;
-    cut({static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
-         static_cast<uint64_t>(height)},
-        columns * blocks, rows * blocks, boxes);
+    const struct zs_pixel_box window = {static_cast<uint64_t>(x), static_cast<uint64_t>(y),
+                                        static_cast<uint64_t>(width), static_cast<uint64_t>(height)};
+    Boxes stored(1, window);
     int status = 0;
-    for (; !boxes.empty(); blocks /= 2)
+    for (uint64_t blocks = BlocksAlong(window.width, window.height); !stored.empty(); blocks /= 2)
     {
-        struct zs_error err;
-        if (zs_pixels_find_stored(&bands, nBand, boxes.data(), boxes.size(), isStored.get(), &err) != ZS_OK)
+        const Boxes boxes = cutAll(stored, columns * blocks, rows * blocks);
+        if (FindStored(boxes, stored, &reason) != ZS_OK)
             return unknown; // reading says what is wrong
-        stored.clear();
-        for (size_t i = 0; i < boxes.size(); i++)
-        {
-            status |= isStored[i] ? GDAL_DATA_COVERAGE_STATUS_DATA : GDAL_DATA_COVERAGE_STATUS_EMPTY;
-            if (isStored[i])
-                stored.push_back(boxes[i]);
-        }
+        status |= stored.empty() ? 0 : GDAL_DATA_COVERAGE_STATUS_DATA;
+        status |= stored.size() == boxes.size() ? 0 : GDAL_DATA_COVERAGE_STATUS_EMPTY;
         if (blocks == 1 || stored.size() > MOST_BOXES / 4 || (status & stopFlags) != 0)
             break;
-        boxes.clear();
-        for (const auto &box : stored)
-            cut(box, columns * blocks / 2, rows * blocks / 2, boxes);
     }
     double pixels = 0;
     for (const auto &box : stored)

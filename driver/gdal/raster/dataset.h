@@ -246,4 +246,8 @@ class ShardedZarrDataset : public GDALPamDataset
 #endif
 };
 
+/* Whether all pixels of any dataset that are cells are valid: this driver's maps without nodata have a mask of where
+ * there are faces. */
+bool zsHasAllCells(GDALDataset &dataset);
+
 #endif

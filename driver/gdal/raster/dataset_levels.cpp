@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "dataset.h"
+#include "partial_band.h"
 #include "gdal/guard.h"
 
 extern "C"
@@ -25,9 +26,8 @@ bool isWithin(const Window &a, const Window &b)
     return a.x >= b.x && a.y >= b.y && a.x + a.width <= b.x + b.width && a.y + a.height <= b.y + b.height;
 }
 
-class WindowBand : public GDALRasterBand
+class WindowBand : public ZSPartialBand
 {
-    GDALRasterBand &m_band;
     const Window m_box, m_inner;
     std::unique_ptr<unsigned char[]> m_kept; /* pixels of the window that was read last, dense */
     size_t m_room = 0; /* bytes there */
@@ -50,9 +50,9 @@ class WindowBand : public GDALRasterBand
         {
             m_keptAt = {};
             if (!Reserve(static_cast<size_t>(item) * static_cast<size_t>(at.width) * static_cast<size_t>(at.height)))
-                return m_band.RasterIO(GF_Read, at.x, at.y, at.width, at.height, data, at.width, at.height, type,
+                return m_of.RasterIO(GF_Read, at.x, at.y, at.width, at.height, data, at.width, at.height, type,
                                        pixelSpace, lineSpace, nullptr);
-            if (m_band.RasterIO(GF_Read, at.x, at.y, at.width, at.height, m_kept.get(), at.width, at.height, eDataType,
+            if (m_of.RasterIO(GF_Read, at.x, at.y, at.width, at.height, m_kept.get(), at.width, at.height, eDataType,
                                 0, 0, nullptr) != CE_None)
                 return CE_Failure;
             m_keptAt = at;
@@ -77,7 +77,7 @@ class WindowBand : public GDALRasterBand
         if (left >= right || top >= bottom)
             return CE_None;
         auto from = static_cast<char *>(data) + (left - m_box.x - x) * pixelSpace + (top - m_box.y - y) * lineSpace;
-        return m_band.RasterIO(GF_Write, left, top, right - left, bottom - top, from, right - left, bottom - top, type,
+        return m_of.RasterIO(GF_Write, left, top, right - left, bottom - top, from, right - left, bottom - top, type,
                                pixelSpace, lineSpace, nullptr);
     }
 
@@ -87,7 +87,7 @@ class WindowBand : public GDALRasterBand
         const int x = column * nBlockXSize, y = row * nBlockYSize;
         const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
         const GSpacing item = GDALGetDataTypeSizeBytes(eDataType);
-        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, eDataType, item,
+        return m_of.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, eDataType, item,
                                item * nBlockXSize, nullptr);
     }
     CPLErr IRasterIO(GDALRWFlag flag, int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
@@ -98,42 +98,25 @@ class WindowBand : public GDALRasterBand
                                              lineSpace, extra);
         if (flag == GF_Write)
             return Write(x, y, width, height, data, type, pixelSpace, lineSpace);
-        if (m_band.GetMaskFlags() == GMF_NODATA)
+        if (m_of.GetMaskFlags() == GMF_NODATA)
             return ReadOnce({m_box.x + x, m_box.y + y, width, height}, data, type, pixelSpace, lineSpace);
-        return m_band.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, type, pixelSpace,
+        return m_of.RasterIO(GF_Read, m_box.x + x, m_box.y + y, width, height, data, width, height, type, pixelSpace,
                                lineSpace, nullptr);
     }
 
   public:
     WindowBand(GDALDataset *window, int number, GDALRasterBand &band, const Window &box, const Window &inner)
-        : m_band(band), m_box(box), m_inner(inner)
+        : ZSPartialBand(band), m_box(box), m_inner(inner)
     {
         poDS = window;
         nBand = number;
-        eDataType = band.GetRasterDataType();
         nRasterXSize = box.width;
         nRasterYSize = box.height;
         band.GetBlockSize(&nBlockXSize, &nBlockYSize);
     }
-    double GetNoDataValue(int *has) override
-    {
-        return m_band.GetNoDataValue(has);
-    }
-    int64_t GetNoDataValueAsInt64(int *has) override
-    {
-        return m_band.GetNoDataValueAsInt64(has);
-    }
-    uint64_t GetNoDataValueAsUInt64(int *has) override
-    {
-        return m_band.GetNoDataValueAsUInt64(has);
-    }
-    GDALColorInterp GetColorInterpretation() override
-    {
-        return m_band.GetColorInterpretation();
-    }
     GDALColorTable *GetColorTable() override
     {
-        return m_band.GetColorTable();
+        return m_of.GetColorTable();
     }
 };
 

@@ -255,6 +255,12 @@ bool ShardedZarrDataset::HasAllCells()
     return m_view.IsHealpix() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
 }
 
+bool zsHasAllCells(GDALDataset &dataset)
+{
+    auto *own = dynamic_cast<ShardedZarrDataset *>(&dataset);
+    return own != nullptr && own->HasAllCells();
+}
+
 bool ShardedZarrRasterBand::HasCellMask()
 {
     int isElsewhere = FALSE; // in a side-car file

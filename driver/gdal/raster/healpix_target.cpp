@@ -343,18 +343,6 @@ static std::unique_ptr<GDALDataset> warp(GDALDataset &source, const CPLStringLis
     return warped;
 }
 
-/* The type that holds the pixels of all bands, as the array has it. */
-static GDALDataType typeOf(GDALDataset &source)
-{
-    GDALDataType type = source.GetRasterBand(1)->GetRasterDataType();
-    for (int b = 2; b <= source.GetRasterCount(); b++)
-    {
-        const GDALDataType other = source.GetRasterBand(b)->GetRasterDataType();
-        type = other == type ? type : GDALDataTypeUnion(type, other);
-    }
-    return type;
-}
-
 /* The nodata of a band as an argument of gdalwarp; "" where there is none. */
 static std::string nodataOf(GDALRasterBand &band)
 {
@@ -376,48 +364,52 @@ static bool isMasked(GDALRasterBand &band)
     return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
 }
 
+/* What gdalwarp has to be told of the source's nodata; "" where it asks the bands itself. */
+static std::string sourceNodata(GDALDataset &source)
+{
+    if (isMasked(*source.GetRasterBand(1)))
+        return "None"; // since GDAL 3.7 a nodata value would go before the mask
+    std::string ofAll;
+    bool isWide = false, isAny = false;
+    for (int b = 1; b <= source.GetRasterCount(); b++)
+    {
+        GDALRasterBand &band = *source.GetRasterBand(b);
+        const std::string nodata = nodataOf(band);
+        isAny = isAny || !nodata.empty();
+        isWide = isWide || band.GetRasterDataType() == GDT_Int64 || band.GetRasterDataType() == GDT_UInt64;
+        ofAll += (b > 1 ? " " : "") + (nodata.empty() ? "nan" : nodata); // NaN: no whole number
+    }
+    return isWide && isAny ? ofAll : ""; // gdalwarp asks bands for doubles alone
+}
+
 /* Cells without a valid pixel become nodata, in all bands that of the first, which the array has; NaN where there is
  * none. */
 static std::unique_ptr<GDALDataset> warpPixels(GDALDataset &source, const struct zs_healpix &healpix,
                                                const std::string &resampling)
 {
     CPLStringList arguments = argumentsOf(source, healpix, resampling);
-    const GDALDataType type = typeOf(source);
-    std::string nodata = nodataOf(*source.GetRasterBand(1)), ofAll;
-    bool isOther = false, isWide = false, isAny = false; // another type or nodata than the first has
+    const auto add = [&arguments](const char *option, const std::string &value)
+    {
+        arguments.AddString(option);
+        arguments.AddString(value.c_str());
+    };
+    const GDALDataType type = zsTypeOfBands(source);
+    std::string nodata = nodataOf(*source.GetRasterBand(1));
+    bool isOther = false; // another type or nodata than the first has
     for (int b = 1; b <= source.GetRasterCount(); b++)
     {
-        const GDALDataType own = source.GetRasterBand(b)->GetRasterDataType();
-        const std::string other = nodataOf(*source.GetRasterBand(b));
-        isOther = isOther || other != nodata || own != type;
-        isAny = isAny || !other.empty();
-        isWide = isWide || own == GDT_Int64 || own == GDT_UInt64;
-        ofAll += (b > 1 ? " " : "") + (other.empty() ? "nan" : other); // NaN: no whole number
+        GDALRasterBand &band = *source.GetRasterBand(b);
+        isOther = isOther || nodataOf(band) != nodata || band.GetRasterDataType() != type;
     }
-    if (isMasked(*source.GetRasterBand(1)))
-    {
-        ofAll = "None"; // since GDAL 3.7 a nodata value would go before the mask
-        isWide = isAny = true;
-    }
-    if (isWide && isAny) // gdalwarp asks bands for doubles alone
-    {
-        arguments.AddString("-srcnodata");
-        arguments.AddString(ofAll.c_str());
-    }
-    for (const char *word : {"-wo", "UNIFIED_SRC_NODATA=NO"}) // a pixel may be nodata in some bands alone
-        arguments.AddString(word);
+    if (!sourceNodata(source).empty())
+        add("-srcnodata", sourceNodata(source));
+    add("-wo", "UNIFIED_SRC_NODATA=NO"); // a pixel may be nodata in some bands alone
     if (nodata.empty() && GDALDataTypeIsFloating(type))
         nodata = "nan";
     if (!nodata.empty())
-    {
-        arguments.AddString("-dstnodata");
-        arguments.AddString(nodata.c_str());
-    }
-    if (isOther)
-    {
-        arguments.AddString("-ot"); // each band holds the nodata of the first
-        arguments.AddString(GDALGetDataTypeName(type));
-    }
+        add("-dstnodata", nodata);
+    if (isOther) // each band holds the nodata of the first
+        add("-ot", GDALGetDataTypeName(type));
     return warp(source, arguments);
 }
 
@@ -721,19 +713,12 @@ bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDAL
 
 /* ---- Masks ---- */
 
-/* Whether all its pixels that are cells are valid: our own maps without nodata have a mask of where there are faces. */
-static bool hasAllCells(GDALDataset &source)
-{
-    auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
-    return own != nullptr && own->HasAllCells();
-}
-
 /* Cells have no mask: what is not valid needs a value that says so. */
 static bool checkMasks(GDALDataset &source, int order)
 {
     const std::string first = nodataOf(*source.GetRasterBand(1));
-    const bool isMarked = !first.empty() || GDALDataTypeIsFloating(typeOf(source));
-    for (int b = 1; b <= source.GetRasterCount() && !hasAllCells(source); b++)
+    const bool isMarked = !first.empty() || GDALDataTypeIsFloating(zsTypeOfBands(source));
+    for (int b = 1; b <= source.GetRasterCount() && !zsHasAllCells(source); b++)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
         const bool hasMask = isMasked(band), isOfAll = (band.GetMaskFlags() & GMF_PER_DATASET) != 0;
@@ -760,7 +745,7 @@ GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resa
     healpix = zsHealpixTarget(order, crsOf(source), &isPlane);
     if (!checkMasks(source, order))
         return nullptr;
-    const bool isPlain = !isMasked(*source.GetRasterBand(1)) || hasAllCells(source);
+    const bool isPlain = !isMasked(*source.GetRasterBand(1)) || zsHasAllCells(source);
     if (isPlane && isPlain && liesOnGrid(source, healpix))
         return &source;
     if (!checkCrs(source, order) || !checkIntegers(source, order, isStrict))

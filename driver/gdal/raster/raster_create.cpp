@@ -334,8 +334,7 @@ static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLS
 /* HEALPix cells have no mask: warns, or refuses a strict copy, where the source has one. */
 static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
 {
-    auto *own = dynamic_cast<ShardedZarrDataset *>(&source);
-    if (!zsHasOneMask(source) || (own != nullptr && own->HasAllCells()))
+    if (!zsHasOneMask(source) || zsHasAllCells(source))
         return true;
     CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
              zsShown(name).c_str());
@@ -377,13 +376,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, strict, healpix, warped);
     if (source == nullptr)
         return nullptr;
-    GDALDataType type = source->GetRasterBand(1)->GetRasterDataType();
-    for (int b = 2; b <= bands; b++)
-    {
-        const GDALDataType other = source->GetRasterBand(b)->GetRasterDataType();
-        // GDAL 3.13's union of Float16 with itself is Float32
-        type = other == type ? type : GDALDataTypeUnion(type, other);
-    }
+    GDALDataType type = zsTypeOfBands(*source);
 
     ZSPacking packing;
     if (!packing.Start(options, source, type))

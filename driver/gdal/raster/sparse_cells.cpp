@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dataset.h"
+#include "partial_band.h"
 
 extern "C"
 {
@@ -13,37 +14,19 @@ extern "C"
 namespace
 {
 /* Blocks of a band below each other, with its nodata and its mask: GDAL computes of it what is of these blocks. */
-class BlocksBand final : public GDALRasterBand
+class BlocksBand final : public ZSPartialBand
 {
-    GDALRasterBand &m_of;
     const std::shared_ptr<const ZSSparseCells::Blocks> m_blocks; // all as large
     std::unique_ptr<GDALRasterBand> m_mask;
 
   public:
     BlocksBand(GDALRasterBand &of, const std::shared_ptr<const ZSSparseCells::Blocks> &blocks)
-        : m_of(of), m_blocks(blocks)
+        : ZSPartialBand(of), m_blocks(blocks)
     {
         const struct zs_pixel_box &first = blocks->front();
-        eDataType = of.GetRasterDataType();
         nRasterXSize = nBlockXSize = static_cast<int>(first.width);
         nBlockYSize = static_cast<int>(first.height);
         nRasterYSize = nBlockYSize * static_cast<int>(blocks->size());
-    }
-    double GetNoDataValue(int *has) override
-    {
-        return m_of.GetNoDataValue(has);
-    }
-    int64_t GetNoDataValueAsInt64(int *has) override
-    {
-        return m_of.GetNoDataValueAsInt64(has);
-    }
-    uint64_t GetNoDataValueAsUInt64(int *has) override
-    {
-        return m_of.GetNoDataValueAsUInt64(has);
-    }
-    GDALColorInterp GetColorInterpretation() override
-    {
-        return m_of.GetColorInterpretation();
     }
     int GetMaskFlags() override
     {
