@@ -319,6 +319,7 @@ def run(client, what, function, calls):
             flying.add(future)
         future = next(flying)
         results[places.pop(future)] = future.result()
+        future.release()  # else a worker that is lost now has its result made again by another
         gdal.TermProgress_nocb(done / len(calls))
     return results
 

@@ -275,6 +275,27 @@ def in_process(code, *arguments, **environment):
     return done.stdout.strip().split("\n")
 
 
+# What code of in_process() begins with that is to run in the folder sys.argv[1] without root's permissions.
+AS_NOBODY = '''
+def become_nobody():
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+os.chdir(sys.argv[1])
+'''
+
+
+def reads_of(action, what="syscr"):
+    """How many times this process reads from files meanwhile; with "rchar" how many bytes."""
+    def count():
+        with open("/proc/self/io") as file:
+            return int(dict(line.split(": ") for line in file)[what])
+    before = count()
+    action()
+    return count() - before
+
+
 def peak_memory(code, *arguments, **environment):
     """in_process(): (what it prints, peak MB). Under ASan, which takes memory of its own and gives none back for a while, the peak says
     nothing and is 0."""

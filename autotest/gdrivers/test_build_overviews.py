@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
-from support import assert_same, error_of, name_of, open_array, open_ours, read_all
+from support import assert_same, error_of, name_of, open_array, open_ours, read_all, reads_of
 from test_validate import assert_clean, validate
 from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, files_of, shards, source
 
@@ -83,22 +83,12 @@ def test_nodata_is_not_mixed_in(tmp_path, how, nodata):
     assert dataset.GetRasterBand(1).GetOverview(0).GetNoDataValue() == nodata
 
 
-def bytes_read_by(action):
-    """How many bytes this process reads from files meanwhile."""
-    def count():
-        with open("/proc/self/io") as file:
-            return int(dict(line.split(": ") for line in file)["rchar"])
-    before = count()
-    action()
-    return count() - before
-
-
 @pytest.mark.parametrize("how", ["AVERAGE", "CUBIC"])
 def test_pixels_with_nodata_are_read_once(tmp_path, how):
     """GDAL makes the mask of the pixels, for which it asks a second time."""
     array = random_values(np.random.default_rng(1), "uint16", (1, 2048, 2048))
     copy(tmp_path / "a.zarr", source(array, nodata=7), CHUNK_SHAPE=256, SHARD_SHAPE=1024, COMPRESS="NONE", OVERVIEWS="NONE")
-    read = bytes_read_by(lambda: build(tmp_path / "a.zarr", how, 2))
+    read = reads_of(lambda: build(tmp_path / "a.zarr", how, 2), "rchar")
     assert array.nbytes <= read < 1.5 * array.nbytes  # windows of CUBIC overlap
 
 

@@ -9,7 +9,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from support import GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all, run_peer, warnings_of
+from support import AS_NOBODY, GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all, run_peer, warnings_of
 from writing import UTM, change_document, copy, document, driver, files_of, source
 
 RASTER, MULTIDIM = gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER
@@ -134,13 +134,9 @@ def test_what_is_refused_of_an_archive_names_it_and_nothing_temporary(tmp_path):
 
 # ------------------------------------------------------------------------------------------------------------- permissions
 
-BY_NOBODY = '''
-os.chdir(sys.argv[1])
+BY_NOBODY = AS_NOBODY + '''
 gdal.AllRegister()
-if os.geteuid() == 0:
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
+become_nobody()
 gdal.PushErrorHandler("CPLQuietErrorHandler")
 ours = gdal.GetDriverByName("ShardedZarr")
 pixels = gdal.GetDriverByName("MEM").Create("", 60, 60)
@@ -169,15 +165,9 @@ def test_a_store_that_may_not_be_removed_is_neither_deleted_nor_replaced_and_the
     assert files_of(path) == before and open_ours(str(path)).ReadAsArray().all()
 
 
-OVERVIEWS_BY_NOBODY = '''
+OVERVIEWS_BY_NOBODY = AS_NOBODY + '''
 import shutil, subprocess
-os.chdir(sys.argv[1])
-def nobody():
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-done = subprocess.run(sys.argv[2:], capture_output=True, text=True, preexec_fn=nobody)
+done = subprocess.run(sys.argv[2:], capture_output=True, text=True, preexec_fn=become_nobody)
 print(done.returncode, (done.stdout + done.stderr).replace("\\n", " "))
 '''
 

@@ -13,7 +13,7 @@ from osgeo import gdal
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, random_values, sharding, write_coordinate
 from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, held_band, name_of, need, open_array,
-                     open_ours, read_all, subdatasets, theirs, tried, warnings_of)
+                     open_ours, read_all, reads_of, subdatasets, theirs, tried, warnings_of)
 
 SHAPE = (11, 14)
 
@@ -196,16 +196,6 @@ def write_many(path, count, shape=(2, 2)):
         with open("%s/a%d/zarr.json" % (path, number), "w") as file:
             file.write(text)
     return str(path)
-
-
-def reads_of(action):
-    """How many times this process reads from files meanwhile."""
-    def count():
-        with open("/proc/self/io") as file:
-            return int(dict(line.split(": ") for line in file)["syscr"])
-    before = count()
-    action()
-    return count() - before
 
 
 @pytest.mark.skipif(GDAL < 3110000, reason="GDAL's own driver does not read it")

@@ -13,7 +13,7 @@ from osgeo import gdal, osr
 import oracle
 from stores import (BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
                     write_coordinate)
-from support import (as_raster, assert_same, error_of, geotransform, in_process, name_of, need_codecs, open_array, open_ours, raster_dtype,
+from support import (AS_NOBODY, as_raster, assert_same, error_of, geotransform, in_process, name_of, need_codecs, open_array, open_ours, raster_dtype,
                      random_window, read_all, same_crs, tried)
 from writing import UTM, arrays, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
@@ -134,13 +134,9 @@ def test_reading_in_update_mode_changes_nothing(scene):
     assert stat(path) == files
 
 
-OPENED_BY_NOBODY = '''
-os.chdir(sys.argv[1])
+OPENED_BY_NOBODY = AS_NOBODY + '''
 gdal.AllRegister()
-if os.geteuid() == 0:
-    os.setgroups([])
-    os.setgid(65534)
-    os.setuid(65534)
+become_nobody()
 for name in sys.argv[2:]:
     try:
         print(gdal.OpenEx(name, gdal.OF_UPDATE).RasterCount, gdal.OpenEx(name, gdal.OF_UPDATE | gdal.OF_MULTIDIM_RASTER) is not None)
