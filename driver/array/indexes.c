@@ -60,8 +60,8 @@ void zs_shard_forget(struct zs_array *array, uint64_t shard)
     zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
     zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
-        /* Cache keys of what is inside this shard do not name it, so everything goes; such arrays are rarely
-         * written. */
+        /* Keys of chunks and indexes inside this shard do not name the shard: the caches are emptied. Such arrays are
+         * rarely written. */
         zs_cache_clear(array->indexes);
         zs_cache_clear(array->chunks);
     }

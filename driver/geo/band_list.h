@@ -7,7 +7,7 @@
 #include "geo/axes.h"
 #include "zarr/json.h"
 
-/* Both lists of so many elements are half of what a document may hold (ZS_JSON_MAX_VALUES). */
+/* Most slices with an element each in the two lists: together half of the values of a document (ZS_JSON_MAX_VALUES). */
 #define ZS_MOST_LISTED_SLICES ((uint64_t)1 << 20)
 
 /* Position of a name in the list; SIZE_MAX where the list lacks it or is absent. */

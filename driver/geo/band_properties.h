@@ -67,7 +67,7 @@ void zs_band_properties_clear(struct zs_band_properties *properties);
 /* The unit in the attributes of an array; borrowed, NULL where there is none. */
 const char *zs_unit_attribute(const zs_json *attributes);
 
-/* Makes a copy that owns its members, whoever owns those of the original. ZS_NO_MEMORY only. */
+/* Makes a copy that owns its members; the original keeps its own. Fails with ZS_NO_MEMORY only. */
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
                                        struct zs_error *err) ZS_MUST_CHECK;
 

@@ -59,7 +59,7 @@ static bool open_nameless(struct vsi_writer *w, const char *directory)
     return w->temp_path != NULL;
 }
 
-/* The same of one that loses its name at once. */
+/* Opens a temporary file and removes its name at once. */
 static enum zs_status open_unlinked(struct vsi_writer *w, const char *directory, struct zs_error *err)
 {
     int fd;

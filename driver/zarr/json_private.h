@@ -6,8 +6,8 @@
  *
  * A string with an escaped NUL, or with a surrogate that is none of a pair, is kept verbatim: the mark, a quote, the
  * text between its quotes as it was written, a quote, and what is shown of it. So printing gives back what was read.
- * Such a name of a member is kept without the last two, and so is one that begins with a mark and a quote: nobody looks
- * for it, and another stays another. Other names are left as they are. */
+ * A member's name of that kind is kept without the last quote and the shown text. A name that begins with a mark and a
+ * quote is kept so, too: no caller looks such names up, and different names stay different. */
 #ifndef ZS_ZARR_JSON_PRIVATE_H
 #define ZS_ZARR_JSON_PRIVATE_H
 

@@ -49,7 +49,7 @@ static bool has_quote_behind_mark(const char *string)
     return strncmp(next, "\\\"", 2) == 0 || strncmp(next, "\\u0022", 6) == 0;
 }
 
-/* An escape \uXXXX is so long. */
+/* Characters of an escape \uXXXX. */
 #define ESCAPE_LENGTH 6
 
 /* The code unit of an escape at the beginning of n bytes; -1: it is malformed, or something else. */
