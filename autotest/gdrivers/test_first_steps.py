@@ -328,8 +328,9 @@ def test_rasterio_writes_over_a_raster_of_an_array_for_each_band(tmp_path):
     assert open_ours(path).ReadAsArray().tolist() == [[7] * 5] * 4
 
 
+@pytest.mark.skipif(GDAL < 3110000, reason="GDAL 3.11 has the program gdal")
 def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_deleted(tmp_path):
-    need("the program gdal", GDAL >= 3110000 and shutil.which("gdal"))
+    need("the program gdal", shutil.which("gdal"))
     for name in ("a.zarr", "b.zarr"):
         dataset = driver().CreateMultiDimensional(str(tmp_path / name))
         root = dataset.GetRootGroup()

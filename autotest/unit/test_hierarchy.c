@@ -1031,6 +1031,36 @@ static void test_an_edit_that_failed_is_taken_back(void)
     close_all(h, &c);
 }
 
+static void test_a_savepoint_takes_back_what_came_after_it_alone(void)
+{
+    const char *const objects[] = {"zarr.json", GROUP, "a/zarr.json", ARRAY, "b/zarr.json", ARRAY, NULL};
+    struct counting c = make_store(objects);
+    struct zs_hierarchy *h = NULL;
+    CHECK(zs_hierarchy_open(c.inner, true, &h, NULL) == ZS_OK);
+    const struct zs_savepoint outer = zs_savepoint_begin(h);
+    set_attribute(h, "a", "first");
+    set_attribute(h, "b", "first");
+    const struct zs_savepoint inner = zs_savepoint_begin(h);
+    set_attribute(h, "a", "second");
+    set_attribute(h, "a", "third");
+    zs_savepoint_end(h, inner, false); /* both edits of one path */
+    const struct zs_savepoint next = zs_savepoint_begin(h);
+    set_attribute(h, "a", "published");
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+    set_attribute(h, "a", "late");
+    set_attribute(h, "b", "late");
+    zs_savepoint_end(h, next, false); /* nothing of before the flush, all of after it */
+    zs_savepoint_end(h, outer, true);
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+    static const char *const of_a[] = {"first", "published"}, *const none[] = {"second", "third", "late"};
+    for (size_t i = 0; i < 2; i++)
+        CHECK(has_attribute(c.inner, "a", of_a[i]));
+    for (size_t i = 0; i < 3; i++)
+        CHECK(!has_attribute(c.inner, "a", none[i]) && !has_attribute(c.inner, "b", none[i]));
+    CHECK(has_attribute(c.inner, "b", "first"));
+    close_all(h, &c);
+}
+
 static void test_paths_are_taken_apart(void)
 {
     char *parent = zs_path_parent("a/b/c");
@@ -1057,6 +1087,7 @@ int main(void)
     RUN(test_what_is_removed_and_made_again_has_its_document_as_long_as_its_chunks);
     RUN(test_a_document_that_could_not_be_read_is_not_written);
     RUN(test_an_edit_that_failed_is_taken_back);
+    RUN(test_a_savepoint_takes_back_what_came_after_it_alone);
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);
     RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);

@@ -16,6 +16,7 @@ struct zs_hierarchy_entry {
     enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
     char *message;         /* ... and the error's words */
     bool is_empty;         /* ZS_NOT_FOUND, and nothing below it either: see zs_hierarchy_note_empty() */
+    uint64_t noted_in;     /* period of the savepoints (below) in which it was last noted */
 };
 
 struct zs_hierarchy {
@@ -38,8 +39,10 @@ struct zs_hierarchy {
     struct zs_pending_changes pending;
     bool is_held;             /* see zs_hierarchy_hold() */
     size_t savepoints;        /* that are open (savepoint.c): */
+    uint64_t period;          /* ... a new one with each beginning, end and flush: in one, a path is noted once */
     struct zs_undo *undo;     /* ... what was changed since the first one, in order */
     size_t undo_count, undo_capacity;
+    size_t published;         /* ... how many of them a flush has made lasting: those are forgotten */
     struct zs_node **retired; /* no longer in the table, but pointers to them may be about */
     size_t retired_count, retired_capacity;
 };

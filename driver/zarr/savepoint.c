@@ -1,6 +1,6 @@
 /* Taking back what an edit changed in memory before it failed: each path that it touches is remembered as it was, and
- * put back in reverse. The store is not asked, and what is remembered is a copy: an edit that succeeds pays for that
- * alone. */
+ * put back in reverse. The store is not asked, and what is remembered is a copy, one of each path: an edit that
+ * succeeds pays for that alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +28,22 @@ static void undo_clear(struct zs_undo *u)
 
 /* ---- Remembering ---- */
 
-/* Copies what the table and the pending changes have of a path; false without memory. */
-static bool take(const struct zs_hierarchy *h, const char *path, struct zs_undo *u)
+/* The entry of a path in the table; NULL where it has none. */
+static struct zs_hierarchy_entry *entry_of(const struct zs_hierarchy *h, const char *path)
 {
     size_t i, end;
     zs_hierarchy_within(h, path, &i, &end);
-    const bool is_known = i < end && strcmp(h->entries[i].path, path) == 0;
+    return i < end && strcmp(h->entries[i].path, path) == 0 ? &h->entries[i] : NULL;
+}
+
+/* Copies what the table (`entry`, or NULL) and the pending changes have of a path; false without memory. */
+static bool take(const struct zs_hierarchy *h, const char *path, const struct zs_hierarchy_entry *entry,
+                 struct zs_undo *u)
+{
     const struct zs_change *change = zs_changes_find(&h->pending, path);
-    *u = (struct zs_undo){.path = zs_strdup(path), .was_known = is_known};
+    *u = (struct zs_undo){.path = zs_strdup(path), .was_known = entry != NULL};
     bool ok = u->path != NULL;
-    if (is_known) {
-        const struct zs_hierarchy_entry *entry = &h->entries[i];
+    if (entry != NULL) {
         u->node = entry->node;
         u->status = entry->status;
         u->message = entry->message != NULL ? zs_strdup(entry->message) : NULL;
@@ -57,7 +62,8 @@ static bool take(const struct zs_hierarchy *h, const char *path, struct zs_undo 
 enum zs_status zs_savepoint_note(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     struct zs_undo u;
-    if (h->savepoints == 0)
+    struct zs_hierarchy_entry *entry = h->savepoints > 0 ? entry_of(h, path) : NULL;
+    if (h->savepoints == 0 || (entry != NULL && entry->noted_in == h->period))
         return ZS_OK;
     struct zs_undo *grown = zs_grow(h->undo, h->undo_count, &h->undo_capacity, sizeof *grown);
     if (grown == NULL)
@@ -69,11 +75,13 @@ enum zs_status zs_savepoint_note(struct zs_hierarchy *h, const char *path, struc
     if (retired == NULL)
         return zs_fail_memory(err);
     h->retired = retired;
-    if (!take(h, path, &u)) {
+    if (!take(h, path, entry, &u)) {
         undo_clear(&u);
         return zs_fail_memory(err);
     }
     h->undo[h->undo_count++] = u;
+    if (entry != NULL)
+        entry->noted_in = h->period;
     return ZS_OK;
 }
 
@@ -107,11 +115,9 @@ static void recall(struct zs_hierarchy *h, const struct zs_node *node)
 /* Puts the entry of a path back. */
 static void restore_entry(struct zs_hierarchy *h, struct zs_undo *u)
 {
-    size_t i, end;
-    zs_hierarchy_within(h, u->path, &i, &end);
-    if (i == end || strcmp(h->entries[i].path, u->path) != 0) /* nothing came of the change */
+    struct zs_hierarchy_entry *entry = entry_of(h, u->path);
+    if (entry == NULL) /* nothing came of the change */
         return;
-    struct zs_hierarchy_entry *entry = &h->entries[i];
     if (entry->node == u->node && u->was_known)
         return;
     if (u->node != NULL)
@@ -126,7 +132,7 @@ static void restore_entry(struct zs_hierarchy *h, struct zs_undo *u)
     if (u->was_known)
         return;
     zs_hierarchy_entry_free(entry);
-    memmove(entry, entry + 1, (h->count - i - 1) * sizeof *entry);
+    memmove(entry, entry + 1, (size_t)(h->entries + h->count - (entry + 1)) * sizeof *entry);
     h->count--;
 }
 
@@ -163,20 +169,25 @@ static void undo_last(struct zs_hierarchy *h)
 
 void zs_savepoint_forget(struct zs_hierarchy *h)
 {
+    h->published += h->undo_count;
     while (h->undo_count > 0)
         undo_clear(&h->undo[--h->undo_count]);
+    h->period++;
 }
 
 struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *h)
 {
     h->savepoints++;
-    return (struct zs_savepoint){h->undo_count};
+    h->period++;
+    return (struct zs_savepoint){h->published + h->undo_count};
 }
 
 void zs_savepoint_end(struct zs_hierarchy *h, struct zs_savepoint savepoint, bool keeps)
 {
-    const bool is_undone = !keeps && h->undo_count > savepoint.count;
-    while (!keeps && h->undo_count > savepoint.count)
+    const size_t before = savepoint.count > h->published ? savepoint.count - h->published : 0;
+    const bool is_undone = !keeps && h->undo_count > before;
+    h->period++;
+    while (!keeps && h->undo_count > before)
         undo_last(h);
     if (is_undone)
         zs_hierarchy_forget_listing(h);
