@@ -47,7 +47,10 @@ static void put_base(struct geo_store *s, bool is_consolidated)
     }
     zs_json *root = zs_group_document();
     check_ok(zs_document_consolidate(root, paths, documents, 3, &err), &err);
-    check_ok(zs_document_put(s->store, "", root, &err), &err);
+    char *text = NULL;
+    check_ok(zs_document_print(s->store, "", root, &text, &err), &err);
+    check_ok(zs_document_put_text(s->store, "", NULL, text, &err), &err);
+    free(text);
     zs_json_free(root);
     zs_hierarchy_free(h);
 }

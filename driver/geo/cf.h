@@ -15,9 +15,6 @@ extern const char *const zs_cf_references[];
 /* What this driver calls the grid mapping variable, as rioxarray does. */
 #define ZS_GRID_MAPPING "spatial_ref"
 
-/* Whether attributes are those of a grid mapping variable. */
-bool zs_is_grid_mapping(const zs_json *attributes);
-
 /* The name of the grid mapping that attributes of an array have, as it stands there; NULL where they have none. */
 const char *zs_grid_mapping_name(const zs_json *attributes);
 

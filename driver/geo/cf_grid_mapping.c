@@ -17,7 +17,8 @@
 
 /* ---- Finding ---- */
 
-bool zs_is_grid_mapping(const zs_json *attributes)
+/* Whether attributes are those of a grid mapping variable. */
+static bool is_grid_mapping(const zs_json *attributes)
 {
     return zs_json_get(attributes, "crs_wkt") != NULL || zs_json_get(attributes, "grid_mapping_name") != NULL ||
            zs_json_get(attributes, "spatial_ref") != NULL;
@@ -51,7 +52,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct 
     if (zs_json_string(zs_json_get(scope->node->attributes, "coordinates"), &list))
         while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
             found = zs_scope_array(h, scope, word, in_own_group);
-            if (found != NULL && zs_is_grid_mapping(found->attributes))
+            if (found != NULL && is_grid_mapping(found->attributes))
                 return found;
         }
     return NULL;
@@ -485,7 +486,7 @@ static bool is_mapping(const struct zs_node *found, const char *name)
     for (int d = 0; found->array != NULL && d < found->array->ndim; d++)
         elements = found->array->shape[d] > 1 ? 2 : elements;
     return (found->array != NULL && elements == 1) ||
-           ((found->array == NULL || found->array->ndim < 2) && zs_is_grid_mapping(found->attributes));
+           ((found->array == NULL || found->array->ndim < 2) && is_grid_mapping(found->attributes));
 }
 
 /* Writes the variable's attributes: of what changes, and what is said of neither stays. A transform that stays is that

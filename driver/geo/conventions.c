@@ -139,7 +139,7 @@ bool zs_convention_has_members(const struct zs_convention *convention, const zs_
     return false;
 }
 
-void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members)
+static void remove_members(const struct zs_convention *convention, zs_json *members)
 {
     const zs_json *next;
     for (const zs_json *m = zs_json_first(members); m != NULL; m = next) {
@@ -152,7 +152,7 @@ void zs_convention_remove_members(const struct zs_convention *convention, zs_jso
 void zs_place_remove(zs_json *attributes)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        zs_convention_remove_members(*c, attributes);
+        remove_members(*c, attributes);
 }
 
 static bool is_one_of(const char *name, const char *const *list)

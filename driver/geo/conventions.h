@@ -131,9 +131,8 @@ bool zs_convention_declare(const struct zs_convention *convention, zs_json *attr
 /* Checks `zarr_conventions` itself. */
 void zs_check_declarations(const zs_json *attributes, const struct zs_finding_receiver *to);
 
-/* Whether there are members with the convention's prefix, and removes them all. */
+/* Whether there are members with the convention's prefix. */
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
-void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members);
 
 /* Removes all that says where the array of these attributes lies. */
 void zs_place_remove(zs_json *attributes);

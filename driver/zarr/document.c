@@ -259,16 +259,8 @@ enum zs_status zs_document_put_text(struct zs_store *store, const char *path, co
     return status;
 }
 
-enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document, struct zs_error *err)
-{
-    char *text;
-    ZS_TRY(zs_document_print(store, path, document, &text, err));
-    const enum zs_status status = zs_document_put_text(store, path, NULL, text, err);
-    free(text);
-    return status;
-}
-
-bool zs_document_is_scalar(const zs_json *document)
+/* Whether the document is that of a 0-d array. */
+static bool is_scalar(const zs_json *document)
 {
     const zs_json *shape = zs_json_get(document, "shape");
     return zs_json_is_array(shape) && zs_json_size(shape) == 0;
@@ -289,7 +281,7 @@ static int by_group(const void *a, const void *b)
     const int parents = strncmp(p, q, m < n ? m : n);
     if (parents != 0 || m != n)
         return parents != 0 ? parents : m < n ? -1 : 1;
-    const bool s = zs_document_is_scalar(x), t = zs_document_is_scalar(y);
+    const bool s = is_scalar(x), t = is_scalar(y);
     return s != t ? (s ? -1 : 1) : strcmp(p, q);
 }
 

@@ -80,17 +80,10 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
 /* Writes such a text, with `etag` over the document of that version: zs_store_put_over(). */
 enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,
                                     struct zs_error *err) ZS_MUST_CHECK;
-/* Both. */
-enum zs_status zs_document_put(struct zs_store *store, const char *path, const zs_json *document,
-                               struct zs_error *err) ZS_MUST_CHECK;
-
-/* Whether the document is that of a 0-d array, as grid mapping variables are. In consolidated metadata they come first:
- * GDAL 3.13 opens what it finds there in order, and gives an array no CRS whose grid mapping comes after it. */
-bool zs_document_is_scalar(const zs_json *document);
 
 /* Sorts the members of consolidated metadata: those of one group together (zarr-python 3.1 loses members that stand
- * apart), 0-d arrays before the others (GDAL 3.13 gives an array no CRS when its grid mapping comes after it). False
- * without memory. */
+ * apart), 0-d arrays, as grid mapping variables are, before the others (GDAL 3.13 gives an array no CRS when its grid
+ * mapping comes after it). False without memory. */
 bool zs_document_sort_consolidated(zs_json *consolidated) ZS_MUST_CHECK;
 
 /* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that

@@ -141,10 +141,9 @@ const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a
  * coordinates, which are wanted together. Into ids[most]; their number. */
 size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
                                         uint64_t most_bytes, const unsigned char **ids, size_t most);
-/* A manifest of the list, by its id or number; false where it is not in it. */
+/* A manifest of the list, by its id; false where it is not in it. */
 bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const unsigned char *id,
                                    struct zs_icechunk_manifest *m);
-bool zs_icechunk_snapshot_manifest_at(const struct zs_icechunk_snapshot *s, size_t i, struct zs_icechunk_manifest *m);
 
 /* ---- Manifests (icechunk_manifest.c) ---- */
 

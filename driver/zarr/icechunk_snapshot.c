@@ -68,11 +68,6 @@ bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const u
     return false;
 }
 
-bool zs_icechunk_snapshot_manifest_at(const struct zs_icechunk_snapshot *s, size_t i, struct zs_icechunk_manifest *m)
-{
-    return i < s->files.count && file_at(s, i, m);
-}
-
 static enum zs_status read_files(struct zs_icechunk_snapshot *s, const struct zs_flat_table *root, struct zs_error *err)
 {
     struct zs_icechunk_manifest m, before = {0};
