@@ -65,7 +65,7 @@ static bool grow(struct zs_hierarchy *h, uint64_t size)
     const struct zs_node *node = NULL;
     for (int i = 0; i < 2; i++)
         if (zs_hierarchy_node(h, paths[i], &node, NULL) != ZS_OK ||
-            zs_array_restate(h, node, &size, NULL, NULL, &node, NULL) != ZS_OK)
+            zs_array_update_document(h, node, &size, NULL, NULL, &node, NULL) != ZS_OK)
             return false;
     return zs_hierarchy_flush(h, NULL) == ZS_OK;
 }

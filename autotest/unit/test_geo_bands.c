@@ -224,7 +224,7 @@ static void test_an_array_grows_with_its_lists_or_not_at_all(void)
     CHECK(m.unit != NULL && strcmp(m.unit, "K") == 0);
     zs_band_properties_clear(&m);
     /* the old node, as it was */
-    CHECK(zs_array_restate(s.h, node, NULL, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 2);
+    CHECK(zs_array_update_document(s.h, node, NULL, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 2);
     CHECK(zs_json_size(zs_json_get(fresh->attributes, ZS_BANDS_ATTRIBUTE)) == 2);
     close_store(&s);
 }

@@ -589,7 +589,7 @@ static void test_a_new_store_that_is_held_appears_at_once(void)
     struct zs_store *s = NULL;
     struct zs_hierarchy *h = NULL, *seen = NULL;
     CHECK(zs_store_open_memory(&s, NULL) == ZS_OK && zs_hierarchy_create(s, &h, NULL) == ZS_OK);
-    zs_hierarchy_hold(h, true);
+    zs_hierarchy_defer(h, true);
     add(h, "", CONSOLIDATED("\"a\":" ARRAY));
     add(h, "a", ARRAY);
     CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && zs_hierarchy_is_changed(h));
@@ -599,7 +599,7 @@ static void test_a_new_store_that_is_held_appears_at_once(void)
     check_list(h, "- a g g/b");
     check_no_node(h, "c", ZS_NOT_FOUND, "no array or group \"c\"");
     CHECK(zs_hierarchy_open(s, true, &seen, NULL) == ZS_NOT_FOUND);
-    zs_hierarchy_hold(h, false);
+    zs_hierarchy_defer(h, false);
     CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && !zs_hierarchy_is_changed(h));
     CHECK(zs_hierarchy_open(s, true, &seen, NULL) == ZS_OK && zs_hierarchy_is_consolidated(seen));
     check_list(seen, "- a g g/b");
@@ -609,7 +609,7 @@ static void test_a_new_store_that_is_held_appears_at_once(void)
     /* Without consolidated metadata a listing goes by what is in the store: nothing is held. */
     put(s, "zarr.json", GROUP);
     CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK);
-    zs_hierarchy_hold(h, true);
+    zs_hierarchy_defer(h, true);
     add(h, "n", ARRAY);
     CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && !zs_hierarchy_is_changed(h));
     check_list(h, "- a g g/b n");
@@ -688,9 +688,9 @@ static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
     put(s, "zarr.json", CONSOLIDATED("\"a\":" ARRAY));
     put(s, "a/zarr.json", ARRAY);
     CHECK(zs_hierarchy_open(s, true, &h, NULL) == ZS_OK && zs_hierarchy_node(h, "a", &node, NULL) == ZS_OK);
-    CHECK(zs_array_restate(h, node, six, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
+    CHECK(zs_array_update_document(h, node, six, NULL, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
     CHECK(node->array->shape[0] == 4); /* as those see it who have it */
-    CHECK(zs_array_restate(h, fresh, NULL, names, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
+    CHECK(zs_array_update_document(h, fresh, NULL, names, NULL, &fresh, &err) == ZS_OK && fresh->array->shape[0] == 6);
     CHECK(strstr(text_of(s, "a/zarr.json", text), "\"shape\":[4]") != NULL); /* until the flush */
     (void)snprintf(other, sizeof other, "{\"attributes\":{\"k\":1},%s", &ARRAY[1]);
     put(s, "a/zarr.json", other); /* somebody else meanwhile */
@@ -701,7 +701,7 @@ static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
     CHECK(zs_json_get(node->attributes, "k") != NULL);
     CHECK(zs_json_equals(zs_json_at(zs_json_get(node->document, "dimension_names"), 0), "x"));
 
-    CHECK(zs_array_restate(h, node, eight, NULL, NULL, &fresh, &err) == ZS_OK);
+    CHECK(zs_array_update_document(h, node, eight, NULL, NULL, &fresh, &err) == ZS_OK);
     put(s, "a/zarr.json", ARRAY); /* of four elements again, by somebody else */
     CHECK(zs_hierarchy_flush(h, &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "somebody else");
@@ -882,7 +882,7 @@ static void test_an_edit_does_not_bring_back_what_was_removed(void)
         if (i < 2)
             set_attribute(t.b, "x", "of_b");
         else
-            CHECK(zs_array_restate(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
+            CHECK(zs_array_update_document(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
         CHECK(zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK && zs_hierarchy_flush(t.a, NULL) == ZS_OK);
         CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
         CHECK_CONTAINS(err.message, "/x: somebody else removed this array");
@@ -900,17 +900,20 @@ static void test_a_shape_is_compared_with_that_of_the_own_document(void)
     const struct zs_node *node = NULL;
     struct zs_error err = {0};
     char longer[1000], text[1000];
-    CHECK(zs_hierarchy_node(t.a, "x", &node, NULL) == ZS_OK && zs_array_restate(t.a, node, six, NULL, NULL, &node, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_node(t.a, "x", &node, NULL) == ZS_OK);
+    CHECK(zs_array_update_document(t.a, node, six, NULL, NULL, &node, NULL) == ZS_OK);
     CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK);
     (void)text_of(t.s, "x/zarr.json", longer);
     zs_hierarchy_free(t.a);
     put(t.s, "zarr.json", CONSOLIDATED("\"x\":" ARRAY)); /* older than the array */
     CHECK(zs_hierarchy_open(t.s, true, &t.a, NULL) == ZS_OK && zs_hierarchy_node(t.a, "x", &node, NULL) == ZS_OK);
     CHECK_EQ_U64(node->array->shape[0], 4);
-    CHECK(zs_array_restate(t.a, node, nine, NULL, NULL, &node, NULL) == ZS_OK && zs_hierarchy_flush(t.a, &err) == ZS_OK);
+    CHECK(zs_array_update_document(t.a, node, nine, NULL, NULL, &node, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_flush(t.a, &err) == ZS_OK);
 
     put(t.s, "zarr.json", CONSOLIDATED("\"x\":" ARRAY));
-    CHECK(zs_hierarchy_node(t.b, "x", &node, NULL) == ZS_OK && zs_array_restate(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_node(t.b, "x", &node, NULL) == ZS_OK);
+    CHECK(zs_array_update_document(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
     CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID); /* it has nine by now */
     CHECK_CONTAINS(err.message, "longer");
     CHECK_CONTAINS(text_of(t.s, "x/zarr.json", text), "[9]");

@@ -34,7 +34,7 @@ static enum zs_status read_present(struct zs_array *array, struct zs_open_shard 
                                    struct zs_buffer *out, struct zs_error *err)
 {
     if (s != NULL)
-        ZS_TRY(zs_open_shard_need(array, s, err));
+        ZS_TRY(zs_open_shard_ensure_base(array, s, err));
     if (s != NULL)
         return zs_shard_writer_get_stored(s->writer, zs_grid_number_in_shard(&array->grid, chunk), is_empty, out, err);
     char *key;

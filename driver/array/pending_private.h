@@ -16,9 +16,10 @@ enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct 
 enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard *s, const char *key,
                                     struct zs_error *err) ZS_MUST_CHECK;
 /* Bases the writer on the stored object unless it is already: before something of that is read. */
-enum zs_status zs_open_shard_need(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_open_shard_ensure_base(struct zs_array *array, struct zs_open_shard *s,
+                                         struct zs_error *err) ZS_MUST_CHECK;
 /* Whether no other process can have written chunks of the array: this one made it and has not published it. */
-bool zs_array_is_unseen(const struct zs_array *array);
+bool zs_array_is_unpublished(const struct zs_array *array);
 /* Updates the count of memory that a shard holds. */
 void zs_open_shard_account(struct zs_pending_writes *pending, struct zs_open_shard *s, bool is_open);
 void zs_open_shard_drop(struct zs_array *array, struct zs_open_shard *s);

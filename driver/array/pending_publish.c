@@ -369,7 +369,7 @@ static enum zs_status put_chunk(void *ctx, struct zs_error *err)
     ZS_TRY(c->was_tried ? check_after_conflict(c->array, err)
                         : check_document(c->array, c->written != NULL || !is_at_edge(c->array, c->chunk), err));
     c->was_tried = true;
-    if (c->written != NULL && !zs_array_is_unseen(c->array))
+    if (c->written != NULL && !zs_array_is_unpublished(c->array))
         return zs_merge_into_object(c, err);
     return c->data != NULL ? zs_store_put(c->array->store, c->key, c->data, c->n, err)
                            : zs_store_remove(c->array->store, c->key, err);
@@ -383,7 +383,7 @@ static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, cons
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
     struct zs_chunk_object c = {array, chunk, key, data, n, written, false};
     const enum zs_status status =
-        zs_array_is_unseen(array) ? put_chunk(&c, err) : zs_store_replace(array->store, key, put_chunk, &c, err);
+        zs_array_is_unpublished(array) ? put_chunk(&c, err) : zs_store_replace(array->store, key, put_chunk, &c, err);
     free(key);
     zs_shard_forget(array, chunk);
     return status;

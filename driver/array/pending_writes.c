@@ -127,14 +127,14 @@ static enum zs_status open_object(struct zs_array *array, const struct zs_level 
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-bool zs_array_is_unseen(const struct zs_array *array)
+bool zs_array_is_unpublished(const struct zs_array *array)
 {
-    return array->is_new && (array->hierarchy == NULL || zs_hierarchy_is_unseen(array->hierarchy, array->node));
+    return array->is_new && (array->hierarchy == NULL || zs_hierarchy_is_unpublished(array->hierarchy, array->node));
 }
 
 bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard)
 {
-    return zs_array_is_unseen(array) && zs_map_get(&array->pending->published, shard) == NULL;
+    return zs_array_is_unpublished(array) && zs_map_get(&array->pending->published, shard) == NULL;
 }
 
 /* Creates an open shard without chunks, not yet based on a stored object. */
@@ -206,7 +206,7 @@ enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard
     return status;
 }
 
-enum zs_status zs_open_shard_need(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
+enum zs_status zs_open_shard_ensure_base(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
 {
     if (s->is_opened)
         return ZS_OK;
@@ -225,7 +225,7 @@ enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct 
     if (s == NULL) {
         ZS_TRY(create_shard(array, shard, &s, err));
         s->is_opened = zs_shard_is_unpublished(array, shard);
-        enum zs_status status = zs_open_shard_need(array, s, err);
+        enum zs_status status = zs_open_shard_ensure_base(array, s, err);
         if (status == ZS_CORRUPT)
             status = ZS_OK; /* who needs what is there will hear it */
         if (status == ZS_OK && !zs_map_set(&pending->shards, shard, s))

@@ -150,7 +150,7 @@ enum zs_status zs_array_grow(struct zs_hierarchy *h, const struct zs_node *node,
             ZS_TRY(zs_axes_find(h, node, NULL, NULL, &axes, err));
         ZS_TRY(zs_band_lists_grow(node->attributes, meta->ndim, axes, meta->shape, shape, &attributes, err));
     }
-    const enum zs_status status = zs_array_restate(h, node, shape, NULL, attributes, &fresh, err);
+    const enum zs_status status = zs_array_update_document(h, node, shape, NULL, attributes, &fresh, err);
     zs_json_free(attributes);
     return status;
 }

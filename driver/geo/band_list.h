@@ -17,7 +17,7 @@ size_t zs_band_list_place(const zs_json *attributes, const char *name);
 enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Grows an array to `shape` (no size may shrink; zs_array_restate()), and in the same change the lists in its
+/* Grows an array to `shape` (no size may shrink; zs_array_update_document()), and in the same change the lists in its
  * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): elements stay with their
  * slices, new slices get an empty one. Lists of another length stay. ZS_UNSUPPORTED where a list would exceed
  * ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */

@@ -158,7 +158,9 @@ static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix
     return ZS_OK;
 }
 
-static enum zs_status settle(const struct zs_healpix *healpix, struct zs_healpix_cells *cells, struct zs_error *err)
+/* Checks the numbers of the cells, and sorts the cells by them. */
+static enum zs_status check_and_sort(const struct zs_healpix *healpix, struct zs_healpix_cells *cells,
+                                     struct zs_error *err)
 {
     const uint64_t all = zs_healpix_cells_of(healpix->order);
     const char *path = healpix->coordinate->path;
@@ -298,7 +300,7 @@ static enum zs_status list_cells(struct zs_hierarchy *h, const struct zs_healpix
         ZS_TRY(read_numbers(h, healpix->coordinate, cells->numbers, err));
     if (healpix->words == ZS_HEALPIX_MORTON)
         ZS_TRY(unpack(healpix, cells, err));
-    return settle(healpix, cells, err);
+    return check_and_sort(healpix, cells, err);
 }
 
 enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,

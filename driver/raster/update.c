@@ -548,7 +548,7 @@ static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *r
             if (is_changed(&r->list[i]) && zs_edited_is_in_one_group(r->list[i].node, asked) == (pass == 1))
                 ZS_TRY(write_one(h, r, i, is_alone, &beside, err));
         if (!zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
-            ZS_TRY(zs_store_settle(zs_hierarchy_store(h), err));
+            ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
     }
     return ZS_OK;
 }

@@ -42,7 +42,7 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
     }
     struct zs_node *fresh;
     ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
-    ZS_TRY(zs_hierarchy_restate(h, fresh, err));
+    ZS_TRY(zs_hierarchy_update_node(h, fresh, err));
     *replacement = fresh;
     return zs_hierarchy_flush(h, err);
 }

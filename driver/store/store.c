@@ -82,10 +82,10 @@ bool zs_store_overlaps(struct zs_store *store)
     return s != NULL && s->ops->overlap->is_on(s);
 }
 
-enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err)
+enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err)
 {
     struct zs_store *s = find_overlap(store);
-    return s != NULL ? s->ops->overlap->settle(s, err) : ZS_OK;
+    return s != NULL ? s->ops->overlap->wait(s, err) : ZS_OK;
 }
 
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
@@ -518,7 +518,7 @@ static enum zs_status list(struct zs_store *store, const char *prefix, bool with
                            struct zs_error *err)
 {
     ZS_TRY(check_prefix(store, prefix, err));
-    ZS_TRY(zs_store_settle(store, err));
+    ZS_TRY(zs_store_wait_commits(store, err));
     ZS_TRY(store->ops->list(store, prefix, names, err));
     char **kept = *names;
     for (char **name = *names; *name != NULL; name++) {

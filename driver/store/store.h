@@ -43,7 +43,7 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MU
 bool zs_store_overlap(struct zs_store *store);
 bool zs_store_overlaps(struct zs_store *store); /* whether they do now */
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
-enum zs_status zs_store_settle(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* Waits likewise, and commits one by one again. Every object opened since zs_store_overlap() must be closed. */
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* Tells the store that its directory was renamed to `root`. No other thread may use the store meanwhile. */
@@ -281,7 +281,7 @@ struct zs_writing_ops {
 struct zs_overlap_ops {
     bool (*begin)(struct zs_store *s);
     bool (*is_on)(struct zs_store *s);
-    enum zs_status (*settle)(struct zs_store *s, struct zs_error *err);
+    enum zs_status (*wait)(struct zs_store *s, struct zs_error *err);
     enum zs_status (*end)(struct zs_store *s, struct zs_error *err);
 };
 

@@ -191,12 +191,12 @@ static enum zs_status send(struct uploads *a, const char *key, struct zs_writer 
         return status;
     }
     if (is_started)
-        return ZS_OK; /* the result comes with settle() */
+        return ZS_OK; /* the result comes with wait_all() */
     return async != NULL ? zs_async_wait(async, err) : run(u, 0, err);
 }
 
 /* Waits for all uploads; returns the first failure, from then on. */
-static enum zs_status settle(struct zs_store *store, struct zs_error *err)
+static enum zs_status wait_all(struct zs_store *store, struct zs_error *err)
 {
     struct uploads *a = uploads_of(store);
     (void)pthread_mutex_lock(&a->lock);
@@ -262,7 +262,7 @@ static void uploads_close(struct zs_object *object)
 
 static enum zs_status uploads_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    const enum zs_status ignored = settle(store, NULL); /* zs_store_list() reports what failed; removing need not */
+    const enum zs_status ignored = wait_all(store, NULL); /* zs_store_list() reports what failed; removing need not */
     (void)ignored;
     return store->inner->ops->list(store->inner, prefix, names, err);
 }
@@ -370,7 +370,7 @@ static bool is_on(struct zs_store *store)
 static enum zs_status end(struct zs_store *store, struct zs_error *err)
 {
     struct uploads *a = uploads_of(store);
-    const enum zs_status status = settle(store, err);
+    const enum zs_status status = wait_all(store, err);
     (void)pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->count; i++)
         a->list[i]->is_forgotten = true;
@@ -403,7 +403,7 @@ static const struct zs_writing_ops writing = {.create = uploads_create,
                                               .remove = uploads_remove,
                                               .remove_batch = uploads_remove_batch,
                                               .unwrap = uploads_unwrap};
-static const struct zs_overlap_ops overlap = {.begin = begin, .is_on = is_on, .settle = settle, .end = end};
+static const struct zs_overlap_ops overlap = {.begin = begin, .is_on = is_on, .wait = wait_all, .end = end};
 static const struct zs_store_ops ops = {.open = uploads_open,
                                         .read = uploads_read,
                                         .close = uploads_close,

@@ -213,7 +213,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     (void)pthread_mutex_unlock(&h->lock);
     if (is_there)
         return status;
-    if (zs_changes_are_vacant(&h->pending, path)) /* the store may have what is to go */
+    if (zs_changes_hide(&h->pending, path)) /* the store may have what is to go */
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
     if (h->is_consolidated)
         return not_listed(h, path, err);

@@ -117,7 +117,8 @@ enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node
 /* Puts a node, taken over also on failure, in the place of the one at its path, whose chunks it keeps. At the next
  * flush the members in which its document differs are put into the node's own zarr.json. Where that says something else
  * of them than it did, not what consolidated metadata said, somebody else changed them, and that is ZS_INVALID. */
-enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *node,
+                                        struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the
  * flush: when nothing lists it any more, and what was removed last first. Where they cannot be listed nothing changes.
@@ -125,7 +126,7 @@ enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_hierarchy_remove(), but the objects stay: the node is about to be renamed. */
-enum zs_status zs_hierarchy_leave(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
 /* A savepoint: what an edit of several documents changes after it is kept or taken back as a whole, so that an edit
  * that failed publishes nothing. Savepoints may be nested. Taking back leaves nodes where they are; what was published
@@ -143,10 +144,10 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
 /* While the hierarchy is held, a flush succeeds and leaves the changes in memory, so that several steps appear at once,
  * with the root's consolidated metadata. Without these it has no effect: each document is visible as soon as it is
  * written. */
-void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held);
+void zs_hierarchy_defer(struct zs_hierarchy *h, bool is_deferred);
 
 /* Whether a node was added here, and its document is yet to be written: no other process knows of it. */
-bool zs_hierarchy_is_unseen(const struct zs_hierarchy *h, const struct zs_node *node);
+bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node);
 
 /* Whether the store still has the array that `node` is: for those who are about to put chunks there. ZS_OK where its
  * zarr.json says of them what the node says (attributes and names may be others), or is yet to be written by the flush;

@@ -243,8 +243,8 @@ enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
-                                      struct zs_error *err)
+enum zs_status zs_hierarchy_relist(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
+                                   struct zs_error *err)
 {
     struct zs_change *change = before != NULL ? zs_changes_note(&h->pending, node->path) : NULL;
     if (change == NULL) {
@@ -259,7 +259,7 @@ enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *no
     return put_node(h, node, err);
 }
 
-enum zs_status zs_hierarchy_restate(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     const struct zs_node *old = NULL;
     bool is_there = true;
@@ -288,7 +288,7 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path
     ZS_TRY(zs_path_clean(path, &clean, err));
     enum zs_status status = zs_hierarchy_find(h, clean, false, node, err);
     const bool is_known = status != ZS_NOT_FOUND && (status != ZS_OK || !(*node)->is_implicit);
-    if (!is_known && !h->is_new && !zs_changes_are_vacant(&h->pending, clean))
+    if (!is_known && !h->is_new && !zs_changes_hide(&h->pending, clean))
         status = zs_document_load(h->store, clean, &document, err);
     if (!is_known && document != NULL)
         status = zs_node_create(clean, document, true, &found, err);
@@ -364,7 +364,7 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
     *node = NULL;
     if (h->is_consolidated && zs_hierarchy_find(h, path, false, node, NULL) == ZS_OK)
         return ZS_OK; /* nodes below it are listed */
-    if (!h->store->is_remote && !h->is_new && !zs_changes_are_vacant(&h->pending, path))
+    if (!h->store->is_remote && !h->is_new && !zs_changes_hide(&h->pending, path))
         ZS_TRY(has_nodes_below(h->store, path, false, &is_group, err));
     if (!is_group)
         return note_absence(h, path, reason.message, err);
@@ -400,9 +400,9 @@ enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, str
     return take_out(h, path, ZS_CHANGE_REMOVED, err);
 }
 
-enum zs_status zs_hierarchy_leave(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
-    return take_out(h, path, ZS_CHANGE_LEFT, err);
+    return take_out(h, path, ZS_CHANGE_UNLISTED, err);
 }
 
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h)
@@ -415,7 +415,7 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h)
     return h->pending.count > 0;
 }
 
-void zs_hierarchy_hold(struct zs_hierarchy *h, bool is_held)
+void zs_hierarchy_defer(struct zs_hierarchy *h, bool is_deferred)
 {
-    h->is_held = is_held && h->is_consolidated;
+    h->is_deferred = is_deferred && h->is_consolidated;
 }

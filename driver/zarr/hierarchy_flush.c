@@ -82,16 +82,16 @@ static zs_json *members_object(const struct members *m)
 }
 
 /* Reads a document that was put again, where the consolidated metadata list neither that nor what it was made of:
- * without locks another writer may have put both since, so that what is listed is newer. *is_doubtful where the
+ * without locks another writer may have put both since, so that what is listed is newer. *needs_update where the
  * document is yet to be put. */
-static enum zs_status follow_others(const struct zs_hierarchy *h, const zs_json *listed, struct zs_change *change,
-                                    bool *is_doubtful, struct zs_error *err)
+static enum zs_status reload_if_newer(const struct zs_hierarchy *h, const zs_json *listed, struct zs_change *change,
+                                      bool *needs_update, struct zs_error *err)
 {
     if (change->written == NULL || is_listed_so(listed, change->written) ||
         (change->loaded == NULL ? listed == NULL : is_listed_so(listed, change->loaded)) ||
         !zs_store_has_conditions(h->store))
         return ZS_OK;
-    *is_doubtful = *is_doubtful || !change->is_put;
+    *needs_update = *needs_update || !change->is_put;
     if (!change->is_put)
         return ZS_OK;
     zs_json *now;
@@ -102,17 +102,17 @@ static enum zs_status follow_others(const struct zs_hierarchy *h, const zs_json 
 }
 
 static enum zs_status merge_change(const struct zs_hierarchy *h, struct members *m, struct zs_change *change,
-                                   bool *is_doubtful, struct zs_error *err)
+                                   bool *needs_update, struct zs_error *err)
 {
     const char *name = change->path + m->n;
     size_t at = zs_path_position(m->list, m->old, sizeof *m->list, name_of, name);
     const bool is_listed = at < m->old && strcmp(m->list[at].name, name) == 0;
-    ZS_TRY(follow_others(h, is_listed ? m->list[at].document : NULL, change, is_doubtful, err));
+    ZS_TRY(reload_if_newer(h, is_listed ? m->list[at].document : NULL, change, needs_update, err));
     /* Removals first: a path may have been removed and come back. */
     for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
         m->list[i].document = NULL;
     m->is_changed |= change->was_removed;
-    m->is_last &= change->kind != ZS_CHANGE_LEFT && change->written == NULL;
+    m->is_last &= change->kind != ZS_CHANGE_UNLISTED && change->written == NULL;
     if (change->written == NULL)
         return ZS_OK;
     if (!is_listed) {
@@ -125,10 +125,10 @@ static enum zs_status merge_change(const struct zs_hierarchy *h, struct members 
 }
 
 /* Updates inline consolidated metadata of the group at `path` with what changed below. Empty ones are not in use,
- * unless they were until now: a first entry would hide all that they do not list. *is_doubtful: to be done again when
+ * unless they were until now: a first entry would hide all that they do not list. *needs_update: to be done again when
  * all documents below are put. */
 static enum zs_status update_consolidated(const struct zs_hierarchy *h, const char *path, zs_json *document,
-                                          bool *is_changed, bool *is_doubtful, struct zs_error *err)
+                                          bool *is_changed, bool *needs_update, struct zs_error *err)
 {
     zs_json *consolidated = zs_json_get_mutable(document, "consolidated_metadata");
     const zs_json *metadata = zs_json_get(consolidated, "metadata");
@@ -149,7 +149,7 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     enum zs_status status = ZS_OK;
     for (size_t i = first; i < end && status == ZS_OK; i++)
         if (strlen(h->pending.list[i]->path) > m.n)
-            status = merge_change(h, &m, h->pending.list[i], is_doubtful, err);
+            status = merge_change(h, &m, h->pending.list[i], needs_update, err);
     zs_json *object = status == ZS_OK && m.is_changed ? members_object(&m) : NULL;
     free(m.list);
     if (status != ZS_OK || !m.is_changed)
@@ -175,7 +175,7 @@ struct outgoing {
     char *text;               /* NULL: it stays as it is */
     char *etag;               /* of what it was made of, "" for nothing; NULL: not known */
     struct zs_change *change; /* of the node itself, borrowed; NULL: only what it consolidates may have changed */
-    bool is_doubtful; /* what it consolidates was put by others, too: it is made again before it is put */
+    bool needs_update; /* what it consolidates was put by others, too: it is made again before it is put */
 };
 
 /* Reads what the store has of a document, puts what changed over it, in the node itself and in what it consolidates,
@@ -189,8 +189,8 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     enum zs_status status = ZS_OK;
     free(o->etag);
     o->etag = NULL;
-    o->is_doubtful = false;
-    if (!zs_hierarchy_is_unmade(h) || (o->change != NULL && o->change->kind == ZS_CHANGE_EDIT))
+    o->needs_update = false;
+    if (!zs_hierarchy_root_is_pending(h) || (o->change != NULL && o->change->kind == ZS_CHANGE_EDIT))
         status = load_tagged(h->store, o->path, &document, &o->etag, err);
     if (status == ZS_OK && o->change != NULL) {
         zs_json_free(o->change->loaded);
@@ -199,7 +199,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     if (status == ZS_OK && node != NULL)
         status = zs_change_merge(&document, node, o->change, &is_changed, err);
     if (status == ZS_OK && document != NULL)
-        status = update_consolidated(h, o->path, document, &is_changed, &o->is_doubtful, err);
+        status = update_consolidated(h, o->path, document, &is_changed, &o->needs_update, err);
     free(o->text);
     o->text = NULL;
     if (status == ZS_OK && is_changed)
@@ -216,7 +216,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
 /* Puts a document over what it was made of; where another writer put one meanwhile, it is made anew over that. */
 static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, bool *has_conflict, struct zs_error *err)
 {
-    const bool expects = o->text != NULL && !zs_hierarchy_is_unmade(h) && zs_store_has_conditions(h->store);
+    const bool expects = o->text != NULL && !zs_hierarchy_root_is_pending(h) && zs_store_has_conditions(h->store);
     for (int tries = 0;;) {
         const enum zs_status status =
             o->text != NULL ? zs_document_put_text(h->store, o->path, expects ? o->etag : NULL, o->text, err) : ZS_OK;
@@ -231,8 +231,8 @@ static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_
 {
     /* the root, with which a store opens, and changed documents come after what they refer to */
     if (o->path[0] == '\0' || o->change == NULL || o->change->kind != ZS_CHANGE_NEW)
-        ZS_TRY(zs_store_settle(h->store, err));
-    if (o->is_doubtful || *has_conflict) /* what was consolidated is not what was put */
+        ZS_TRY(zs_store_wait_commits(h->store, err));
+    if (o->needs_update || *has_conflict) /* what was consolidated is not what was put */
         ZS_TRY(prepare(h, o, err));
     if (o->text == NULL)
         return ZS_OK;
@@ -378,7 +378,7 @@ static enum zs_status remove_replaced(const struct zs_hierarchy *h, const struct
 
 /* ---- The flush ---- */
 
-bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h)
+bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *h)
 {
     const struct zs_change *root = zs_changes_find(&h->pending, "");
     return root != NULL && root->kind == ZS_CHANGE_NEW;
@@ -403,7 +403,7 @@ static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *a
         ZS_TRY(zs_contents_remove_documents(h->store, removed, err));
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(h, &all->list[i], &has_conflict, err));
-    ZS_TRY(zs_store_settle(h->store, err));
+    ZS_TRY(zs_store_wait_commits(h->store, err));
     ZS_TRY(zs_contents_remove(h->store, removed, err));
     for (size_t i = 0; i < h->pending.count; i++)
         ZS_TRY(remove_replaced(h, h->pending.list[i], err));
@@ -423,7 +423,7 @@ static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, str
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err)
 {
     struct outgoings all = {0};
-    enum zs_status status = zs_store_settle(h->store, err); /* the chunks that they refer to */
+    enum zs_status status = zs_store_wait_commits(h->store, err); /* the chunks that they refer to */
     if (status == ZS_OK)
         status = list_documents(h, &all, err);
     for (size_t i = 0; i < all.count && status == ZS_OK; i++)
@@ -451,7 +451,7 @@ static enum zs_status flush_safely(struct zs_hierarchy *h, struct zs_error *err)
 static enum zs_status lock_and_flush(struct zs_hierarchy *h, struct zs_error *err)
 {
     struct zs_lock *lock = NULL;
-    if (!zs_hierarchy_is_unmade(h))
+    if (!zs_hierarchy_root_is_pending(h))
         ZS_TRY(zs_store_lock(h->store, "zarr.json", &lock, err));
     const enum zs_status status = lock != NULL ? flush_safely(h, err) : zs_hierarchy_flush_locked(h, err);
     zs_store_unlock(h->store, lock);
@@ -460,7 +460,7 @@ static enum zs_status lock_and_flush(struct zs_hierarchy *h, struct zs_error *er
 
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
 {
-    return h->pending.count == 0 || h->is_held ? ZS_OK : lock_and_flush(h, err);
+    return h->pending.count == 0 || h->is_deferred ? ZS_OK : lock_and_flush(h, err);
 }
 
 /* The pending removal of a path or of a group above it; NULL where there is none, and without memory. */
@@ -482,7 +482,7 @@ static const struct zs_change *removal_of(const struct zs_pending_changes *chang
 enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const struct zs_change *removal = removal_of(&h->pending, path);
-    if (removal == NULL || zs_hierarchy_is_unmade(h))
+    if (removal == NULL || zs_hierarchy_root_is_pending(h))
         return ZS_OK;
     struct zs_pending_changes all = h->pending;
     h->pending = (struct zs_pending_changes){0};

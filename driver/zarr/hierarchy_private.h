@@ -37,7 +37,7 @@ struct zs_hierarchy {
 
     /* Of one thread at a time, as all changing is. */
     struct zs_pending_changes pending;
-    bool is_held;             /* see zs_hierarchy_hold() */
+    bool is_deferred;             /* see zs_hierarchy_defer() */
     size_t savepoints;        /* that are open (savepoint.c): */
     uint64_t period;          /* ... a new one with each beginning, end and flush: in one, a path is noted once */
     struct zs_undo *undo;     /* ... what was changed since the first one, in order */
@@ -82,8 +82,8 @@ void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t 
 zs_json *zs_document_own(const zs_json *document);
 /* Puts a node, which is taken over, in the place of a stored document, which was `before` (taken over): the next flush
  * writes what differs to the document, and the node to consolidated metadata. */
-enum zs_status zs_hierarchy_put_again(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_relist(struct zs_hierarchy *h, struct zs_node *node, zs_json *before,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 void zs_hierarchy_forget_listing(struct zs_hierarchy *h);
 
@@ -99,7 +99,7 @@ void zs_savepoint_forget(struct zs_hierarchy *h);
 /* ---- hierarchy_flush.c ---- */
 
 /* Whether the root of the store is still to be written. */
-bool zs_hierarchy_is_unmade(const struct zs_hierarchy *h);
+bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *h);
 /* Reads the document at `path`; NULL when the store has none. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
                                 struct zs_error *err) ZS_MUST_CHECK;

@@ -88,8 +88,8 @@ enum zs_status zs_array_make(struct zs_hierarchy *h, const char *parent, const c
     return zs_node_make(h, parent, name, zs_array_document(spec), node, err);
 }
 
-enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
-                               const struct zs_node **replacement, struct zs_error *err)
+enum zs_status zs_array_set_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                                       const struct zs_node **replacement, struct zs_error *err)
 {
     zs_json *document = zs_json_copy(node->document);
     if (document == NULL)
@@ -101,7 +101,7 @@ enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *nod
     }
     struct zs_node *made;
     ZS_TRY(make(node->path, document, &made, err));
-    ZS_TRY(zs_hierarchy_restate(h, made, err));
+    ZS_TRY(zs_hierarchy_update_node(h, made, err));
     *replacement = made;
     return ZS_OK;
 }
@@ -167,9 +167,9 @@ static enum zs_status check_shape(const struct zs_node *node, const uint64_t *sh
     return ZS_OK;
 }
 
-enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const zs_json *attributes, const struct zs_node **replacement,
-                                struct zs_error *err)
+enum zs_status zs_array_update_document(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+                                        const char *const *names, const zs_json *attributes,
+                                        const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
     int ndim;
@@ -183,7 +183,7 @@ enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *no
         zs_node_free(made); /* larger than arrays can be */
         return status;
     }
-    ZS_TRY(zs_hierarchy_restate(h, made, err));
+    ZS_TRY(zs_hierarchy_update_node(h, made, err));
     *replacement = made;
     return ZS_OK;
 }

@@ -23,17 +23,17 @@ enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const ch
 
 /* Changes the fill value (one element, native order) of a new array without chunks: replaces its node. Reopen arrays
  * that were opened from the old node. */
-enum zs_status zs_array_refill(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
-                               const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_set_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+                                       const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Another shape for an array, other names of its dimensions, or other attributes, which are copied (each NULL: as it is
  * in `node`, which may be one that was replaced; names[d] NULL: none): the node at its path is replaced. Arrays that
  * were opened from the old one are to be flushed before and opened again; chunks that lie outside are the caller's
  * business. ZS_UNSUPPORTED where the document lists the lengths of chunks along a dimension that changes, ZS_INVALID
  * for a shape that no array can have. */
-enum zs_status zs_array_restate(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                const char *const *names, const zs_json *attributes, const struct zs_node **replacement,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_update_document(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+                                        const char *const *names, const zs_json *attributes,
+                                        const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Renames a node within its group, with all below it, at once. Changes are to be flushed before, and its arrays opened
  * again. ZS_ARGUMENT for an invalid or taken name, ZS_UNSUPPORTED where the store has no directories. A process that is

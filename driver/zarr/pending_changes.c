@@ -124,10 +124,10 @@ void zs_changes_clear(struct zs_pending_changes *changes)
 
 bool zs_change_is_removal(const struct zs_change *change)
 {
-    return change->kind == ZS_CHANGE_REMOVED || change->kind == ZS_CHANGE_LEFT;
+    return change->kind == ZS_CHANGE_REMOVED || change->kind == ZS_CHANGE_UNLISTED;
 }
 
-bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path)
+bool zs_changes_hide(const struct zs_pending_changes *changes, const char *path)
 {
     char *above = changes->count > 0 ? zs_strdup(path) : NULL;
     bool is_vacant = false;
@@ -177,7 +177,7 @@ static bool has_other(const zs_json *a, const zs_json *b)
     return false;
 }
 
-bool zs_change_restates(const struct zs_change *change, const struct zs_node *node)
+bool zs_change_is_structural(const struct zs_change *change, const struct zs_node *node)
 {
     return has_other(change->before, node->document) || has_other(node->document, change->before);
 }
@@ -335,7 +335,7 @@ static enum zs_status check_document(const struct zs_hierarchy *h, const struct 
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", h->store->root, node->key);
 }
 
-bool zs_hierarchy_is_unseen(const struct zs_hierarchy *h, const struct zs_node *node)
+bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node)
 {
     const struct zs_change *change = zs_changes_find(&h->pending, node->path);
     return change != NULL && change->kind == ZS_CHANGE_NEW && !change->is_put;

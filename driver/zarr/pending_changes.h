@@ -15,7 +15,7 @@ enum zs_change_kind {
     ZS_CHANGE_EDIT,    /* of the document of a node that is in the store */
     ZS_CHANGE_NEW,     /* a document where nothing is */
     ZS_CHANGE_REMOVED, /* the node and all below it are to go */
-    ZS_CHANGE_LEFT     /* ... from what lists them; the objects are not looked at */
+    ZS_CHANGE_UNLISTED     /* ... from what lists them; the objects are not looked at */
 };
 struct zs_change {
     char *path;
@@ -57,10 +57,10 @@ void zs_change_free(struct zs_change *change); /* NULL is allowed */
 void zs_changes_put(struct zs_pending_changes *changes, const char *path, struct zs_change *change);
 /* Whether nothing that the store has at `path` counts: it is to be removed, or there was nothing when the group above
  * was added. */
-bool zs_changes_are_vacant(const struct zs_pending_changes *changes, const char *path);
+bool zs_changes_hide(const struct zs_pending_changes *changes, const char *path);
 bool zs_change_is_removal(const struct zs_change *change);
 /* Whether a change is of more than attributes. */
-bool zs_change_restates(const struct zs_change *change, const struct zs_node *node);
+bool zs_change_is_structural(const struct zs_change *change, const struct zs_node *node);
 
 /* The one rule: what changed from `before` to `ours` is put over *theirs, what the store has now (NULL: nothing).
  * ZS_INVALID, which names the node, where that is not there any more, or came meanwhile, or says something else of a

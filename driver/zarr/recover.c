@@ -58,12 +58,12 @@ enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_p
         const struct zs_change *change = h->pending.list[i];
         const struct zs_node *node = zs_hierarchy_known(h, change->path);
         const bool is_edit = node != NULL && change->kind == ZS_CHANGE_EDIT && !change->may_be_gone;
-        const bool restates = is_edit && zs_change_restates(change, node);
-        if (restates || (is_edit && has_new))
-            ok = add_change(restates ? changes : beside, change, node);
+        const bool is_structural = is_edit && zs_change_is_structural(change, node);
+        if (is_structural || (is_edit && has_new))
+            ok = add_change(is_structural ? changes : beside, change, node);
         else if (node != NULL && has_new && (change->kind == ZS_CHANGE_NEW || change->may_be_gone))
             ok = zs_json_add(added, change->path, zs_document_own(node->document)) != NULL;
-        *is_put = *is_put || restates;
+        *is_put = *is_put || is_structural;
     }
     if (ok && *is_put)
         return put_journal(h->store, journal, err);
@@ -92,8 +92,8 @@ enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
 /* ---- Finishing ---- */
 
 /* Adds the change from document `before` to `after`, both taken over, to those that `h` writes. */
-static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
-                                struct zs_error *err)
+static enum zs_status relist(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
+                             struct zs_error *err)
 {
     struct zs_node *node = NULL;
     enum zs_status status = before != NULL && after != NULL ? ZS_OK : zs_fail_memory(err);
@@ -102,7 +102,7 @@ static enum zs_status put_again(struct zs_hierarchy *h, const char *path, zs_jso
     else
         zs_json_free(after);
     if (status == ZS_OK)
-        return zs_hierarchy_put_again(h, node, before, err);
+        return zs_hierarchy_relist(h, node, before, err);
     zs_json_free(before);
     return status;
 }
@@ -116,7 +116,7 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
     bool is_changed = false;
     if ((path[0] != '\0' && !zs_path_is_clean(path)) || !zs_json_is_object(before) || !zs_json_is_object(after))
         return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
-    ZS_TRY(put_again(h, path, zs_json_copy(before), zs_json_copy(after), err));
+    ZS_TRY(relist(h, path, zs_json_copy(before), zs_json_copy(after), err));
     ZS_TRY(zs_document_load(h->store, path, &theirs, err));
     const enum zs_status status =
         zs_change_merge(&theirs, zs_hierarchy_known(h, path), zs_changes_find(&h->pending, path), &is_changed, err);
@@ -137,8 +137,8 @@ static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struc
         status = zs_hierarchy_list(stored, &nodes, &count, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++)
         if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
-            status = put_again(h, nodes[i]->path, zs_document_own(nodes[i]->document), zs_json_copy(nodes[i]->document),
-                               err);
+            status = relist(h, nodes[i]->path, zs_document_own(nodes[i]->document), zs_json_copy(nodes[i]->document),
+                            err);
     free(nodes);
     zs_hierarchy_free(stored);
     return status;
@@ -181,7 +181,7 @@ static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal,
     bool are;
     ZS_TRY(are_there(h->store, added, &are, err));
     for (const zs_json *c = are ? zs_json_first(added) : NULL; c != NULL; c = zs_json_next(c))
-        ZS_TRY(put_again(h, zs_json_name(c), zs_json_copy(c), zs_json_copy(c), err));
+        ZS_TRY(relist(h, zs_json_name(c), zs_json_copy(c), zs_json_copy(c), err));
     for (const zs_json *c = are ? zs_json_first(beside) : NULL; c != NULL; c = zs_json_next(c))
         ZS_TRY(finish_change(h, c, err));
     return ZS_OK;

@@ -53,7 +53,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
 /* Adds the collected documents, which are taken over, at a path. */
 static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
 {
-    const bool is_unmade = zs_hierarchy_is_unmade(h);
+    const bool root_is_pending = zs_hierarchy_root_is_pending(h);
     for (size_t i = 0; i < m->count; i++) {
         struct zs_node *node = NULL;
         zs_json *document = m->list[i].document;
@@ -66,8 +66,8 @@ static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, st
             zs_json_free(document);
         free(own);
         if (status == ZS_OK) /* documents move with their directory */
-            status = is_unmade ? zs_hierarchy_add(h, node, err)
-                               : zs_hierarchy_put_again(h, node, zs_document_own(node->document), err);
+            status = root_is_pending ? zs_hierarchy_add(h, node, err)
+                               : zs_hierarchy_relist(h, node, zs_document_own(node->document), err);
         ZS_TRY(status);
     }
     return ZS_OK;
@@ -78,22 +78,22 @@ static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, st
 static enum zs_status move(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     struct moving m = {0};
-    const bool is_unmade = zs_hierarchy_is_unmade(h);
+    const bool root_is_pending = zs_hierarchy_root_is_pending(h);
     enum zs_status status = collect(h, from, &m, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_leave(h, from, err);
+        status = zs_hierarchy_unlist(h, from, err);
     if (status != ZS_OK) {
         clear(&m);
         return status;
     }
-    if (!is_unmade)
+    if (!root_is_pending)
         status = zs_hierarchy_flush_locked(h, err);
     if (status == ZS_OK)
         status = zs_store_rename(zs_hierarchy_store(h), from, to, err);
     struct zs_error later;
     const bool is_moved = status == ZS_OK;
     enum zs_status added = add_collected(h, is_moved ? to : from, &m, is_moved ? err : &later);
-    if (added == ZS_OK && !is_unmade)
+    if (added == ZS_OK && !root_is_pending)
         added = zs_hierarchy_flush_locked(h, is_moved ? err : &later);
     clear(&m);
     return is_moved ? added : status;
@@ -105,7 +105,7 @@ static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, cons
 {
     struct zs_store *store = zs_hierarchy_store(h);
     struct zs_lock *lock = NULL;
-    if (zs_hierarchy_is_unmade(h))
+    if (zs_hierarchy_root_is_pending(h))
         return move(h, from, to, err);
     ZS_TRY(zs_store_lock(store, "zarr.json", &lock, err));
     enum zs_status status = lock != NULL ? zs_hierarchy_recover_locked(store, err) : ZS_OK;
@@ -155,7 +155,7 @@ static enum zs_status check_documents(struct zs_hierarchy *h, const char *path, 
 {
     const struct zs_node **nodes;
     size_t count;
-    if (zs_hierarchy_is_unmade(h))
+    if (zs_hierarchy_root_is_pending(h))
         return ZS_OK;
     ZS_TRY(zs_hierarchy_list(h, &nodes, &count, err));
     enum zs_status status = ZS_OK;

@@ -541,7 +541,7 @@ bool ZSMdimArray::Refill(const void *value)
     struct zs_error err;
     const int order = zs_array_chunk_order(m_opened->Get());
     std::shared_ptr<ZSMdimOpened> opened;
-    if (zs_array_refill(m_store->Hierarchy(), m_node, value, &fresh, &err) == ZS_OK)
+    if (zs_array_set_fill_value(m_store->Hierarchy(), m_node, value, &fresh, &err) == ZS_OK)
         opened = m_store->OpenNew(fresh, order, &err);
     if (opened == nullptr)
     {

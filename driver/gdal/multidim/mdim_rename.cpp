@@ -322,7 +322,7 @@ static bool restate(struct zs_hierarchy *h, const std::vector<Having> &having, c
         for (const int d : one.numbers)
             names[d] = given != nullptr ? given : names[d];
         return zs_hierarchy_node(h, one.array.node->path, &now, e) == ZS_OK &&
-               zs_array_restate(h, now, nullptr, names, nullptr, &fresh, e) == ZS_OK;
+               zs_array_update_document(h, now, nullptr, names, nullptr, &fresh, e) == ZS_OK;
     };
     while (done < having.size() && change(having[done], name.c_str(), err))
         done++;

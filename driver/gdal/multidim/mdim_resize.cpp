@@ -112,7 +112,7 @@ bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
         }
         for (const auto *old : before)
         {
-            if (zs_array_restate(Hierarchy(), old, nullptr, nullptr, nullptr, &fresh, nullptr) != ZS_OK)
+            if (zs_array_update_document(Hierarchy(), old, nullptr, nullptr, nullptr, &fresh, nullptr) != ZS_OK)
                 CPLDebug("ShardedZarr", "/%s: keeps its new shape", old->path);
         }
         return false;

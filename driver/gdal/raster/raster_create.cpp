@@ -166,7 +166,7 @@ static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, co
 static void waitForUploads(const ZSStore &store)
 {
     struct zs_error err;
-    if (zs_store_settle(store.store, &err) != ZS_OK)
+    if (zs_store_wait_commits(store.store, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
 }
 
@@ -445,7 +445,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     };
     bool ok = warped != nullptr ? zsRunWarp(zsShown(name) + ": the source cannot be warped", copyPixels) : copyPixels();
     struct zs_error err;
-    zs_hierarchy_hold(store->hierarchy, true); // until the overviews are there: a store that opens is complete
+    zs_hierarchy_defer(store->hierarchy, true); // until the overviews are there: a store that opens is complete
     if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
@@ -457,7 +457,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         ok = addComputed(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source),
                          factors, GDALScaledProgress, ofRest.Part());
     }
-    zs_hierarchy_hold(store->hierarchy, false);
+    zs_hierarchy_defer(store->hierarchy, false);
     if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
