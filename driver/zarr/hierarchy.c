@@ -48,7 +48,8 @@ static const char *path_of_entry(const void *entry)
     return ((const struct zs_hierarchy_entry *)entry)->path;
 }
 
-/* Position of the first entry not before `path`; whether it is the one of `path` itself. */
+/* Returns the position of the first entry that is not before `path`; *is_there tells whether it is the entry of
+ * `path`. */
 static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_there)
 {
     const size_t i = zs_path_position(h->entries, h->count, sizeof *h->entries, path_of_entry, path);
@@ -117,8 +118,8 @@ enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, c
                        : zs_store_list(h->store, path, names, err);
 }
 
-/* Whether a path without zarr.json is a group: old writers left out the documents of groups. It has directories then,
- * which must not be the chunks of an array above it. */
+/* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
+ * directories, and these are not the chunks of an array above it. */
 static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
 {
     char **names;
@@ -144,7 +145,7 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
     return ZS_OK;
 }
 
-/* Reads a node from the store. The caller keeps it. */
+/* Reads a node from the store. The caller owns it. */
 static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
@@ -213,7 +214,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     (void)pthread_mutex_unlock(&h->lock);
     if (is_there)
         return status;
-    if (zs_changes_hide(&h->pending, path)) /* the store may have what is to go */
+    if (zs_changes_hide(&h->pending, path)) /* the store may still have the removed node */
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
     if (h->is_consolidated)
         return not_listed(h, path, err);
@@ -232,7 +233,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     const struct zs_hierarchy_entry *kept = NULL;
     if (entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
         (void)pthread_mutex_lock(&h->lock);
-        kept = zs_hierarchy_insert(h, entry); /* another thread may have been first: then its answer stays */
+        kept = zs_hierarchy_insert(h, entry); /* if another thread was first, its result stays */
         if (kept != NULL)
             status = answer(kept, node, err);
         (void)pthread_mutex_unlock(&h->lock);
@@ -277,7 +278,7 @@ enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy *
         return zs_fail_memory(err);
     }
     h->store = store;
-    h->is_consolidated = h->is_new = true; /* all nodes will be added */
+    h->is_consolidated = h->is_new = true; /* no node is read from the store */
     *out = h;
     return ZS_OK;
 }
@@ -291,7 +292,7 @@ static enum zs_status create_root(struct zs_store *store, zs_json **document, st
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
 }
 
-/* Opens a store of the draft, whose root is a group where it has no document of its own. */
+/* Opens a store of the draft. A root without a document of its own is an implicit group. */
 static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root,
                                  struct zs_error *err)
 {
@@ -354,7 +355,7 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
 {
     if (h == NULL)
         return;
-    /* The root comes first, and owns the documents of consolidated nodes: it goes last. */
+    /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
     while (h->count > 0)
         zs_hierarchy_entry_free(&h->entries[--h->count]);
     while (h->retired_count > 0)

@@ -1,4 +1,5 @@
-/* zarr/hierarchy.h: the nodes of a store, found by path; each is read once and kept. */
+/* zarr/hierarchy.h: finds the nodes of a store by path, keeps each one after its first read, and changes their
+ * documents. */
 #ifndef ZS_ZARR_HIERARCHY_H
 #define ZS_ZARR_HIERARCHY_H
 
@@ -8,169 +9,174 @@
 
 struct zs_hierarchy;
 
-/* Reads the root zarr.json of a store, also one of the draft (draft.h), whose nodes are then found as the draft has
- * them. With use_consolidated, inline consolidated metadata of the root, unless null or empty, answer for the whole
- * store without a request: what they do not list, and no listed path lies below, is not there. Entries whose keys are
- * no paths are ignored; an entry that is no node gives its error to whoever asks for it. ZS_NOT_FOUND when there is no
- * zarr.json at the root. The store is borrowed. */
+/* Opens a store by its root zarr.json, which may also be that of the 2022 draft (draft.h). With use_consolidated,
+ * inline consolidated metadata of the root, unless null or empty, answer for the whole store without a request: a path
+ * that they do not list, and that lies above no listed path, does not exist. Entries whose keys are not valid paths are
+ * ignored; an entry that is not a valid node returns its error when it is looked up. ZS_NOT_FOUND when the store has no
+ * zarr.json at its root. Borrows the store. */
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **h,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* Like zs_hierarchy_open(), with the text of the root zarr.json at hand; messages do not name its location. */
+/* Like zs_hierarchy_open(), for a caller that has read the root zarr.json: `text` is its content. Messages do not name
+ * its location. */
 enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
                                       struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
-/* The hierarchy of a store that is being created: it has the nodes that are added to it, first of all its root. The
- * store is not read. */
+/* Creates the hierarchy of a new store. It has only the nodes that are added to it, first of all the root; the store is
+ * never read. */
 enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_hierarchy_free(struct zs_hierarchy *h);
 
 struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h);
 
-/* Whether consolidated metadata of the root are in use. */
+/* Returns whether the consolidated metadata of the root are in use. */
 bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h);
 
-/* The node at `path` ("" is the root; leading and trailing slashes are ignored), borrowed until the hierarchy is freed.
- * ZS_NOT_FOUND when there is none. What is no path inside the store (name.h) is ZS_INVALID. One request at most (two of
- * the draft) for each path, whatever the answer; only what failed is asked again: no answer, or a damaged document
- * (ZS_CORRUPT). A directory without zarr.json that has directories is an implicit group, in stores where listing is
- * cheap (not remote). */
+/* Looks up the node at `path` ("" is the root; leading and trailing slashes are ignored). *node is borrowed until the
+ * hierarchy is freed. ZS_NOT_FOUND when there is no node, ZS_INVALID when the path is not valid inside a store
+ * (name.h). Costs at most one request (two in a store of the draft) for each path, and the result is kept; only a
+ * failure (no answer, or ZS_CORRUPT: a damaged document) is asked for again. In stores where listing is cheap (not
+ * remote), a directory without zarr.json that holds directories is an implicit group. */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* How many look-ups and listings failed so far: a store gave no answer, or a document is damaged. Functions that
- * read metadata take what they do not find as absent; who calls them compares this count, so that a failure is never
- * absence. */
+/* Returns how many look-ups and listings have failed so far (the store gave no answer, or a document is damaged).
+ * Functions that read metadata treat what they do not find as absent; compare this count before and after calling them,
+ * so that a failure never counts as absence. */
 size_t zs_hierarchy_failures(struct zs_hierarchy *h);
-/* ZS_OK when no look-up failed since there were `failures`; else the status and the message of the last one. */
+/* Returns ZS_OK when no look-up failed since the count was `failures`, else the status and the message of the last
+ * failure. */
 enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *h, size_t failures, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The node at `name` relative to the group `base` ("" for root); same results. A name that begins with "/" is
- * ZS_INVALID. */
+/* Like zs_hierarchy_node(), for the path `name` relative to the group `base` ("" is the root). ZS_INVALID when the name
+ * begins with "/". */
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether the store is one of the draft. */
+/* Returns whether the store is of the 2022 draft. */
 bool zs_hierarchy_is_draft(const struct zs_hierarchy *h);
-/* ZS_UNSUPPORTED for a store that is only read: of the draft, or of a layout (store.h). Every change below asks it. */
+/* Returns ZS_UNSUPPORTED for a store that this library only reads: one of the draft, or one with a layout (store.h).
+ * Every function below that changes a node calls it. */
 enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
-/* All nodes, the root first, then sorted by path, each group before what is in it: from consolidated metadata, else by
- * listing the store, once. A store that cannot be listed gives what is known by now (the root, and what was asked for).
- * *nodes is an array of borrowed nodes, freed with free(). Arrays that cannot be read are in it, zarr.json files that
- * are no Zarr v3 nodes are not. ZS_UNSUPPORTED when a limit below is exceeded. */
+/* Lists all nodes, the root first, then sorted by path, each group before its members: from consolidated metadata, else
+ * by listing the store once. A store that cannot be listed gives the nodes that are known so far (the root, and those
+ * that were looked up). *nodes is an array of borrowed nodes, freed with free(). It includes arrays that cannot be
+ * read, and excludes zarr.json files that are not Zarr v3 nodes. ZS_UNSUPPORTED when the store exceeds a limit
+ * below. */
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Like zs_hierarchy_list(), of the nodes that are known by now: the store is not read. */
+/* Like zs_hierarchy_list(), for the nodes that are known so far: does not read the store. */
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err) ZS_MUST_CHECK;
-/* Position in such a list of the node at `name` relative to the group `base` ("" for the root); `count` when it is not
- * in it. ZS_NO_MEMORY only. */
+/* Finds the node at `name` relative to the group `base` ("" is the root) in such a list: *at is its position, or
+ * `count` when the list lacks it. Fails with ZS_NO_MEMORY only. */
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
                              size_t *at, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The next node directly in `group` in such a list, from position *at on (0 at first). *at moves behind that node and
- * all below it. NULL when there is no more. */
+/* Returns the next node directly in `group` in such a list, from position *at on (0 at first), and moves *at behind
+ * that node and all nodes below it. NULL when there are no more. */
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at);
 
-/* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. Nobody else may use the
- * hierarchy during these calls. Nodes handed out stay valid, also those removed or replaced, until the hierarchy is
- * freed. ---- */
+/* ---- Changing documents (hierarchy_edit.c): in memory first, in the store at the flush. No other thread may use the
+ * hierarchy during these calls. Nodes that were handed out stay valid until the hierarchy is freed, even after they are
+ * removed or replaced. ---- */
 
-/* The node that is stored at `path`, whether or not consolidated metadata, which may be older, list it: for callers
- * that are about to write there. A directory without zarr.json is no node. A store that is being created is not
- * read. */
+/* Looks up the node that is stored at `path`, even if consolidated metadata, which may be older, do not list it: for
+ * callers that are about to write there. A directory without zarr.json is not a node. Does not read a store that is
+ * being created. */
 enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                         struct zs_error *err) ZS_MUST_CHECK;
 
-/* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL where there is
- * nothing, or only chunks that a killed process left. In stores where listing is cheap, a directory without zarr.json
- * that has directories counts as a group. ZS_INVALID or ZS_UNSUPPORTED where a zarr.json is no node, and for what is no
- * path inside the store (name.h). */
+/* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL when the path is
+ * empty or holds only chunks that a killed process left. In stores where listing is cheap, a directory without
+ * zarr.json that holds directories counts as a group. ZS_INVALID or ZS_UNSUPPORTED when a zarr.json there is not a Zarr
+ * v3 node, ZS_INVALID when the path is not valid inside a store (name.h). */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* Tells that the store has nothing at or below `path`, where there is no node, for callers that have listed or cleared
- * it: nothing is looked for below a node that is added there. In a remote store, whose documents alone are asked for,
- * that is not known otherwise: a writer that failed may have left some. */
+/* Notes that the store holds nothing at or below `path`, where there is no node: the hierarchy then looks up nothing
+ * below a node that is added there. For callers that have listed or cleared the path. A remote store does not show this
+ * otherwise, because only documents are requested, and a writer that failed may have left other objects. */
 enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The attributes of a node, to be changed in place, made when it has none; they show in node->attributes at once. At
- * the next flush what differs then from what they are now is put into the node's own zarr.json, attribute by attribute:
- * others, which may be newer there than what was read or consolidated, stay. An implicit group becomes a group of its
- * own. */
+/* Returns the attributes of a node, added when it has none, for changing in place. Changes show in node->attributes at
+ * once. The next flush merges them into the node's own zarr.json, attribute by attribute: other attributes, which may
+ * be newer there than in the copy that was read or consolidated, stay. An implicit group becomes an explicit one. */
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Makes the next flush write an edited document after those that are as deep or deeper and of a lower rank, and before
- * those of the groups above: it says that an edit of several is done. A new one comes before what refers to it. */
+/* Makes the next flush write an edited document after documents of the same or a greater depth with a lower rank, and
+ * before those of the groups above: the last document marks an edit of several as complete. A new document is always
+ * written before those that refer to it. */
 void zs_hierarchy_put_last(struct zs_hierarchy *h, const char *path, int rank);
 
-/* Adds a node that owns its document, both taken over, also on failure. One that is at its path is replaced by it;
- * chunks of the older one are the caller's business. Nothing above it may be waiting for its removal. ZS_INVALID where
- * its path is none inside the store (name.h). */
+/* Adds a node that owns its document; takes over both, also on failure. Replaces a node at the same path, whose chunks
+ * the caller must deal with. No removal of a group above it may be pending. ZS_INVALID when its path is not valid
+ * inside a store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Like zs_hierarchy_add(), of an array whose chunks are there. Those of an array that it replaces, which have other
- * keys, go when its document is written. */
+/* Like zs_hierarchy_add(), for an array whose chunks are already stored. The flush removes the chunks of the array that
+ * it replaces, which have other keys, after writing its document. */
 enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Puts a node, taken over also on failure, in the place of the one at its path, whose chunks it keeps. At the next
- * flush the members in which its document differs are put into the node's own zarr.json. Where that says something else
- * of them than it did, not what consolidated metadata said, somebody else changed them, and that is ZS_INVALID. */
+/* Replaces the node at the path of `node`, which is taken over, also on failure; the array keeps its chunks. The next
+ * flush merges the members that differ into the node's own zarr.json. ZS_INVALID there when another writer changed one
+ * of these members: the stored document (not a consolidated copy) no longer has the value that was read. */
 enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *node,
                                         struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the node at `path` and all below it; its objects (zarr/contents.h; not what others put there) go at the
- * flush: when nothing lists it any more, and what was removed last first. Where they cannot be listed nothing changes.
- * ZS_ARGUMENT for the root, ZS_INVALID for what is no path inside the store. */
+/* Removes the node at `path` and all nodes below it. The flush removes their objects (zarr/contents.h; files of others
+ * stay) when no document lists them any more, the node that was removed last first. When they cannot be listed, nothing
+ * changes. ZS_ARGUMENT for the root, ZS_INVALID when the path is not valid inside a store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Like zs_hierarchy_remove(), but the objects stay: the node is about to be renamed. */
+/* Like zs_hierarchy_remove(), but keeps the objects: the caller is about to rename the node. */
 enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* A savepoint: what an edit of several documents changes after it is kept or taken back as a whole, so that an edit
- * that failed publishes nothing. Savepoints may be nested. Taking back leaves nodes where they are; what was published
- * meanwhile stays, and so do elements that were written. */
+/* A savepoint: all changes made after it are kept or undone together, so that a failed edit of several documents
+ * publishes nothing. Savepoints may be nested. Undoing keeps pointers to nodes valid; documents that were published
+ * meanwhile and elements that were written stay as they are. */
 struct zs_savepoint {
-    size_t count; /* of changes before it */
+    size_t count; /* number of changes before it */
 };
 struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *h);
 void zs_savepoint_end(struct zs_hierarchy *h, struct zs_savepoint savepoint, bool keeps);
 
-/* Whether the store is being created: it has only what was added through this hierarchy. */
+/* Returns whether the store is being created: it holds only the nodes that were added through this hierarchy. */
 bool zs_hierarchy_is_new(const struct zs_hierarchy *h);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
 
-/* While the hierarchy is held, a flush succeeds and leaves the changes in memory, so that several steps appear at once,
- * with the root's consolidated metadata. Without these it has no effect: each document is visible as soon as it is
- * written. */
+/* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending, so that several steps
+ * appear at once, when the root's consolidated metadata are written. Has no effect without consolidated metadata,
+ * because each document is then visible as soon as it is written. */
 void zs_hierarchy_defer(struct zs_hierarchy *h, bool is_deferred);
 
-/* Whether a node was added here, and its document is yet to be written: no other process knows of it. */
+/* Returns whether the node was added through this hierarchy and its document is not written yet: no other process knows
+ * of it. */
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node);
 
-/* Whether the store still has the array that `node` is: for those who are about to put chunks there. ZS_OK where its
- * zarr.json says of them what the node says (attributes and names may be others), or is yet to be written by the flush;
- * else ZS_INVALID: it is gone, or another array is in its place. *version is of the zarr.json that was last found so, 0
- * before: one that is the same is not read again. */
+/* Checks that the store still has the array that `node` describes, for callers that are about to write chunks. ZS_OK
+ * when the members of its zarr.json that matter to chunks are unchanged (attributes and names may differ), or when the
+ * document is still pending. ZS_INVALID when the array is gone or another array has taken its place. *version caches
+ * the version of the zarr.json that was last found unchanged (0 at first): the same version is not read again. */
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
                                         struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes what was changed. Each zarr.json is read again and only what was changed is put into it; those of groups come
- * after what is in them, the root's last. Inline consolidated metadata of any group above then say of each changed node
- * what its own file says, where there are some. ZS_INVALID, which names the node, where one that was edited is gone or
- * is of another kind, or one that was added has come meanwhile; ZS_ARGUMENT for a document that would be too large to
- * be read: then nothing is written. On failure everything remains to be written. */
+/* Writes the pending changes. Reads each zarr.json again and merges only the changed members into it; writes the
+ * document of a group after those of its members, the root's last. Updates inline consolidated metadata of any group
+ * above, where present, to match the document of each changed node. ZS_INVALID, naming the node, when an edited node is
+ * gone or is of another type, or when another writer has added a node at the same path; ZS_ARGUMENT for a document that
+ * would be too large to read: nothing is written then. After a failure everything stays pending. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Finishes what a killed writer began, in stores with locks, which show that it is dead: before zs_hierarchy_open() of
- * a store that is to be changed. */
+/* Finishes the changes that a killed writer began, in stores with locks, which show that the writer is dead. Call it
+ * before zs_hierarchy_open() of a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Limits of the walk by listing: a store is metadata written by strangers, and every directory costs requests. What
- * lies deeper, or has a longer path, cannot be listed: zs_hierarchy_list() says so. */
+/* Limits of the walk by listing: the metadata come from strangers, and every directory costs requests. Nodes beyond
+ * these limits cannot be listed, and zs_hierarchy_list() fails with a message that says so. */
 #define ZS_HIERARCHY_MAX_DEPTH 32
-#define ZS_HIERARCHY_MAX_NODES 20000 /* directories looked into; implicit groups of consolidated metadata */
+#define ZS_HIERARCHY_MAX_NODES 20000 /* directories listed; implicit groups of consolidated metadata */
 #define ZS_HIERARCHY_MAX_PATH 1024   /* bytes of a key of consolidated metadata */
 
 #endif

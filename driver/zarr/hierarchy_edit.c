@@ -1,4 +1,4 @@
-/* Changing the documents of a store that is there: in memory first, and what is changed is noted. */
+/* Changes documents in memory, and notes each change for the next flush. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* Checks that a path is in its one spelling, and inside the store. */
+/* Checks that a path is clean (name.h) and inside the store. */
 static enum zs_status check_path(const char *path, struct zs_error *err)
 {
     char *clean;
@@ -16,7 +16,7 @@ static enum zs_status check_path(const char *path, struct zs_error *err)
     return is_clean ? ZS_OK : zs_fail(err, ZS_INVALID, "path \"%.200s\": expected no slash at its ends", path);
 }
 
-/* Keeps a node that is no longer in the table until the hierarchy is freed: others may hold pointers to it. */
+/* Keeps a node that left the table until the hierarchy is freed: callers may hold pointers to it. */
 static enum zs_status retire(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     struct zs_node **grown =
@@ -35,7 +35,7 @@ void zs_hierarchy_forget_listing(struct zs_hierarchy *h)
     h->listing_count = 0;
 }
 
-/* Takes a path and all below it out of the listing: what is removed needs no other, which might fail. */
+/* Removes a path and all paths below it from the listing, so that a removal needs no new listing, which might fail. */
 static void shorten_listing(struct zs_hierarchy *h, const char *path)
 {
     size_t kept = 0;
@@ -45,7 +45,7 @@ static void shorten_listing(struct zs_hierarchy *h, const char *path)
     h->listing_count = kept;
 }
 
-/* ---- What is to be written ---- */
+/* ---- Noting changes ---- */
 
 zs_json *zs_document_own(const zs_json *document)
 {
@@ -59,8 +59,8 @@ zs_json *zs_document_own(const zs_json *document)
     return own;
 }
 
-/* Notes that the document of a node is about to change, with what it says now. A new document is written whole
- * anyway. */
+/* Notes that the document of a node is about to change, and keeps its present state. Not needed for a new document,
+ * which is written whole. */
 static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
 {
     const struct zs_change *known = zs_changes_find(&h->pending, node->path);
@@ -79,8 +79,8 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *no
     return ZS_OK;
 }
 
-/* Reads a node's own document before more than its attributes change: consolidated metadata may be older. *is_there:
- * there is one. */
+/* Reads a node's own document before a change of more than attributes: consolidated metadata may be older. *is_there
+ * tells whether the store has the document. */
 static enum zs_status note_own(struct zs_hierarchy *h, const char *path, bool *is_there, struct zs_error *err)
 {
     struct zs_change *change = zs_changes_find(&h->pending, path);
@@ -96,13 +96,13 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *h, const struct zs_node *n
                                  struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
-    /* the node at its path now; const for those who borrow it */
+    /* the present node at this path; callers borrow it as const */
     struct zs_node *mine = (struct zs_node *)(uintptr_t)zs_hierarchy_known(h, node->path);
     if (mine == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
     ZS_TRY(zs_savepoint_note(h, mine->path, err));
     ZS_TRY(note_edit(h, mine, err));
-    if (mine->document == NULL) { /* an implicit group becomes one that is there */
+    if (mine->document == NULL) { /* an implicit group becomes an explicit one */
         mine->document = zs_group_document();
         mine->owns_document = true;
     }
@@ -128,7 +128,7 @@ void zs_hierarchy_put_last(struct zs_hierarchy *h, const char *path, int rank)
         change->rank = rank;
 }
 
-/* Removes the node from an entry, which then says that nothing is there. */
+/* Removes the node from an entry, which then has status ZS_NOT_FOUND. */
 static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *entry, struct zs_error *err)
 {
     if (entry->node == NULL)
@@ -146,7 +146,7 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
     return ZS_OK;
 }
 
-/* Puts a node, which is taken over, into the table in place of what is there. */
+/* Puts a node, which it takes over, into the table, and retires the node at the same path. */
 static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
@@ -164,7 +164,7 @@ static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, str
     return status;
 }
 
-/* The entry of a path that the hierarchy has asked for, where it found nothing; else NULL. */
+/* Returns the entry of a path that was looked up and not found; NULL when there is no such entry. */
 static struct zs_hierarchy_entry *find_absent(const struct zs_hierarchy *h, const char *path)
 {
     size_t i, end;
@@ -174,14 +174,14 @@ static struct zs_hierarchy_entry *find_absent(const struct zs_hierarchy *h, cons
     return is_absent ? &h->entries[i] : NULL;
 }
 
-/* Whether the store is known to have nothing at or below a path. */
+/* Returns whether the store is known to hold nothing at or below a path. */
 static bool is_known_empty(const struct zs_hierarchy *h, const char *path)
 {
     const struct zs_hierarchy_entry *entry = find_absent(h, path);
     return entry != NULL && (entry->is_empty || !h->store->is_remote);
 }
 
-/* Notes that a document comes to `path`: in the place of the one that is there, or as a new one. */
+/* Notes a document for `path`, which replaces the present one or is new. */
 static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const struct zs_node *older = zs_hierarchy_known(h, path);
@@ -190,7 +190,7 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
         ZS_TRY(note_edit(h, older, err));
         ZS_TRY(note_own(h, path, &is_there, err));
     }
-    if (is_there) { /* who adds it may have made room */
+    if (is_there) { /* the caller may have removed the stored node */
         zs_changes_find(&h->pending, path)->may_be_gone = true;
         return ZS_OK;
     }
@@ -203,7 +203,7 @@ static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct
     return ZS_OK;
 }
 
-/* Checks that a path is not so deep or long that listing would not find it. */
+/* Checks that a path is within the limits of listing. */
 static enum zs_status check_depth(const char *path, struct zs_error *err)
 {
     int depth = 1;
@@ -276,7 +276,7 @@ enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *
         zs_node_free(node);
         return status;
     }
-    return put_node(h, node, err); /* the flush reports one that is gone */
+    return put_node(h, node, err); /* the flush reports a document that is gone */
 }
 
 enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
@@ -302,8 +302,8 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path
     return status;
 }
 
-/* Whether a directory without zarr.json, of a store on disk, has nodes below it: anything but the chunks of an array
- * ("c/0/3") that never got its zarr.json. */
+/* Finds out whether a directory without zarr.json, in a local store, has nodes below it, and not only the chunks
+ * ("c/0/3") of an array that never got its zarr.json. */
 static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool is_chunks, bool *has,
                                       struct zs_error *err)
 {
@@ -330,7 +330,7 @@ static enum zs_status has_nodes_below(struct zs_store *store, const char *path, 
     return status;
 }
 
-/* Remembers that nothing is at a path, of which the hierarchy knows nothing yet. */
+/* Adds an entry with status ZS_NOT_FOUND for a path that is not in the table. */
 static enum zs_status note_absence(struct zs_hierarchy *h, const char *path, const char *message, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(path), .status = ZS_NOT_FOUND, .message = zs_strdup(message)};
@@ -363,7 +363,7 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
         return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
     *node = NULL;
     if (h->is_consolidated && zs_hierarchy_find(h, path, false, node, NULL) == ZS_OK)
-        return ZS_OK; /* nodes below it are listed */
+        return ZS_OK; /* consolidated metadata list nodes below it */
     if (!h->store->is_remote && !h->is_new && !zs_changes_hide(&h->pending, path))
         ZS_TRY(has_nodes_below(h->store, path, false, &is_group, err));
     if (!is_group)
@@ -384,7 +384,7 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, enum zs
     zs_hierarchy_within(h, path, &first, &end);
     for (size_t i = first; i < end; i++)
         ZS_TRY(vacate(h, &h->entries[i], err));
-    zs_changes_forget(&h->pending, path); /* what was to be written below is not any more: the tree goes as one */
+    zs_changes_forget(&h->pending, path); /* drop pending changes below: the whole tree is removed */
     shorten_listing(h, path);
     struct zs_change *change = zs_changes_note(&h->pending, path);
     if (change == NULL)

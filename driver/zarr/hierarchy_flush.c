@@ -1,8 +1,8 @@
-/* Flushing changes: each zarr.json is read again, and only what was changed is put into it (pending_changes.c);
- * whatever else is in the file, or came to it meanwhile, stays. All documents are built before the first is written, so
- * that what cannot be written, or what somebody else changed, is found while the store is unchanged. Writers that use
- * this library wait for the lock of the root's document; changes of others, and of all where there are no locks, show
- * in the documents. */
+/* Writes pending changes. Each zarr.json is read again, and only the changed members are merged into it
+ * (pending_changes.c); other members, also those that another writer added meanwhile, stay. All documents are built
+ * before the first one is written, so that a document that cannot be written, or that another writer changed, is found
+ * while the store is unchanged. Writers that use this library take the lock of the root's document. Changes of other
+ * writers, and of all writers where there are no locks, are detected by comparing documents. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* zs_document_load(), with the ETag of what was read, "" where nothing is, unless that is NULL. */
+/* Like zs_document_load(); unless `etag` is NULL it also returns the ETag, "" when there is no document. */
 static enum zs_status load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
                                   struct zs_error *err)
 {
@@ -31,7 +31,7 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
 
 /* ---- Consolidated metadata ---- */
 
-/* A member of consolidated metadata: its name, and the document that it is to have, borrowed; NULL: it goes. */
+/* A member of consolidated metadata: its name and its new document, borrowed. A NULL document removes the member. */
 struct member {
     const char *name;
     const zs_json *document;
@@ -47,15 +47,15 @@ static const char *name_of(const void *member)
     return ((const struct member *)member)->name;
 }
 
-/* The members that consolidated metadata of a group are to have. */
+/* The new members of the consolidated metadata of a group. */
 struct members {
-    struct member *list; /* those of now, sorted, then those that come */
+    struct member *list; /* the present members, sorted, then new ones */
     size_t count, old;
-    size_t n;                 /* bytes of a path that are the group's, with the slash behind */
-    bool is_changed, is_last; /* nothing is left, and nothing is about to come */
+    size_t n;                 /* length of the group's path, with the slash behind it */
+    bool is_changed, is_last; /* is_last: no member is left, and none is about to come */
 };
 
-/* Whether consolidated metadata have a document as it is now, without its own consolidated metadata. */
+/* Returns whether `listed`, from consolidated metadata, equals a document without its own consolidated metadata. */
 static bool is_listed_so(const zs_json *listed, const zs_json *document)
 {
     zs_json *own = zs_json_get(document, "consolidated_metadata") != NULL ? zs_document_own(document) : NULL;
@@ -64,14 +64,14 @@ static bool is_listed_so(const zs_json *listed, const zs_json *document)
     return is_same;
 }
 
-/* Builds the object of the members; NULL without memory. */
+/* Builds the JSON object of the members; NULL without memory. */
 static zs_json *members_object(const struct members *m)
 {
     zs_json *object = zs_json_new_object();
     for (size_t i = 0; i < m->count && object != NULL; i++) {
         if (m->list[i].document == NULL)
             continue;
-        /* The root of a consolidated store holds the documents of all: not to be nested. */
+        /* Leave out nested consolidated metadata: the root's hold all documents already. */
         zs_json *copy = zs_document_own(m->list[i].document);
         if (zs_json_add(object, m->list[i].name, copy) == NULL) {
             zs_json_free(object);
@@ -81,9 +81,9 @@ static zs_json *members_object(const struct members *m)
     return object;
 }
 
-/* Reads a document that was put again, where the consolidated metadata list neither that nor what it was made of:
- * without locks another writer may have put both since, so that what is listed is newer. *needs_update where the
- * document is yet to be put. */
+/* Reads a written document again when the consolidated metadata list neither that document nor the one it was made
+ * from: without locks, another writer may have written both since, and the listed one is then newer. *needs_update is
+ * set when the document is yet to be written. */
 static enum zs_status reload_if_newer(const struct zs_hierarchy *h, const zs_json *listed, struct zs_change *change,
                                       bool *needs_update, struct zs_error *err)
 {
@@ -97,7 +97,7 @@ static enum zs_status reload_if_newer(const struct zs_hierarchy *h, const zs_jso
     zs_json *now;
     ZS_TRY(zs_document_load(h->store, change->path, &now, err));
     zs_json_free(change->written);
-    change->written = now; /* NULL: it is gone, and what lists it is the business of who removed it */
+    change->written = now; /* NULL: the writer that removed it updates the listing */
     return ZS_OK;
 }
 
@@ -108,7 +108,7 @@ static enum zs_status merge_change(const struct zs_hierarchy *h, struct members 
     size_t at = zs_path_position(m->list, m->old, sizeof *m->list, name_of, name);
     const bool is_listed = at < m->old && strcmp(m->list[at].name, name) == 0;
     ZS_TRY(reload_if_newer(h, is_listed ? m->list[at].document : NULL, change, needs_update, err));
-    /* Removals first: a path may have been removed and come back. */
+    /* Removals come first: a node may have been added again at a removed path. */
     for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
         m->list[i].document = NULL;
     m->is_changed |= change->was_removed;
@@ -124,9 +124,9 @@ static enum zs_status merge_change(const struct zs_hierarchy *h, struct members 
     return ZS_OK;
 }
 
-/* Updates inline consolidated metadata of the group at `path` with what changed below. Empty ones are not in use,
- * unless they were until now: a first entry would hide all that they do not list. *needs_update: to be done again when
- * all documents below are put. */
+/* Updates the inline consolidated metadata of the group at `path` with the changes below it. Empty metadata count as
+ * unused, and stay empty unless they were used until now: a first entry would hide all nodes that they do not list.
+ * *needs_update: call again when all documents below are written. */
 static enum zs_status update_consolidated(const struct zs_hierarchy *h, const char *path, zs_json *document,
                                           bool *is_changed, bool *needs_update, struct zs_error *err)
 {
@@ -155,7 +155,8 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     if (status != ZS_OK || !m.is_changed)
         return status;
     *is_changed = true;
-    if (m.is_last && object != NULL && zs_json_size(object) == 0) { /* to others empty ones hide what comes later */
+    if (m.is_last && object != NULL && zs_json_size(object) == 0) { /* other readers take empty metadata as complete,
+                                                                       and would not see nodes added later */
         zs_json_free(object);
         zs_json_remove(document, "consolidated_metadata");
         return ZS_OK;
@@ -168,18 +169,18 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
 
 /* ---- One document ---- */
 
-/* A document that a flush may write. */
+/* A document that the flush may write. */
 struct outgoing {
     char *path;
-    size_t depth;             /* names in it */
-    char *text;               /* NULL: it stays as it is */
-    char *etag;               /* of what it was made of, "" for nothing; NULL: not known */
-    struct zs_change *change; /* of the node itself, borrowed; NULL: only what it consolidates may have changed */
-    bool needs_update; /* what it consolidates was put by others, too: it is made again before it is put */
+    size_t depth;             /* number of names in the path */
+    char *text;               /* NULL: unchanged, not written */
+    char *etag;               /* of the document that was read, "" when there was none; NULL: unknown */
+    struct zs_change *change; /* pending change of the node, borrowed; NULL: only its consolidated metadata may
+                                 change */
+    bool needs_update; /* other writers changed what it consolidates: build it again before writing */
 };
 
-/* Reads what the store has of a document, puts what changed over it, in the node itself and in what it consolidates,
- * and prints it. */
+/* Reads the stored document, merges the change of the node and the changes below it, and prints the result. */
 static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
     const struct zs_node *node =
@@ -204,7 +205,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     o->text = NULL;
     if (status == ZS_OK && is_changed)
         status = zs_document_print(h->store, o->path, document, &o->text, err);
-    if (status == ZS_OK && node != NULL) { /* groups above, which come later, list it in this form */
+    if (status == ZS_OK && node != NULL) { /* groups above, written later, list it in this form */
         zs_json_free(o->change->written);
         o->change->written = document;
         document = NULL;
@@ -213,7 +214,8 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     return status;
 }
 
-/* Puts a document over what it was made of; where another writer put one meanwhile, it is made anew over that. */
+/* Writes a document over the version that was read; where another writer was faster, builds it again from the newer
+ * version. */
 static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, bool *has_conflict, struct zs_error *err)
 {
     const bool expects = o->text != NULL && !zs_hierarchy_root_is_pending(h) && zs_store_has_conditions(h->store);
@@ -229,10 +231,10 @@ static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, bool 
 
 static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_conflict, struct zs_error *err)
 {
-    /* the root, with which a store opens, and changed documents come after what they refer to */
+    /* the root, by which a store opens, and edited documents are written after the objects they refer to */
     if (o->path[0] == '\0' || o->change == NULL || o->change->kind != ZS_CHANGE_NEW)
         ZS_TRY(zs_store_wait_commits(h->store, err));
-    if (o->needs_update || *has_conflict) /* what was consolidated is not what was put */
+    if (o->needs_update || *has_conflict) /* the consolidated documents are not the written ones */
         ZS_TRY(prepare(h, o, err));
     if (o->text == NULL)
         return ZS_OK;
@@ -242,7 +244,7 @@ static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_
     return ZS_OK;
 }
 
-/* Deeper documents come first, so that a group follows what it holds; those of one depth come by their rank. */
+/* Orders deeper documents first, so that a group follows its members; documents of one depth by their rank. */
 static int compare_order(const void *a, const void *b)
 {
     const struct outgoing *x = a, *y = b;
@@ -260,7 +262,7 @@ static size_t depth_of(const char *path)
     return depth;
 }
 
-/* All documents of a flush, in the order in which they are written: of changed nodes, and of all groups above. */
+/* All documents of a flush, in the order of writing: of changed nodes, and of all groups above them. */
 struct outgoings {
     struct outgoing *list;
     size_t count, capacity;
@@ -300,7 +302,7 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
     }
     if (!ok)
         return zs_fail_memory(err);
-    qsort(all->list, all->count, sizeof *all->list, compare_order); /* a path that is there twice, side by side */
+    qsort(all->list, all->count, sizeof *all->list, compare_order); /* duplicate paths are neighbours now */
     size_t kept = 0;
     for (size_t i = 0; i < all->count; i++) {
         if (kept > 0 && strcmp(all->list[kept - 1].path, all->list[i].path) == 0)
@@ -312,8 +314,8 @@ static enum zs_status list_documents(const struct zs_hierarchy *h, struct outgoi
     return ZS_OK;
 }
 
-/* Finds the objects of a node that is removed and of all below it, not what others put there. In a store that cannot be
- * listed that is its document. */
+/* Finds the objects of a removed node and of all nodes below it, without files of others. In a store that cannot be
+ * listed, only the document is found. */
 static enum zs_status find_tree(struct zs_store *store, const char *path, struct zs_contents *removed,
                                 struct zs_error *err)
 {
@@ -327,8 +329,8 @@ static int by_falling_number(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Finds all that is removed, what was removed last first: an array before its overviews, so that it is there with all
- * of them or not at all. */
+/* Finds the objects of all removed nodes, the node removed last first: an array before its overviews, so that it exists
+ * with all of them or not at all. */
 static enum zs_status find_removed(const struct zs_hierarchy *h, struct zs_contents *removed, struct zs_error *err)
 {
     struct zs_change **list = zs_calloc(h->pending.count, sizeof(struct zs_change *));
@@ -345,7 +347,7 @@ static enum zs_status find_removed(const struct zs_hierarchy *h, struct zs_conte
     return status;
 }
 
-/* Chunks of a replaced array that are looked for: coordinates have one, or a few. */
+/* Upper limit of the chunks of a replaced array that are removed: coordinates have one or a few. */
 #define MOST_REPLACED 100000
 
 static bool has_same_keys(const struct zs_node *a, const struct zs_node *b)
@@ -354,7 +356,7 @@ static bool has_same_keys(const struct zs_node *a, const struct zs_node *b)
                                 a->array->key_separator == b->array->key_separator);
 }
 
-/* Removes the chunks of an array, of one dimension, that another took the place of. */
+/* Removes the chunks of a replaced array of one dimension. */
 static enum zs_status remove_replaced(const struct zs_hierarchy *h, const struct zs_change *change,
                                       struct zs_error *err)
 {
@@ -384,7 +386,8 @@ bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *h)
     return root != NULL && root->kind == ZS_CHANGE_NEW;
 }
 
-/* Whether an edit orders its documents: what it removes goes after them, which replace it. */
+/* Returns whether the documents of an edit have an order: removals then follow the documents that replace the removed
+ * objects. */
 static bool has_order(const struct zs_pending_changes *changes)
 {
     for (size_t i = 0; i < changes->count; i++)
@@ -393,8 +396,8 @@ static bool has_order(const struct zs_pending_changes *changes)
     return false;
 }
 
-/* Puts the documents, and removes what is removed as soon as nothing shows it: consolidated metadata do until the
- * root's document is put; where there are none, a node's own document does. */
+/* Writes the documents, and removes objects as soon as no document refers to them: with consolidated metadata when the
+ * root's document is written, otherwise when the node's own document is removed. */
 static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *all, struct zs_contents *removed,
                                      struct zs_error *err)
 {
@@ -413,7 +416,7 @@ static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *a
 static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
 {
     struct zs_contents removed = {0};
-    enum zs_status status = find_removed(h, &removed, err); /* a listing that fails leaves all as it is */
+    enum zs_status status = find_removed(h, &removed, err); /* when a listing fails, nothing has changed yet */
     if (status == ZS_OK)
         status = put_and_remove(h, all, &removed, err);
     zs_contents_clear(&removed);
@@ -423,7 +426,7 @@ static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, str
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err)
 {
     struct outgoings all = {0};
-    enum zs_status status = zs_store_wait_commits(h->store, err); /* the chunks that they refer to */
+    enum zs_status status = zs_store_wait_commits(h->store, err); /* the chunks that the documents refer to */
     if (status == ZS_OK)
         status = list_documents(h, &all, err);
     for (size_t i = 0; i < all.count && status == ZS_OK; i++)
@@ -431,14 +434,15 @@ enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error
     if (status == ZS_OK)
         status = put_all(h, &all, err);
     free_documents(&all);
-    if (status == ZS_OK) { /* after a failure all is tried again: writing a document twice does no harm */
+    if (status == ZS_OK) { /* after a failure all stays pending: writing a document twice is harmless */
         zs_changes_clear(&h->pending);
         zs_savepoint_forget(h);
     }
     return status;
 }
 
-/* Like zs_hierarchy_flush_locked(), with a journal by which the next writer finishes it should this one be killed. */
+/* Like zs_hierarchy_flush_locked(), with a journal, from which the next writer finishes the flush if this one is
+ * killed. */
 static enum zs_status flush_safely(struct zs_hierarchy *h, struct zs_error *err)
 {
     bool has_journal;
@@ -463,7 +467,7 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
     return h->pending.count == 0 || h->is_deferred ? ZS_OK : lock_and_flush(h, err);
 }
 
-/* The pending removal of a path or of a group above it; NULL where there is none, and without memory. */
+/* Returns the pending removal of a path or of a group above it; NULL when there is none, or without memory. */
 static const struct zs_change *removal_of(const struct zs_pending_changes *changes, const char *path)
 {
     const struct zs_change *removal = NULL;

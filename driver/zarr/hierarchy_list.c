@@ -1,4 +1,4 @@
-/* Finding many nodes at once: in consolidated metadata, or by a walk through the store. */
+/* Lists many nodes at once: from consolidated metadata, or by walking through the store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@ static int compare_entries(const void *a, const void *b)
     return zs_path_compare(((const struct zs_hierarchy_entry *)a)->path, ((const struct zs_hierarchy_entry *)b)->path);
 }
 
-/* Whether a key is a path below the root; *is_beyond: it is, but too deep or long to be listed. */
+/* Returns whether a key is a path below the root, within the limits of listing; sets *is_beyond when it exceeds
+ * them. */
 static bool is_usable_key(const char *key, bool *is_beyond)
 {
     int depth = 1;
@@ -31,13 +32,13 @@ static enum zs_status fail_beyond(const struct zs_hierarchy *h, struct zs_error 
                    h->store->root, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH);
 }
 
-/* Makes the entry of one listed document. */
+/* Builds the entry of one listed document. */
 static enum zs_status make_entry(const struct zs_store *store, const char *path, const zs_json *document,
                                  struct zs_hierarchy_entry *entry, struct zs_error *err)
 {
     struct zs_error reason = {0};
     *entry = (struct zs_hierarchy_entry){0};
-    /* Not const, for what owns its document; this one only borrows. */
+    /* The cast is safe: a node that does not own its document only reads it. */
     entry->status = zs_node_create(path, (zs_json *)document, false, &entry->node, &reason);
     if (entry->status != ZS_NO_MEMORY) {
         if (entry->status != ZS_OK) {
@@ -53,8 +54,8 @@ static enum zs_status make_entry(const struct zs_store *store, const char *path,
     return ZS_OK;
 }
 
-/* Adds the groups above `path` that are not above `before` as well, the path just before it in order: those that are
- * listed, and those added already, are. */
+/* Adds the groups above `path`, but for those above `before`, its predecessor in order: these are listed or were added
+ * already. */
 static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *before, const char *path, size_t *added,
                                           struct zs_error *err)
 {
@@ -93,7 +94,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
             (status = make_entry(h->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
             n++;
 
-    /* In order, each goes to the table's end, and what is below a group follows it. */
+    /* In order, each entry is appended at the end of the table, and the members of a group follow it. */
     if (n > 1)
         qsort(found, n, sizeof *found, compare_entries);
     size_t inserted = 0, added = 0;
@@ -107,7 +108,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
             status = zs_fail_memory(err);
             break;
         }
-        before = kept->path; /* a second entry for the same path is gone */
+        before = kept->path; /* an entry for a path that was there already is freed */
         inserted++;
     }
     for (size_t i = inserted; i < n; i++)
@@ -123,7 +124,7 @@ struct walk {
     struct zs_hierarchy *h;
     const struct zs_node **nodes;
     size_t count, capacity;
-    size_t directories; /* looked into */
+    size_t directories; /* number of directories listed */
 };
 
 static enum zs_status append(struct walk *w, const struct zs_node *node, struct zs_error *err)
@@ -148,7 +149,7 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_find(w->h, path, false, &node, err);
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED)
-        return ZS_OK; /* no node that we know; the rest of the store stays usable */
+        return ZS_OK; /* not a node that can be read; the rest of the store stays usable */
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
     const bool is_listed = node != NULL && !node->is_implicit;
@@ -157,13 +158,13 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     if (is_listed)
         ZS_TRY(append(w, node, err));
     if (is_listed && node->type == ZS_NODE_ARRAY)
-        return ZS_OK; /* below are its chunks */
+        return ZS_OK; /* only chunks are below an array */
     const size_t before = w->count;
     ZS_TRY(walk_below(w, path, depth, err));
     if (is_listed || w->count == before)
         return ZS_OK;
 
-    /* A group without zarr.json, since there are nodes below it. */
+    /* There are nodes below, so this is a group without zarr.json. */
     if (node == NULL) {
         struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
         const struct zs_hierarchy_entry *kept = NULL;
@@ -186,16 +187,16 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
     char **names;
     enum zs_status status = zs_hierarchy_children(w->h, path, &names, err);
     if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
-        return ZS_OK; /* gone meanwhile, or no directory after all */
+        return ZS_OK; /* removed meanwhile, or not a directory */
     if (status != ZS_OK)
         return status;
-    zs_names_sort(names); /* in order, each node goes to the table's end */
+    zs_names_sort(names); /* in order, each node is appended at the end of the table */
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         const size_t n = strlen(*name);
         if (n < 2 || (*name)[n - 1] != '/')
             continue;
         (*name)[n - 1] = '\0';
-        if (!zs_is_node_name(*name)) /* some stores keep other things under names that begin with "__" */
+        if (!zs_is_node_name(*name)) /* some stores keep other objects under names that begin with "__" */
             continue;
         char *child = path[0] != '\0' ? zs_format("%s/%s", path, *name) : zs_strdup(*name);
         status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail_memory(err);
@@ -222,7 +223,7 @@ static enum zs_status append_known(struct walk *w, struct zs_error *err)
     return status;
 }
 
-/* Appends new nodes that are not flushed, which no walk finds. */
+/* Appends new nodes that are not flushed yet, which the walk cannot find. */
 static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
     const size_t found = w->count;
@@ -288,7 +289,7 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
     free(path);
     *at = count;
     if (status != ZS_OK)
-        return status == ZS_NO_MEMORY ? status : ZS_OK; /* else no path that a node can have */
+        return status == ZS_NO_MEMORY ? status : ZS_OK; /* else the path is not valid for a node */
     const size_t i = zs_path_position(nodes, count, sizeof *nodes, path_of_node, clean);
     if (i < count && strcmp(nodes[i]->path, clean) == 0)
         *at = i;
@@ -296,7 +297,7 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
     return ZS_OK;
 }
 
-/* The first position from `at` on that is behind all that is at and below a path. */
+/* Returns the first position from `at` on that is behind a path and all paths below it. */
 static size_t behind(const struct zs_node *const *nodes, size_t count, size_t at, const char *path)
 {
     size_t low = at, high = count;
@@ -320,7 +321,7 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
         const char *below = zs_path_below(group, node->path);
         if (below == NULL)
             break;
-        if (strchr(below, '/') != NULL) /* its group is not in the list */
+        if (strchr(below, '/') != NULL) /* the group between is not in the list */
             continue;
         *at = behind(nodes, count, i, node->path);
         return node;
@@ -333,7 +334,7 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node **
                                  struct zs_error *err)
 {
     (void)pthread_mutex_lock(&h->lock);
-    const struct zs_node *const *listing = h->listing; /* once set, it stays */
+    const struct zs_node *const *listing = h->listing; /* never changes once it is set */
     const size_t listing_count = h->listing_count;
     (void)pthread_mutex_unlock(&h->lock);
     if (listing != NULL)

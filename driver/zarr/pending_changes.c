@@ -1,4 +1,5 @@
-/* The table of pending changes, and how a change is put over what others changed meanwhile. */
+/* The table of pending changes, and the rule that merges a change into a document that others may have changed
+ * meanwhile. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ struct zs_change *zs_changes_find(const struct zs_pending_changes *changes, cons
     return i < changes->count && strcmp(changes->list[i]->path, path) == 0 ? changes->list[i] : NULL;
 }
 
-/* Adds a change, which it takes over, of a path that the table lacks. Frees it and returns NULL without memory. */
+/* Adds a change, which it takes over, for a path that is not in the table. Without memory it frees the change and
+ * returns NULL. */
 static struct zs_change *insert(struct zs_pending_changes *changes, struct zs_change *change)
 {
     struct zs_change **grown = zs_grow(changes->list, changes->count, &changes->capacity, sizeof(struct zs_change *));
@@ -104,7 +106,7 @@ void zs_changes_put(struct zs_pending_changes *changes, const char *path, struct
     if (i < changes->count && strcmp(changes->list[i]->path, path) == 0)
         forget(changes, i, i + 1);
     if (change != NULL)
-        (void)insert(changes, change); /* without memory: an edit that was forgotten is one that failed */
+        (void)insert(changes, change); /* without memory the change is lost: it belongs to an edit that failed */
 }
 
 void zs_changes_forget(struct zs_pending_changes *changes, const char *path)
@@ -131,7 +133,7 @@ bool zs_changes_hide(const struct zs_pending_changes *changes, const char *path)
 {
     char *above = changes->count > 0 ? zs_strdup(path) : NULL;
     bool is_vacant = false;
-    while (above != NULL && !is_vacant) { /* without memory the store is asked */
+    while (above != NULL && !is_vacant) { /* without memory: false, and the store is read */
         const struct zs_change *change = zs_changes_find(changes, above);
         is_vacant = change != NULL && (change->was_removed || change->is_fresh);
         char *next = zs_path_parent(above);
@@ -162,7 +164,8 @@ static enum zs_status merge_attributes(zs_json *document, const struct zs_node *
     return zs_json_set(document, "attributes", merged) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Whether what is not an attribute is looked at: other members than these say what an array is. */
+/* Returns whether a member other than the attributes is compared: not consolidated metadata, which describe other
+ * nodes. */
 static bool is_compared(const char *name)
 {
     return strcmp(name, "attributes") != 0 && strcmp(name, "consolidated_metadata") != 0;
@@ -222,8 +225,8 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* The member, of some, in which a stored document is neither as the node has it now nor as it was before the node was
- * changed (`before` is NULL where it was not); NULL when there is none. */
+/* Returns the first of some members in which a stored document differs both from the node's present document and from
+ * the document before the change (NULL: unchanged); NULL when there is no such member. */
 static const char *changed_member(const char *const *members, size_t count, const zs_json *stored,
                                   const struct zs_node *node, const zs_json *before)
 {
@@ -236,8 +239,8 @@ static const char *changed_member(const char *const *members, size_t count, cons
     return NULL;
 }
 
-/* Whether what is stored now is the array that was opened, and not another that somebody made in its place: changes of
- * the one are not for the other. It may have become longer, and its fill value another. */
+/* Checks that the stored array is the one that was opened, and not another that replaced it, to which the changes do
+ * not apply. It may have grown, and its fill value may differ. */
 static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node *node, const struct zs_change *change,
                                     struct zs_error *err)
 {
@@ -282,7 +285,7 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     if (is_edit && !change->may_be_gone)
         return zs_fail(err, ZS_INVALID, "/%s: somebody else removed this %s meanwhile: its changes are not written",
                        node->path, type);
-    /* Both may have added the same group. */
+    /* Two writers may have added the same group. */
     if (!is_edit && !change->was_removed && !change->is_put && *theirs != NULL &&
         (node->type == ZS_NODE_ARRAY || !zs_json_is_same(*theirs, node->document)))
         return zs_fail(err, ZS_INVALID,
@@ -295,16 +298,16 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     return *theirs != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* ---- Whether an array is still the one that was opened ---- */
+/* ---- Checking that an array is still the one that was opened ---- */
 
-/* Members that say where chunks are and what they mean. */
+/* Members that determine where chunks are stored and how they are decoded. */
 static const char *const array_members[] = {"node_type", "data_type",          "fill_value", "chunk_grid",
                                             "codecs",    "chunk_key_encoding", "shape",      "storage_transformers"};
 
 static enum zs_status compare(const struct zs_node *node, const struct zs_change *change, const zs_json *document,
                               struct zs_error *err)
 {
-    /* our own new shape is not written yet */
+    /* our own changes may be pending */
     const char *other = changed_member(array_members, sizeof array_members / sizeof array_members[0], document, node,
                                        change != NULL ? before_of(change) : NULL);
     return other == NULL ? ZS_OK
@@ -319,7 +322,7 @@ static enum zs_status check_document(const struct zs_hierarchy *h, const struct 
 {
     struct zs_object *object = NULL;
     uint64_t found = 0;
-    if (!h->store->is_remote) { /* where opening costs less than reading */
+    if (!h->store->is_remote) { /* opening is cheaper than reading here */
         ZS_TRY(zs_object_open(h->store, node->key, &object, err));
         found = object->is_versioned ? object->version : 0;
         zs_object_close(object);

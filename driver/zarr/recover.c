@@ -1,22 +1,23 @@
-/* Finishing changes of several documents that a killed writer began. A writer says in a journal what it is about to do;
- * the journal is written and read under the lock of the root's document, so whoever has that and finds a journal knows
- * that its writer is dead. */
+/* Finishes changes of several documents that a killed writer began. Before such a change, a writer stores a journal of
+ * it; the journal is written and read under the lock of the root's document, so a process that holds the lock and finds
+ * a journal knows that its writer is dead. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* {"changes": {path: {"before": document, "after": document}}}, or {"from": path, "to": path} of what is renamed.
- * Beside changes {"new": {path: document}, "beside": {path: as in changes}}: nodes that consolidated metadata are to
- * list, and what else changes with them. These count when the document of each new node is there, and not else. */
+/* Writes the journal: {"changes": {path: {"before": document, "after": document}}}, or {"from": path, "to": path} of a
+ * rename. Beside "changes" there may be {"new": {path: document}, "beside": {path: as in changes}}: new nodes that
+ * consolidated metadata are to list, and further changes that belong to them. These two apply only if the documents of
+ * all new nodes are stored. */
 static enum zs_status put_journal(struct zs_store *store, zs_json *journal, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
     char *text = journal != NULL ? zs_json_print(journal) : NULL;
     zs_json_free(journal);
     enum zs_status status = key != NULL && text != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK && strlen(text) <= ZS_JSON_MAX_BYTES) /* a longer one could not be read */
+    if (status == ZS_OK && strlen(text) <= ZS_JSON_MAX_BYTES) /* a longer journal could not be read */
         status = zs_store_put(store, key, text, strlen(text), err);
     free(key);
     free(text);
@@ -33,7 +34,7 @@ static bool add_change(zs_json *changes, const struct zs_change *change, const s
            zs_json_add(member, "after", after) != NULL;
 }
 
-/* Whether the journal names what is new: where consolidated metadata are to list it, and nothing is removed with it. */
+/* Returns whether the journal lists new nodes: only with consolidated metadata, and when no node is removed. */
 static bool names_new(const struct zs_hierarchy *h)
 {
     bool any = false;
@@ -91,7 +92,7 @@ enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
 
 /* ---- Finishing ---- */
 
-/* Adds the change from document `before` to `after`, both taken over, to those that `h` writes. */
+/* Notes the change of a document from `before` to `after`, both taken over, for the flush of `h`. */
 static enum zs_status relist(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
                              struct zs_error *err)
 {
@@ -107,7 +108,7 @@ static enum zs_status relist(struct zs_hierarchy *h, const char *path, zs_json *
     return status;
 }
 
-/* Makes one change of the journal, unless another writer has changed the document since. */
+/* Applies one change of the journal, unless another writer has changed the document since. */
 static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *member, struct zs_error *err)
 {
     const char *path = zs_json_name(member);
@@ -129,7 +130,7 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
 /* Adds the nodes at and below a path to consolidated metadata. */
 static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
-    struct zs_hierarchy *stored = NULL; /* by the documents, whatever lists them */
+    struct zs_hierarchy *stored = NULL; /* finds nodes by their documents, not by consolidated metadata */
     const struct zs_node **nodes = NULL;
     size_t count = 0;
     enum zs_status status = zs_hierarchy_open(h->store, false, &stored, err);
@@ -144,7 +145,7 @@ static enum zs_status list_again(struct zs_hierarchy *h, const char *path, struc
     return status;
 }
 
-/* Finishes a rename: the node is at its new path or still at the old one. */
+/* Finishes a rename: lists the node again, at its new path or still at the old one. */
 static enum zs_status finish_rename(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     const char *const paths[] = {to, from};
@@ -159,7 +160,7 @@ static enum zs_status finish_rename(struct zs_hierarchy *h, const char *from, co
     return ZS_OK;
 }
 
-/* Whether the documents of all new nodes are there, as they were to be written. */
+/* Checks that the documents of all new nodes are stored, as the journal has them. */
 static enum zs_status are_there(struct zs_store *store, const zs_json *added, bool *are, struct zs_error *err)
 {
     *are = zs_json_size(added) > 0;
@@ -174,7 +175,7 @@ static enum zs_status are_there(struct zs_store *store, const zs_json *added, bo
     return ZS_OK;
 }
 
-/* Lists new nodes, and makes what else changes with them. */
+/* Lists new nodes, and applies the changes that belong to them. */
 static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal, struct zs_error *err)
 {
     const zs_json *added = zs_json_get(journal, "new"), *beside = zs_json_get(journal, "beside");
@@ -207,7 +208,7 @@ static enum zs_status finish(struct zs_store *store, const zs_json *journal, str
     return status;
 }
 
-/* Reads the journal; NULL where there is none, or it is no JSON. */
+/* Reads the journal; *journal is NULL when there is none, or when it is not JSON. */
 static enum zs_status read_journal(struct zs_store *store, bool *is_there, zs_json **journal, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
@@ -230,7 +231,7 @@ enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_err
         return ZS_OK;
     const enum zs_status status = journal != NULL ? finish(store, journal, &reason) : ZS_OK;
     zs_json_free(journal);
-    /* an invalid journal is of no use */
+    /* remove an invalid journal as well */
     if (status == ZS_OK || status == ZS_INVALID || status == ZS_NOT_FOUND || status == ZS_CORRUPT)
         return zs_recovery_done(store, err);
     return zs_fail(err, status, "%s: cannot finish what a killed writer began: %s", store->root, reason.message);

@@ -6,9 +6,9 @@
 #include "zarr/hierarchy_private.h"
 #include "zarr/make.h"
 
-/* A document below a node that is renamed. */
+/* A document at or below the renamed node. */
 struct moved {
-    const char *rest; /* of its path, borrowed from the hierarchy */
+    const char *rest; /* its path without that of the renamed node; borrowed from the hierarchy */
     zs_json *document;
 };
 
@@ -50,7 +50,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
     return status;
 }
 
-/* Adds the collected documents, which are taken over, at a path. */
+/* Adds the collected documents, which it takes over, at a path. */
 static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
 {
     const bool root_is_pending = zs_hierarchy_root_is_pending(h);
@@ -73,7 +73,7 @@ static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, st
     return ZS_OK;
 }
 
-/* Renames a node. It is listed nowhere while its directory moves: a reader must not take its chunks for missing
+/* Renames a node. No document lists it while its directory moves: readers must not take moved chunks for missing
  * ones. */
 static enum zs_status move(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
@@ -113,7 +113,7 @@ static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, cons
         status = zs_recovery_note_rename(store, from, to, err);
     if (status == ZS_OK)
         status = move(h, from, to, err);
-    if (lock != NULL && !zs_hierarchy_is_changed(h)) { /* else it is for the next writer */
+    if (lock != NULL && !zs_hierarchy_is_changed(h)) { /* else the next writer finishes it */
         struct zs_error ignored;
         const enum zs_status removed = zs_recovery_done(store, status == ZS_OK ? err : &ignored);
         status = status == ZS_OK ? removed : status;
@@ -122,7 +122,7 @@ static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, cons
     return status;
 }
 
-/* The path of a node by another name, if it may have that name; freed with free(). */
+/* Returns the path of a node under a new name, after checking that it may have that name; freed with free(). */
 static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const char *name, char **out,
                                struct zs_error *err)
 {
@@ -150,7 +150,7 @@ static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const c
     return status;
 }
 
-/* Checks that the documents at and below a path can be read: the flush reads them again when they have moved. */
+/* Checks that the documents at and below a path can be read: the flush after the move reads them again. */
 static enum zs_status check_documents(struct zs_hierarchy *h, const char *path, struct zs_error *err)
 {
     const struct zs_node **nodes;

@@ -1,21 +1,20 @@
-/* Taking back what an edit changed in memory before it failed: each path that it touches is remembered as it was, and
- * put back in reverse. The store is not asked, and what is remembered is a copy, one of each path: an edit that
- * succeeds pays for that alone. */
+/* Undoes the changes in memory of an edit that failed: the state of each path is copied before its first change, and
+ * restored in reverse order. The store is not read. An edit that succeeds costs one copy of each changed path. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "zarr/hierarchy_private.h"
 
-/* A path as it was before a change. */
+/* The state of a path before a change. */
 struct zs_undo {
     char *path;
-    bool was_known;        /* the table had an entry for it: */
-    struct zs_node *node;  /* ... its node, which is retired when another takes its place; NULL: */
-    enum zs_status status; /* ... why there was none */
+    bool was_known;        /* the table had an entry of the path: */
+    struct zs_node *node;  /* ... its node, retired when it is replaced; NULL: */
+    enum zs_status status; /* ... why there was no node */
     char *message;
     bool was_implicit;
-    zs_json *attributes;      /* a copy of the node's; NULL: its document had none */
-    struct zs_change *change; /* a copy of what was pending; NULL: nothing was */
+    zs_json *attributes;      /* copy of the node's attributes; NULL: the document had none */
+    struct zs_change *change; /* copy of the pending change; NULL: there was none */
 };
 
 static void undo_clear(struct zs_undo *u)
@@ -28,7 +27,7 @@ static void undo_clear(struct zs_undo *u)
 
 /* ---- Remembering ---- */
 
-/* The entry of a path in the table; NULL where it has none. */
+/* Returns the entry of a path in the table; NULL when it has none. */
 static struct zs_hierarchy_entry *entry_of(const struct zs_hierarchy *h, const char *path)
 {
     size_t i, end;
@@ -36,7 +35,7 @@ static struct zs_hierarchy_entry *entry_of(const struct zs_hierarchy *h, const c
     return i < end && strcmp(h->entries[i].path, path) == 0 ? &h->entries[i] : NULL;
 }
 
-/* Copies what the table (`entry`, or NULL) and the pending changes have of a path; false without memory. */
+/* Copies the state of a path from the table (`entry`, or NULL) and from the pending changes; false without memory. */
 static bool take(const struct zs_hierarchy *h, const char *path, const struct zs_hierarchy_entry *entry,
                  struct zs_undo *u)
 {
@@ -69,7 +68,7 @@ enum zs_status zs_savepoint_note(struct zs_hierarchy *h, const char *path, struc
     if (grown == NULL)
         return zs_fail_memory(err);
     h->undo = grown;
-    /* Seats for nodes that a failure makes others of: taking back asks for no memory. */
+    /* Reserve room for retired nodes now, so that undoing needs no memory. */
     struct zs_node **retired = zs_grow_by(h->retired, h->retired_count, (uint64_t)h->undo_count + 2,
                                           &h->retired_capacity, sizeof(struct zs_node *));
     if (retired == NULL)
@@ -100,9 +99,9 @@ enum zs_status zs_savepoint_note_within(struct zs_hierarchy *h, const char *path
     return zs_savepoint_note(h, path, err);
 }
 
-/* ---- Taking back ---- */
+/* ---- Undoing ---- */
 
-/* Takes a node out of the retired ones: it is in the table again. */
+/* Removes a node, which is in the table again, from the retired nodes. */
 static void recall(struct zs_hierarchy *h, const struct zs_node *node)
 {
     for (size_t i = h->retired_count; i-- > 0;)
@@ -112,11 +111,11 @@ static void recall(struct zs_hierarchy *h, const struct zs_node *node)
         }
 }
 
-/* Puts the entry of a path back. */
+/* Restores the entry of a path. */
 static void restore_entry(struct zs_hierarchy *h, struct zs_undo *u)
 {
     struct zs_hierarchy_entry *entry = entry_of(h, u->path);
-    if (entry == NULL) /* nothing came of the change */
+    if (entry == NULL) /* the change failed before it added one */
         return;
     if (entry->node == u->node && u->was_known)
         return;
@@ -136,7 +135,7 @@ static void restore_entry(struct zs_hierarchy *h, struct zs_undo *u)
     h->count--;
 }
 
-/* Puts the attributes of a node back. */
+/* Restores the attributes of a node. */
 static void restore_attributes(struct zs_undo *u)
 {
     struct zs_node *node = u->node;
