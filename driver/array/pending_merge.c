@@ -1,12 +1,12 @@
-/* What was written of a chunk, put over what the store has of it by then, which others may have changed. */
+/* Merges the written elements of a chunk into the chunk that is stored by then, which others may have changed. */
 #include <stdlib.h>
 
 #include "array/indexes.h"
 #include "array/pending_private.h"
 
-/* ---- What the store has of a chunk ---- */
+/* ---- Reading the stored chunk ---- */
 
-/* Decodes an innermost chunk to be changed; an empty one is fill values. */
+/* Decodes an innermost chunk for a change; an empty one becomes fill values. */
 static enum zs_status decode_present(const struct zs_array *array, const struct zs_level *level,
                                      struct zs_scratch *scratch, bool is_empty, const struct zs_buffer *encoded,
                                      void *data, struct zs_error *err)
@@ -17,7 +17,8 @@ static enum zs_status decode_present(const struct zs_array *array, const struct 
     return ZS_OK;
 }
 
-/* Reads a chunk that is an object of its own, past all caches. With `etag` a later commit can expect it. */
+/* Reads a chunk that is an object of its own, bypassing all caches. Returns its ETag in `etag`, unless that is NULL,
+ * for a conditional commit. */
 static enum zs_status read_object(struct zs_array *array, const char *key, bool *is_empty, struct zs_buffer *out,
                                   char **etag, struct zs_error *err)
 {
@@ -28,8 +29,7 @@ static enum zs_status read_object(struct zs_array *array, const char *key, bool 
     return *is_empty ? ZS_OK : status;
 }
 
-/* Reads the encoded bytes that the store has of an innermost chunk; `s` is its open shard, NULL where chunks are
- * objects. */
+/* Reads the stored, encoded bytes of an innermost chunk; `s` is its open shard, NULL where chunks are objects. */
 static enum zs_status read_present(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, bool *is_empty,
                                    struct zs_buffer *out, struct zs_error *err)
 {
@@ -44,16 +44,16 @@ static enum zs_status read_present(struct zs_array *array, struct zs_open_shard 
     return status;
 }
 
-/* Tells whether the stored bytes are still the same: zs_content_of(). */
+/* Returns a number that identifies the stored bytes: zs_content_of(). */
 static uint64_t content_of(bool is_empty, const struct zs_buffer *encoded)
 {
     return zs_content_of(is_empty ? NULL : encoded->data, encoded->size);
 }
 
-/* ---- Before a part of a chunk is written ---- */
+/* ---- Before a chunk is written in part ---- */
 
-/* The encoded bytes of an innermost chunk, as they were put or else as the store has them, decoded into `data` too.
- * Somebody may be overwriting them at this moment: broken ones are read again then. */
+/* Reads the encoded bytes of an innermost chunk, pending or stored, and decodes them into `data`. Another writer may be
+ * overwriting them at this moment: damaged bytes are read again. */
 static enum zs_status load(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, bool is_pending,
                            struct zs_scratch *scratch, bool *is_empty, struct zs_buffer *encoded, void *data,
                            struct zs_error *err)
@@ -109,7 +109,7 @@ enum zs_status zs_merge_load(struct zs_array *array, struct zs_open_shard *s, ui
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, chunk, status, err);
 }
 
-/* ---- Our elements of a chunk over what the store has of it by now ---- */
+/* ---- Merging written elements into the stored chunk ---- */
 
 /* A chunk that was written in part and that others changed meanwhile. */
 struct merge {
@@ -117,11 +117,11 @@ struct merge {
     const struct zs_level *level;
     struct zs_scratch *scratch;
     struct zs_buffer ours, theirs; /* decoded */
-    const void *encoded;           /* the result; NULL: it is empty */
+    const void *encoded;           /* the result; NULL: the chunk is empty */
     size_t n;
 };
 
-/* Puts our elements over theirs, which `present` encodes: the caller has filled in m->ours. */
+/* Merges our elements into theirs, which `present` encodes. The caller has filled m->ours. */
 static enum zs_status merge(struct zs_array *array, const struct zs_written *written, bool is_empty,
                             const struct zs_buffer *present, struct merge *m, struct zs_error *err)
 {
@@ -136,7 +136,7 @@ static enum zs_status merge(struct zs_array *array, const struct zs_written *wri
                : zs_chunk_encode(m->level, m->scratch, m->theirs.data, &m->encoded, &m->n, err);
 }
 
-/* Allocates m->ours, for the caller to fill in. Released with merge_end(), also on failure. */
+/* Allocates m->ours, for the caller to fill. Released with merge_end(), also on failure. */
 static enum zs_status merge_begin(struct zs_array *array, uint64_t chunk, struct merge *m, struct zs_error *err)
 {
     *m = (struct merge){.scratch = zs_scratch_acquire()};
@@ -183,7 +183,7 @@ enum zs_status zs_merge_into_shard(struct zs_array *array, struct zs_open_shard 
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, chunk, status, err);
 }
 
-/* Encodes a chunk of fill values: a removal cannot expect anything. */
+/* Encodes a chunk of fill values, because a removal cannot be conditional. */
 static enum zs_status encode_fill(struct zs_array *array, struct merge *m, struct zs_error *err)
 {
     zs_chunk_fill(array, m->level, m->ours.data);
@@ -200,7 +200,7 @@ enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_e
     bool is_empty = true;
     enum zs_status status = read_object(array, c->key, &is_empty, &present, &etag, err);
     const bool is_changed = status == ZS_OK && content_of(is_empty, &present) != c->written->content;
-    if (is_changed || (status == ZS_OK && c->data == NULL)) /* else what was encoded is put as it is */
+    if (is_changed || (status == ZS_OK && c->data == NULL)) /* otherwise the caller's bytes are stored as they are */
         status = merge_begin(array, c->chunk, &m, err);
     m.encoded = c->data;
     m.n = c->n;
@@ -214,7 +214,7 @@ enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_e
         status = encode_fill(array, &m, err);
     if (status == ZS_OK && m.encoded != NULL)
         status = zs_store_put_over(array->store, c->key, expects ? etag : NULL, m.encoded, m.n, err);
-    else if (status == ZS_OK && !is_empty) /* what is absent stays so: another writer may be putting it */
+    else if (status == ZS_OK && !is_empty) /* an absent chunk stays absent: another writer may be storing it */
         status = zs_store_remove(array->store, c->key, err);
     merge_end(&m);
     zs_buffer_free(&present);

@@ -1,5 +1,5 @@
-/* Chunks that come in, and publishing: of shards that were built, and of chunks that are objects of their own; under
- * their locks, over what the store has by then. */
+/* Takes chunks, and publishes built shards and chunks that are objects of their own, under their locks, over the
+ * objects that are stored by then. */
 #include <stdlib.h>
 
 #include "array/indexes.h"
@@ -8,22 +8,22 @@
 #include "base/limits.h"
 #include "base/parallel.h"
 
-/* At most so many shards are built at once, each an open file. Beyond that, and where the process has too many files,
- * the one that is idle longest is published; it is copied should more of its chunks come. */
+/* Limit of open shards, each an open file. Beyond it, and when the process has too many files, the shard that is idle
+ * longest is published; it is copied if more of its chunks are written later. */
 #define MAX_OPEN_SHARDS 256
 
-/* GDAL holds at most so many bytes of an object in memory while it uploads it (vsi.c). */
+/* Limit of the bytes of an object that GDAL holds in memory while it uploads it (vsi.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
 
-/* A remote array whose document was read less than this ago is not checked again, but where chunks at its edge go: one
- * more request for each flush would be a fourth of all that a short task makes, and without locks its answer would not
- * be certain either. */
+/* Age below which the document of a remote array is not read again, unless chunks at its edge are published: one more
+ * request for each flush would be a quarter of all requests of a short task, and without locks its answer would not be
+ * certain either. */
 #define TRUSTED_SECONDS 10
 
 /* ---- Shards ---- */
 
-/* Whether a shard, or a chunk that is an object of its own, reaches beyond the array's edge. Others may have made the
- * array longer, and what they wrote there must not be lost to chunks that are whole as far as we know. */
+/* Returns whether a shard, or a chunk that is an object of its own, reaches beyond the array's edge. Other writers may
+ * have made the array longer, and their elements there must not be lost to chunks that look whole here. */
 static bool is_at_edge(const struct zs_array *array, uint64_t shard)
 {
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
@@ -34,7 +34,7 @@ static bool is_at_edge(const struct zs_array *array, uint64_t shard)
     return is_beyond;
 }
 
-/* Fails when the store does not have this array any more, or not with this shape. */
+/* Fails when the stored array is gone or has another shape. */
 static enum zs_status check_document(struct zs_array *array, bool trusts, struct zs_error *err)
 {
     const time_t now = time(NULL);
@@ -46,7 +46,7 @@ static enum zs_status check_document(struct zs_array *array, bool trusts, struct
     return ZS_OK;
 }
 
-/* Another writer was quicker. Who replaced chunks may have replaced the array, or removed it. */
+/* Checks the array after another writer was faster: it may have replaced or removed the array. */
 static enum zs_status check_after_conflict(const struct zs_array *array, struct zs_error *err)
 {
     uint64_t version = 0;
@@ -54,7 +54,7 @@ static enum zs_status check_after_conflict(const struct zs_array *array, struct 
                                     : zs_hierarchy_check_array(array->hierarchy, array->node, &version, err);
 }
 
-/* Whether publishing itself detects that others changed the shard, so that no request is needed to check it. */
+/* Returns whether publishing itself detects that others changed the shard, so that no request is needed to check it. */
 static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *s, bool expects)
 {
     const struct zs_object *object = zs_shard_writer_object(s->writer);
@@ -72,7 +72,7 @@ static bool detects_conflict(const struct zs_array *array, const struct zs_open_
     return true;
 }
 
-/* Whether the object under the key is certainly the one that the writer builds on. */
+/* Finds out whether the object under the key is certainly the one that the writer builds on. */
 static enum zs_status is_unchanged(struct zs_array *array, const struct zs_open_shard *s, const char *key,
                                    bool *unchanged, struct zs_error *err)
 {
@@ -85,14 +85,14 @@ static enum zs_status is_unchanged(struct zs_array *array, const struct zs_open_
         return ZS_OK;
     }
     ZS_TRY(status);
-    /* A shard that was being appended to may have been opened before the append ended: same version, other bytes. */
+    /* A shard with an unfinished append may have been opened before the append ended: same version, other bytes. */
     *unchanged = before != NULL && !zs_shard_writer_is_recovered(s->writer) && before->is_versioned &&
                  now->is_versioned && before->version == now->version;
     zs_object_close(now);
     return ZS_OK;
 }
 
-/* Whether every element of the shard was written, so that nothing of the stored one is needed. */
+/* Returns whether every element of the shard was written, so that the stored one is not needed. */
 static bool is_written_whole(const struct zs_array *array, const struct zs_open_shard *s)
 {
     return s->written.count == 0 && zs_open_shard_is_complete(array, s);
@@ -108,7 +108,7 @@ static enum zs_status catch_up(struct zs_array *array, struct zs_open_shard *s, 
         ZS_TRY(is_unchanged(array, s, key, &unchanged, err));
     if (!unchanged) {
         ZS_TRY(zs_open_shard_reopen(array, s, key, err));
-        zs_cache_clear(array->chunks); /* some were decoded from what was there before */
+        zs_cache_clear(array->chunks); /* some chunks were decoded from the older object */
     }
     size_t at = 0;
     uint64_t chunk;
@@ -117,7 +117,7 @@ static enum zs_status catch_up(struct zs_array *array, struct zs_open_shard *s, 
     return ZS_OK;
 }
 
-/* One try to publish over what the shard is by now. */
+/* Tries once to publish over the shard that is stored now. */
 static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *s, const char *key, bool expects,
                                   bool is_up_to_date, bool *is_lost, struct zs_error *err)
 {
@@ -126,13 +126,13 @@ static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *
     return zs_shard_writer_publish(s->writer, array->update, expects, is_lost, err);
 }
 
-/* Whether a try failed because another writer replaced what it was based on. */
+/* Returns whether a try failed because another writer replaced the object that it was based on. */
 static bool is_overtaken(const struct zs_open_shard *s, enum zs_status status)
 {
     return status == ZS_CONFLICT || zs_object_is_overtaken(zs_shard_writer_object(s->writer), status);
 }
 
-/* Publishes over what the shard is by now, again where another writer was quicker. */
+/* Publishes over the shard that is stored now; tries again when another writer was faster. */
 static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard *s, const char *key, bool *is_lost,
                                    struct zs_error *err)
 {
@@ -147,12 +147,12 @@ static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard 
         return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", tries);
     if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, s))
         return status;
-    /* What is beyond the edges of the array cannot be kept. */
+    /* Stored elements beyond the edges of the array cannot be kept. */
     zs_shard_writer_forget_stored(s->writer);
     return zs_shard_writer_publish(s->writer, array->update, false, is_lost, err);
 }
 
-/* A shard on its way to the store. */
+/* A shard that is being sent to the store. */
 struct going {
     struct zs_array *array;
     struct zs_open_shard *s;
@@ -161,7 +161,7 @@ struct going {
     struct zs_error err;
 };
 
-/* Sends one; in any thread, and of other shards in others. What that means for the array is for settle(). */
+/* Sends one shard. May run in any thread, beside those of other shards: finish() updates the array afterwards. */
 static enum zs_status send(struct going *g, struct zs_error *err)
 {
     struct zs_array *array = g->array;
@@ -172,7 +172,7 @@ static enum zs_status send(struct going *g, struct zs_error *err)
     struct zs_lock *lock = NULL;
     const bool is_alone = zs_shard_is_unpublished(array, g->s->shard);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
-    if (status == ZS_OK && !array->store->is_remote) /* else it was asked for all */
+    if (status == ZS_OK && !array->store->is_remote) /* for remote arrays, publish_shards() checked already */
         status = check_document(array, true, err);
     if (status == ZS_OK)
         status = is_alone ? zs_shard_writer_publish(g->s->writer, array->update, false, &g->is_lost, err)
@@ -191,7 +191,7 @@ static enum zs_status send_item(void *ctx, size_t item, struct zs_error *unused)
     return ZS_OK; /* the others go on */
 }
 
-/* Forgets a shard that was sent. One that failed stays for another try, unless its bytes are lost. */
+/* Drops a shard that was sent. A failed one stays for another try, unless its bytes are lost. */
 static enum zs_status finish(struct going *g, struct zs_error *err)
 {
     struct zs_array *array = g->array;
@@ -200,24 +200,24 @@ static enum zs_status finish(struct going *g, struct zs_error *err)
         !zs_map_set(&array->pending->published, g->s->shard, array))
         array->is_new = false; /* look for every shard from now on */
     if (g->is_lost)
-        zs_cache_clear(array->chunks); /* some were decoded from what is lost now */
+        zs_cache_clear(array->chunks); /* some chunks were decoded from bytes that are lost now */
     if (status == ZS_OK || g->is_lost) {
         zs_open_shard_drop(array, g->s);
     } else {
-        g->s->stamp = ++array->pending->stamp; /* others are tried first when there are too many */
+        g->s->stamp = ++array->pending->stamp; /* when there are too many, others are tried first */
         g->s->has_failed = true;
     }
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
 }
 
-/* Whether shards wait for others, to be sent side by side: each upload waits for the network. Where uploads go on in
+/* Returns whether shards wait to be sent side by side, because each upload waits for the network. Where uploads run in
  * the background (zs_store_overlaps()), no shard waits. */
 static bool goes_side_by_side(const struct zs_array *array)
 {
     return array->store->is_remote && !zs_store_overlaps(array->store);
 }
 
-/* How many of these shards may be sent at once: GDAL holds their bytes in memory meanwhile. */
+/* Returns how many of these shards may be sent at once: GDAL holds their bytes in memory meanwhile. */
 static size_t uploads_at_once(const struct zs_array *array, struct zs_open_shard *const *list, size_t n)
 {
     uint64_t largest = 1;
@@ -255,7 +255,7 @@ static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shar
     return first;
 }
 
-/* The open shards, in an order; NULL without memory. */
+/* Returns the open shards, sorted by `compare`; NULL without memory. */
 static struct zs_open_shard **list_shards(const struct zs_pending_writes *pending,
                                           int (*compare)(const void *, const void *), struct zs_error *err)
 {
@@ -295,7 +295,7 @@ static enum zs_status publish_idle(struct zs_array *array, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Publishes a complete shard; to a remote store together with others, once there are enough. */
+/* Publishes a complete shard; to a remote store together with others, once enough are complete. */
 static enum zs_status publish_complete(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
 {
     if (!goes_side_by_side(array))
@@ -352,7 +352,7 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
     free(list);
     if (!is_together || !is_last || pending->shards.count == 0)
         return status;
-    list = list_shards(pending, by_urgency, err); /* what failed, which may have taken the room of each other */
+    list = list_shards(pending, by_urgency, err); /* try failed shards again: they may have taken each other's room */
     if (list == NULL)
         return ZS_NO_MEMORY;
     status = publish_each(array, list, true, err);
@@ -362,7 +362,7 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
 
 /* ---- Chunks that are objects of their own ---- */
 
-/* One try, with the lock held where others may write it. */
+/* Tries once to store a chunk, with the lock held where others may write it. */
 static enum zs_status put_chunk(void *ctx, struct zs_error *err)
 {
     struct zs_chunk_object *c = ctx;
@@ -375,7 +375,8 @@ static enum zs_status put_chunk(void *ctx, struct zs_error *err)
                            : zs_store_remove(c->array->store, c->key, err);
 }
 
-/* Puts a chunk that is an object of its own, or removes it with data NULL; as in struct zs_chunk_object. */
+/* Stores a chunk that is an object of its own, or removes it when data is NULL; arguments as in struct
+ * zs_chunk_object. */
 static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
                                     const struct zs_written *written, struct zs_error *err)
 {
@@ -389,7 +390,7 @@ static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, cons
     return status;
 }
 
-/* ---- Chunks come in, and what is complete goes ---- */
+/* ---- Taking chunks, and publishing complete shards ---- */
 
 enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
                                struct zs_error *err)
@@ -407,8 +408,8 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
     return status;
 }
 
-/* Puts a chunk into its open shard, and keeps which elements of it were written. `before` is what was kept until now;
- * the caller frees it. */
+/* Puts a chunk into its open shard, and records which elements of it were written. `before` is the earlier record,
+ * which the caller frees. */
 static enum zs_status put_in_shard(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, const void *data,
                                    size_t n, struct zs_written *written, struct zs_written *before,
                                    struct zs_error *err)

@@ -1,4 +1,4 @@
-/* What was written and is not in the store: its state, and the shards that are being built of it. */
+/* The state of pending writes, and the shards that are being built. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "array/pending_private.h"
 #include "base/strided.h"
 
-/* At most so many shards are opened to learn the order of their chunks. They are spread over the array, since the first
- * may be empty. */
+/* Limit of the shards that are opened to find the order of their chunks. They are spread over the array, since the
+ * first ones may be empty. */
 #define MAX_SAMPLES 16
 
 /* ---- Its state ---- */
@@ -110,8 +110,8 @@ void zs_chunk_fill(const struct zs_array *array, const struct zs_level *level, v
 
 /* ---- Shards that are being built ---- */
 
-/* Opens the object of a shard as it is now, and reads its index unless the shard is encoded as a whole. Both are NULL
- * when there is none. */
+/* Opens the stored object of a shard, and reads its index unless the shard is encoded as a whole. Both are NULL when
+ * there is none. */
 static enum zs_status open_object(struct zs_array *array, const struct zs_level *level, const char *key,
                                   struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
@@ -162,7 +162,7 @@ static enum zs_status create_shard(struct zs_array *array, uint64_t shard, struc
 
 void zs_pending_find_order(struct zs_array *array)
 {
-    uint64_t count = 1; /* it was looked at for overflow when the array was opened */
+    uint64_t count = 1; /* checked for overflow when the array was opened */
     for (int d = 0; d < array->meta->ndim; d++)
         count *= array->grid.count[0][d];
     const uint64_t samples = zs_min_u64(count, MAX_SAMPLES);
@@ -179,7 +179,7 @@ void zs_pending_find_order(struct zs_array *array)
             return;
         if (open_object(array, level, key, &object, &index, &ignored) != ZS_OK) {
             free(key);
-            return; /* reading the pixels reports what is wrong */
+            return; /* reading the pixels reports the error */
         }
         is_found = index != NULL;
         if (index != NULL)
@@ -200,7 +200,7 @@ enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard
     ZS_TRY(open_object(array, levels, key, &object, &index, err));
     const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, pending->order) : pending->order;
     if (!pending->knows_order)
-        pending->order = order; /* new ones as their neighbours are; but one that is changed keeps its own */
+        pending->order = order; /* new shards get the order of their neighbours; a changed shard keeps its own */
     const enum zs_status status = zs_shard_writer_rebase(s->writer, order, index, object, err);
     s->is_opened = status == ZS_OK;
     return status;
@@ -227,7 +227,7 @@ enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct 
         s->is_opened = zs_shard_is_unpublished(array, shard);
         enum zs_status status = zs_open_shard_ensure_base(array, s, err);
         if (status == ZS_CORRUPT)
-            status = ZS_OK; /* who needs what is there will hear it */
+            status = ZS_OK; /* zs_open_shard_ensure_base() reports the error to callers that need the stored object */
         if (status == ZS_OK && !zs_map_set(&pending->shards, shard, s))
             status = zs_fail_memory(err);
         if (status != ZS_OK) {

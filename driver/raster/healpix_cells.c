@@ -158,7 +158,7 @@ static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix
     return ZS_OK;
 }
 
-/* Checks the numbers of the cells, and sorts the cells by them. */
+/* Checks the numbers of the cells, and sorts the cells by number. */
 static enum zs_status check_and_sort(const struct zs_healpix *healpix, struct zs_healpix_cells *cells,
                                      struct zs_error *err)
 {

@@ -36,15 +36,16 @@ bool zs_path_is_remote(const char *path);
 enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* From now on a commit to a remote store returns before the object is sent: several are sent at once, beside the
+/* Makes commits to a remote store return before the object is sent: several objects are sent at once, beside the
  * caller's work, and a later commit may report the failure of an earlier one. For stores that nobody reads before they
- * are complete. Reading, removing and listing through this store see every committed object. Returns false where
- * nothing changes: commits overlap already, or the store is not remote. */
+ * are complete. Reading, removing and listing through this store see every committed object. Returns false when nothing
+ * changes: commits overlap already, or the store is not remote. */
 bool zs_store_overlap(struct zs_store *store);
-bool zs_store_overlaps(struct zs_store *store); /* whether they do now */
+bool zs_store_overlaps(struct zs_store *store); /* whether commits overlap now */
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
 enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* Waits likewise, and commits one by one again. Every object opened since zs_store_overlap() must be closed. */
+/* Like zs_store_wait_commits(), and makes commits wait again. Close every object opened since zs_store_overlap()
+ * before. */
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* Tells the store that its directory was renamed to `root`. No other thread may use the store meanwhile. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
