@@ -142,14 +142,12 @@ static bool change_metadata(zs_json *entry, char *const *metadata)
         object = zs_json_add_object(entry, "metadata");
     bool ok = object != NULL && zs_items_remove_others(object, zs_is_item_name, (const char *const *)metadata);
     for (; ok && metadata != NULL && *metadata != NULL; metadata++) {
-        const char *equals = strchr(*metadata, '=');
-        if (equals == NULL || equals == *metadata)
-            continue;
-        char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
-        ok = name != NULL;
-        if (ok && !zs_is_item_of(object, name, *metadata)) {
+        char *name;
+        const char *value;
+        ok = zs_item_split(*metadata, &name, &value);
+        if (name != NULL && !zs_is_item_of(object, name, *metadata)) {
             zs_json_remove(object, name); /* the later of two holds */
-            ok = zs_json_add_string(object, name, equals + 1) != NULL;
+            ok = zs_json_add_string(object, name, value) != NULL;
         }
         free(name);
     }

@@ -143,13 +143,14 @@ static bool add_members(zs_json *parent, const struct zs_domain *domain, bool *i
     bool ok = object != NULL;
     *is_plain = strncmp(domain->name, "xml:", 4) != 0 && strncmp(domain->name, "json:", 5) != 0;
     for (char **item = domain->items; *item != NULL && ok && *is_plain; item++) {
-        const char *equals = strchr(*item, '=');
-        char *name = equals != NULL ? zs_strndup(*item, (size_t)(equals - *item)) : NULL;
+        char *name;
+        const char *value;
+        ok = zs_item_split(*item, &name, &value);
         if (name != NULL && zs_json_get(object, name) != NULL && !is_item(zs_json_get(object, name)))
             zs_json_remove(object, name);
-        *is_plain = equals != NULL && equals != *item && (name == NULL || zs_json_get(object, name) == NULL);
+        *is_plain = name != NULL && zs_json_get(object, name) == NULL;
         if (*is_plain)
-            ok = name != NULL && zs_json_add_string(object, name, equals + 1) != NULL;
+            ok = zs_json_add_string(object, name, value) != NULL;
         free(name);
     }
     return ok;

@@ -6,6 +6,7 @@
 #include <cpl_string.h>
 
 #include "base/memory.h"
+#include "geo/band_properties_json.h"
 #include "geo/labels.h"
 #include "geo/write.h"
 
@@ -151,11 +152,11 @@ static bool is_left_out(const char *name)
 enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err)
 {
     for (char *const *item = axis->attributes; item != NULL && *item != NULL; item++) {
-        const char *equals = strchr(*item, '=');
-        char *name = equals != NULL ? zs_strndup(*item, (size_t)(equals - *item)) : NULL;
-        bool ok = name != NULL || equals == NULL;
+        char *name;
+        const char *value;
+        bool ok = zs_item_split(*item, &name, &value);
         if (name != NULL && !is_left_out(name) && zs_json_get(attributes, name) == NULL)
-            ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
+            ok = zs_json_add_string(attributes, name, value) != NULL;
         free(name);
         if (!ok)
             return zs_fail_memory(err);

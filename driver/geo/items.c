@@ -114,19 +114,29 @@ bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value)
     return aside != NULL && zs_json_set_string(aside, name, value);
 }
 
+bool zs_item_split(const char *item, char **name, const char **value)
+{
+    const char *equals = strchr(item, '=');
+    *name = NULL;
+    *value = NULL;
+    if (equals == NULL || equals == item)
+        return true;
+    *name = zs_strndup(item, (size_t)(equals - item));
+    *value = equals + 1;
+    return *name != NULL;
+}
+
 bool zs_items_write(zs_json *attributes, char *const *metadata)
 {
     for (; *metadata != NULL; metadata++) {
-        const char *equals = strchr(*metadata, '=');
-        if (equals == NULL || equals == *metadata)
-            continue;
-        char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
-        bool ok = name != NULL;
-        /* Attributes of conventions, and those that were written just before, are not replaced. */
-        if (ok && !zs_is_convention_attribute(name) && zs_json_get(attributes, name) == NULL)
-            ok = zs_json_add_string(attributes, name, equals + 1) != NULL;
-        else if (ok && !zs_is_item_of(attributes, name, *metadata))
-            ok = zs_item_put_aside(attributes, name, equals + 1);
+        char *name;
+        const char *value;
+        bool ok = zs_item_split(*metadata, &name, &value);
+        /* Attributes of conventions, and attributes that were written just before, are not replaced. */
+        if (name != NULL && !zs_is_convention_attribute(name) && zs_json_get(attributes, name) == NULL)
+            ok = zs_json_add_string(attributes, name, value) != NULL;
+        else if (name != NULL && !zs_is_item_of(attributes, name, *metadata))
+            ok = zs_item_put_aside(attributes, name, value);
         free(name);
         if (!ok)
             return false;

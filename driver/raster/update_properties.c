@@ -212,13 +212,11 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
         return zs_fail_memory(err);
     ZS_TRY(remove_others_aside(attributes, metadata, err));
     for (; metadata != NULL && *metadata != NULL; metadata++) {
-        const char *equals = strchr(*metadata, '=');
-        if (equals == NULL || equals == *metadata)
-            continue;
-        char *name = zs_strndup(*metadata, (size_t)(equals - *metadata));
-        const zs_json *aside = zs_json_get(attributes, ZS_ITEMS_ATTRIBUTE);
-        const bool ok = name != NULL && (zs_is_item_of(aside, name, *metadata) ||
-                                         write_item(attributes, name, *metadata, equals + 1));
+        char *name;
+        const char *value;
+        bool ok = zs_item_split(*metadata, &name, &value);
+        if (name != NULL && !zs_is_item_of(zs_json_get(attributes, ZS_ITEMS_ATTRIBUTE), name, *metadata))
+            ok = write_item(attributes, name, *metadata, value);
         free(name);
         if (!ok)
             return zs_fail_memory(err);

@@ -15,8 +15,7 @@ static std::vector<std::string> namesOfItems(GDALDataset &source, const std::str
     CSLConstList items = source.GetRasterBand(1)->GetMetadata();
     for (int i = 0; i < CSLCount(items); i++)
     {
-        const char *equals = strchr(items[i], '=');
-        const std::string key = equals != nullptr ? std::string(items[i], equals) : "";
+        const std::string key = zsItemName(items[i]);
         if (key.size() > prefix.size() + suffix.size() && key.compare(0, prefix.size(), prefix) == 0 &&
             zsEndsWith(key, suffix.c_str()))
             names.push_back(key.substr(prefix.size(), key.size() - prefix.size() - suffix.size()));
@@ -341,7 +340,7 @@ static CPLStringList without(CSLConstList items, const std::vector<std::string> 
     CPLStringList kept;
     for (int i = 0; i < CSLCount(items); i++)
     {
-        const std::string item = items[i], name = item.substr(0, item.find('='));
+        const std::string item = items[i], name = zsItemName(items[i]);
         const auto begins = [&](const std::string &prefix) { return item.compare(0, prefix.size(), prefix) == 0; };
         if (std::none_of(prefixes.begin(), prefixes.end(), begins) &&
             std::find(names.begin(), names.end(), name) == names.end())
