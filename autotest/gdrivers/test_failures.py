@@ -42,7 +42,8 @@ def by_option(server, path):
 # --------------------------------------------------------------------------------------------- statuses are numbers
 
 BY_TEXT = re.compile(r"\b(?:strstr|strcasestr|strn?cmp|strn?casecmp|EQUALN?|STARTS_WITH(?:_CI)?|sscanf|find)\s*\("
-                     r"[^;{]*?(?:ErrorMsg\(\)|\bmessage\b(?! \+)|pszErrBuf|strerror)", re.IGNORECASE)
+                     r"[^;{]*?(?:ErrorMsg\(\)|\bmessage\b(?! \+)|pszErrBuf|strerror)"
+                     r"|\b(?:message|ErrorMsg\(\)\)?)\.r?find\(", re.IGNORECASE)
 ONLY_SAID = {"status.c", "validate.c"}  # what is said is cut or left out by its text; nothing else follows from it
 THE_STATUS = ["http_client.c: sscanf(r->pszErrBuf"]  # where GDAL's client has it, and nowhere else
 

@@ -152,6 +152,33 @@ def test_statistics_are_not_made_of_a_raster_that_nobody_wrote_to(tmp_path):
     assert statistics_in(tmp_path / "a.zarr") == [None]
 
 
+def test_statistics_of_bands_without_valid_pixels_are_left_out(tmp_path):
+    array = values((2, 30, 40), "float32")
+    array[1] = -9999
+    dataset = copy(tmp_path / "a.zarr", source(array, nodata=-9999), STATISTICS="YES")
+    assert dataset is not None
+    dataset = None
+    found = statistics_in(tmp_path / "a.zarr")
+    assert found[0] is not None and found[1] is None
+
+
+def test_statistics_of_a_chunk_that_cannot_be_read_are_an_error(tmp_path):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 64, 64, 1, gdal.GDT_Int16, ["STATISTICS=YES", "CHUNK_SHAPE=16"])
+    dataset.WriteArray(values((64, 64), "int16"))
+    dataset.FlushCache()
+    for key in shards(tmp_path / "a.zarr"):
+        with open(tmp_path / "a.zarr" / key, "r+b") as file:
+            file.truncate(20)
+    held = [dataset]
+    del dataset
+    gdal.DontUseExceptions()
+    try:
+        assert "statistics of band 1" in "".join(warnings_of(held.clear)[1])
+    finally:
+        gdal.UseExceptions()
+    assert statistics_in(tmp_path / "a.zarr") == [None]
+
+
 @pytest.mark.parametrize("data_type, nodata", [("uint8", 0), ("uint8", 255), ("int16", -32768), ("uint16", 65535), ("uint32", 2**32 - 1),
                                                ("float32", float("nan")), ("float64", -9999.5), ("float32", float("inf"))])
 def test_nodata_is_fill_value_and_attribute(tmp_path, data_type, nodata):

@@ -96,8 +96,16 @@ void ZSArray::TakeLabels(ZSArray &other)
     labelsRead = true;
 }
 
+static thread_local size_t reportCount;
+
+size_t zsReportCount()
+{
+    return reportCount;
+}
+
 void zsReport(const struct zs_error &err)
 {
+    reportCount++;
     CPLError(CE_Failure, CPLE_AppDefined, "ShardedZarr: %s", err.message);
 }
 

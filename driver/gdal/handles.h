@@ -20,6 +20,8 @@ extern "C"
 
 /* Emits the message of a core error as one CPLError. */
 void zsReport(const struct zs_error &err);
+/* Returns how many errors this thread has emitted so: tells a failure of the core from one that GDAL found itself. */
+size_t zsReportCount();
 
 /* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
 struct ZSStore

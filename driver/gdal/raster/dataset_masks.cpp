@@ -43,8 +43,10 @@ class DerivedMask final : public GDALRasterBand
     {
         if (m_whole == nullptr)
         {
-            CPLError(CE_Failure, CPLE_AppDefined, "array /%s: it says which pixels are valid, and cannot be read",
-                     m_name.c_str());
+            struct zs_error err;
+            static_cast<void>(zs_fail(&err, ZS_INVALID, "array /%s: it says which pixels are valid, and cannot be read",
+                                      m_name.c_str()));
+            zsReport(err);
             return CE_Failure;
         }
         const int x = column * nBlockXSize, y = row * nBlockYSize;

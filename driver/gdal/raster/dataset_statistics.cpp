@@ -31,16 +31,20 @@ CPLErr ZSStatistics::Add(GDALProgressFunc progress, void *progressData)
                                            progressData);
         CPLErr result;
         std::string message;
+        bool isWithoutPixels;
         {
             const CPLErrorStateBackuper kept;
             const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+            const size_t reports = zsReportCount();
             result = m_dataset.GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr,
                                                                    GDALScaledProgress, ofStatistics.Part());
             if (result == CE_None)
                 result = m_dataset.Band(b).AddHistogram(GDALScaledProgress, ofHistogram.Part());
             message = CPLGetLastErrorMsg();
+            // All pixels were read, GDAL was not out of memory, and nobody cancelled: none of the pixels is valid.
+            isWithoutPixels = zsReportCount() == reports && CPLGetLastErrorNo() == CPLE_AppDefined;
         }
-        if (result == CE_None || message.find("no valid pixels") != std::string::npos)
+        if (result == CE_None || isWithoutPixels)
             continue;
         CPLError(CE_Failure, CPLE_AppDefined, "%s: statistics of band %d: %s",
                  zsShown(m_dataset.GetDescription()).c_str(), b, message.c_str());
@@ -48,6 +52,7 @@ CPLErr ZSStatistics::Add(GDALProgressFunc progress, void *progressData)
     }
     return CE_None;
 }
+
 void ZSStatistics::SetOutdated()
 {
     m_isPending = m_isPending || m_view.IsSelection();
