@@ -11,7 +11,7 @@ import oracle
 from stores import group_meta, plain_meta, spatial_proj, write_coordinate
 from support import error_of, geotransform, in_process, name_of, open_ours
 from test_edits import attributes_of, everything, georeferenced, update, wkt
-from writing import UTM, copy, document, driver, files_of, source
+from writing import UTM, check_consolidated, copy, document, driver, files_of, source
 
 
 @pytest.fixture
@@ -286,6 +286,91 @@ def test_arrays_below_that_have_both_coordinates_move_with_them(tmp_path):
     update(path, "/a").SetGeoTransform(MOVED)
     assert [geotransform(open_ours(name_of(path, name))) for name in ("/a", "/b", "/sub/w")] == [MOVED] * 3
     assert oracle.read(os.path.join(path, "x"))[1][0] == 600010
+
+
+def of_two_grids(path, consolidated, text=None):
+    """u(y, x_u) beside a(y, x); sub/w(y, x) and sub/v(y, x_v) below: all have Y and the grid mapping of the root."""
+    path = georeferenced(path)
+    for name in ("b", "zonal", "crs"):
+        shutil.rmtree(os.path.join(path, name))
+    mapping = {"crs_wkt": wkt(32633).ExportToWkt(), **({"GeoTransform": " ".join(map(str, text))} if text else {})}
+    oracle.write(os.path.join(path, "spatial_ref"), plain_meta((), "int32", attributes=mapping), np.array(0, "int32"))
+    oracle.put(path, {"sub/zarr.json": group_meta()})
+    for name, size, dim, first in (("u", 4, "x_u", 700015), ("sub/w", 10, "x", None), ("sub/v", 5, "x_v", 800020)):
+        meta = plain_meta((8, size), "uint16", attributes={"grid_mapping": "spatial_ref"}, dimension_names=["y", dim])
+        oracle.write(os.path.join(path, name), meta, np.ones((8, size), "uint16"))
+        if first:
+            values = first + np.arange(size) * 30.0
+            oracle.write(os.path.join(os.path.dirname(os.path.join(path, name)), dim),
+                         plain_meta((size,), attributes={"units": "m", "axis": "X"}, dimension_names=[dim]), values)
+    if consolidated:
+        oracle.consolidate(path)
+    return path
+
+
+def where(path, names):
+    """What arrays are read as, and which values another reader finds as their coordinates."""
+    found = {}
+    for name in names:
+        seen, folder = open_ours(name_of(path, "/" + name)), os.path.dirname(os.path.join(path, name))
+        for dim in document(path, name)["dimension_names"]:
+            at = next(at for at in (os.path.join(folder, dim), os.path.join(path, dim), None) if at is None or os.path.exists(at))
+            found[name, dim] = at and oracle.read(at)[1].tolist()
+        found[name] = geotransform(seen), seen.GetSpatialRef().ExportToWkt()
+    return found
+
+
+OF_TWO_GRIDS = ["a", "u", "sub/w", "sub/v"]
+
+
+@pytest.mark.parametrize("text", [None, UTM])
+@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize("edit", ["moved", "rotated"])
+@pytest.mark.parametrize("asked", OF_TWO_GRIDS)
+def test_a_transform_moves_no_array_that_has_one_axis_or_the_grid_mapping(tmp_path, asked, edit, consolidated, text):
+    path = of_two_grids(tmp_path / "a.zarr", consolidated, text)
+    others = [name for name in OF_TWO_GRIDS if name != asked]
+    before = where(path, others)
+    for _ in range(2):
+        dataset = update(path, "/" + asked)
+        EDITS[edit](dataset)
+        dataset = None
+        assert where(path, others) == before
+        assert geotransform(open_ours(name_of(path, "/" + asked))) == (MOVED if edit == "moved" else ROTATED)
+    mapping = attributes_of(path, "spatial_ref")
+    assert "GeoTransform" not in mapping or (text and asked.startswith("sub/") and mapping["GeoTransform"] == " ".join(map(str, text)))
+    if consolidated:
+        check_consolidated(path)
+
+
+@pytest.mark.parametrize("api", ["raster", "multidimensional"])
+@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize("asked", OF_TWO_GRIDS)
+def test_a_crs_hides_no_grid_mapping_of_a_group_above(tmp_path, asked, consolidated, api):
+    path = of_two_grids(tmp_path / "a.zarr", consolidated)
+    others = [name for name in OF_TWO_GRIDS if name != asked]
+    before = where(path, others)
+    if api == "raster":
+        update(path, "/" + asked).SetSpatialRef(wkt(32634))
+    else:
+        dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+        dataset.GetRootGroup().OpenMDArrayFromFullname("/" + asked).SetSpatialRef(wkt(32634))
+        dataset = None
+    assert where(path, others) == before
+    assert open_ours(name_of(path, "/" + asked)).GetSpatialRef().GetAuthorityCode(None) == "32634"
+
+
+def test_an_array_that_has_its_transform_from_the_grid_mapping_alone_keeps_it(tmp_path):
+    """Another array with the grid mapping tells its own."""
+    path = of_two_grids(tmp_path / "a.zarr", True, UTM)
+    shutil.rmtree(os.path.join(path, "x_u"))
+    oracle.put(path, {"zarr.json": {name: value for name, value in document(path).items() if name != "consolidated_metadata"}})
+    assert geotransform(open_ours(name_of(path, "/u"))) == UTM
+    for edit, place in (("moved", MOVED), ("rotated", ROTATED)):
+        dataset = update(path, "/a")
+        EDITS[edit](dataset)
+        dataset = None
+        assert [geotransform(open_ours(name_of(path, "/" + name))) for name in "au"] == [place, UTM]
 
 
 # --------------------------------------------------------------------------------------------------- statements of groups

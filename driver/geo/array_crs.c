@@ -18,6 +18,23 @@ bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
     return is_same;
 }
 
+/* Whether a group above the array's own has an array of that name: one beside the array would hide it from others. */
+static bool is_above(struct zs_hierarchy *h, const struct zs_node *node, const char *name)
+{
+    bool is_found = false;
+    char *own = zs_path_parent(node->path), *group = own != NULL ? zs_path_parent(own) : NULL;
+    free(own);
+    while (group != NULL && !is_found) {
+        const struct zs_node *found;
+        is_found = zs_hierarchy_node_at(h, group, name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY;
+        char *above = zs_path_parent(group);
+        free(group);
+        group = above;
+    }
+    free(group);
+    return is_found;
+}
+
 /* Whether a mapping of that name beside the array is of that CRS, or can be made. */
 static enum zs_status try_name(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
                                OGRSpatialReferenceH srs, bool *is_usable, struct zs_error *err)
@@ -25,7 +42,7 @@ static enum zs_status try_name(struct zs_hierarchy *h, const struct zs_node *nod
     struct zs_slot slot;
     const struct zs_node *own = zs_sibling(h, node, name);
     *is_usable = own != NULL && zs_mapping_has_crs(own, srs);
-    if (own != NULL)
+    if (own != NULL || is_above(h, node, name))
         return ZS_OK;
     ZS_TRY(zs_slot_find(h, node, name, NULL, &slot, err));
     *is_usable = slot.is_usable;

@@ -395,10 +395,10 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
         const int dim = i == 0 ? axes.y : axes.x;
         const char *name = zs_dimension_name(node, dim);
         const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
-        bool tells = true;
+        bool tells = !geo->is_fixed[i];
         if (geo->is_fixed[i] && own != NULL && is_coordinate(own, name))
             ZS_TRY(tells_transform(h, node, dim, own, geo, i == 1, &tells, err));
-        *is_fixed = !tells;
+        *is_fixed = !tells; /* also where there is none: one that is made would hide that of a group above */
     }
     return ZS_OK;
 }

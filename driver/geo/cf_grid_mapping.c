@@ -497,13 +497,16 @@ static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node
     zs_json *attributes;
     struct zs_georef_out written = *geo;
     written.keeps_srs = geo->keeps_srs && !is_new;
-    if (written.keeps_srs && written.keeps_transform)
+    written.keeps_transform = geo->keeps_transform || geo->is_text_shared;
+    const bool has_old_text = !geo->keeps_transform && !geo->is_text_needed &&
+                              zs_json_get(mapping->attributes, GEOTRANSFORM) != NULL;
+    if (written.keeps_srs && written.keeps_transform && !has_old_text)
         return ZS_OK;
     ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
     const zs_json *given = zs_json_get(attributes, GEOTRANSFORM) == NULL ? zs_json_get(former, GEOTRANSFORM) : NULL;
     if (geo->keeps_transform && given != NULL && zs_json_add(attributes, GEOTRANSFORM, zs_json_copy(given)) == NULL)
         return zs_fail_memory(err);
-    if (!geo->keeps_transform)
+    if (has_old_text)
         zs_json_remove(attributes, GEOTRANSFORM);
     for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !written.keeps_srs; i++)
         zs_json_remove(attributes, crs_members[i]);

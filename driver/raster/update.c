@@ -373,14 +373,16 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edi
 {
     bool shared = false;
     const struct zs_node *own = NULL;
-    if (one->style.cf && one->node->path[0] != '\0')
-        ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
-    if (own != NULL && !zs_mapping_has_crs(own, srs)) {
+    if (!one->style.cf || one->node->path[0] == '\0')
+        return ZS_OK;
+    ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
+    /* Where there is none, one that is made takes the place of that of a group above, for others, too. */
+    if (own != NULL ? !zs_mapping_has_crs(own, srs) : !one->keeps_srs)
         ZS_TRY(is_shared(h, r, one, &shared, err));
-        /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
+    /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
+    if (own != NULL && !zs_mapping_has_crs(own, srs))
         shared = shared || !(names_mapping(one->node->attributes, one->style.mapping_name) ||
                              zs_mapping_has_crs(own, one->srs));
-    }
     if (!shared)
         return ZS_OK;
     ZS_TRY(zs_array_mapping_find(h, one->node, srs, &one->mapping, err));
@@ -413,8 +415,10 @@ static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *othe
 }
 
 /* Whether an array that has one of two coordinates, of that name, lies on a grid of that and another one: moved along
- * one axis, it would lie elsewhere. */
-static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size)
+ * one axis, it would lie elsewhere. Where the coordinate itself `is_above`, the other one may be, too, where this driver
+ * does not look for it without consolidated metadata: then its name counts. */
+static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size,
+                           bool is_above)
 {
     struct zs_axes axes = {-1, -1};
     const int shared = zs_same_dimension(other, name, size);
@@ -423,7 +427,8 @@ static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, 
     const int own = axes.x == shared ? axes.y : axes.y == shared ? axes.x : -1;
     const struct zs_node *c = own >= 0 ? zs_coordinate_find(h, other, own) : NULL;
     const char *own_name = zs_dimension_name(other, own);
-    return c != NULL && (zs_cf_axis(c->attributes, NULL) != 0 || (own_name != NULL && zs_name_axis(own_name) != 0));
+    const bool has_name = own_name != NULL && zs_name_axis(own_name) != 0;
+    return c != NULL ? has_name || zs_cf_axis(c->attributes, NULL) != 0 : has_name && is_above;
 }
 
 /* Finds out whether arrays in the group of one or below, other than those that change with it, have the coordinates of
@@ -450,7 +455,8 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct zs_edits 
         for (int i = 0; i < 2; i++) {
             at->is_shared[i] = at->is_shared[i] || has[i];
             if (has[i] && !has[1 - i])
-                at->is_fixed[i] = at->is_fixed[i] || has_other_axis(h, other, names[i], sizes[i]);
+                at->is_fixed[i] = at->is_fixed[i] || has_other_axis(h, other, names[i], sizes[i],
+                                                                    zs_sibling(h, node, names[i]) == NULL);
         }
     }
     free(nodes);
@@ -491,6 +497,49 @@ static bool is_changed(const struct zs_edited *one)
     return !one->keeps_srs || !one->keeps_transform;
 }
 
+/* Whether an array has nothing but the GeoTransform of its grid mapping to tell where it lies. */
+static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *mapping)
+{
+    struct zs_axes axes = {-1, -1};
+    double t[6];
+    if (mapping == NULL || !zs_parse_geotransform(mapping->attributes, t) ||
+        zs_axes_find(h, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.x < 0 || axes.y < 0)
+        return false;
+    return t[2] != 0 || t[4] != 0 || zs_coordinate_find(h, node, axes.x) == NULL ||
+           zs_coordinate_find(h, node, axes.y) == NULL;
+}
+
+/* Finds out whether arrays of other grids beside it name the grid mapping that an array has by now: a GeoTransform in it
+ * would be theirs, too, and a rotated one goes before their coordinates. The array then tells its transform itself where
+ * coordinates do not. */
+static enum zs_status find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+                                struct zs_error *err)
+{
+    const struct zs_node **nodes = NULL, *node = one->node;
+    const struct zs_node *mapping = zs_sibling(h, node, one->style.mapping_name);
+    struct zs_georef_out *at = &one->at;
+    size_t count = 0;
+    if (one->keeps_transform || !one->style.cf || node->path[0] == '\0')
+        return ZS_OK;
+    ZS_TRY(zs_edited_list_nodes(h, &nodes, &count, err));
+    for (size_t i = 0; i < count; i++) {
+        const struct zs_edited *other = zs_edited_find(r, nodes[i]);
+        if (nodes[i] == node || nodes[i]->array == NULL || nodes[i]->array->ndim < 2 ||
+            !zs_edited_is_in_one_group(nodes[i], node) || (other != NULL && zs_edited_is_on_one_grid(other, one)) ||
+            !names_mapping(nodes[i]->attributes, one->style.mapping_name))
+            continue;
+        at->is_text_shared = true;
+        at->is_text_needed = at->is_text_needed || needs_text(h, nodes[i], mapping);
+    }
+    free(nodes);
+    if (at->is_text_needed && !at->has_transform)
+        return zs_fail(err, ZS_UNSUPPORTED, "/%s: its transform is the GeoTransform of /%s, which other arrays have too",
+                       node->path, mapping->path);
+    one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
+                              (at->is_text_shared && at->has_transform && (at->width == 1 || at->height == 1));
+    return ZS_OK;
+}
+
 /* Finds out what an array gets, and which other arrays use its coordinates. Changes nothing. */
 static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
                               const struct zs_georef_out *base, struct zs_error *err)
@@ -518,6 +567,8 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r
         one->style.mapping_name = r->list[i - 1].style.mapping_name;
     else
         ZS_TRY(choose_mapping(h, r, one, one->at.srs, err));
+    if (!beside->is_written)
+        ZS_TRY(find_text(h, r, one, err));
     ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
     return one->has_other_srs ? ZS_OK
                               : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
