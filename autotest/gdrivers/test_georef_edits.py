@@ -373,6 +373,19 @@ def test_an_array_that_has_its_transform_from_the_grid_mapping_alone_keeps_it(tm
         assert [geotransform(open_ours(name_of(path, "/" + name))) for name in "au"] == [place, UTM]
 
 
+@pytest.mark.parametrize("refused", ["/x/c", "/y/c"])
+def test_of_coordinates_of_which_one_is_refused_both_are_the_old_ones(tmp_path, s3, quiet, refused):
+    s3.objects = objects_of(georeferenced(tmp_path / "a.zarr"))
+    before = dict(s3.objects)
+    s3.refuse = lambda method, key: method == "PUT" and refused in key
+    assert edited(s3, "/a", "moved")
+    assert s3.objects == before
+    s3.refuse = lambda method, key: False
+    assert not edited(s3, "/a", "moved")
+    gdal.VSICurlClearCache()
+    assert [geotransform(open_ours(name_of("/vsis3/bucket/a.zarr", "/" + name))) for name in "ab"] == [MOVED] * 2
+
+
 # --------------------------------------------------------------------------------------------------- statements of groups
 
 def with_group(path, of_group, own=None):

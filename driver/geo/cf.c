@@ -286,14 +286,38 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     return ZS_OK;
 }
 
+/* What a coordinate variable held before its values were written over; elements NULL: it was not, or held none. */
+struct former {
+    const struct zs_node *coordinate;
+    void *elements;
+};
+
+/* Puts the values of both axes back after those of one could not be written: old ones of one beside new ones of the
+ * other tell a place where nothing ever lay. Of a store that refuses this as well, the same edit must be made again. */
+static void put_back(struct zs_hierarchy *h, const struct former former[2])
+{
+    struct zs_store *store = zs_hierarchy_store(h);
+    enum zs_status ignored = ZS_OK;
+    if (former[0].elements != NULL || former[1].elements != NULL)
+        ignored = zs_store_overlap_end(store, NULL); /* after a failure it takes no more objects */
+    for (int i = 0; i < 2; i++)
+        if (former[i].elements != NULL)
+            ignored = zs_write_small_array(store, former[i].coordinate, false, former[i].elements, NULL);
+    (void)ignored;
+}
+
 static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
                                    const double *values, uint64_t n, const struct zs_node **coordinate,
-                                   struct zs_error *err)
+                                   struct former *former, struct zs_error *err)
 {
+    bool is_blank;
     float *narrow = NULL;
     if (slot->own != NULL && can_hold(slot->own, values, n, &narrow)) {
         const void *elements = narrow != NULL ? (const void *)narrow : values;
-        const enum zs_status status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
+        former->coordinate = slot->own;
+        enum zs_status status = zs_coordinate_elements(h, slot->own, 0, n, &former->elements, &is_blank, err);
+        if (status == ZS_OK)
+            status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
         free(narrow);
         *coordinate = slot->own;
         if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
@@ -356,7 +380,8 @@ static enum zs_status tells_transform(struct zs_hierarchy *h, const struct zs_no
 /* Writes the values: in the units that the variable has, which then stays what it is but for them, or where these are
  * of another kind in the CRS's. */
 static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
-                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
+                                 const struct zs_georef_out *geo, bool is_x, struct former *former,
+                                 struct zs_error *err)
 {
     const struct zs_node *c = NULL;
     const uint64_t n = is_x ? geo->width : geo->height;
@@ -367,7 +392,7 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
         return zs_fail_memory(err);
     for (uint64_t i = 0; i < n && factor != 1; i++)
         values[i] /= factor;
-    const enum zs_status status = write_values(h, slot, name, values, n, &c, err);
+    const enum zs_status status = write_values(h, slot, name, values, n, &c, former, err);
     free(values);
     return status == ZS_OK && !stays ? describe_axis(h, c, geo, is_x, err) : status;
 }
@@ -407,7 +432,7 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
  * stay. */
 static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                  const struct zs_georef_out *geo, bool is_x, bool drops, bool is_fixed,
-                                 bool *is_current, struct zs_error *err)
+                                 bool *is_current, struct former *former, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
@@ -429,7 +454,7 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
         if (is_fixed)
             *is_current = tells;
         else if (status == ZS_OK && !tells)
-            status = write_slot(h, &slot, name, geo, is_x, err);
+            status = write_slot(h, &slot, name, geo, is_x, former, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
         if (!geo->is_shared[is_x])
             status = zs_hierarchy_remove(h, slot.path, err);
@@ -437,6 +462,26 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
         status = keep_axis(h, node, dim, geo, is_x, err);
     }
     free(slot.path);
+    return status;
+}
+
+/* Writes both axes, or neither: an upload that fails is a failure of both. */
+static enum zs_status write_axes(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool drops,
+                                 const struct zs_georef_out *geo, bool *says_both, struct zs_error *err)
+{
+    bool says_y = true, says_x = true, is_fixed;
+    struct former former[2] = {{.elements = NULL}, {.elements = NULL}};
+    ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
+    enum zs_status status = write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, &former[0], err);
+    if (status == ZS_OK)
+        status = write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, &former[1], err);
+    if (status == ZS_OK && (former[0].elements != NULL || former[1].elements != NULL))
+        status = zs_store_wait_commits(zs_hierarchy_store(h), err);
+    if (status != ZS_OK)
+        put_back(h, former);
+    for (int i = 0; i < 2; i++)
+        free(former[i].elements);
+    *says_both = says_y && says_x;
     return status;
 }
 
@@ -454,12 +499,10 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
                            bool *says_mapping, struct zs_error *err)
 {
-    bool says_y = true, says_x = true, is_fixed;
-    ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
-    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, err));
-    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, err));
+    bool says_axes;
+    ZS_TRY(write_axes(h, node, axes, drops, geo, &says_axes, err));
     ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, geo, says_mapping, err));
-    *says_all = says_y && says_x && *says_mapping;
+    *says_all = says_axes && *says_mapping;
     return ZS_OK;
 }
 
