@@ -10,8 +10,8 @@
 /* Whether a grid mapping variable is of that CRS; NULL: of none. */
 bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs);
 
-/* The name of the first grid mapping beside the array that has that CRS, or can be made and hides none of a group above:
- * *name is freed with free(). */
+/* The name of the first grid mapping beside the array that has that CRS, or can be made and hides none of a group
+ * above: *name is freed with free(). */
 enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
                                      char **name, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -415,8 +415,8 @@ static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *othe
 }
 
 /* Whether an array that has one of two coordinates, of that name, lies on a grid of that and another one: moved along
- * one axis, it would lie elsewhere. Where the coordinate itself `is_above`, the other one may be, too, where this driver
- * does not look for it without consolidated metadata: then its name counts. */
+ * one axis, it would lie elsewhere. Where the coordinate itself `is_above`, the other one may be, too, where this
+ * driver does not look for it without consolidated metadata: then its name counts. */
 static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size,
                            bool is_above)
 {
@@ -509,9 +509,9 @@ static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const
            zs_coordinate_find(h, node, axes.y) == NULL;
 }
 
-/* Finds out whether arrays of other grids beside it name the grid mapping that an array has by now: a GeoTransform in it
- * would be theirs, too, and a rotated one goes before their coordinates. The array then tells its transform itself where
- * coordinates do not. */
+/* Finds out whether arrays of other grids beside it name the grid mapping that an array has by now: a GeoTransform in
+ * it would be theirs, too, and a rotated one goes before their coordinates. The array then tells its transform itself
+ * where coordinates do not. */
 static enum zs_status find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                 struct zs_error *err)
 {
@@ -533,8 +533,9 @@ static enum zs_status find_text(struct zs_hierarchy *h, const struct zs_edits *r
     }
     free(nodes);
     if (at->is_text_needed && !at->has_transform)
-        return zs_fail(err, ZS_UNSUPPORTED, "/%s: its transform is the GeoTransform of /%s, which other arrays have too",
-                       node->path, mapping->path);
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "/%s: its transform is the GeoTransform of /%s, which other arrays have too", node->path,
+                       mapping->path);
     one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
                               (at->is_text_shared && at->has_transform && (at->width == 1 || at->height == 1));
     return ZS_OK;
