@@ -353,7 +353,7 @@ def test_a_crs_hides_no_grid_mapping_of_a_group_above(tmp_path, asked, consolida
     if api == "raster":
         update(path, "/" + asked).SetSpatialRef(wkt(32634))
     else:
-        dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+        dataset = gdal.OpenEx(name_of(path), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
         dataset.GetRootGroup().OpenMDArrayFromFullname("/" + asked).SetSpatialRef(wkt(32634))
         dataset = None
     assert where(path, others) == before
@@ -384,6 +384,23 @@ def test_of_coordinates_of_which_one_is_refused_both_are_the_old_ones(tmp_path, 
     assert not edited(s3, "/a", "moved")
     gdal.VSICurlClearCache()
     assert [geotransform(open_ours(name_of("/vsis3/bucket/a.zarr", "/" + name))) for name in "ab"] == [MOVED] * 2
+
+
+@pytest.mark.parametrize("refused", ["PUT", "DELETE"])
+def test_coordinates_that_a_rotation_which_was_cut_short_left_go_with_the_next(tmp_path, s3, quiet, refused):
+    """Beside a rotation, other readers take them for the place."""
+    path = georeferenced(tmp_path / "a.zarr")
+    for name in ("b", "zonal", "crs"):
+        shutil.rmtree(os.path.join(path, name))
+    s3.objects = objects_of(path)
+    s3.refuse = lambda method, key: method == "DELETE" if refused == "DELETE" else method == "PUT" and "spatial_ref" in key
+    edited(s3, "/a", "rotated")
+    assert {"bucket/a.zarr/x/zarr.json", "bucket/a.zarr/y/zarr.json"} <= set(s3.objects)
+    s3.refuse = lambda method, key: False
+    assert not edited(s3, "/a", "rotated")
+    assert not [key for key in s3.objects if "/x/" in key or "/y/" in key]
+    gdal.VSICurlClearCache()
+    assert geotransform(open_ours(name_of("/vsis3/bucket/a.zarr", "/a"))) == ROTATED
 
 
 # --------------------------------------------------------------------------------------------------- statements of groups

@@ -464,6 +464,33 @@ static enum zs_status find_shared(struct zs_hierarchy *h, const struct zs_edits 
     return status;
 }
 
+/* Whether coordinates that an array alone has are beside a rotation, which they cannot tell: an edit that was cut short
+ * leaves them. Then all is written again, though the arrays are read as set. */
+static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_georef_update *update,
+                                     struct zs_error *err)
+{
+    bool has_leftovers = false;
+    if (update->keeps_transform || !update->has_transform || (update->transform[2] == 0 && update->transform[4] == 0))
+        return ZS_OK;
+    for (size_t i = 0; i < r->count && !has_leftovers; i++) {
+        const struct zs_edited *one = &r->list[i];
+        struct zs_georef_out at = {.is_shared = {false, false}};
+        const struct zs_node *own[2] = {zs_coordinate_find(h, one->node, one->axes.y),
+                                        zs_coordinate_find(h, one->node, one->axes.x)};
+        const bool has[2] = {own[0] != NULL && zs_edited_is_in_one_group(own[0], one->node),
+                             own[1] != NULL && zs_edited_is_in_one_group(own[1], one->node)};
+        if (!one->keeps_transform || !one->style.cf || (!has[0] && !has[1]))
+            continue;
+        ZS_TRY(find_shared(h, r, one, &at, err));
+        has_leftovers = (has[0] && !at.is_shared[0]) || (has[1] && !at.is_shared[1]);
+    }
+    for (size_t i = 0; i < r->count && has_leftovers; i++) {
+        r->list[i].keeps_transform = false;
+        r->list[i].style.spatial_proj = true;
+    }
+    return ZS_OK;
+}
+
 /* The georeferencing of the base at the size of an edited array, with the names of its dimensions. */
 static struct zs_georef_out georef_of(const struct zs_edited *one, const struct zs_georef_out *base)
 {
@@ -624,6 +651,8 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
     }
     if (status == ZS_OK)
         status = compare_all(h, &r, true, update, err);
+    if (status == ZS_OK)
+        status = find_leftovers(h, &r, update, err);
 
     struct zs_georef_out geo = {0};
     if (status == ZS_OK)
