@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
+import objectstore
 import oracle
 from support import AS_NOBODY, GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all, run_peer, warnings_of
 from writing import UTM, change_document, copy, document, driver, files_of, source
@@ -342,6 +343,25 @@ def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_
     assert "not recognized as a valid GDAL dataset" in program(*command)[1]
     run(*command, "--config", "SHARDEDZARR_DELETE=ALL")
     assert open_ours(name_of(tmp_path / "a.zarr", "/t")).ReadAsArray().tolist() == [[ord("b")] * 4] * 4
+
+
+# ------------------------------------------------------------------------------------------- what S3 says while a store is made
+
+@pytest.mark.parametrize("how", ["copy", "create", "multidimensional"])
+def test_a_bucket_that_is_not_there_is_called_so_when_a_store_is_made(s3, monkeypatch, how):
+    monkeypatch.setitem(objectstore.REASONS, 404, (b"NoSuchBucket", b"The specified bucket does not exist"))
+    s3.fault = lambda method, key, query: 404
+    name = "/vsis3/bucket/a.zarr"
+    said = error_of({"copy": lambda: driver().CreateCopy(name, source(np.ones((1, 5, 5), "uint8"))), "create": lambda: driver().Create(name, 5, 5),
+                     "multidimensional": lambda: driver().CreateMultiDimensional(name)}[how])
+    assert "The specified bucket does not exist" in said and said.count(name) == 1
+
+
+def test_a_server_that_is_not_there_is_called_so_when_a_store_is_made(s3, config):
+    config("AWS_S3_ENDPOINT", "127.0.0.1:1")
+    gdal.VSICurlClearCache()
+    said = error_of(driver().Create, "/vsis3/bucket/a.zarr", 5, 5)
+    assert "cannot be listed: expected a list, found " in said and "connect" in said.lower()
 
 
 # -------------------------------------------------------------------------------------------------------- scales and nodata

@@ -469,12 +469,19 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *ran
 
 enum zs_http_kind zs_http_probe(const char *path)
 {
+    return zs_http_probe_told(path, NULL, 0);
+}
+
+enum zs_http_kind zs_http_probe_told(const char *path, char *found, size_t n)
+{
     struct zs_http_answer a = no_answer();
     char *url = zs_vsi_object_url(path);
     if (url != NULL && CPLHTTPEnabled())
         fetch(url, path, NULL, "0-0", NULL, MIN_ANSWER_LIMIT, -1, &a);
     if (a.kind == ZS_HTTP_WHOLE && a.size == 0)
         a.kind = ZS_HTTP_BEYOND;
+    if (n > 0)
+        snprintf(found, n, "%s", a.found);
     free(url);
     zs_http_answer_free(&a);
     return a.kind == ZS_HTTP_ABSENT && a.lacks_bucket ? ZS_HTTP_REFUSED : a.kind;

@@ -26,6 +26,26 @@ static enum zs_status fail_list(const struct zs_store *store, const char *prefix
                    zs_vsi_reason());
 }
 
+/* Whether GDAL said why a call failed. Where requests are made, errno is of something inside of its client. */
+static bool is_reason_told(void)
+{
+    return VSIGetLastErrorNo() != 0 || CPLGetLastErrorMsg()[0] != '\0';
+}
+
+/* Asks the server why a directory, whose listing failed without a reason, cannot be listed: that there is no such bucket
+ * it says to other requests too. Leaves what `err` says where it says nothing. */
+static enum zs_status fail_as_answered(const struct zs_store *store, const char *prefix, const char *path,
+                                       struct zs_error *err)
+{
+    char found[400] = "", *folder = zs_format("%s/", path);
+    const enum zs_http_kind kind = folder != NULL ? zs_http_probe_told(folder, found, sizeof found) : ZS_HTTP_ABSENT;
+    free(folder);
+    if ((kind == ZS_HTTP_REFUSED || kind == ZS_HTTP_FAILED) && found[0] != '\0')
+        return zs_fail(err, ZS_IO, "%s%s%s: cannot be listed: expected a list, found %s", store->root,
+                       prefix[0] != '\0' ? "/" : "", prefix, found);
+    return ZS_IO;
+}
+
 /* The request for one listing. */
 struct listing {
     const char *path;
@@ -239,11 +259,14 @@ static enum zs_status explain_nothing(const struct zs_store *store, const char *
     const struct zs_path_kind *kind = zs_vsi_kind(store);
     VSIStatBufL st;
     if (kind->is_listable) {
+        const bool is_told = is_reason_told();
         const enum zs_status status = fail_list(store, prefix, ZS_IO, err);
         bool is_empty = kind->is_memory && VSIStatL(path, &st) != 0;
         if (!kind->is_memory && (VSIGetLastErrorNo() == 0 || kind->is_archive))
             ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
-        return is_empty ? zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix) : status;
+        if (is_empty)
+            return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix);
+        return is_told || !kind->speaks_http ? status : fail_as_answered(store, prefix, path, err);
     }
     char *folder = kind->speaks_http ? zs_format("%s/", path) : NULL;
     const bool is_failed = folder != NULL && zs_http_probe(folder) == ZS_HTTP_FAILED;
