@@ -345,6 +345,42 @@ def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_
     assert open_ours(name_of(tmp_path / "a.zarr", "/t")).ReadAsArray().tolist() == [[ord("b")] * 4] * 4
 
 
+# ------------------------------------------------------------------------------------------------- a store that is read is not deleted
+
+def test_a_store_that_this_program_has_open_is_not_deleted(tmp_path, config):
+    path, other = str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr")
+    for name in (path, other):
+        copy(name, source(np.full((1, 40, 40), 7, "uint8")))
+    os.symlink(path, tmp_path / "link.zarr")
+    before = files_of(path)
+    gdal.GetDriverByName("VRT").CreateCopy(str(tmp_path / "a.vrt"), gdal.Open(path))
+    virtual = gdal.Open(str(tmp_path / "a.vrt"))
+    readers = [lambda: gdal.Open(path), lambda: gdal.OpenEx(path, MULTIDIM), lambda: gdal.Open(str(tmp_path / "link.zarr")),
+               lambda: gdal.Open("SHARDEDZARR:" + path + "/zarr.json"), lambda: virtual.ReadAsArray() is not None and virtual]
+    for reader in readers:
+        opened = reader()
+        said = error_of(driver().Delete, path)
+        assert said == path + ": is not deleted: this program has it open; close it first, or give the configuration option SHARDEDZARR_DELETE=ALL"
+        assert files_of(path) == before and opened is not None
+        opened = None
+    virtual = None
+    assert driver().Delete(str(tmp_path / "link.zarr")) == 0 and files_of(path) == before  # the link alone
+    opened = gdal.Open(other)
+    assert driver().Delete(path) == 0 and not os.path.exists(path)
+    config("SHARDEDZARR_DELETE", "ALL")
+    assert driver().Delete(other) == 0 and not os.path.exists(other) and opened is not None
+
+
+@pytest.mark.skipif(GDAL < 3110000, reason="GDAL 3.11 has the program gdal")
+@pytest.mark.parametrize("command", [("convert",), ("reproject", "--dst-crs", "EPSG:4326")], ids=lambda command: command[0])
+def test_the_program_gdal_does_not_delete_the_store_that_it_reads(tmp_path, command):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.full((1, 40, 40), 7, "uint8"), UTM, "EPSG:32633"))
+    before = files_of(path)
+    status, printed = program("gdal", "raster", *command, "-q", "--of", "ShardedZarr", "--overwrite", path, path)
+    assert status != 0 and printed.strip() and files_of(path) == before
+
+
 # ------------------------------------------------------------------------------------------- what S3 says while a store is made
 
 @pytest.mark.parametrize("how", ["copy", "create", "multidimensional"])

@@ -130,6 +130,7 @@ def test_what_is_said_of_an_array_is_not_said_of_another_in_its_place(tmp_path, 
 @pytest.mark.parametrize("is_replaced", [True, False], ids=["replaced", "removed"])
 def test_statistics_and_gcps_of_a_store_are_not_said_of_another_in_its_place(tmp_path, access, is_replaced, quiet, config):
     config("GDAL_PAM_ENABLED", "YES")
+    config("SHARDEDZARR_DELETE", "ALL")  # else what is open is not deleted
     path = str(tmp_path / "a.zarr")
     raster(tmp_path / "a.zarr")
     session = gdal.Open(path, access)

@@ -199,6 +199,19 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
            !zsIsArchive(connection.store);
 }
 
+/* Whether nothing in this program reads the store. `gdal raster reproject --overwrite a.zarr a.zarr` opens its source,
+ * then deletes it; a file would be readable for as long as it is open, a store is not. */
+static bool mayGo(const std::string &store)
+{
+    if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") || !zsIsOpenHere(store))
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined,
+             "%s: is not deleted: this program has it open; close it first, or give the configuration option "
+             "SHARDEDZARR_DELETE=ALL",
+             zsShown(store).c_str());
+    return false;
+}
+
 CPLErr zsDelete(const char *name)
 {
     ZSConnection connection;
@@ -240,7 +253,7 @@ CPLErr zsDelete(const char *name)
         return CE_Failure;
     }
     if (!zsIsLink(store))
-        return zsDeleteStore(store) ? CE_None : CE_Failure;
+        return mayGo(store) && zsDeleteStore(store) ? CE_None : CE_Failure;
     zsRemoveLeftovers(store); // the link goes, and takes nothing along
     if (VSIUnlink(store.c_str()) != 0)
         return CE_Failure;

@@ -1,5 +1,6 @@
 #include "handles.h"
 
+#include <map>
 #include <memory>
 
 extern "C"
@@ -7,8 +8,42 @@ extern "C"
 #include "base/cache.h"
 }
 
+/* Stores of datasets, from any thread. Never destroyed: datasets may be closed while the process ends. */
+struct OpenStores
+{
+    std::mutex mutex;
+    std::map<const ZSStore *, std::string> names;
+    static OpenStores &Of()
+    {
+        static auto *const stores = new OpenStores;
+        return *stores;
+    }
+};
+
+void ZSStore::NoteOpen()
+{
+    OpenStores &open = OpenStores::Of();
+    const std::lock_guard<std::mutex> lock(open.mutex);
+    open.names[this] = name;
+}
+
+std::vector<std::string> zsOpenStores()
+{
+    OpenStores &open = OpenStores::Of();
+    const std::lock_guard<std::mutex> lock(open.mutex);
+    std::vector<std::string> names;
+    for (const auto &entry : open.names)
+        names.push_back(entry.second);
+    return names;
+}
+
 ZSStore::~ZSStore()
 {
+    {
+        OpenStores &open = OpenStores::Of();
+        const std::lock_guard<std::mutex> lock(open.mutex);
+        open.names.erase(this);
+    }
     if (store != nullptr && zs_store_lacks_conditions(store))
         CPLError(CE_Warning, CPLE_AppDefined,
                  "%s: this server does not hold a PUT to a condition (If-Match), or tells no version: of two who write "

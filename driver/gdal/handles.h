@@ -32,11 +32,16 @@ struct ZSStore
 
     ZSStore() = default;
     ~ZSStore();
+    /* Notes that a dataset of the program is opened on it, until it goes: Delete() asks (zsOpenStores). */
+    void NoteOpen();
     /* The path of the file that tells what is in it. */
     std::string Entry() const;
     ZSStore(const ZSStore &) = delete;
     ZSStore &operator=(const ZSStore &) = delete;
 };
+
+/* The names of the stores on which this program has datasets open; a name may come several times. */
+std::vector<std::string> zsOpenStores();
 
 /* While it lives, an edit that changes several documents; one that is not kept is taken back. */
 class ZSSavepoint

@@ -450,6 +450,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         a.dataset = isMultidim ? zsMdimOpen(store, node, connection, options, info.eAccess, err)
                                : zsRasterOpen(store, node, connection, options, info.eAccess, info.pszFilename, err);
     }
+    if (a.dataset != nullptr)
+        store->NoteOpen();
     if (a.dataset != nullptr && layout == Layout::REPOSITORY)
         zsDescribeRepository(*store, *a.dataset);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "connection.h"
+#include "handles.h"
 
 /* Virtual rasters above each other, and names in all: more than that nobody makes by hand, and a source that refers to
  * itself ends. */
@@ -242,4 +243,11 @@ bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which
         }
     }
     return false;
+}
+
+bool zsIsOpenHere(const std::string &store)
+{
+    const auto names = zsOpenStores();
+    const Target target(store);
+    return std::any_of(names.begin(), names.end(), [&](const std::string &name) { return target.Meets(name); });
 }

@@ -100,6 +100,9 @@ bool zsIsAllOwn(const std::string &store);
  * subdatasets, overviews, links and other spellings of a path; `which` is its name then. */
 bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which);
 
+/* Whether this program has a dataset open on the store, which would lose its pixels with it; by any spelling. */
+bool zsIsOpenHere(const std::string &store);
+
 /* ---- Stores as directories of files (files.cpp) ---- */
 
 /* Whether the store lies in an archive, where each file can be written once, one after the other. */
