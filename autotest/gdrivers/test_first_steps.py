@@ -345,6 +345,31 @@ def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_
     assert open_ours(name_of(tmp_path / "a.zarr", "/t")).ReadAsArray().tolist() == [[ord("b")] * 4] * 4
 
 
+# -------------------------------------------------------------------------------------------- what a target's name may be
+
+def test_the_name_of_an_array_as_target_is_answered_with_the_options_that_make_it(tmp_path):
+    path, picture = str(tmp_path / "a.zarr"), str(tmp_path / "new.tif")
+    pixels = source(np.full((1, 40, 40), 7, "uint8"))
+    copy(path, pixels)
+    gdal.GetDriverByName("GTiff").CreateCopy(picture, pixels).FlushCache()
+    status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", picture, name_of(path, "/red"))
+    assert status != 0 and "the target %s, with APPEND_SUBDATASET=YES and ARRAY_NAME=red" % path in printed and "stays until" not in printed
+    run("gdal_translate", "-q", "-of", "ShardedZarr", "-co", "APPEND_SUBDATASET=YES", "-co", "ARRAY_NAME=red", picture, path)
+    assert open_ours(name_of(path, "/red")).ReadAsArray().tolist() == [[7] * 40] * 40
+
+
+def test_a_fourth_band_of_gdaldem_becomes_alpha_as_the_page_says(tmp_path):
+    path, picture = str(tmp_path / "a.zarr"), str(tmp_path / "dem.tif")
+    gdal.GetDriverByName("GTiff").CreateCopy(picture, source(np.full((1, 40, 40), 7, "float32"), UTM, "EPSG:32633")).FlushCache()
+    (tmp_path / "colours.txt").write_text("0 0 0 0 0\n10 255 255 255 255\n")
+    run("gdaldem", "color-relief", "-q", "-alpha", "-of", "ShardedZarr", picture, tmp_path / "colours.txt", path)
+    assert open_ours(path).GetRasterBand(4).GetColorInterpretation() == gdal.GCI_Undefined
+    run("gdal_edit.py", "-colorinterp_4", "alpha", path)
+    opened = open_ours(path)
+    assert opened.GetRasterBand(4).GetColorInterpretation() == gdal.GCI_AlphaBand
+    assert opened.GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALPHA | gdal.GMF_PER_DATASET
+
+
 # ------------------------------------------------------------------------------------------------- a store that is read is not deleted
 
 def test_a_store_that_this_program_has_open_is_not_deleted(tmp_path, config):

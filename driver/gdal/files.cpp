@@ -219,7 +219,10 @@ CPLErr zsDelete(const char *name)
     VSIStatBufL st;
     if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
     {
-        if (VSIStatL(connection.store.c_str(), &st) == 0)
+        if (connection.has_array && !connection.array.empty())
+            CPLError(CE_Warning, CPLE_NotSupported, "%s: an array of a store is not deleted alone",
+                     zsShown(name).c_str());
+        else if (VSIStatL(connection.store.c_str(), &st) == 0)
             CPLError(CE_Warning, CPLE_NotSupported, "%s: stays until a copy replaces it; %s", zsShown(name).c_str(),
                      zsIsArchive(connection.store)
                          ? "to delete it, remove the file"

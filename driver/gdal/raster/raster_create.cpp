@@ -223,8 +223,13 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (isParsed && connection.array.empty())
         return zsIsNoRepository(connection);
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
-             isParsed ? "a new array is named by the option ARRAY_NAME" : reason.c_str());
+    if (isParsed)
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 "%s: a new array is named by options: the target %s, with APPEND_SUBDATASET=YES and ARRAY_NAME=%s",
+                 zsShown(name).c_str(), zsShown(connection.store).c_str(),
+                 zsShown(connection.array).c_str());
+    else
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
     return false;
 }
 
