@@ -1,4 +1,6 @@
 """Writing to an object store: how many requests it takes, which of them go side by side, and what is there when one fails."""
+import time
+
 import numpy as np
 import pytest
 from osgeo import gdal
@@ -401,3 +403,76 @@ def test_operations_cost_the_requests_that_performance_md_says(s3, config):
     costs("overviews", add_overviews, "plain")
     costs("delete", driver().Delete, "scene")
     assert counts == table(PERFORMANCE, "operation")
+
+
+# ------------------------------------------------------------------------------------------------------------- sparse
+
+SIDE, SHARD = 1000000, 8192  # pixels along a raster of 10^12, 123 x 123 shards
+
+
+def sparse(places=((333333, 500017),)):
+    dataset = driver().Create(PATH, SIDE, SIDE, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=512", "SHARD_SHAPE=%d" % SHARD])
+    for y, x in places:
+        dataset.GetRasterBand(1).WriteArray(np.full((300, 300), 7, "uint8"), x, y)
+    dataset = None
+    gdal.VSICurlClearCache()
+
+
+def listings(s3):
+    return sum(method == "GET" and key.endswith("/") and "/" not in key[:-1] for method, key in s3.log)
+
+
+def is_empty(dataset, x, y, width, height):
+    status = dataset.GetRasterBand(1).GetDataCoverageStatus(x, y, width, height, gdal.GDAL_DATA_COVERAGE_STATUS_DATA)[0]
+    return status == gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY
+
+
+@pytest.mark.parametrize("resampling", ["AVERAGE", "NEAREST"])
+def test_overviews_of_a_terapixel_with_one_shard_do_not_ask_for_each_shard(s3, resampling):
+    """There were 20,400 requests."""
+    sparse()
+    s3.log.clear()
+    dataset = gdal.OpenEx(PATH, gdal.OF_UPDATE)
+    dataset.BuildOverviews(resampling, [2 ** k for k in range(1, 12)])
+    dataset = None
+    assert len(s3.log) < 800
+    dataset = gdal.Open(PATH)
+    level = dataset.GetRasterBand(1).GetOverview(1)
+    assert (level.ReadAsArray(125010, 83340, 60, 60) == 7).all() and not level.ReadAsArray(0, 0, 60, 60).any()
+
+
+@pytest.mark.parametrize("fault", ["refused", "a page of a proxy"])
+def test_where_a_listing_fails_each_shard_is_looked_up(s3, fault):
+    sparse()
+    if fault == "refused":
+        s3.refuse = lambda method, key: method == "GET" and "/" not in key.rstrip("/")
+    else:
+        s3.fault = lambda method, key, query: b"<html></html>" if method == "GET" and "/" not in key.rstrip("/") else None
+    dataset = gdal.Open(PATH)
+    assert [is_empty(dataset, x, 40 * SHARD, 10 * SHARD, 10 * SHARD) for x in (0, 20 * SHARD, 60 * SHARD)] == [True, True, False]
+
+
+def test_a_list_of_shards_is_not_longer_in_use_than_seconds(s3):
+    """Windows of few shards share one; others' shards are seen later, and one's own at once."""
+    sparse()
+    dataset = gdal.OpenEx(PATH, gdal.OF_UPDATE)
+    s3.log.clear()
+    assert all(is_empty(dataset, x * SHARD, 0, 5 * SHARD, 5 * SHARD) for x in range(0, 120, 5))
+    assert len(s3.log) < 70 and 0 < listings(s3) < 10, "600 shards"
+    other = gdal.OpenEx(PATH, gdal.OF_UPDATE)
+    other.GetRasterBand(1).WriteArray(np.full((10, 10), 5, "uint8"), 100 * SHARD, 100 * SHARD)
+    other = None
+    dataset.GetRasterBand(1).WriteArray(np.full((10, 10), 5, "uint8"), 90 * SHARD, 90 * SHARD)
+    dataset.FlushCache()
+    assert not is_empty(dataset, 90 * SHARD, 90 * SHARD, SHARD, SHARD)
+    time.sleep(6.1)
+    assert not is_empty(dataset, 98 * SHARD, 98 * SHARD, 5 * SHARD, 5 * SHARD)
+
+
+def test_listing_costs_no_more_requests_than_looking_up(s3):
+    """A row of shards is a folder: here each of 40."""
+    sparse([(row * SHARD, row * SHARD) for row in range(40)])
+    dataset = gdal.Open(PATH)
+    s3.log.clear()
+    assert all(is_empty(dataset, x * SHARD, 60 * SHARD, SHARD, SHARD) for x in range(60))
+    assert listings(s3) <= 4 and len(s3.log) <= 66

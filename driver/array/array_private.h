@@ -16,6 +16,7 @@
 
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
 #define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
+#define ZS_SPACE_SHARD_LIST ((uint64_t)ZS_MAX_LEVELS + 2)
 
 struct zs_array {
     struct zs_store *store;
@@ -46,8 +47,11 @@ struct zs_array {
     /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
      * of innermost chunks (struct zs_blob) */
     struct zs_cache *chunks;
-    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks) */
+    /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks);
+     * ZS_SPACE_SHARD_LIST: shard_list.h */
     struct zs_cache *indexes;
+    /* look-ups of absent shards since the store was listed, and how many make it worth listing again (shard_list.h) */
+    atomic_uint_least64_t missed, list_due;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
     /* an object was found replaced: other objects are no longer opened from what this process remembers */

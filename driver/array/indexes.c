@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array/shard_list.h"
 #include "shard/journal.h"
 
 /* A shard without a valid index is opened so many times: it may be being appended to. */
@@ -58,6 +59,7 @@ void zs_shard_forget(struct zs_array *array, uint64_t shard)
 {
     zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
     zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
+    zs_shard_list_forget(array);
     zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
         /* Keys of chunks and indexes inside this shard do not name the shard: the caches are emptied. Such arrays are

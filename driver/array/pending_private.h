@@ -18,9 +18,6 @@ enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard
 /* Bases the writer on the stored object unless it is already: call it before reading stored chunks. */
 enum zs_status zs_open_shard_ensure_base(struct zs_array *array, struct zs_open_shard *s,
                                          struct zs_error *err) ZS_MUST_CHECK;
-/* Returns whether no other process can have written chunks of the array: this process created it and has not published
- * it. */
-bool zs_array_is_unpublished(const struct zs_array *array);
 /* Updates the count of memory that a shard holds. */
 void zs_open_shard_account(struct zs_pending_writes *pending, struct zs_open_shard *s, bool is_open);
 void zs_open_shard_drop(struct zs_array *array, struct zs_open_shard *s);

@@ -63,6 +63,9 @@ const struct zs_blob *zs_pending_decoded(const struct zs_array *array, uint64_t 
  * the chunk in the shard. */
 struct zs_shard_writer *zs_pending_writer(const struct zs_array *array, uint64_t chunk, uint64_t *number);
 
+/* Returns whether no other process can have written chunks of the array: this process created it and has not published
+ * it. */
+bool zs_array_is_unpublished(const struct zs_array *array);
 /* Returns whether no other writer can have created this shard: the array is new and has not published it. */
 bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard);
 

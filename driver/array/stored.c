@@ -6,109 +6,17 @@
 #include "array/indexes.h"
 #include "array/pending_writes.h"
 #include "array/plan.h"
+#include "array/shard_list.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/parallel.h"
-
-/* Numbers of the shards that the store lists, growing. */
-struct listed {
-    uint64_t *numbers;
-    size_t count, room;
-};
 
 struct search {
     struct zs_array *array;
     const struct zs_window *windows;
     bool *is_stored;
-    pthread_mutex_t lock; /* of what follows */
-    struct listed listed; /* is made once, when a window asks for it */
-    bool is_tried, is_listed;
+    struct zs_shard_list *list; /* of an array that nobody else sees; else NULL */
 };
-
-/* ---- Listing ---- */
-
-/* So many shards of a window are looked up one by one, in a remote store with a request each. Where all are absent, the
- * store is listed for the others: in fine HEALPix maps nearly all are. */
-#define LOOKED_UP 1024
-#define LOOKED_UP_REMOTE 32
-
-static enum zs_status add_listed(const struct zs_array *array, const char *key, struct listed *listed,
-                                 struct zs_error *err)
-{
-    uint64_t position[ZS_MAX_NDIM];
-    if (!zs_chunk_key_parse(array->meta, key, position))
-        return ZS_OK;
-    for (int d = 0; d < array->meta->ndim; d++)
-        if (position[d] >= array->grid.count[0][d])
-            return ZS_OK;
-    uint64_t *grown = zs_grow(listed->numbers, listed->count, &listed->room, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
-    listed->numbers = grown;
-    listed->numbers[listed->count++] = zs_grid_number(&array->grid, 0, position);
-    return ZS_OK;
-}
-
-/* Lists what is below `key`, "" or with a "/" at its end, of the array's folder; keys have a level for each dimension
- * at most, and one for the `c` before them. */
-static enum zs_status list_below(const struct zs_array *array, const char *folder, const char *key, int level,
-                                 struct listed *listed, struct zs_error *err)
-{
-    char **names = NULL;
-    char *prefix = zs_format("%s%s%s", folder, folder[0] != '\0' && key[0] != '\0' ? "/" : "", key);
-    if (prefix == NULL)
-        return zs_fail_memory(err);
-    if (prefix[0] != '\0' && prefix[strlen(prefix) - 1] == '/')
-        prefix[strlen(prefix) - 1] = '\0';
-    enum zs_status status = zs_store_list(array->store, prefix, &names, err);
-    free(prefix);
-    ZS_TRY(status);
-    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-        const bool is_folder = (*name)[strlen(*name) - 1] == '/';
-        char *below = zs_format("%s%s", key, *name);
-        if (below == NULL)
-            status = zs_fail_memory(err);
-        else if (!is_folder)
-            status = add_listed(array, below, listed, err);
-        else if (level < array->meta->ndim && (level > 0 || (*name)[0] == 'c' || array->meta->key_is_v2))
-            status = list_below(array, folder, below, level + 1, listed, err);
-        free(below);
-    }
-    zs_names_free(names);
-    return status;
-}
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* Released by the caller, on failure too. */
-static enum zs_status list_shards(const struct zs_array *array, struct listed *listed, struct zs_error *err)
-{
-    char *folder = zs_chunk_folder(array->meta, array->node->path);
-    if (folder == NULL)
-        return zs_fail_memory(err);
-    const enum zs_status status = list_below(array, folder, "", 0, listed, err);
-    free(folder);
-    if (listed->count > 0)
-        qsort(listed->numbers, listed->count, sizeof *listed->numbers, compare_numbers);
-    return status;
-}
-
-/* Lists the shards, unless that was tried. False where each is to be looked up: a web server has no listings. */
-static bool is_listed(struct search *search)
-{
-    struct zs_error reason;
-    (void)pthread_mutex_lock(&search->lock);
-    if (!search->is_tried)
-        search->is_listed = list_shards(search->array, &search->listed, &reason) == ZS_OK;
-    search->is_tried = true;
-    const bool result = search->is_listed;
-    (void)pthread_mutex_unlock(&search->lock);
-    return result;
-}
 
 /* ---- Searching ---- */
 
@@ -131,8 +39,6 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
     size_t chunks = 1, i = 0; /* no more than the shard has: its index fits memory */
     struct zs_pins pins = {0};
     *is_stored = false;
-    if (array->pending != NULL && zs_shard_is_unpublished(array, shard)) /* a request says no more */
-        return ZS_OK;
     zs_chunk_overlap(array, 0, shard, w, start, count);
     find_chunks(array, innermost, start, count, low, high);
     for (int d = 0; d < n; d++) {
@@ -160,24 +66,36 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
     return is_stale ? ZS_OK : status;
 }
 
-/* Searches the listed shards of one window, from position `low` to before `high`, until one holds something. */
-static enum zs_status search_listed(const struct search *search, const struct zs_window *w, const uint64_t *low,
-                                    const uint64_t *high, bool *is_stored, struct zs_error *err)
+/* Searches one shard, unless it is known to be absent. *is_missed: a look-up found that it is. */
+static enum zs_status look_up(struct zs_array *array, const struct zs_window *w, uint64_t shard, bool *is_stored,
+                              bool *is_missed, struct zs_error *err)
 {
-    const int ndim = search->array->meta->ndim;
+    *is_missed = false;
+    if (zs_is_known_empty(array, 0, shard))
+        return ZS_OK;
+    ZS_TRY(search_shard(array, w, shard, is_stored, err));
+    *is_missed = !*is_stored && zs_is_known_empty(array, 0, shard);
+    return ZS_OK;
+}
+
+/* Searches the listed shards of one window, from position `low` to before `high`, until one holds something. */
+static enum zs_status search_listed(struct zs_array *array, const struct zs_shard_list *list, const struct zs_window *w,
+                                    const uint64_t *low, const uint64_t *high, bool *is_stored, struct zs_error *err)
+{
+    const int ndim = array->meta->ndim;
     uint64_t last[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     for (int d = 0; d < ndim; d++)
         last[d] = high[d] - 1;
-    const uint64_t end = zs_grid_number(&search->array->grid, 0, last);
-    const uint64_t first = zs_grid_number(&search->array->grid, 0, low), *numbers = search->listed.numbers;
-    for (size_t i = zs_find_u64(numbers, search->listed.count, first);
-         i < search->listed.count && numbers[i] <= end && !*is_stored; i++) {
+    const uint64_t end = zs_grid_number(&array->grid, 0, last), first = zs_grid_number(&array->grid, 0, low);
+    const uint64_t *numbers = list->numbers;
+    for (size_t i = zs_find_u64(numbers, list->count, first); i < list->count && numbers[i] <= end && !*is_stored;
+         i++) {
         bool is_inside = true;
-        zs_grid_position(&search->array->grid, 0, numbers[i], at);
+        zs_grid_position(&array->grid, 0, numbers[i], at);
         for (int d = 0; d < ndim; d++)
             is_inside = is_inside && at[d] >= low[d] && at[d] < high[d];
         if (is_inside)
-            ZS_TRY(search_shard(search->array, w, numbers[i], is_stored, err));
+            ZS_TRY(search_shard(array, w, numbers[i], is_stored, err));
     }
     return ZS_OK;
 }
@@ -188,8 +106,6 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     struct search *search = ctx;
     struct zs_array *array = search->array;
     const struct zs_window *w = &search->windows[item];
-    const int most = array->store->is_remote ? LOOKED_UP_REMOTE : LOOKED_UP;
-    int looked_up = 0;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     bool *is_stored = &search->is_stored[item];
     *is_stored = false;
@@ -197,12 +113,23 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
         return ZS_OK;
     find_chunks(array, 0, w->start, w->count, low, high);
     memcpy(at, low, sizeof at);
-    do {
-        if (looked_up++ == most && is_listed(search))
-            return search_listed(search, w, low, high, is_stored, err);
-        ZS_TRY(search_shard(array, w, zs_grid_number(&array->grid, 0, at), is_stored, err));
-    } while (!*is_stored && zs_next_position(array->meta->ndim, at, low, high));
-    return ZS_OK;
+    struct zs_cache_entry *entry = NULL;
+    const struct zs_shard_list *list = search->list != NULL ? search->list : zs_shard_list_get(array, &entry);
+    enum zs_status status = ZS_OK;
+    bool is_last = false;
+    while (list == NULL && status == ZS_OK && !*is_stored && !is_last) {
+        bool is_missed;
+        const uint64_t shard = zs_grid_number(&array->grid, 0, at);
+        status = look_up(array, w, shard, is_stored, &is_missed, err);
+        is_last = !zs_next_position(array->meta->ndim, at, low, high);
+        if (status == ZS_OK && is_missed)
+            list = zs_shard_list_missed(array, &entry);
+    }
+    if (list != NULL && status == ZS_OK)
+        status = search_listed(array, list, w, low, high, is_stored, err);
+    if (entry != NULL)
+        zs_cache_release(array->indexes, entry);
+    return status;
 }
 
 /* Whether no write is pending. */
@@ -215,10 +142,13 @@ static enum zs_status find_stored(struct zs_array *array, const struct zs_window
                                   struct zs_error *err)
 {
     struct search search = {.array = array, .windows = windows, .is_stored = is_stored};
-    (void)pthread_mutex_init(&search.lock, NULL);
+    if (array->pending != NULL && zs_array_is_unpublished(array)) {
+        search.list = zs_shard_list_of_new(array);
+        if (search.list == NULL)
+            return zs_fail_memory(err);
+    }
     const enum zs_status status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
-    (void)pthread_mutex_destroy(&search.lock);
-    free(search.listed.numbers);
+    free(search.list);
     return status;
 }
 

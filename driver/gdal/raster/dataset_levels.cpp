@@ -408,7 +408,15 @@ static CPLErr makeInWindow(GDALDataset &from, GDALRasterBand &target, const Wind
     return writeCell(target, cell, pixels.data() + (cell.y - y.at) * line + (cell.x - x.at) * item, type, line);
 }
 
-/* Nearest neighbour as in GDAL's overviews: each pixel is a pixel of the source, unchanged. */
+/* Whether nothing is stored of a row: such rows are alike. */
+static bool isEmptyRow(GDALRasterBand &band, int x, int y, int width)
+{
+    return band.GetDataCoverageStatus(x, y, width, 1, GDAL_DATA_COVERAGE_STATUS_DATA, nullptr) ==
+           GDAL_DATA_COVERAGE_STATUS_EMPTY;
+}
+
+/* Nearest neighbour as in GDAL's overviews: each pixel is a pixel of the source, unchanged. A row of a cell may cross
+ * thousands of shards, so that an empty one is read once. */
 static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const Window &cell)
 {
     const GDALDataType type = source.GetRasterDataType();
@@ -422,11 +430,15 @@ static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const 
     std::vector<unsigned char> row(item * static_cast<size_t>(last - first + 1)),
         pixels(item * static_cast<size_t>(cell.width) * static_cast<size_t>(cell.height));
     unsigned char *to = pixels.data();
+    bool wasEmpty = false;
     for (int y = cell.y; y < cell.y + cell.height; y++)
     {
-        if (source.RasterIO(GF_Read, first, placeOf(y, down, source.GetYSize()), last - first + 1, 1, row.data(),
-                            last - first + 1, 1, type, 0, 0, nullptr) != CE_None)
+        const int from = placeOf(y, down, source.GetYSize()), width = last - first + 1;
+        const bool isEmpty = isEmptyRow(source, first, from, width), isRead = isEmpty && wasEmpty;
+        if (!isRead && source.RasterIO(GF_Read, first, from, width, 1, row.data(), width, 1, type, 0, 0, nullptr) !=
+                           CE_None)
             return CE_Failure;
+        wasEmpty = isEmpty;
         for (int x = cell.x; x < cell.x + cell.width; x++, to += item)
             memcpy(to, row.data() + item * static_cast<size_t>(placeOf(x, across, source.GetXSize()) - first), item);
     }

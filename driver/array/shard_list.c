@@ -1,0 +1,237 @@
+#include "array/shard_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/pending_writes.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+
+/* So many absent shards are looked up before the store is listed, in a remote store with a request each. */
+#define LEAST_MISSED 1024
+#define LEAST_MISSED_REMOTE 32
+/* Names of a page; each page is read twice where pages may be cut (store/vsi_list.c). */
+#define NAMES_OF_A_REQUEST 500
+/* Numbers that are kept, 32 MB: arrays of more shards are not mostly empty. */
+#define MOST_NUMBERS ((size_t)4 << 20)
+/* A list is used for so many seconds, or so many times as long as listing took: others may add shards meanwhile. */
+#define LIFETIME 5
+#define LIFETIME_FACTOR 4
+
+static const struct zs_cache_key list_key = {ZS_SPACE_SHARD_LIST, 0};
+
+struct listing {
+    const struct zs_array *array;
+    const char *folder;
+    char **folders;        /* of one level, "" or with "/" at their ends: listed side by side */
+    uint64_t requests, most; /* made; at most */
+    pthread_mutex_t lock;  /* of what follows */
+    struct zs_names below; /* folders of the next level */
+    uint64_t *numbers;
+    size_t count, room, names;
+};
+
+/* ---- Listing ---- */
+
+static enum zs_status add_number(struct listing *l, const char *key, struct zs_error *err)
+{
+    const struct zs_array *array = l->array;
+    uint64_t position[ZS_MAX_NDIM];
+    if (!zs_chunk_key_parse(array->meta, key, position))
+        return ZS_OK;
+    for (int d = 0; d < array->meta->ndim; d++)
+        if (position[d] >= array->grid.count[0][d])
+            return ZS_OK;
+    if (l->count == MOST_NUMBERS)
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has too many shards to list", array->node->path);
+    uint64_t *grown = zs_grow(l->numbers, l->count, &l->room, sizeof *grown);
+    if (grown == NULL)
+        return zs_fail_memory(err);
+    l->numbers = grown;
+    l->numbers[l->count++] = zs_grid_number(&array->grid, 0, position);
+    return ZS_OK;
+}
+
+/* Adds names directly below `key`: shards to the numbers, folders to those of the next level. */
+static enum zs_status add_names(struct listing *l, const char *key, char **names, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        const bool is_folder = (*name)[strlen(*name) - 1] == '/';
+        char *below = zs_format("%s%s", key, *name);
+        l->names++;
+        if (below == NULL)
+            return zs_fail_memory(err);
+        if (!is_folder)
+            status = add_number(l, below, err);
+        else if (key[0] != '\0' || (*name)[0] == 'c' || l->array->meta->key_is_v2) {
+            status = zs_names_add(&l->below, below, err);
+            below = NULL;
+        }
+        free(below);
+    }
+    return status;
+}
+
+static enum zs_status list_folder(void *ctx, size_t item, struct zs_error *err)
+{
+    struct listing *l = ctx;
+    const char *key = l->folders[item];
+    char **names = NULL;
+    char *prefix = zs_format("%s%s%s", l->folder, l->folder[0] != '\0' && key[0] != '\0' ? "/" : "", key);
+    if (prefix == NULL)
+        return zs_fail_memory(err);
+    if (prefix[0] != '\0' && prefix[strlen(prefix) - 1] == '/')
+        prefix[strlen(prefix) - 1] = '\0';
+    enum zs_status status = zs_store_list(l->array->store, prefix, &names, err);
+    free(prefix);
+    ZS_TRY(status);
+    if (names[0] == NULL) { /* an array's folder has its document, another a name: a proxy answered, or it is gone */
+        zs_names_free(names);
+        return zs_fail(err, ZS_IO, "array /%s: expected names in a listing, found none", l->array->node->path);
+    }
+    (void)pthread_mutex_lock(&l->lock);
+    status = add_names(l, key, names, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    zs_names_free(names);
+    return status;
+}
+
+/* Lists level by level; keys have one for each dimension at most, and one for the `c` before them. */
+static enum zs_status list_levels(struct listing *l, struct zs_error *err)
+{
+    ZS_TRY(zs_names_add(&l->below, zs_strdup(""), err));
+    for (int level = 0; level <= l->array->meta->ndim && l->below.count > 0; level++) {
+        const size_t n = l->below.count;
+        l->requests += n;
+        if (l->requests + l->names / NAMES_OF_A_REQUEST > l->most)
+            return zs_fail(err, ZS_UNSUPPORTED, "array /%s: look-ups are cheaper", l->array->node->path);
+        l->folders = l->below.list;
+        l->below = (struct zs_names){0};
+        const enum zs_status status = zs_parallel_for(l->array->fetch_threads, n, list_folder, l, err);
+        zs_names_free(l->folders);
+        ZS_TRY(status);
+    }
+    return ZS_OK;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The list as one piece of memory; NULL without it. Sorts the numbers. */
+static struct zs_shard_list *list_of(uint64_t *numbers, size_t count)
+{
+    struct zs_shard_list *list = malloc(sizeof *list + count * sizeof *numbers);
+    if (list == NULL)
+        return NULL;
+    *list = (struct zs_shard_list){.count = count};
+    if (count > 0) {
+        qsort(numbers, count, sizeof *numbers, compare_numbers);
+        memcpy(list->numbers, numbers, count * sizeof *numbers);
+    }
+    return list;
+}
+
+struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array)
+{
+    const struct zs_map *published = &array->pending->published;
+    uint64_t *numbers = zs_calloc(published->count + 1, sizeof *numbers);
+    size_t n = 0, at = 0;
+    while (numbers != NULL && n < published->count && zs_map_next(published, &at, &numbers[n]) != NULL)
+        n++;
+    struct zs_shard_list *list = numbers != NULL ? list_of(numbers, n) : NULL;
+    free(numbers);
+    return list;
+}
+
+/* NULL when listing failed, or would have cost more requests than `most`. *cost: the requests that it took. */
+static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t most, uint64_t *cost)
+{
+    struct zs_error ignored;
+    const int64_t began = (int64_t)time(NULL);
+    char *folder = zs_chunk_folder(array->meta, array->node->path);
+    struct listing l = {.array = array, .folder = folder, .most = most};
+    (void)pthread_mutex_init(&l.lock, NULL);
+    struct zs_shard_list *list = folder != NULL && list_levels(&l, &ignored) == ZS_OK
+                                     ? list_of(l.numbers, l.count)
+                                     : NULL;
+    if (list != NULL) {
+        const int64_t lasts = LIFETIME_FACTOR * ((int64_t)time(NULL) - began);
+        list->made = began;
+        list->until = began + (lasts > LIFETIME ? lasts : LIFETIME);
+    }
+    (void)pthread_mutex_destroy(&l.lock);
+    *cost = l.requests + l.names / NAMES_OF_A_REQUEST;
+    zs_names_free(l.below.list);
+    free(l.numbers);
+    free(folder);
+    return list;
+}
+
+/* ---- Keeping ---- */
+
+const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_cache_entry **entry)
+{
+    *entry = zs_cache_get(array->indexes, list_key);
+    if (*entry == NULL)
+        return NULL;
+    const struct zs_shard_list *list = zs_cache_value(*entry);
+    const int64_t now = (int64_t)time(NULL);
+    if (now >= list->made && now <= list->until)
+        return list;
+    zs_cache_release(array->indexes, *entry);
+    zs_shard_list_forget(array);
+    *entry = NULL;
+    return NULL;
+}
+
+static bool is_due(const struct zs_array *array)
+{
+    const uint64_t least = array->store->is_remote ? LEAST_MISSED_REMOTE : LEAST_MISSED;
+    const uint64_t due = atomic_load(&array->list_due);
+    return atomic_load(&array->missed) >= (due > least ? due : least);
+}
+
+/* Lists, while others wait. The next listing is due after as many look-ups as this one cost. */
+static const struct zs_shard_list *make_list(struct zs_array *array, struct zs_cache_entry **entry)
+{
+    const uint64_t missed = atomic_load(&array->missed);
+    uint64_t cost;
+    struct zs_shard_list *list = list_shards(array, array->store->is_remote ? missed : UINT64_MAX, &cost);
+    if (list != NULL)
+        *entry = zs_cache_put(array->indexes, list_key, list,
+                              ZS_CACHE_ENTRY_BYTES + sizeof *list + list->count * sizeof *list->numbers);
+    if (list != NULL && *entry != NULL) {
+        atomic_store(&array->missed, 0);
+        atomic_store(&array->list_due, cost);
+        return list;
+    }
+    free(list);
+    atomic_store(&array->list_due, 2 * missed);
+    zs_cache_abandon(array->indexes, list_key);
+    return NULL;
+}
+
+const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct zs_cache_entry **entry)
+{
+    bool must_load;
+    *entry = NULL;
+    atomic_fetch_add(&array->missed, 1);
+    if (!is_due(array))
+        return NULL;
+    *entry = zs_cache_get_or_load(array->indexes, list_key, &must_load);
+    if (*entry != NULL)
+        return zs_cache_value(*entry);
+    if (is_due(array)) /* nobody tried while this waited */
+        return make_list(array, entry);
+    zs_cache_abandon(array->indexes, list_key);
+    return NULL;
+}
+
+void zs_shard_list_forget(struct zs_array *array)
+{
+    zs_cache_remove(array->indexes, list_key);
+}

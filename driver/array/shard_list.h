@@ -1,0 +1,25 @@
+/* array/shard_list.h: which shards of an array a store lists, so that those of a mostly empty array need no request
+ * each. Only searches for what is stored use it (stored.c): readers of pixels and writers ask for each object. */
+#ifndef ZS_ARRAY_SHARD_LIST_H
+#define ZS_ARRAY_SHARD_LIST_H
+
+#include "array/array_private.h"
+
+struct zs_shard_list {
+    int64_t made, until; /* seconds since 1970: not used before and after them */
+    size_t count;
+    uint64_t numbers[]; /* sorted */
+};
+
+/* Returns the list that is kept, pinned in array->indexes with *entry; NULL: there is none, each shard is looked up. */
+const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_cache_entry **entry);
+/* Counts one look-up of an absent shard. Likewise; lists the store when that costs no more requests than such look-ups
+ * did since it was last listed. A failure is no matter: look-ups tell what is wrong. */
+const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct zs_cache_entry **entry);
+/* The shards that an array which nobody else sees has published: without a request. NULL without memory; freed with
+ * free(). */
+struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array);
+/* Forgets the list: a shard is made or removed, or the store is no longer as this process remembers. */
+void zs_shard_list_forget(struct zs_array *array);
+
+#endif
