@@ -47,6 +47,45 @@ def test_deleting_what_is_not_there_or_cannot_be_reached_says_so(s3):
     assert_same(read_all(open_array(PATH)), array)
 
 
+def store_of_5000(s3):
+    driver().Create(PATH, 4640, 4640, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=64", "SHARD_SHAPE=64"])
+    s3.objects.update({"bucket/a.zarr/v/c/%d/%d" % (y, x): b"x" for y in range(72) for x in range(70)})
+    gdal.VSICurlClearCache()
+    s3.log.clear()
+
+
+def test_deleting_5000_objects_lists_their_folders_side_by_side_and_takes_a_hundred_requests(s3):
+    """The documents go first. The folders were listed one after another: 2.5 s with 20 ms a request, now 1 s."""
+    store_of_5000(s3)
+    s3.latency, s3.most = 0.02, 0
+    began = time.monotonic()
+    assert driver().Delete(PATH) == gdal.CE_None
+    took, s3.latency = time.monotonic() - began, 0
+    assert not s3.objects and s3.removed[:2] == ["bucket/a.zarr/zarr.json", "bucket/a.zarr/v/zarr.json"]
+    assert len(s3.log) <= 100 and s3.most >= 8 and took < 2
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_nothing_is_deleted(s3):
+    store_of_5000(s3)
+    before = dict(s3.objects)
+    s3.fault = lambda method, key, query: 403 if query.get("prefix", "").startswith("a.zarr/v/c/33") else None
+    message = error_of(driver().Delete, PATH)
+    assert "a.zarr/v/c/33: cannot be listed" in message
+    assert s3.objects == before
+
+
+def test_an_object_that_cannot_be_deleted_is_named_and_the_next_deletion_does_the_rest(s3):
+    store_of_5000(s3)
+    kept = "bucket/a.zarr/v/c/33/12"
+    s3.refuse = lambda method, key: method == "POST" or (method == "DELETE" and key == kept)
+    message = error_of(driver().Delete, PATH)
+    assert "a.zarr/v/c/33/12: cannot be removed" in message
+    s3.refuse = lambda method, key: False
+    gdal.VSICurlClearCache()
+    assert kept in s3.objects
+    assert driver().Delete(PATH) == gdal.CE_None and not s3.objects
+
+
 # ------------------------------------------------------------------------------------------------------------ changes
 
 @pytest.mark.parametrize("size", [64, 20], ids=["a chunk", "a part of one"])

@@ -3,11 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy.h"
 
 /* As deep as nodes and chunk keys go (store.c). */
 #define MAX_DEPTH 128
+/* Listings at once: object stores take as many without slowing down. */
+#define LISTING_THREADS 16
 
 /* What a directory holds: this decides which files in it belong to the store. */
 struct place {
@@ -125,11 +128,75 @@ static enum zs_status take_directory(const struct search *s, const struct place 
     return zs_names_add(&s->contents->directories, zs_strdup(key), err);
 }
 
+/* Directories that are walked side by side: each has its own results, which are put together in the directories' order.
+ */
+struct branches {
+    const struct search *search;
+    const struct place *place;
+    int depth;
+    struct zs_names keys;
+    struct zs_contents *found;
+};
+
+static enum zs_status walk_branch(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct branches *b = ctx;
+    const struct search s = {b->search->store, &b->found[item]};
+    return take_directory(&s, b->place, b->keys.list[item], b->depth, err);
+}
+
+/* Moves names to the end of others. */
+static enum zs_status move_names(struct zs_names *from, struct zs_names *to, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < from->count; i++) {
+        char *name = from->list[i];
+        from->list[i] = NULL;
+        if (status == ZS_OK)
+            status = zs_names_add(to, name, err);
+        else
+            free(name);
+    }
+    from->count = 0;
+    return status;
+}
+
+static enum zs_status move_contents(struct zs_contents *from, struct zs_contents *to, struct zs_error *err)
+{
+    ZS_TRY(move_names(&from->own, &to->own, err));
+    ZS_TRY(move_names(&from->directories, &to->directories, err));
+    to->foreign_count += from->foreign_count;
+    if (to->foreign == NULL) {
+        to->foreign = from->foreign;
+        from->foreign = NULL;
+    }
+    return ZS_OK;
+}
+
+/* Takes directories, in a remote store side by side: the listing of each is a request. */
+static enum zs_status take_directories(struct branches *b, struct zs_error *err)
+{
+    const size_t n = b->keys.count;
+    b->found = zs_calloc(n, sizeof *b->found);
+    if (b->found == NULL)
+        return zs_fail_memory(err);
+    const int threads = b->search->store->is_remote ? LISTING_THREADS : 1;
+    enum zs_status status = zs_parallel_for(threads, n, walk_branch, b, err);
+    for (size_t i = 0; i < n; i++) {
+        if (status == ZS_OK)
+            status = move_contents(&b->found[i], b->search->contents, err);
+        zs_contents_clear(&b->found[i]);
+    }
+    free(b->found);
+    return status;
+}
+
 /* All that is in a directory, its document first, then files, then directories. */
 static enum zs_status take_all(const struct search *s, const char *path, const struct place *place, char **names,
                                int depth, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
+    struct branches branches = {.search = s, .place = place, .depth = depth};
     for (int pass = 0; pass < 3; pass++)
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
             const size_t n = strlen(*name);
@@ -143,10 +210,16 @@ static enum zs_status take_all(const struct search *s, const char *path, const s
             char *key = path[0] != '\0' ? zs_format("%s/%.*s", path, length, *name) : zs_strndup(*name, (size_t)length);
             if (key == NULL)
                 status = zs_fail_memory(err);
-            else
-                status = is_directory ? take_directory(s, place, key, depth, err) : take_file(s, place, key, err);
+            else if (is_directory) {
+                status = zs_names_add(&branches.keys, key, err);
+                key = NULL;
+            } else
+                status = take_file(s, place, key, err);
             free(key);
         }
+    if (status == ZS_OK && branches.keys.count > 0)
+        status = take_directories(&branches, err);
+    zs_names_free(branches.keys.list);
     return status;
 }
 
