@@ -68,7 +68,11 @@ def test_usual_shards_have_about_64_mib_along_all_dimensions(tmp_path, shape, da
     ({"COMPRESS": "NONE"}, []), ({"COMPRESS": "GZIP"}, [("gzip", {"level": 6})]), ({"COMPRESS": "GZIP", "LEVEL": 0}, [("gzip", {"level": 0})]),
     ({"COMPRESS": "ZSTD"}, [("zstd", {"level": 3})]), ({"COMPRESS": "ZSTD", "LEVEL": -7}, [("zstd", {"level": -7})]),
     ({"COMPRESS": "ZSTD", "LEVEL": 22}, [("zstd", {"level": 22})]),
-    ({}, [("blosc", {"cname": "zstd", "typesize": 2})]),
+    ({}, [("blosc", {"cname": "zstd", "typesize": 2, "clevel": 2, "blocksize": 262144})]),
+    ({"LEVEL": 1}, [("blosc", {"clevel": 1, "cname": "zstd", "blocksize": 262144})]),
+    ({"LEVEL": 3}, [("blosc", {"clevel": 3, "cname": "zstd", "blocksize": 0})]),
+    ({"BLOSC_BLOCKSIZE": 65536}, [("blosc", {"clevel": 2, "cname": "zstd", "blocksize": 65536})]),
+    ({"BLOSC_CNAME": "lz4"}, [("blosc", {"cname": "lz4", "clevel": 3, "blocksize": 0})]),
     ({"COMPRESS": "BLOSC", "LEVEL": 9, "BLOSC_CNAME": "lz4"}, [("blosc", {"cname": "lz4", "clevel": 9})]),
     ({"BLOSC_CNAME": "lz4hc", "BLOSC_SHUFFLE": "BYTE"}, [("blosc", {"cname": "lz4hc", "shuffle": "shuffle"})]),
     ({"BLOSC_CNAME": "blosclz", "BLOSC_SHUFFLE": "NONE"}, [("blosc", {"cname": "blosclz", "shuffle": "noshuffle"})]),
@@ -84,6 +88,24 @@ def test_the_codecs_are_as_asked_for(tmp_path, options, codecs):
     assert [name for name, _ in found] == ["bytes"] + [name for name, _ in codecs]
     for (_, conf), (_, expected) in zip(found[1:], codecs):
         assert {k: conf[k] for k in expected} == expected
+
+
+@pytest.mark.parametrize("chunk, blocksize", [("1,16,16", 262144), ("3,16,1", 262144), ("3,16,16", 131072)])
+def test_blocks_of_deep_chunks_are_smaller_since_maps_are_read_out_of_them(tmp_path, chunk, blocksize):
+    need("blosc", oracle.available("blosc:zstd"))
+    copy(tmp_path / "a.zarr", source(np.zeros((3, 32, 32), "float32")), CHUNK_SHAPE=chunk, OVERVIEWS="NONE")
+    found = dict(oracle.named(c) for c in inner(document(tmp_path / "a.zarr", "a"))["codecs"])
+    assert found["blosc"]["blocksize"] == blocksize
+
+
+def test_floats_that_were_integers_are_smaller_in_blocks_of_the_default_than_in_small_ones(tmp_path):
+    """zstd matches four bytes in blocks of 128 to 256 KiB, five in smaller ones."""
+    need("blosc", oracle.available("blosc:zstd"))
+    pixels, sizes = KINDS["scaled"](surface(512)), {}
+    for size in (0, 65536):
+        copy(tmp_path / ("%d.zarr" % size), source(pixels), CHUNK_SHAPE=512, OVERVIEWS="NONE", BLOSC_BLOCKSIZE=size)
+        sizes[size] = sum(map(len, shards(tmp_path / ("%d.zarr" % size), str(size)).values()))
+    assert sizes[0] < 0.9 * sizes[65536]
 
 
 def surface(side, seed=1):

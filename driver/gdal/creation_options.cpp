@@ -147,9 +147,8 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
 
 struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
 {
-    // What measured smallest at level 3 on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 %
-    // smaller than with zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are. Level 2
-    // is written in three quarters of the time, but read in a third more, and a little larger.
+    // What measured smallest on scenes, terrain and classes: integers by bits (a 16-bit scene is 27 % smaller than
+    // with zstd alone, by bytes 23 %), floats by bytes (terrain 27 %), single bytes as they are.
     guesses_shuffle = blosc_shuffle.empty();
     if (guesses_shuffle)
     {

@@ -218,7 +218,8 @@ static const std::vector<Row<Creation>> &creationRows()
                                                                                             : v.choice);
          }},
         {ANY, "LEVEL", narrowed(integer(-131072, 22)),
-         "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 3), GZIP 0 to 9 (default 6)",
+         "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 2, of other than zstd 3), "
+         "GZIP 0 to 9 (default 6)",
          [](Creation &o, Value &v) {
              o.encoding.level = static_cast<int>(v.number);
              o.has_level = true;
@@ -232,7 +233,9 @@ static const std::vector<Row<Creation>> &creationRows()
              static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};
              o.blosc_shuffle = names[v.choice];
          }},
-        {ANY, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"), "Bytes of a block inside BLOSC; 0: as it chooses",
+        {ANY, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"),
+         "Bytes of a block inside BLOSC; 0: 262144 for zstd at LEVEL 1 and 2, or 131072 where a chunk extends in more "
+         "than two dimensions; else as BLOSC chooses",
          [](Creation &o, Value &v) { o.encoding.blosc_blocksize = static_cast<int>(v.number); }},
         {ANY, "ZSTD_CHECKSUM", flag("NO"), "Whether zstd adds its checksum",
          [](Creation &o, Value &v) { o.encoding.zstd_checksum = v.isYes; }},
@@ -571,7 +574,9 @@ bool ZSOpenOptions::Parse(CSLConstList list)
 /* The level suits the codec, which this build has. */
 static bool checkCompression(Creation &options)
 {
-    static const int low[] = {0, -131072, 0, 0}, high[] = {0, 22, 9, 9}, usual[] = {0, 3, 3, 6};
+    static const int low[] = {0, -131072, 0, 0}, high[] = {0, 22, 9, 9};
+    /* Level 2 of blosc is level 3 of zstd, level 3 is 5. */
+    const int usual[] = {0, 3, options.blosc_cname == "zstd" ? 2 : 3, 6};
     struct zs_encoding &e = options.encoding;
     struct zs_error err;
     if (!hasCodec(e.compression, &err))

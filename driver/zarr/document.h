@@ -17,7 +17,7 @@ struct zs_encoding {
     bool chunk_checksum;       /* crc32c behind each chunk */
     bool index_at_start;
     bool zstd_checksum;   /* zstd's own, in each frame */
-    int blosc_blocksize;  /* bytes; 0: as it chooses */
+    int blosc_blocksize;  /* bytes; 0: for zstd at levels 1 and 2 by the chunk's shape, else as blosc chooses */
     bool is_column_major; /* the first dimension of a chunk is the fastest */
     bool is_big_endian;
     bool has_dotted_keys; /* chunk c.0.1, not c/0/1 */
