@@ -40,13 +40,13 @@ struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, vo
 
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
 {
-    return Dataset().ReadWindow(BlockWindow(column, row, data), eDataType);
+    return Dataset().Pixels().Read(BlockWindow(column, row, data), eDataType);
 }
 
 CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
     DropStatistics(true);
-    return Dataset().WriteWindow(BlockWindow(column, row, data), eDataType);
+    return Dataset().Pixels().Write(BlockWindow(column, row, data), eDataType);
 }
 
 CPLErr ShardedZarrRasterBand::SettleBlocks()
@@ -60,20 +60,21 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 {
     if (flag == GF_Write && eAccess == GA_Update)
         DropStatistics(false);
-    auto &ds = Dataset();
+    ZSPixels &pixels = Dataset().Pixels();
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
     if (width == bufWidth && height == bufHeight)
     {
         if (SettleBlocks() != CE_None)
             return CE_Failure;
-        return ds.MoveWindow(flag, window, type, extra);
+        return pixels.Move(flag, window, type, extra);
     }
-    if (flag == GF_Read && !ds.IsUpdate() && !ds.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+    if (flag == GF_Read && !Dataset().IsUpdate() &&
+        !pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {
         CPLErr result = CE_None;
-        if (ds.ReadNearest(window, bufWidth, bufHeight, type, extra, result))
+        if (pixels.ReadNearest(window, bufWidth, bufHeight, type, extra, result))
             return result;
-        if (ds.Prefetch(window) != CE_None)
+        if (pixels.Prefetch(window) != CE_None)
             return CE_Failure;
     }
     return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
@@ -171,7 +172,7 @@ uint64_t ShardedZarrRasterBand::BlocksAlong(uint64_t width, uint64_t height) con
 bool ShardedZarrRasterBand::FindStoredBlocks(size_t most, Boxes &found)
 {
     struct zs_error reason;
-    if (SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
+    if (SettleBlocks() != CE_None || Dataset().Pixels().PrepareCells(&reason) != ZS_OK)
         return false;
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box all = {0, 0, static_cast<uint64_t>(nRasterXSize), static_cast<uint64_t>(nRasterYSize)};
@@ -193,7 +194,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     if (percent != nullptr)
         *percent = 100;
     struct zs_error reason;
-    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().PrepareCells(&reason) != ZS_OK)
+    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().Pixels().PrepareCells(&reason) != ZS_OK)
         return unknown; // reading says what is wrong
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box window = {static_cast<uint64_t>(x), static_cast<uint64_t>(y),

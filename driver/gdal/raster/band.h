@@ -53,7 +53,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     {
         return View().SourceOf(nBand);
     }
-    struct zs_band_properties &Properties();
     void ReadProperties();
     void TranslateNodata();
     enum zs_status FindStored(const std::vector<struct zs_pixel_box> &boxes, std::vector<struct zs_pixel_box> &stored,
@@ -101,6 +100,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
                      GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace, GDALRasterIOExtraArg *extra) override;
 
   public:
+    /* The band's properties, read from the store at the first call. */
+    struct zs_band_properties &Properties();
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
     /* What is written as NaN. NaN: nothing else. */

@@ -218,7 +218,7 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 
 bool ShardedZarrRasterBand::ShowsNodata()
 {
-    return Properties().has_nodata && (!Dataset().IsNewAndPacked() || m_isNodataSet);
+    return Properties().has_nodata && (!Dataset().Pixels().IsNewAndPacked() || m_isNodataSet);
 }
 
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
@@ -439,7 +439,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
     const auto &m = Properties();
     const bool isThere = m.has_nodata && memcmp(m.nodata, element, info.item_size) == 0;
     const struct zs_array *array = View().Array(Source()).array;
-    if (isHeld && !Dataset().IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
+    if (isHeld && !Dataset().Pixels().IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
     {
         m_missing = none;
         return SetNodata(element);

@@ -209,9 +209,8 @@ void ShardedZarrDataset::AddMasksToGeoref()
 /* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
-    if (m_isBlank && m_properties.IsPending() && SettleFillValue() != CE_None)
+    if (m_pixels.FlushFillValue(m_properties.IsPending()) != CE_None)
         return CE_Failure;
-    m_isBlank = m_isBlank && !m_properties.IsPending();
     std::vector<ZSDatasetPart *> pending;
     for (ZSDatasetPart *part : Parts())
     {
@@ -265,7 +264,7 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
     // Of other datasets that show them, too. (An overview's node is gone where it could not be published.)
     for (const auto &source : m_view.sources)
     {
-        if (m_isWritten && !m_isMask && !IsOverview() && !m_view.store->store->is_remote)
+        if (m_pixels.IsWritten() && !m_isMask && !IsOverview() && !m_view.store->store->is_remote)
             zsDropSideCarStatistics(m_view.store->Entry(), source.array->node->path);
     }
     return result;
@@ -274,7 +273,7 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
 CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = FlushPixels(atClosing);
-    if (result == CE_None && atClosing && m_statistics.IsLater() && m_isWritten && !bSuppressOnClose)
+    if (result == CE_None && atClosing && m_statistics.IsLater() && m_pixels.IsWritten() && !bSuppressOnClose)
         result = m_statistics.Add(m_closeProgress, m_closeProgressData);
     if (!IsOverview() && (!m_masks.IsWhole() || FlushDocuments() != CE_None))
         result = CE_Failure;
@@ -283,7 +282,7 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     // The raster is whole: it is published even when making overviews fails.
     if (atClosing)
         result = MakeLaterOverviews();
-    if (m_target != nullptr && m_target->Replaces() && m_hasLostPixels)
+    if (m_target != nullptr && m_target->Replaces() && m_pixels.HasLost())
     {
         CPLError(CE_Failure, CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
                  zsShown(m_target->Root()).c_str());

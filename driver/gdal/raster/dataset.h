@@ -5,7 +5,6 @@
 #ifndef ZS_GDAL_DATASET_H
 #define ZS_GDAL_DATASET_H
 
-#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "dataset_items.h"
 #include "dataset_masks.h"
 #include "dataset_overviews.h"
+#include "dataset_pixels.h"
 #include "dataset_statistics.h"
 #include "gdal/compat.h"
 #include "gdal/connection.h"
@@ -30,6 +30,7 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSView m_view;
     std::unique_ptr<ZSGeoreferencing> m_georef;
     std::unique_ptr<ZSItems> m_items;
+    ZSPixels m_pixels{*this, m_view};
     ZSBandProperties m_properties{*this, m_view};
     ZSMasks m_masks{*this, m_view};
     ZSStatistics m_statistics{*this, m_view};
@@ -44,41 +45,11 @@ class ShardedZarrDataset : public GDALPamDataset
     bool m_geolocationAdded = false;
     bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
     bool m_isClosed = false;
-    bool m_isBlank = false;   /* made by Create(), and not written to: a nodata value may still become the fill value */
-    bool m_isPacked = false;  /* made by Create(), of values that are stored as integers, of which one is NaN */
-    std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
-    bool m_isWritten = false; /* pixels were */
-    bool m_hasLostPixels = false; /* pixels that were given could not be written */
     GDALProgressFunc m_closeProgress = GDALDummyProgress;
     void *m_closeProgressData = nullptr;
     std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */
 
-    /* ---- Pixels (dataset_pixels.cpp) ---- */
     void AddBands(size_t source);
-    enum zs_status PrepareCells(struct zs_error *err);
-    CPLErr SettleFillValue();
-    CPLErr ReadWindow(const struct zs_band_window &window, GDALDataType type);
-    CPLErr WriteWindow(const struct zs_band_window &window, GDALDataType type);
-    /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
-    using StoreFunction = decltype(&zs_pixels_write);
-    CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
-    CPLErr PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
-    /* Reads or writes a window; with a progress function piecewise, and no further than it wants. */
-    CPLErr MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
-                      const GDALRasterIOExtraArg *extra);
-    /* Whether GDAL will turn to an overview for a read of this size. */
-    bool IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALRasterIOExtraArg *extra);
-    /* Reads from the overview that GDAL would take, all bands together. False where it would take none, or none of the
-     * store. */
-    bool ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
-                      int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
-                      GDALRasterIOExtraArg *extra, CPLErr &result);
-    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
-     * block by block. False where that is left to GDAL: other resamplings, windows too large to hold. */
-    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                     GDALRasterIOExtraArg *extra, CPLErr &result);
-    /* Gets the chunks of a window into the cache for reads that come block by block. */
-    CPLErr Prefetch(const struct zs_band_window &window);
 
     /* ---- Parts ---- */
     std::vector<ZSDatasetPart *> Parts();
@@ -93,7 +64,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr MakeLaterOverviews();
     bool WillMakeOverviews() const
     {
-        return m_overviews.IsLater() && m_isWritten && !bSuppressOnClose;
+        return m_overviews.IsLater() && m_pixels.IsWritten() && !bSuppressOnClose;
     }
     /* The mask of an array, which may be that of the dataset whose overview this is. */
     const ZSMask &MaskOf(size_t source);
@@ -153,17 +124,6 @@ class ShardedZarrDataset : public GDALPamDataset
     }
     /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
     void SetChunkOrder(int order);
-    void MarkBlank(bool isPacked)
-    {
-        m_isBlank = true;
-        m_isPacked = isPacked;
-        memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
-    }
-    /* Whether it was made of values that are stored as integers, and not written to. */
-    bool IsNewAndPacked() const
-    {
-        return m_isPacked && !m_isWritten;
-    }
     /* The dataset was written beside what it replaces: the first flush puts it in place. */
     void CommitLater(std::unique_ptr<ZSTarget> target)
     {
@@ -173,6 +133,10 @@ class ShardedZarrDataset : public GDALPamDataset
     const ZSView &View() const
     {
         return m_view;
+    }
+    ZSPixels &Pixels()
+    {
+        return m_pixels;
     }
     ZSMasks &Masks()
     {
@@ -197,6 +161,15 @@ class ShardedZarrDataset : public GDALPamDataset
     bool IsOverview() const
     {
         return m_base != nullptr;
+    }
+    bool IsMask() const
+    {
+        return m_isMask;
+    }
+    /* The dataset whose mask this is; null where it is none. */
+    ShardedZarrDataset *Masked() const
+    {
+        return m_maskOf;
     }
     const struct zs_validity &Validity() const
     {

@@ -245,7 +245,7 @@ CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int h
     const struct zs_pixel_box box = {static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
                                      static_cast<uint64_t>(height)};
     const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
-    if (PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
+    if (m_pixels.PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
         return CE_None;
     zsReport(err);
     return CE_Failure;
@@ -254,7 +254,7 @@ CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int h
 bool ShardedZarrDataset::HasAllCells()
 {
     struct zs_error err;
-    return m_view.IsHealpix() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
+    return m_view.IsHealpix() && m_pixels.PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
 }
 
 bool zsHasAllCells(GDALDataset &dataset)

@@ -20,7 +20,7 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    return m_georef->SetSrs(srs, m_isBlank);
+    return m_georef->SetSrs(srs, m_pixels.IsBlank());
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST

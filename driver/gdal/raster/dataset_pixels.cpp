@@ -1,10 +1,11 @@
-/* Windows of a dataset's bands, read and written. */
-#include "guarded.h"
+/* Reads and writes windows of a dataset's bands. */
+#include "dataset_pixels.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "gdal/types.h"
+#include "guarded.h"
 
 extern "C"
 {
@@ -36,24 +37,27 @@ void ShardedZarrDataset::AddBands(size_t source)
         SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
 }
 
-enum zs_status ShardedZarrDataset::PrepareCells(struct zs_error *err)
+enum zs_status ZSPixels::PrepareCells(struct zs_error *err)
 {
     const auto nodata = [this](size_t source) -> const struct zs_band_properties &
-    { return IsUpdate() ? Band(m_view.Before(source) + 1).Properties() : m_view.Properties(source); };
-    return m_view.PrepareCells(IsUpdate(), nodata, err);
+    {
+        return m_dataset.IsUpdate() ? m_dataset.Band(m_view.Before(source) + 1).Properties()
+                                    : m_view.Properties(source);
+    };
+    return m_view.PrepareCells(m_dataset.IsUpdate(), nodata, err);
 }
 
 /* Makes the nodata value of a blank raster its fill value, so that pixels that are never written read as nodata, as in
  * other drivers; undoes it when the value was deleted. */
-CPLErr ShardedZarrDataset::SettleFillValue()
+CPLErr ZSPixels::ApplyFillValue()
 {
-    const struct zs_band_properties &first = Band(1).Properties();
+    const struct zs_band_properties &first = m_dataset.Band(1).Properties();
     const ZSArray &blank = m_view.Array(0); // Create() makes one array
     const size_t size = m_view.Info(0).item_size;
     bool same = first.has_nodata;
-    for (int b = 2; b <= nBands && same; b++)
+    for (int b = 2; b <= m_dataset.GetRasterCount() && same; b++)
     {
-        const struct zs_band_properties &m = Band(b).Properties();
+        const struct zs_band_properties &m = m_dataset.Band(b).Properties();
         same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
     }
     const unsigned char *fill = same ? first.nodata : m_blankFill.data();
@@ -74,7 +78,22 @@ CPLErr ShardedZarrDataset::SettleFillValue()
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_statistics.ForgetCells();
+    m_dataset.Statistics().ForgetCells();
+    return CE_None;
+}
+
+void ZSPixels::SetBlank(bool isPacked)
+{
+    m_isBlank = true;
+    m_isPacked = isPacked;
+    memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
+}
+
+CPLErr ZSPixels::FlushFillValue(bool arePropertiesPending)
+{
+    if (m_isBlank && arePropertiesPending && ApplyFillValue() != CE_None)
+        return CE_Failure;
+    m_isBlank = m_isBlank && !arePropertiesPending;
     return CE_None;
 }
 
@@ -113,17 +132,17 @@ static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::
     return list;
 }
 
-CPLErr ShardedZarrDataset::ReadWindow(const struct zs_band_window &window, GDALDataType type)
+CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
 {
-    if (m_isBlank && SettleFillValue() != CE_None)
+    if (m_isBlank && ApplyFillValue() != CE_None)
         return CE_Failure;
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSConversion> steps;
     for (const size_t i : sources)
         steps.push_back({m_view.Info(i).data_type, m_view.Info(i).item_size, type});
     auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsConvert);
-    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_isMask && !m_validity.is_plain)
+    ZSMasking masking{&m_dataset.Validity(), m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_dataset.IsMask() && !m_dataset.Validity().is_plain)
         conversions.assign(1, {zsConvertMask, &masking});
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
@@ -145,7 +164,7 @@ static bool haveOneMissing(const ShardedZarrDataset &ds, const struct zs_band_wi
                        });
 }
 
-CPLErr ShardedZarrDataset::PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
+CPLErr ZSPixels::PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
 {
     struct zs_band_window one = window;
     CPLErr result = CE_None;
@@ -159,17 +178,18 @@ CPLErr ShardedZarrDataset::PassBandByBand(const struct zs_band_window &window, G
     return result;
 }
 
-CPLErr ShardedZarrDataset::PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
+CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
 {
-    if (!haveOneMissing(*this, window))
+    if (!haveOneMissing(m_dataset, window))
         return PassBandByBand(window, type, store);
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSStoring> steps;
+    const double missing = m_dataset.Band(window.bands[0]).Missing();
     for (const size_t i : sources)
-        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, Band(window.bands[0]).Missing()});
+        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, missing});
     auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
-    ZSMasking masking{&m_validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_isMask)
+    ZSMasking masking{&m_dataset.Validity(), m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_dataset.IsMask())
         conversions.assign(1, {zsStoreMask, &masking});
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
@@ -179,33 +199,34 @@ CPLErr ShardedZarrDataset::PassWindow(const struct zs_band_window &window, GDALD
     return CE_Failure;
 }
 
-CPLErr ShardedZarrDataset::WriteWindow(const struct zs_band_window &window, GDALDataType type)
+CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
 {
-    if (!IsUpdate())
+    if (!m_dataset.IsUpdate())
     {
-        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode", zsShown(GetDescription()).c_str());
+        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode",
+                 zsShown(m_dataset.GetDescription()).c_str());
         return CE_Failure;
     }
-    if (m_isMask && !m_validity.is_writable)
+    if (m_dataset.IsMask() && !m_dataset.Validity().is_writable)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
                  "written as a mask", m_view.Array(0).node->path);
         return CE_Failure;
     }
-    const bool hadLost = m_hasLostPixels;
-    m_hasLostPixels = true; // until it is known that they are not: GDAL drops a block that could not be written
+    const bool hadLost = m_hasLost;
+    m_hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
     // Refuse elements that cannot be stored before anything is changed.
     if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
         return CE_Failure;
-    if (m_isBlank && SettleFillValue() != CE_None)
+    if (m_isBlank && ApplyFillValue() != CE_None)
         return CE_Failure;
     m_isBlank = false;
     m_isWritten = true;
-    if (m_maskOf != nullptr)
-        m_maskOf->m_isWritten = true;
+    if (m_dataset.Masked() != nullptr)
+        m_dataset.Masked()->Pixels().m_isWritten = true;
     if (PassWindow(window, type, zs_pixels_write) != CE_None)
         return CE_Failure;
-    m_hasLostPixels = hadLost;
+    m_hasLost = hadLost;
     return CE_None;
 }
 
@@ -237,18 +258,18 @@ static bool areBandsApart(const struct zs_array_info &info, const struct zs_axes
     return true;
 }
 
-CPLErr ShardedZarrDataset::MoveWindow(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
+CPLErr ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                                       const GDALRasterIOExtraArg *extra)
 {
     const auto move = [&](const struct zs_band_window &piece)
-    { return flag == GF_Read ? ReadWindow(piece, type) : WriteWindow(piece, type); };
+    { return flag == GF_Read ? Read(piece, type) : Write(piece, type); };
     if (extra == nullptr || extra->pfnProgress == nullptr)
         return move(window);
     // Requests go side by side within a piece.
     const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
     const uint64_t least = m_view.store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
     int blockWidth = 0, blockHeight = 0;
-    papoBands[window.bands[0] - 1]->GetBlockSize(&blockWidth, &blockHeight);
+    m_dataset.Band(window.bands[0]).GetBlockSize(&blockWidth, &blockHeight);
     const Pieces pieces = piecesOf(window, static_cast<uint64_t>(blockHeight),
                                    areBandsApart(m_view.Info(0), m_view.Array(0).axes) && !m_view.IsHealpix(), least);
     struct zs_band_window piece = window;
@@ -294,38 +315,38 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
             if (Band(bands[i]).SettleBlocks() != CE_None)
                 return CE_Failure;
         }
-        return MoveWindow(flag, window, type, extra);
+        return m_pixels.Move(flag, window, type, extra);
     }
     CPLErr result = CE_None;
     if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
-        ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace, lineSpace,
-                     bandSpace, extra, result))
+        m_pixels.ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
+                              lineSpace, bandSpace, extra, result))
         return result;
-    if (flag == GF_Read && !IsUpdate() && !IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
+    if (flag == GF_Read && !IsUpdate() && !m_pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
     {
-        if (ReadNearest(window, bufWidth, bufHeight, type, extra, result))
+        if (m_pixels.ReadNearest(window, bufWidth, bufHeight, type, extra, result))
             return result;
-        if (Prefetch(window) != CE_None)
+        if (m_pixels.Prefetch(window) != CE_None)
             return CE_Failure;
     }
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
                                      pixelSpace, lineSpace, bandSpace, extra);
 }
 
-bool ShardedZarrDataset::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
+bool ZSPixels::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
                                        GDALRasterIOExtraArg *extra)
 {
-    if (IsOverview() || nBands == 0 || (bufWidth >= width && bufHeight >= height))
+    if (m_dataset.IsOverview() || m_dataset.GetRasterCount() == 0 || (bufWidth >= width && bufHeight >= height))
         return false;
     GDALRasterIOExtraArg copy; // the call changes what it is given
     INIT_RASTERIO_EXTRA_ARG(copy);
     if (extra != nullptr)
         copy = *extra;
-    return GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
+    return GDALBandGetBestOverviewLevel2(&m_dataset.Band(1), x, y, width, height, bufWidth, bufHeight, &copy) >= 0;
 }
 
-/* Bands together, whose chunks are asked for side by side: GDAL asks its overview for one band after the other. */
-bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
+/* Reads all bands together, their chunks side by side: GDAL reads one band of its overview after the other. */
+bool ZSPixels::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
                                       GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
                                       GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
                                       CPLErr &result)
@@ -337,9 +358,10 @@ bool ShardedZarrDataset::ReadOverview(int x, int y, int width, int height, void 
     if (extra != nullptr)
         inLevel = *extra;
     // positions in the level are scaled, too
-    const int level = GDALBandGetBestOverviewLevel2(papoBands[0], x, y, width, height, bufWidth, bufHeight, &inLevel);
-    auto overview = dynamic_cast<ShardedZarrDataset *>(papoBands[0]->GetOverview(level)->GetDataset());
-    if (overview == nullptr || overview->nBands != nBands)
+    const int level =
+        GDALBandGetBestOverviewLevel2(&m_dataset.Band(1), x, y, width, height, bufWidth, bufHeight, &inLevel);
+    auto overview = dynamic_cast<ShardedZarrDataset *>(m_dataset.Band(1).GetOverview(level)->GetDataset());
+    if (overview == nullptr || overview->GetRasterCount() != m_dataset.GetRasterCount())
         return false; // of a file beside the store
     result = overview->RasterIO(GF_Read, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
                                 pixelSpace, lineSpace, bandSpace, &inLevel);
@@ -363,7 +385,7 @@ static std::vector<int> nearestPixels(double offset, double step, int count, int
     return pixels;
 }
 
-bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
+bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
                                      GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -384,7 +406,7 @@ bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bu
     whole.pixel_space = static_cast<ptrdiff_t>(item);
     whole.line_space = static_cast<ptrdiff_t>(item) * width;
     whole.band_space = static_cast<ptrdiff_t>(plane);
-    result = MoveWindow(GF_Read, whole, type, extra);
+    result = Move(GF_Read, whole, type, extra);
     for (size_t b = 0; b < window.band_count && result == CE_None; b++)
     {
         for (int row = 0; row < bufHeight; row++)
@@ -402,7 +424,7 @@ bool ShardedZarrDataset::ReadNearest(const struct zs_band_window &window, int bu
     return true;
 }
 
-CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
+CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
 {
     // A resampling kernel looks a little beyond the window.
     constexpr uint64_t MARGIN = 16;
@@ -410,8 +432,10 @@ CPLErr ShardedZarrDataset::Prefetch(const struct zs_band_window &window)
     around.data = nullptr;
     around.x = window.x > MARGIN ? window.x - MARGIN : 0;
     around.y = window.y > MARGIN ? window.y - MARGIN : 0;
-    around.width = std::min(static_cast<uint64_t>(nRasterXSize), window.x + window.width + MARGIN) - around.x;
-    around.height = std::min(static_cast<uint64_t>(nRasterYSize), window.y + window.height + MARGIN) - around.y;
+    const auto columns = static_cast<uint64_t>(m_dataset.GetRasterXSize());
+    const auto rows = static_cast<uint64_t>(m_dataset.GetRasterYSize());
+    around.width = std::min(columns, window.x + window.width + MARGIN) - around.x;
+    around.height = std::min(rows, window.y + window.height + MARGIN) - around.y;
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
@@ -426,7 +450,8 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
     std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
     for (int b = 1; bands.empty() && b <= nBands; b++)
         bands.push_back(b);
-    if (IsUpdate() || IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
+    if (IsUpdate() || m_pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
         return CE_None;
-    return Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), static_cast<int>(bands.size()), 0, 0, 0));
+    const auto count = static_cast<int>(bands.size());
+    return m_pixels.Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), count, 0, 0, 0));
 }

@@ -602,7 +602,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
                  zsShown(name).c_str());
     if (made == nullptr)
         return nullptr;
-    made->MarkBlank(packing.IsUsed());
+    made->Pixels().SetBlank(packing.IsUsed());
     made->Overviews().SetLater(options.OverviewFactors(spec), options.resampling);
     if (options.statistics)
         made->Statistics().AddLater();
