@@ -60,7 +60,7 @@ def test_files_are_copied_and_deleted_by_names_without_a_folder(tmp_path, raster
 
 
 def test_a_store_is_written_in_memory(rasterio):
-    """MemoryFile() makes an empty file of the name first."""
+    """MemoryFile() makes an empty file of the name first. It reads files alone: troubleshooting.md says how to read."""
     with rasterio.MemoryFile(ext=".zarr") as memory:
         place = rasterio.transform.from_origin(500000, 5000000, 10, 10)
         with memory.open(driver="ShardedZarr", width=130, height=150, count=3, dtype="uint8", transform=place) as store:
