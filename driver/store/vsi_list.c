@@ -32,8 +32,8 @@ static bool is_reason_told(void)
     return VSIGetLastErrorNo() != 0 || CPLGetLastErrorMsg()[0] != '\0';
 }
 
-/* Asks the server why a directory, whose listing failed without a reason, cannot be listed: that there is no such bucket
- * it says to other requests too. Leaves what `err` says where it says nothing. */
+/* Asks the server why a directory, whose listing failed without a reason, cannot be listed: to other requests, too, it
+ * says that there is no such bucket. Leaves what `err` says where it says nothing. */
 static enum zs_status fail_as_answered(const struct zs_store *store, const char *prefix, const char *path,
                                        struct zs_error *err)
 {
