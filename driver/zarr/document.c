@@ -62,16 +62,13 @@ static void add_reversed_order(zs_json *codecs, int ndim)
 #define QUICK_BLOCK (256 << 10)
 #define MAX_QUICK_LEVEL 2
 
-/* Bytes of a block of blosc; 0: as it chooses. Maps are read out of a deep chunk block by block: its blocks are half as
- * large. */
-static int blosc_block_size(const struct zs_array_spec *spec)
+int zs_blosc_block_size(const struct zs_encoding *e, const uint64_t *chunk_shape, int ndim)
 {
-    const struct zs_encoding *e = &spec->encoding;
     if (e->blosc_blocksize != 0 || strcmp(e->blosc_cname, "zstd") != 0 || e->level < 1 || e->level > MAX_QUICK_LEVEL)
         return e->blosc_blocksize;
     int extended = 0;
-    for (int d = 0; d < spec->ndim; d++)
-        extended += spec->chunk_shape[d] > 1;
+    for (int d = 0; d < ndim; d++)
+        extended += chunk_shape[d] > 1;
     return extended > 2 ? QUICK_BLOCK / 2 : QUICK_BLOCK;
 }
 
@@ -111,7 +108,8 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
         zs_json_add_int64(configuration, "clevel", e->level);
         zs_json_add_string(configuration, "shuffle", e->blosc_shuffle);
         zs_json_add_uint64(configuration, "typesize", zs_dtype_stored_size(dtype));
-        zs_json_add_int64(configuration, "blocksize", blosc_block_size(spec));
+        zs_json_add_int64(configuration, "blocksize",
+                          zs_blosc_block_size(e, spec->chunk_shape, spec->ndim));
         break;
     }
     if (e->chunk_checksum)

@@ -47,6 +47,10 @@ struct zs_array_spec {
     struct zs_encoding encoding;
 };
 
+/* Bytes of a block of blosc in chunks of that shape; 0: as blosc chooses. Maps are read out of a deep chunk block by
+ * block: its blocks are half as large. */
+int zs_blosc_block_size(const struct zs_encoding *e, const uint64_t *chunk_shape, int ndim);
+
 /* The document of the array, with empty attributes; NULL without memory. Released with zs_json_free(). */
 zs_json *zs_array_document(const struct zs_array_spec *spec);
 

@@ -356,6 +356,7 @@ void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &pac
     array.chunk_shape[1] = static_cast<uint64_t>(sampling.columns);
     array.dtype = spec.dtype;
     array.encoding = spec.encoding;
+    array.encoding.blosc_blocksize = zs_blosc_block_size(&spec.encoding, spec.chunk, zs_raster_ndim(&spec));
     memcpy(array.fill_value, spec.nodata, sizeof array.fill_value);
     struct zs_error err;
     const char *filter = nullptr;
