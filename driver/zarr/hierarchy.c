@@ -183,6 +183,15 @@ void zs_hierarchy_note_failure(struct zs_hierarchy *h, enum zs_status status, co
     (void)pthread_mutex_unlock(&h->lock);
 }
 
+/* Fails for lack of memory, which is counted as each failure is: the node may be there. */
+static enum zs_status fail_look_up(struct zs_hierarchy *h, struct zs_error *err)
+{
+    struct zs_error reason;
+    const enum zs_status status = zs_fail_memory(&reason);
+    zs_hierarchy_note_failure(h, status, reason.message);
+    return zs_fail(err, status, "%s", reason.message);
+}
+
 size_t zs_hierarchy_failures(struct zs_hierarchy *h)
 {
     (void)pthread_mutex_lock(&h->lock);
@@ -240,7 +249,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool 
     }
     if (kept == NULL) {
         zs_hierarchy_entry_free(&entry);
-        return zs_fail_memory(err);
+        return fail_look_up(h, err);
     }
     return status;
 }
@@ -249,8 +258,10 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const
                                  struct zs_error *err)
 {
     char *clean;
-    ZS_TRY(zs_path_clean(path, &clean, err));
-    const enum zs_status status = zs_hierarchy_find(h, clean, true, node, err);
+    enum zs_status status = zs_path_clean(path, &clean, err);
+    if (status != ZS_OK)
+        return status == ZS_NO_MEMORY ? fail_look_up(h, err) : status;
+    status = zs_hierarchy_find(h, clean, true, node, err);
     free(clean);
     return status;
 }
@@ -262,7 +273,7 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, co
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
     if (path == NULL)
-        return zs_fail_memory(err);
+        return fail_look_up(h, err);
     const enum zs_status status = zs_hierarchy_node(h, path, node, err);
     free(path);
     return status;
