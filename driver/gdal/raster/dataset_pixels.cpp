@@ -447,9 +447,10 @@ CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
 CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
                                       int bandCount, int *bandList, ZSCreateOptions)
 {
-    std::vector<int> bands(bandList != nullptr ? std::vector<int>(bandList, bandList + bandCount) : std::vector<int>());
-    for (int b = 1; bands.empty() && b <= nBands; b++)
-        bands.push_back(b);
+    const bool areAll = bandList == nullptr || bandCount <= 0;
+    std::vector<int> bands(static_cast<size_t>(areAll ? nBands : bandCount));
+    for (size_t i = 0; i < bands.size(); i++)
+        bands[i] = areAll ? static_cast<int>(i) + 1 : bandList[i];
     if (IsUpdate() || m_pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
         return CE_None;
     const auto count = static_cast<int>(bands.size());
