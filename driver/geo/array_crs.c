@@ -21,17 +21,10 @@ bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
 /* Whether a group above the array's own has an array of that name: one beside the array would hide it from others. */
 static bool is_above(struct zs_hierarchy *h, const struct zs_node *node, const char *name)
 {
-    bool is_found = false;
-    char *own = zs_path_parent(node->path), *group = own != NULL ? zs_path_parent(own) : NULL;
+    char *own = zs_path_parent(node->path), *above = own != NULL ? zs_path_parent(own) : NULL;
+    const bool is_found = above != NULL && zs_nearest_array(h, above, NULL, name) != NULL;
+    free(above);
     free(own);
-    while (group != NULL && !is_found) {
-        const struct zs_node *found;
-        is_found = zs_hierarchy_node_at(h, group, name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY;
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
-    }
-    free(group);
     return is_found;
 }
 

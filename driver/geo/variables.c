@@ -82,6 +82,21 @@ const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *n
     return found != node ? found : NULL;
 }
 
+const struct zs_node *zs_nearest_array(struct zs_hierarchy *h, const char *group, const char *end, const char *name)
+{
+    const struct zs_node *found = NULL;
+    char *at = zs_strdup(group);
+    while (at != NULL && found == NULL && (end == NULL || strcmp(at, end) != 0)) {
+        if (zs_hierarchy_node_at(h, at, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
+            found = NULL;
+        char *above = zs_path_parent(at);
+        free(at);
+        at = above;
+    }
+    free(at);
+    return found;
+}
+
 enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
                                struct zs_error *err)
 {

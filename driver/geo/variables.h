@@ -28,6 +28,10 @@ struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t
 /* An array of the group that holds `node`, by name; NULL when there is none. */
 const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name);
 
+/* The nearest array called `name` in a group or in those above it, as far as the group `end`, which is not looked at
+ * (NULL: as far as the root); NULL when there is none. */
+const struct zs_node *zs_nearest_array(struct zs_hierarchy *h, const char *group, const char *end, const char *name);
+
 /* A name beside an array, under which a variable of some kind may be written. */
 struct zs_slot {
     bool is_usable;            /* false: no name of a node, or what is there is of another kind */

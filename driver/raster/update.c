@@ -293,16 +293,9 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, cons
  * xarray and this driver look for coordinates, and CF for grid mappings. */
 static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const char *group, const char *name)
 {
-    char *at = zs_path_parent(array->path);
-    bool is_nearest = true;
-    while (at != NULL && is_nearest && strcmp(at, group) != 0) {
-        const struct zs_node *nearer;
-        is_nearest = zs_hierarchy_node_at(h, at, name, &nearer, NULL) != ZS_OK || nearer->type != ZS_NODE_ARRAY;
-        char *above = zs_path_parent(at);
-        free(at);
-        at = above;
-    }
-    free(at);
+    char *own = zs_path_parent(array->path);
+    const bool is_nearest = own == NULL || zs_nearest_array(h, own, group, name) == NULL;
+    free(own);
     return is_nearest;
 }
 
