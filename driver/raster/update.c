@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "geo/array_crs.h"
-#include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
@@ -14,6 +13,7 @@
 #include "geo/variables.h"
 #include "raster/edited.h"
 #include "raster/overviews_private.h"
+#include "raster/sharing.h"
 
 /* ---- Groups ---- */
 
@@ -240,6 +240,13 @@ static bool keeps_transform(const struct zs_georef_update *update, const struct 
     return is_same;
 }
 
+/* Whether a rotated transform is set, which coordinate variables cannot tell. */
+static bool sets_rotation(const struct zs_georef_update *update)
+{
+    return !update->keeps_transform && update->has_transform &&
+           (update->transform[2] != 0 || update->transform[4] != 0);
+}
+
 /* Reads the georeferencing that the store has now, which another session may have changed; that of an array which is
  * not stored yet from `h`. */
 static enum zs_status read_stored(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
@@ -274,8 +281,7 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, cons
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
     zs_place_style_find(h, node, axes, &style);
     const bool keeps = keeps_transform(update, &now);
-    const bool is_rotated = !update->keeps_transform && update->has_transform &&
-                            (update->transform[2] != 0 || update->transform[4] != 0);
+    const bool is_rotated = sets_rotation(update);
     style.spatial_proj = style.spatial_proj || (is_rotated && !keeps);
     style.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
     const struct zs_edited one = {.node = node,
@@ -286,48 +292,6 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, cons
                                  .needs_spatial_proj = is_rotated};
     const enum zs_status status = zs_edited_add(h, r, one, &style, err);
     zs_georef_clear(&now);
-    return status;
-}
-
-/* Whether an array takes a variable from a group at or above its own: by its name, unless a nearer one has that, as
- * xarray and this driver look for coordinates, and CF for grid mappings. */
-static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const char *group, const char *name)
-{
-    char *own = zs_path_parent(array->path);
-    const bool is_nearest = own == NULL || zs_nearest_array(h, own, group, name) == NULL;
-    free(own);
-    return is_nearest;
-}
-
-/* Whether an array names a grid mapping: as grid_mapping, alone or in the long form "crs: x y", or among its
- * coordinates, as rioxarray does. */
-static bool names_mapping(const zs_json *attributes, const char *name)
-{
-    const char *coordinates = NULL;
-    zs_json_string(zs_json_get(attributes, "coordinates"), &coordinates);
-    return zs_has_word(zs_grid_mapping_name(attributes), name, true) || zs_has_word(coordinates, name, true);
-}
-
-/* Whether an array beside it or in a group below, one that does not follow, has the grid mapping, too. */
-static enum zs_status is_shared(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
-                                bool *shared, struct zs_error *err)
-{
-    const char *mapping = one->style.mapping_name;
-    const struct zs_node **nodes = NULL;
-    size_t count = 0;
-    char *group = zs_path_parent(one->node->path);
-    *shared = false;
-    if (group == NULL)
-        return zs_fail_memory(err);
-    const enum zs_status status = zs_edited_list_nodes(h, &nodes, &count, err);
-    for (size_t i = 0; i < count && !*shared; i++) {
-        const struct zs_edited *other = zs_edited_find(r, nodes[i]);
-        *shared = nodes[i] != one->node && zs_path_below(group, nodes[i]->path) != NULL &&
-                  names_mapping(nodes[i]->attributes, mapping) &&
-                  (other == NULL || other->keeps_srs != one->keeps_srs) && inherits(h, nodes[i], group, mapping);
-    }
-    free(nodes);
-    free(group);
     return status;
 }
 
@@ -371,10 +335,10 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edi
     ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
     /* Where there is none, one that is made takes the place of that of a group above, for others, too. */
     if (own != NULL ? !zs_mapping_has_crs(own, srs) : !one->keeps_srs)
-        ZS_TRY(is_shared(h, r, one, &shared, err));
+        ZS_TRY(zs_sharing_has_mapping(h, r, one, &shared, err));
     /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
     if (own != NULL && !zs_mapping_has_crs(own, srs))
-        shared = shared || !(names_mapping(one->node->attributes, one->style.mapping_name) ||
+        shared = shared || !(zs_names_mapping(one->node->attributes, one->style.mapping_name) ||
                              zs_mapping_has_crs(own, one->srs));
     if (!shared)
         return ZS_OK;
@@ -392,78 +356,13 @@ static bool is_alike(const struct zs_edited *a, const struct zs_edited *b)
            zs_is_same_text(a->former_mapping, b->former_mapping) && zs_crs_is_same(a->srs, b->srs);
 }
 
-/* Whether another array does not change with `one`: it is not edited, or keeps the CRS where that alone is set. */
-static bool is_left(const struct zs_edited *one, const struct zs_edited *other)
-{
-    return other == NULL || (one->keeps_transform && other->has_other_srs != one->has_other_srs);
-}
-
-/* Whether an array has a dimension of a name, in the size, whose coordinates are those of a group above. */
-static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *other, const char *group, const char *name)
-{
-    bool has = false;
-    for (int d = 0; d < other->array->ndim && !has; d++)
-        has = zs_is_same_text(zs_dimension_name(other, d), name);
-    return has && strcmp(zs_path_name(other->path), name) != 0 && inherits(h, other, group, name);
-}
-
-/* Whether an array that has one of two coordinates, of that name, lies on a grid of that and another one: moved along
- * one axis, it would lie elsewhere. Where the coordinate itself `is_above`, the other one may be, too, where this
- * driver does not look for it without consolidated metadata: then its name counts. */
-static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size,
-                           bool is_above)
-{
-    struct zs_axes axes = {-1, -1};
-    const int shared = zs_same_dimension(other, name, size);
-    if (other->array->ndim < 2 || shared < 0 || zs_axes_find(h, other, NULL, NULL, &axes, NULL) != ZS_OK)
-        return false;
-    const int own = axes.x == shared ? axes.y : axes.y == shared ? axes.x : -1;
-    const struct zs_node *c = own >= 0 ? zs_coordinate_find(h, other, own) : NULL;
-    const char *own_name = zs_dimension_name(other, own);
-    const bool has_name = own_name != NULL && zs_name_axis(own_name) != 0;
-    return c != NULL ? has_name || zs_cf_axis(c->attributes, NULL) != 0 : has_name && is_above;
-}
-
-/* Finds out whether arrays in the group of one or below, other than those that change with it, have the coordinates of
- * its Y, its X, and whether these have to stay. */
-static enum zs_status find_shared(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
-                                  struct zs_georef_out *at, struct zs_error *err)
-{
-    const struct zs_node **nodes = NULL, *node = one->node;
-    const char *names[2] = {zs_dimension_name(node, one->axes.y), zs_dimension_name(node, one->axes.x)};
-    const uint64_t sizes[2] = {node->array->shape[one->axes.y], node->array->shape[one->axes.x]};
-    size_t count = 0;
-    if (node->path[0] == '\0') /* the root is alone */
-        return ZS_OK;
-    char *group = zs_path_parent(node->path);
-    const enum zs_status status = group != NULL ? zs_edited_list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
-    for (size_t k = 0; k < count; k++) {
-        const struct zs_node *other = nodes[k];
-        bool has[2] = {false, false};
-        if (other->array == NULL || zs_path_below(group, other->path) == NULL ||
-            !is_left(one, zs_edited_find(r, other)))
-            continue;
-        for (int i = 0; i < 2; i++)
-            has[i] = names[i] != NULL && has_coordinate_of(h, other, group, names[i]);
-        for (int i = 0; i < 2; i++) {
-            at->is_shared[i] = at->is_shared[i] || has[i];
-            if (has[i] && !has[1 - i])
-                at->is_fixed[i] = at->is_fixed[i] || has_other_axis(h, other, names[i], sizes[i],
-                                                                    zs_sibling(h, node, names[i]) == NULL);
-        }
-    }
-    free(nodes);
-    free(group);
-    return status;
-}
-
 /* Whether coordinates that an array alone has are beside a rotation, which they cannot tell: an edit that was cut short
  * leaves them. Then all is written again, though the arrays are read as set. */
 static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_georef_update *update,
                                      struct zs_error *err)
 {
     bool has_leftovers = false;
-    if (update->keeps_transform || !update->has_transform || (update->transform[2] == 0 && update->transform[4] == 0))
+    if (!sets_rotation(update))
         return ZS_OK;
     for (size_t i = 0; i < r->count && !has_leftovers; i++) {
         const struct zs_edited *one = &r->list[i];
@@ -474,7 +373,7 @@ static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *r,
                              own[1] != NULL && zs_edited_is_in_one_group(own[1], one->node)};
         if (!one->keeps_transform || !one->style.cf || (!has[0] && !has[1]))
             continue;
-        ZS_TRY(find_shared(h, r, one, &at, err));
+        ZS_TRY(zs_sharing_find_coordinates(h, r, one, &at, err));
         has_leftovers = (has[0] && !at.is_shared[0]) || (has[1] && !at.is_shared[1]);
     }
     for (size_t i = 0; i < r->count && has_leftovers; i++) {
@@ -517,50 +416,6 @@ static bool is_changed(const struct zs_edited *one)
     return !one->keeps_srs || !one->keeps_transform;
 }
 
-/* Whether an array has nothing but the GeoTransform of its grid mapping to tell where it lies. */
-static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *mapping)
-{
-    struct zs_axes axes = {-1, -1};
-    double t[6];
-    if (mapping == NULL || !zs_parse_geotransform(mapping->attributes, t) ||
-        zs_axes_find(h, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.x < 0 || axes.y < 0)
-        return false;
-    return t[2] != 0 || t[4] != 0 || zs_coordinate_find(h, node, axes.x) == NULL ||
-           zs_coordinate_find(h, node, axes.y) == NULL;
-}
-
-/* Finds out whether arrays of other grids beside it name the grid mapping that an array has by now: a GeoTransform in
- * it would be theirs, too, and a rotated one goes before their coordinates. The array then tells its transform itself
- * where coordinates do not. */
-static enum zs_status find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
-                                struct zs_error *err)
-{
-    const struct zs_node **nodes = NULL, *node = one->node;
-    const struct zs_node *mapping = zs_sibling(h, node, one->style.mapping_name);
-    struct zs_georef_out *at = &one->at;
-    size_t count = 0;
-    if (one->keeps_transform || !one->style.cf || node->path[0] == '\0')
-        return ZS_OK;
-    ZS_TRY(zs_edited_list_nodes(h, &nodes, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        const struct zs_edited *other = zs_edited_find(r, nodes[i]);
-        if (nodes[i] == node || nodes[i]->array == NULL || nodes[i]->array->ndim < 2 ||
-            !zs_edited_is_in_one_group(nodes[i], node) || (other != NULL && zs_edited_is_on_one_grid(other, one)) ||
-            !names_mapping(nodes[i]->attributes, one->style.mapping_name))
-            continue;
-        at->is_text_shared = true;
-        at->is_text_needed = at->is_text_needed || needs_text(h, nodes[i], mapping);
-    }
-    free(nodes);
-    if (at->is_text_needed && !at->has_transform)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "/%s: its transform is the GeoTransform of /%s, which other arrays have too", node->path,
-                       mapping->path);
-    one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
-                              (at->is_text_shared && at->has_transform && (at->width == 1 || at->height == 1));
-    return ZS_OK;
-}
-
 /* Finds out what an array gets, and which other arrays use its coordinates. Changes nothing. */
 static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
                               const struct zs_georef_out *base, struct zs_error *err)
@@ -576,7 +431,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, 
         one->at.pixel_is_point = one->pixel_is_point;
     one->former_mapping = one->style.mapping_name;
     one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
-    return one->is_alike || !is_changed(one) ? ZS_OK : find_shared(h, r, one, &one->at, err);
+    return one->is_alike || !is_changed(one) ? ZS_OK : zs_sharing_find_coordinates(h, r, one, &one->at, err);
 }
 
 static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
@@ -584,12 +439,12 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r
 {
     struct zs_edited *one = &r->list[i];
     beside->is_written = beside->is_written && one->is_alike;
-    if (beside->is_written)
+    if (beside->is_written) {
         one->style.mapping_name = r->list[i - 1].style.mapping_name;
-    else
+    } else {
         ZS_TRY(choose_mapping(h, r, one, one->at.srs, err));
-    if (!beside->is_written)
-        ZS_TRY(find_text(h, r, one, err));
+        ZS_TRY(zs_sharing_find_text(h, r, one, err));
+    }
     ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
     return one->has_other_srs ? ZS_OK
                               : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
