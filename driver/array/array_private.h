@@ -14,9 +14,11 @@
 #include "shard/walk.h"
 #include "shard/range_plan.h"
 
+/* Of the cache of indexes. */
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
-#define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
 #define ZS_SPACE_SHARD_LIST ((uint64_t)ZS_MAX_LEVELS + 2)
+/* Of the cache of chunks. */
+#define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
 
 struct zs_array {
     struct zs_store *store;

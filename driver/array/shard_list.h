@@ -13,11 +13,12 @@ struct zs_shard_list {
 
 /* Returns the list that is kept, pinned in array->indexes with *entry; NULL: there is none, each shard is looked up. */
 const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_cache_entry **entry);
-/* Counts one look-up of an absent shard. Likewise; lists the store when that costs no more requests than such look-ups
- * did since it was last listed. A failure is no matter: look-ups tell what is wrong. */
+/* Counts one look-up of an absent shard, and returns the list like zs_shard_list_get(). Lists the store first when that
+ * costs no more requests than the look-ups that were counted since the last listing. A listing that fails is no error:
+ * each shard is looked up then. */
 const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct zs_cache_entry **entry);
-/* The shards that an array which nobody else sees has published: without a request. NULL without memory; freed with
- * free(). */
+/* Returns the shards that an unpublished array (zs_array_is_unpublished()) has stored, without a request; freed with
+ * free(). NULL without memory. */
 struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array);
 /* Forgets the list: a shard is made or removed, or the store is no longer as this process remembers. */
 void zs_shard_list_forget(struct zs_array *array);

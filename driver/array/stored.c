@@ -15,7 +15,7 @@ struct search {
     struct zs_array *array;
     const struct zs_window *windows;
     bool *is_stored;
-    struct zs_shard_list *list; /* of an array that nobody else sees; else NULL */
+    struct zs_shard_list *list; /* of an unpublished array; else NULL */
 };
 
 /* ---- Searching ---- */

@@ -117,7 +117,7 @@ struct zs_bands zs_raster_bands(const struct zs_raster *raster);
 struct zs_bands zs_raster_mask(const struct zs_raster *raster);
 
 /* Flushes the arrays and writes coordinates and metadata: those of the group last, then consolidated metadata of the
- * groups above. `h` is the store's hierarchy, for a new store from zs_hierarchy_create(). While it is held
+ * groups above. `h` is the store's hierarchy, for a new store from zs_hierarchy_create(). While flushes are deferred
  * (zs_hierarchy_defer()), metadata stay pending for what else belongs to the raster (overviews). */
 enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */

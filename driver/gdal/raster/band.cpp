@@ -68,15 +68,9 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
             return CE_Failure;
         return pixels.Move(flag, window, type, extra);
     }
-    if (flag == GF_Read && !Dataset().IsUpdate() &&
-        !pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
-    {
-        CPLErr result = CE_None;
-        if (pixels.ReadNearest(window, bufWidth, bufHeight, type, extra, result))
-            return result;
-        if (pixels.Prefetch(window) != CE_None)
-            return CE_Failure;
-    }
+    CPLErr result = CE_None;
+    if (flag == GF_Read && pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
+        return result;
     return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
                                         lineSpace, extra);
 }

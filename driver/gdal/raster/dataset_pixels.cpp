@@ -259,7 +259,7 @@ static bool areBandsApart(const struct zs_array_info &info, const struct zs_axes
 }
 
 CPLErr ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
-                                      const GDALRasterIOExtraArg *extra)
+                      const GDALRasterIOExtraArg *extra)
 {
     const auto move = [&](const struct zs_band_window &piece)
     { return flag == GF_Read ? Read(piece, type) : Write(piece, type); };
@@ -322,19 +322,14 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
         m_pixels.ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
                               lineSpace, bandSpace, extra, result))
         return result;
-    if (flag == GF_Read && !IsUpdate() && !m_pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
-    {
-        if (m_pixels.ReadNearest(window, bufWidth, bufHeight, type, extra, result))
-            return result;
-        if (m_pixels.Prefetch(window) != CE_None)
-            return CE_Failure;
-    }
+    if (flag == GF_Read && m_pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
+        return result;
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
                                      pixelSpace, lineSpace, bandSpace, extra);
 }
 
 bool ZSPixels::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
-                                       GDALRasterIOExtraArg *extra)
+                             GDALRasterIOExtraArg *extra)
 {
     if (m_dataset.IsOverview() || m_dataset.GetRasterCount() == 0 || (bufWidth >= width && bufHeight >= height))
         return false;
@@ -347,9 +342,8 @@ bool ZSPixels::IsForOverview(int x, int y, int width, int height, int bufWidth, 
 
 /* Reads all bands together, their chunks side by side: GDAL reads one band of its overview after the other. */
 bool ZSPixels::ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight,
-                                      GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
-                                      GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra,
-                                      CPLErr &result)
+                            GDALDataType type, int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace,
+                            GSpacing lineSpace, GSpacing bandSpace, GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     if (!IsForOverview(x, y, width, height, bufWidth, bufHeight, extra))
         return false;
@@ -385,8 +379,8 @@ static std::vector<int> nearestPixels(double offset, double step, int count, int
     return pixels;
 }
 
-bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight,
-                                     GDALDataType type, GDALRasterIOExtraArg *extra, CPLErr &result)
+bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                           GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     const uint64_t plane = item * window.width * window.height;
@@ -422,6 +416,19 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
         }
     }
     return true;
+}
+
+bool ZSPixels::ReadResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                             GDALRasterIOExtraArg *extra, CPLErr &result)
+{
+    if (m_dataset.IsUpdate() ||
+        IsForOverview(static_cast<int>(window.x), static_cast<int>(window.y), static_cast<int>(window.width),
+                      static_cast<int>(window.height), bufWidth, bufHeight, extra))
+        return false;
+    if (ReadNearest(window, bufWidth, bufHeight, type, extra, result))
+        return true;
+    result = Prefetch(window);
+    return result != CE_None;
 }
 
 CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)

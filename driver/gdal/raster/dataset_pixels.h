@@ -30,6 +30,10 @@ class ZSPixels
     using StoreFunction = decltype(&zs_pixels_write);
     CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
     CPLErr PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
+    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
+     * block by block. Returns false when GDAL must read: other resamplings, windows too large to hold. */
+    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                     GDALRasterIOExtraArg *extra, CPLErr &result);
 
   public:
     ZSPixels(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
@@ -50,10 +54,11 @@ class ZSPixels
     bool ReadOverview(int x, int y, int width, int height, void *data, int bufWidth, int bufHeight, GDALDataType type,
                       int bandCount, BANDMAP_TYPE bands, GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
                       GDALRasterIOExtraArg *extra, CPLErr &result);
-    /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
-     * block by block. Returns false when GDAL must read: other resamplings, windows too large to hold. */
-    bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
-                     GDALRasterIOExtraArg *extra, CPLErr &result);
+    /* Reads a window into a buffer of another size where this driver is quicker than GDAL. Returns false when GDAL must
+     * read, block by block: then the chunks of the window are in the cache, unless it is an overview's or in update
+     * mode. */
+    bool ReadResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                       GDALRasterIOExtraArg *extra, CPLErr &result);
     /* Loads the chunks of a window into the cache, for reads that come block by block. */
     CPLErr Prefetch(const struct zs_band_window &window);
     /* Finds the HEALPix cells of the pixels, if the view shows cells. */

@@ -41,7 +41,8 @@ CPLErr ZSStatistics::Add(GDALProgressFunc progress, void *progressData)
             if (result == CE_None)
                 result = m_dataset.Band(b).AddHistogram(GDALScaledProgress, ofHistogram.Part());
             message = CPLGetLastErrorMsg();
-            // All pixels were read, GDAL was not out of memory, and nobody cancelled: none of the pixels is valid.
+            // GDAL tells a band without valid pixels by an error of this number. So do pixels that could not be read,
+            // which zsReport() counts; lack of memory and cancelling have numbers of their own.
             isWithoutPixels = zsReportCount() == reports && CPLGetLastErrorNo() == CPLE_AppDefined;
         }
         if (result == CE_None || isWithoutPixels)
