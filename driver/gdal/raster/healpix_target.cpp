@@ -413,15 +413,13 @@ static std::unique_ptr<GDALDataset> warpPixels(GDALDataset &source, const struct
     return warp(source, arguments);
 }
 
-using Transformer = std::unique_ptr<void, void (*)(void *)>;
-
 /* From pixels of the source to those of the plane. Null where there is none. */
-static Transformer transformerOf(GDALDataset &source, GDALDataset &plane)
+static ZSTransformer transformerOf(GDALDataset &source, GDALDataset &plane)
 {
     CPLStringList options;
     if (isInDegrees(source) && crsOf(source) == nullptr)
         options.SetNameValue("SRC_SRS", IN_DEGREES);
-    return Transformer(
+    return ZSTransformer(
         GDALCreateGenImgProjTransformer2(GDALDataset::ToHandle(&source), GDALDataset::ToHandle(&plane), options.List()),
         GDALDestroyGenImgProjTransformer);
 }
@@ -431,7 +429,7 @@ static std::vector<std::pair<int, int>> placesOf(GDALDataset &source, GDALDatase
 {
     constexpr int MANY = 8;
     std::vector<std::pair<int, int>> places;
-    const Transformer transformer = transformerOf(source, plane);
+    const ZSTransformer transformer = transformerOf(source, plane);
     for (int i = 0; i < MANY * MANY && transformer != nullptr; i++)
     {
         double x = (i % MANY + 0.5) * source.GetRasterXSize() / MANY,
@@ -514,203 +512,6 @@ static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, 
     return isReached;
 }
 
-/* ---- What is warped ---- */
-
-static bool isOneOf(const std::string &name, const std::initializer_list<const char *> &names)
-{
-    return std::any_of(names.begin(), names.end(), [&](const char *n) { return EQUAL(name.c_str(), n); });
-}
-
-ZSWarpedCells::ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> warped,
-                             const struct zs_healpix &healpix, const std::string &resampling)
-    : m_source(source), m_order(healpix.order), m_columns(source.GetRasterXSize()), m_rows(source.GetRasterYSize()),
-      m_isOfAreas(isOneOf(resampling, {"AVERAGE", "RMS", "MODE"})), m_isOfSquares(EQUAL(resampling.c_str(), "RMS")),
-      m_warped(std::move(warped)), m_transformer(transformerOf(source, *m_warped)),
-      m_reach(source, m_transformer.get(), m_order)
-{
-    double transform[6];
-    const OGRSpatialReference *srs = crsOf(source);
-    const bool isGeographic = srs != nullptr ? srs->IsGeographic() != FALSE : isInDegrees(source);
-    if (isGeographic && zsReadTransform(source, transform) && transform[2] == 0)
-        m_isAround = std::fabs(std::fabs(transform[1]) * m_columns - 360) < 1e-6;
-}
-
-/* Whether some of `size` source pixels may be needed for the range from `least` to `most`. The range is widened by an
- * eighth: lines between transformed points are curved, and resampling reads neighbours. */
-static bool mayCount(double least, double most, int size)
-{
-    const double beside = (most - least) / 8 + 1;
-    return !(most + beside < 0 || least - beside > size);
-}
-
-/* The positions in the source of some points of a window of the plane. False when one has no position, or the window is
- * small. */
-bool ZSWarpedCells::FindPlaces(int x, int y, int width, int height, std::vector<double> &xs,
-                               std::vector<double> &ys) const
-{
-    constexpr int MANY = 21, LEAST = 64; // an eighth of LEAST is more than any resampling looks at
-    if (m_transformer == nullptr || width < LEAST || height < LEAST)
-        return false;
-    xs.resize(MANY * MANY);
-    ys.resize(xs.size());
-    std::vector<double> zs(xs.size());
-    std::vector<int> areThere(xs.size());
-    for (int i = 0; i < MANY * MANY; i++)
-    {
-        xs[static_cast<size_t>(i)] = x + 0.5 + (width - 1.0) * (i % MANY) / (MANY - 1);
-        ys[static_cast<size_t>(i)] = y + 0.5 + (height - 1.0) * (i / MANY) / (MANY - 1);
-    }
-    static_cast<void>(GDALGenImgProjTransform(m_transformer.get(), TRUE, MANY * MANY, xs.data(), ys.data(), zs.data(),
-                                              areThere.data()));
-    return std::find(areThere.begin(), areThere.end(), FALSE) == areThere.end();
-}
-
-/* Whether the source may have pixels in a window of the plane. */
-bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
-{
-    std::vector<double> xs, ys;
-    if (!FindPlaces(x, y, width, height, xs, ys))
-        return true;
-    const auto columns = std::minmax_element(xs.begin(), xs.end()), rows = std::minmax_element(ys.begin(), ys.end());
-    return mayCount(*columns.first, *columns.second, m_columns) && mayCount(*rows.first, *rows.second, m_rows);
-}
-
-/* Whether the meridian where a source of all longitudes begins and ends may be in a window. */
-bool ZSWarpedCells::TouchesSeam(const Window &w) const
-{
-    std::vector<double> xs, ys;
-    if (!m_isAround || !FindPlaces(w.x, w.y, w.width, w.height, xs, ys))
-        return m_isAround;
-    const auto columns = std::minmax_element(xs.begin(), xs.end());
-    const double beside = (*columns.second - *columns.first) / 8 + 1;
-    return *columns.first < beside || *columns.second > m_columns - beside;
-}
-
-/* The band that is 0 where pixels are not valid, as gdalwarp takes it: alpha of any type. */
-static GDALRasterBand &maskOf(GDALDataset &source, GDALRasterBand &band)
-{
-    GDALRasterBand &last = *source.GetRasterBand(source.GetRasterCount());
-    return last.GetColorInterpretation() == GCI_AlphaBand ? last : *band.GetMaskBand();
-}
-
-/* Takes one pixel of the source for a cell, in those bands in which the pixel is valid. */
-bool ZSWarpedCells::TakePixel(const Window &w, int column, int row, int sourceX, int sourceY) const
-{
-    for (size_t b = 0; b < w.bands.size(); b++)
-    {
-        GDALRasterBand &band = *m_source.GetRasterBand(w.bands[b]);
-        GByte *const to = w.pixels + column * w.item + row * w.line + static_cast<GSpacing>(b) * w.plane;
-        double valid = 0;
-        if (maskOf(m_source, band).RasterIO(GF_Read, sourceX, sourceY, 1, 1, &valid, 1, 1, GDT_Float64, 0, 0,
-                                            nullptr) != CE_None)
-            return false;
-        if (valid == 0)
-            continue;
-        if (band.RasterIO(GF_Read, sourceX, sourceY, 1, 1, to, 1, 1, w.type, 0, 0, nullptr) != CE_None)
-            return false;
-        if (!m_isOfSquares || GDALDataTypeIsComplex(w.type))
-            continue;
-        double value = 0;
-        GDALCopyWords64(to, w.type, 0, &value, GDT_Float64, 0, 1);
-        value = std::fabs(value);
-        GDALCopyWords64(&value, GDT_Float64, 0, to, w.type, 0, 1);
-    }
-    return true;
-}
-
-/* Fills cells that the warp leaves out although they lie in the source. Resampling by area leaves out cells with a
- * corner outside of the plane (at the edges of faces) or beyond the meridian where a source of all longitudes begins
- * and ends. Any resampling leaves out cells on that meridian that rounding puts behind the last column. These cells get
- * the pixel at their middle. */
-bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) const
-{
-    constexpr double BEYOND = 1e-6; // pixels of the source
-    const int side = 1 << m_order;
-    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(w.type));
-    const auto isEdge = [side](int place) { return place % side == 0 || place % side == side - 1; };
-    const bool isAtSeam = TouchesSeam(w);
-    if ((!m_isOfAreas && !isAtSeam) || m_transformer == nullptr)
-        return true;
-    std::vector<double> xs, ys;
-    std::vector<std::pair<int, int>> cells;
-    for (int row = 0; row < w.height; row++)
-    {
-        for (int column = 0; column < w.width; column++)
-        {
-            bool isNone = isAtSeam || (m_isOfAreas && (isEdge(w.x + column) || isEdge(w.y + row)));
-            for (size_t b = 0; b < w.bands.size() && isNone; b++)
-                isNone = memcmp(w.pixels + column * w.item + row * w.line + static_cast<GSpacing>(b) * w.plane,
-                                none.data() + b * static_cast<size_t>(w.item), size) == 0;
-            if (!isNone)
-                continue;
-            cells.emplace_back(column, row);
-            xs.push_back(w.x + column + 0.5);
-            ys.push_back(w.y + row + 0.5);
-        }
-    }
-    std::vector<double> zs(cells.size());
-    std::vector<int> areThere(cells.size());
-    if (!cells.empty())
-        static_cast<void>(GDALGenImgProjTransform(m_transformer.get(), TRUE, static_cast<int>(cells.size()), xs.data(),
-                                                  ys.data(), zs.data(), areThere.data()));
-    bool ok = true;
-    for (size_t i = 0; i < cells.size() && ok; i++)
-    {
-        const bool isEdgeOfFace = isEdge(w.x + cells[i].first) || isEdge(w.y + cells[i].second);
-        const bool isSeam = xs[i] < BEYOND || xs[i] > m_columns - BEYOND;
-        if (areThere[i] == FALSE || xs[i] < -BEYOND || ys[i] < -BEYOND || xs[i] > m_columns + BEYOND ||
-            ys[i] > m_rows + BEYOND || !((m_isOfAreas && (isEdgeOfFace || isAtSeam)) || isSeam))
-            continue;
-        ok = TakePixel(w, cells[i].first, cells[i].second, std::clamp(static_cast<int>(xs[i]), 0, m_columns - 1),
-                       std::clamp(static_cast<int>(ys[i]), 0, m_rows - 1));
-    }
-    return ok;
-}
-
-bool ZSWarpedCells::ReadNone(void *pixels, GDALDataType type, std::vector<int> &bands, GSpacing item) const
-{
-    // The pixel in the north-east is on no face.
-    return m_warped->RasterIO(GF_Read, m_warped->GetRasterXSize() - 1, 0, 1, 1, pixels, 1, 1, type,
-                              static_cast<int>(bands.size()), bands.data(), item, item, item, nullptr) == CE_None;
-}
-
-bool ZSWarpedCells::Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
-                         GSpacing item, GSpacing line, GSpacing plane) const
-{
-    constexpr int TILE = 1024;
-    const auto count = static_cast<int>(bands.size());
-    std::vector<GByte> none(bands.size() * static_cast<size_t>(item));
-    if (!ReadNone(none.data(), type, bands, item))
-        return false;
-    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
-    const int partCount =
-        zs_healpix_cut(m_order, ZS_HEALPIX_SPHERE, static_cast<uint64_t>(x), static_cast<uint64_t>(y),
-                       static_cast<uint64_t>(width), static_cast<uint64_t>(height), parts);
-    const auto read = [&](bool isFace, int left, int top, int columns, int rows)
-    {
-        GByte *const to = static_cast<GByte *>(pixels) + left * item + top * line;
-        if (isFace && Touches(x + left, y + top, columns, rows))
-            return m_warped->RasterIO(GF_Read, x + left, y + top, columns, rows, to, columns, rows, type, count,
-                                      bands.data(), item, line, plane, nullptr) == CE_None &&
-                   FillGaps({x + left, y + top, columns, rows, to, type, bands, item, line, plane}, none);
-        for (int b = 0; b < count; b++)
-            for (int row = 0; row < rows; row++)
-                GDALCopyWords64(none.data() + b * item, type, 0, to + b * plane + row * line, type,
-                                static_cast<int>(item), columns);
-        return true;
-    };
-    bool ok = true;
-    for (const auto *part = parts; part < parts + partCount; part++)
-    {
-        const auto right = static_cast<int>(part->column + part->width),
-                   bottom = static_cast<int>(part->row + part->height);
-        for (auto top = static_cast<int>(part->row); top < bottom; top += TILE)
-            for (auto left = static_cast<int>(part->column); left < right && ok; left += TILE)
-                ok = read(part->face >= 0, left, top, std::min(TILE, right - left), std::min(TILE, bottom - top));
-    }
-    return ok;
-}
-
 /* ---- Masks ---- */
 
 /* Cells have no mask: what is not valid needs a value that says so. */
@@ -754,6 +555,10 @@ GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resa
     auto pixels = warpPixels(source, healpix, resampling);
     if (pixels == nullptr || !reachesCells(source, healpix, resampling))
         return nullptr;
-    warped = std::make_unique<ZSWarpedCells>(source, std::move(pixels), healpix, resampling);
+    const OGRSpatialReference *srs = crsOf(source);
+    const bool isGeographic = srs != nullptr ? srs->IsGeographic() != FALSE : isInDegrees(source);
+    auto transformer = transformerOf(source, *pixels);
+    warped = std::make_unique<ZSWarpedCells>(source, std::move(pixels), std::move(transformer), order, resampling,
+                                             isGeographic);
     return warped->Dataset();
 }

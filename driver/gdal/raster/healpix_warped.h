@@ -1,0 +1,67 @@
+/* gdal/raster/healpix_warped.h: a source that gdalwarp shows as HEALPix cells, and what the warp leaves out. */
+#ifndef ZS_GDAL_HEALPIX_WARPED_H
+#define ZS_GDAL_HEALPIX_WARPED_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gdal/compat.h"
+#include "healpix_reach.h"
+
+/* A GenImgProj transformer from pixels of the source to those of the plane. */
+using ZSTransformer = std::unique_ptr<void, void (*)(void *)>;
+
+/* A source as pixels that are cells. */
+class ZSWarpedCells
+{
+  public:
+    /* The source outlives the object. resampling "": the nearest pixel. */
+    ZSWarpedCells(GDALDataset &source, std::unique_ptr<GDALDataset> warped, ZSTransformer transformer, int order,
+                  const std::string &resampling, bool isGeographic);
+
+    GDALDataset *Dataset() const
+    {
+        return m_warped.get();
+    }
+
+    /* Which squares the source may reach. */
+    const ZSHealpixReach &Reach() const
+    {
+        return m_reach;
+    }
+
+    /* What pixels are that get no value: one pixel of each band, `item` bytes. False with CPLError emitted. */
+    bool ReadNone(void *pixels, GDALDataType type, std::vector<int> &bands, GSpacing item) const;
+
+    /* What Dataset()->RasterIO() reads. Pixels on no face, and those that the source does not touch, are not warped. */
+    bool Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
+              GSpacing item, GSpacing line, GSpacing plane) const;
+
+  private:
+    /* A window of one face as it is read. */
+    struct Window
+    {
+        int x, y, width, height; /* in the plane */
+        GByte *pixels;
+        GDALDataType type;
+        std::vector<int> &bands;
+        GSpacing item, line, plane;
+    };
+    bool FindPlaces(int x, int y, int width, int height, std::vector<double> &xs, std::vector<double> &ys) const;
+    bool Touches(int x, int y, int width, int height) const;
+    bool TouchesSeam(const Window &window) const;
+    bool FillGaps(const Window &window, const std::vector<GByte> &none) const;
+    bool TakePixel(const Window &window, int column, int row, int sourceX, int sourceY) const;
+
+    GDALDataset &m_source;
+    const int m_order;
+    const int m_columns, m_rows; // of the source
+    const bool m_isOfAreas, m_isOfSquares; // resampling looks at a cell's corners; and is RMS
+    bool m_isAround = false;               // the source has all longitudes
+    std::unique_ptr<GDALDataset> m_warped;
+    ZSTransformer m_transformer; // null: places are not known before the warp
+    const ZSHealpixReach m_reach;
+};
+
+#endif
