@@ -396,6 +396,27 @@ def test_a_store_that_this_program_has_open_is_not_deleted(tmp_path, config):
     assert driver().Delete(other) == 0 and not os.path.exists(other) and opened is not None
 
 
+def test_a_store_that_was_opened_by_a_relative_name_is_not_deleted_after_a_change_of_directory(tmp_path, monkeypatch):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.full((1, 40, 40), 7, "uint8")))
+    monkeypatch.chdir(tmp_path)
+    opened = gdal.Open("a.zarr")
+    monkeypatch.chdir("/")
+    assert "this program has it open" in error_of(driver().Delete, path) and os.path.exists(path)
+    opened = None
+    assert driver().Delete(path) == 0 and not os.path.exists(path) and opened is None
+
+
+def test_a_store_is_not_copied_or_renamed_over_another(tmp_path):
+    paths = [str(tmp_path / name) for name in ("a.zarr", "b.zarr")]
+    for path in paths:
+        copy(path, source(np.full((1, 40, 40), 7, "uint8")))
+    before = [files_of(path) for path in paths]
+    for change in (driver().CopyFiles, driver().Rename):
+        assert error_of(change, paths[1], paths[0]) == paths[1] + ": exists already; it is not overwritten: delete it first"
+    assert [files_of(path) for path in paths] == before
+
+
 @pytest.mark.skipif(GDAL < 3110000, reason="GDAL 3.11 has the program gdal")
 @pytest.mark.parametrize("command", [("convert",), ("reproject", "--dst-crs", "EPSG:4326")], ids=lambda command: command[0])
 def test_the_program_gdal_does_not_delete_the_store_that_it_reads(tmp_path, command):

@@ -273,7 +273,8 @@ static std::string newPlace(const char *name)
     if (!zsParseConnection(name, connection, reason))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
     else if (VSIStatL(connection.store.c_str(), &st) == 0)
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists already", zsShown(connection.store).c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists already; it is not overwritten: delete it first",
+                 zsShown(connection.store).c_str());
     else
         return connection.store;
     return "";

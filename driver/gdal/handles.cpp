@@ -22,9 +22,11 @@ struct OpenStores
 
 void ZSStore::NoteOpen()
 {
+    // A relative path means another directory once the program changes its own.
+    const std::unique_ptr<char, decltype(&free)> path(realpath(name.c_str(), nullptr), free);
     OpenStores &open = OpenStores::Of();
     const std::lock_guard<std::mutex> lock(open.mutex);
-    open.names[this] = name;
+    open.names[this] = path != nullptr ? path.get() : name;
 }
 
 std::vector<std::string> zsOpenStores()

@@ -396,13 +396,14 @@ static bool has_order(const struct zs_pending_changes *changes)
     return false;
 }
 
-/* Writes the documents, and removes objects as soon as no document refers to them: with consolidated metadata when the
- * root's document is written, otherwise when the node's own document is removed. */
+/* Writes the documents, and removes objects. The documents of removed nodes go first, one by one: where the store
+ * refuses to remove the first of them, nothing has changed, and a node that went in part is still in consolidated
+ * metadata, under whose name it can be removed again. Chunks go when no document refers to them. */
 static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *all, struct zs_contents *removed,
                                      struct zs_error *err)
 {
     bool has_conflict = false;
-    if (!h->is_consolidated && !has_order(&h->pending))
+    if (!has_order(&h->pending))
         ZS_TRY(zs_contents_remove_documents(h->store, removed, err));
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(h, &all->list[i], &has_conflict, err));
