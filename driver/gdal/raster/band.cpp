@@ -40,13 +40,13 @@ struct zs_band_window ShardedZarrRasterBand::BlockWindow(int column, int row, vo
 
 CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
 {
-    return Dataset().Pixels().Read(BlockWindow(column, row, data), eDataType);
+    return Dataset().pixels.Read(BlockWindow(column, row, data), eDataType);
 }
 
 CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
     DropStatistics(true);
-    return Dataset().Pixels().Write(BlockWindow(column, row, data), eDataType);
+    return Dataset().pixels.Write(BlockWindow(column, row, data), eDataType);
 }
 
 CPLErr ShardedZarrRasterBand::SettleBlocks()
@@ -60,7 +60,7 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 {
     if (flag == GF_Write && eAccess == GA_Update)
         DropStatistics(false);
-    ZSPixels &pixels = Dataset().Pixels();
+    ZSPixels &pixels = Dataset().pixels;
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
     if (width == bufWidth && height == bufHeight)
     {
@@ -80,12 +80,12 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 int ShardedZarrRasterBand::GetOverviewCount()
 {
     auto &ds = Dataset();
-    return ds.AreOverviewsEnabled() ? ds.m_overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
+    return ds.AreOverviewsEnabled() ? ds.overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 {
-    return Dataset().m_overviews.Get(nBand, i);
+    return Dataset().overviews.Get(nBand, i);
 }
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */
@@ -99,8 +99,8 @@ using Boxes = std::vector<struct zs_pixel_box>;
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
     const struct zs_array_info info = View().Info(Source());
-    if (Dataset().m_isMask)
-        return !zs_validity_of(&Dataset().m_validity,
+    if (Dataset().m_role.isMask)
+        return !zs_validity_of(&Dataset().m_role.validity,
                                zsElementToDouble(info.data_type, info.item_size, info.fill_value));
     const auto &m = Properties();
     int isElsewhere = FALSE; // in a side-car file
@@ -166,7 +166,7 @@ uint64_t ShardedZarrRasterBand::BlocksAlong(uint64_t width, uint64_t height) con
 bool ShardedZarrRasterBand::FindStoredBlocks(size_t most, Boxes &found)
 {
     struct zs_error reason;
-    if (SettleBlocks() != CE_None || Dataset().Pixels().PrepareCells(&reason) != ZS_OK)
+    if (SettleBlocks() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
         return false;
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box all = {0, 0, static_cast<uint64_t>(nRasterXSize), static_cast<uint64_t>(nRasterYSize)};
@@ -188,7 +188,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     if (percent != nullptr)
         *percent = 100;
     struct zs_error reason;
-    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().Pixels().PrepareCells(&reason) != ZS_OK)
+    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
         return unknown; // reading says what is wrong
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box window = {static_cast<uint64_t>(x), static_cast<uint64_t>(y),

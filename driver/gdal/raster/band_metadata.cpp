@@ -47,14 +47,14 @@ CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
  * position. */
 void ShardedZarrRasterBand::AddMetadata()
 {
-    if (m_metadataAdded || Dataset().m_isMask)
+    if (m_metadataAdded || Dataset().m_role.isMask)
         return;
     m_metadataAdded = true;
     auto &ds = Dataset();
     const auto &properties = Properties();
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    CPLStringList md = zsMergeItems(ds.m_items->OwnItems(source).List(), properties.metadata);
+    CPLStringList md = zsMergeItems(ds.items->OwnItems(source).List(), properties.metadata);
     std::string place;
     md = zsMergeItems(PlaceItems(place).List(), md.List());
 

@@ -103,7 +103,7 @@ struct zs_band_properties &ShardedZarrRasterBand::Properties()
     if (m_properties == nullptr)
     {
         m_properties.reset(new zs_band_properties{});
-        if (!Dataset().m_isMask) // a mask's elements say which pixels are valid, and nothing else
+        if (!Dataset().m_role.isMask) // a mask's elements say which pixels are valid, and nothing else
             ReadProperties();
     }
     return *m_properties;
@@ -218,7 +218,7 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 
 bool ShardedZarrRasterBand::ShowsNodata()
 {
-    return Properties().has_nodata && (!Dataset().Pixels().IsNewAndPacked() || m_isNodataSet);
+    return Properties().has_nodata && (!Dataset().pixels.IsNewAndPacked() || m_isNodataSet);
 }
 
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
@@ -330,7 +330,7 @@ static GDALColorInterp interpretationOf(enum zs_colour colour)
 GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 {
     const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
-    if (set != GCI_Undefined || Dataset().m_isMask)
+    if (set != GCI_Undefined || Dataset().m_role.isMask)
         return set;
     const auto &m = Properties();
     if (m.colour_name != nullptr)
@@ -370,7 +370,7 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
     {
         std::string place;
         CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PlaceItems(place).List());
-        own = zsItemsNotIn(own.List(), Dataset().m_items->OwnItems(Source()).List());
+        own = zsItemsNotIn(own.List(), Dataset().items->OwnItems(Source()).List());
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(own.List());
     }
@@ -390,7 +390,7 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
         return CE_Failure;
     }
     m_changed |= property;
-    ds.m_properties.SetChanged();
+    ds.properties.SetChanged();
     DropFromSideCar(property);
     return CE_None;
 }
@@ -421,7 +421,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
     m.has_nodata = element != nullptr;
     if (element != nullptr)
         memcpy(m.nodata, element, size);
-    Dataset().m_statistics.ForgetCells();
+    Dataset().statistics.ForgetCells();
     return CE_None;
 }
 
@@ -439,7 +439,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
     const auto &m = Properties();
     const bool isThere = m.has_nodata && memcmp(m.nodata, element, info.item_size) == 0;
     const struct zs_array *array = View().Array(Source()).array;
-    if (isHeld && !Dataset().Pixels().IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
+    if (isHeld && !Dataset().pixels.IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
     {
         m_missing = none;
         return SetNodata(element);
@@ -544,7 +544,7 @@ CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
 {
     const ZSArray &array = m_view.Array(source);
-    if (m_dataset.m_isMask) // its flags are its only property; no format keeps what users set on a mask
+    if (m_dataset.Role().isMask) // its flags are its only property; no format keeps what users set on a mask
         return ZS_OK;
     const int before = m_view.Before(source), count = m_view.Count(source);
     unsigned which = 0;
@@ -563,7 +563,7 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
         return is;
     };
     if ((which & ZS_BAND_METADATA) != 0)
-        ZS_TRY(m_dataset.m_items->WriteOwnItems(source, isShown, err));
+        ZS_TRY(m_dataset.items->WriteOwnItems(source, isShown, err));
     struct zs_band_properties *all = nullptr;
     const uint64_t slices = m_view.SliceCount(source);
     ZS_TRY(zs_bands_read(array.node, slices, &m_view.Properties(source), &all, err));
@@ -661,7 +661,7 @@ GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
     struct zs_error err;
     struct zs_flags flags = {};
     m_flagsRead = true;
-    if (Dataset().m_isMask)
+    if (Dataset().m_role.isMask)
         return nullptr;
     if (zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
     {

@@ -549,7 +549,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
         losses.Add("geotransform that cannot be inverted");
     addDomains(source, losses);
     const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
-    if (own != nullptr && own->HasIrregularAxes())
+    if (own != nullptr && own->georef->HasIrregularAxes())
         losses.Add("coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     const bool hasOneMask = zsHasOneMask(source);
     for (int b = 1; b <= source.GetRasterCount(); b++)

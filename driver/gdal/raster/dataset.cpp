@@ -40,12 +40,12 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     }
     if (!view.Make(err))
         return nullptr;
-    ds->m_isMask = validity != nullptr;
+    ds->m_role.isMask = validity != nullptr;
     if (validity != nullptr)
-        ds->m_validity = *validity;
-    ds->m_georef = ZSGeoreferencing::Of(view);
-    const auto georef = [&part = *ds->m_georef]() -> const struct zs_georef & { return part.Get(); };
-    ds->m_items = ZSItems::Of(*ds, view, georef);
+        ds->m_role.validity = *validity;
+    ds->georef = ZSGeoreferencing::Of(view);
+    const auto georef = [&part = *ds->georef]() -> const struct zs_georef & { return part.Get(); };
+    ds->items = ZSItems::Of(*ds, view, georef);
     ds->nRasterXSize = view.width;
     ds->nRasterYSize = view.height;
     ds->eAccess = access;
@@ -60,24 +60,24 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OverLevel(const ZSBandSo
                                                                   const struct zs_node *group, GDALAccess access,
                                                                   struct zs_error *err)
 {
-    auto level = Over(m_view.store, sources, group, m_view.options, access, err, m_isMask ? &m_validity : nullptr);
+    auto level = Over(m_view.store, sources, group, m_view.options, access, err,
+                      m_role.isMask ? &m_role.validity : nullptr);
     if (level == nullptr)
         return nullptr;
-    level->m_base = this;
+    level->m_role.base = this;
     level->SetUnsaved();
     return level;
 }
 
 void ShardedZarrDataset::SetMaskOf(ShardedZarrDataset &dataset)
 {
-    m_maskOf = &dataset;
+    m_role.masked = &dataset;
     SetUnsaved();
 }
 
-void ShardedZarrDataset::SetChunkOrder(int order)
+void ShardedZarrDataset::SetUnsaved()
 {
-    for (const auto &source : m_view.sources)
-        zs_array_set_order(source.array->array, order);
+    nPamFlags |= GPF_NOSAVE;
 }
 
 void ShardedZarrDataset::AttachPam(const char *description)
@@ -113,9 +113,8 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     ds->nOpenFlags = scope;
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
     ds->AttachPam(GetDescription());
-    ds->m_isAll = m_isAll;
-    if (!m_overviews.Beside().empty())
-        ds->m_overviews.KeepBeside(m_overviews.Beside());
+    if (!overviews.Beside().empty())
+        ds->overviews.KeepBeside(overviews.Beside());
     return ds;
 }
 #endif
@@ -127,8 +126,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                                            CSLConstList options)
 {
     if (!IsUpdate())
-        return m_overviews.BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData,
-                                       options);
+        return overviews.BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
     if (m_view.IsHealpix())
     {
         CPLError(CE_Failure, CPLE_NotSupported,
@@ -144,7 +142,7 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     }
     if (progress == nullptr)
         progress = GDALDummyProgress;
-    m_overviews.SetLater({}, ""); // from now on it is the caller who decides
+    closing.SetOverviews({}, ""); // from now on it is the caller who decides
     if (FlushAll(false) != CE_None)
         return CE_Failure;
     return count == 0
@@ -152,17 +150,22 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
                : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
 }
 
+bool ShardedZarrDataset::WillMakeOverviews() const
+{
+    return closing.HasOverviews() && pixels.IsWritten() && !bSuppressOnClose;
+}
+
 CPLErr ShardedZarrDataset::MakeLaterOverviews()
 {
     if (!WillMakeOverviews())
         return CE_None;
     std::string wanted;
-    const std::vector<int> factors = m_overviews.TakeLater(wanted);
+    const std::vector<int> factors = closing.TakeOverviews(wanted);
     const std::string resampling = zsOverviewResampling(wanted, *this);
     CPLDebug("ShardedZarr", "%s: %d overviews are made (%s)", GetDescription(), static_cast<int>(factors.size()),
              resampling.c_str());
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_view.options.threads).c_str(), false);
-    return MakeOverviews(resampling.c_str(), factors, m_closeProgress, m_closeProgressData, nullptr);
+    return MakeOverviews(resampling.c_str(), factors, closing.Progress(), closing.ProgressData(), nullptr);
 }
 
 CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
@@ -171,48 +174,48 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
     // The mask's overviews come first: overviews of pixels are made of valid pixels alone.
-    CPLErr result = m_masks.MakeLevels(resampling, factors, options);
+    CPLErr result = masks.MakeLevels(resampling, factors, options);
     if (result != CE_None)
         return result;
     if (m_view.IsGroup())
-        result = m_overviews.MakeOfEach(resampling, factors, progress, progressData, options);
+        result = overviews.MakeOfEach(resampling, factors, progress, progressData, options);
     else
-        result = m_overviews.Make(resampling, factors, progress, progressData, options);
+        result = overviews.Make(resampling, factors, progress, progressData, options);
     return result != CE_None || overlap.End() ? result : CE_Failure;
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
 {
-    CPLErr result = m_overviews.Remove();
-    for (ShardedZarrDataset *mask : m_masks.Datasets())
-        result = result == CE_None ? mask->m_overviews.Remove() : result;
+    CPLErr result = overviews.Remove();
+    for (ShardedZarrDataset *mask : masks.Datasets())
+        result = result == CE_None ? mask->overviews.Remove() : result;
     return result;
 }
 
 /* ---- Flushing and closing ---- */
 
-std::vector<ZSDatasetPart *> ShardedZarrDataset::Parts()
+std::vector<ZSDatasetPart *> ShardedZarrDataset::FlushedParts()
 {
-    return {m_georef.get(), m_items.get(), &m_properties, &m_masks, &m_statistics};
+    return {georef.get(), items.get(), &properties, &masks, &statistics};
 }
 
 /* Our own masks get the georeferencing of the raster. Masks of others are siblings, which follow by themselves. */
 void ShardedZarrDataset::AddMasksToGeoref()
 {
-    for (const ShardedZarrDataset *mask : m_masks.Datasets())
+    for (const ShardedZarrDataset *mask : masks.Datasets())
     {
-        if (mask->m_validity.is_plain)
-            m_georef->AlsoFor(mask->m_view);
+        if (mask->m_role.validity.is_plain)
+            georef->AlsoFor(mask->m_view);
     }
 }
 
 /* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
-    if (m_pixels.FlushFillValue(m_properties.IsPending()) != CE_None)
+    if (pixels.FlushFillValue(properties.IsPending()) != CE_None)
         return CE_Failure;
     std::vector<ZSDatasetPart *> pending;
-    for (ZSDatasetPart *part : Parts())
+    for (ZSDatasetPart *part : FlushedParts())
     {
         if (part->IsPending())
             pending.push_back(part);
@@ -221,7 +224,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
     if (pending.empty())
         return CE_None;
     overlap.Begin(*m_view.store);
-    if (m_georef->IsPending())
+    if (georef->IsPending())
         AddMasksToGeoref();
     CPLErr result = CE_None;
     struct zs_error err;
@@ -252,7 +255,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
 
 CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
 {
-    CPLErr result = m_masks.FlushPixels(atClosing);
+    CPLErr result = masks.FlushPixels(atClosing);
     struct zs_error err;
     for (const auto &source : m_view.sources)
     {
@@ -264,7 +267,7 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
     // Of other datasets that show them, too. (An overview's node is gone where it could not be published.)
     for (const auto &source : m_view.sources)
     {
-        if (m_pixels.IsWritten() && !m_isMask && !IsOverview() && !m_view.store->store->is_remote)
+        if (pixels.IsWritten() && !m_role.isMask && !m_role.IsOverview() && !m_view.store->store->is_remote)
             zsDropSideCarStatistics(m_view.store->Entry(), source.array->node->path);
     }
     return result;
@@ -273,34 +276,21 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
 CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = FlushPixels(atClosing);
-    if (result == CE_None && atClosing && m_statistics.IsLater() && m_pixels.IsWritten() && !bSuppressOnClose)
-        result = m_statistics.Add(m_closeProgress, m_closeProgressData);
-    if (!IsOverview() && (!m_masks.IsWhole() || FlushDocuments() != CE_None))
+    if (result == CE_None && atClosing && closing.HasStatistics() && pixels.IsWritten() && !bSuppressOnClose)
+        result = statistics.Add(closing.Progress(), closing.ProgressData());
+    if (!m_role.IsOverview() && (!masks.IsWhole() || FlushDocuments() != CE_None))
         result = CE_Failure;
     if (result != CE_None)
         return result;
     // The raster is whole: it is published even when making overviews fails.
     if (atClosing)
         result = MakeLaterOverviews();
-    if (m_target != nullptr && m_target->Replaces() && m_pixels.HasLost())
-    {
-        CPLError(CE_Failure, CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
-                 zsShown(m_target->Root()).c_str());
-        return CE_Failure;
-    }
-    if (m_target != nullptr && TakePlace() != CE_None)
+    std::string entry;
+    if (closing.TakePlace(pixels.HasLost(), entry) != CE_None)
         result = CE_Failure;
+    if (!entry.empty())
+        SetPhysicalFilename(entry.c_str());
     return result;
-}
-
-CPLErr ShardedZarrDataset::TakePlace()
-{
-    const std::string root = m_target->Root();
-    if (!zsTakePlace(m_target, m_view.store->store))
-        return CE_Failure;
-    if (!m_view.store->store->is_remote)
-        SetPhysicalFilename((root + "/zarr.json").c_str());
-    return CE_None;
 }
 
 CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
@@ -312,9 +302,9 @@ CPLErr ShardedZarrDataset::FlushAll(bool atClosing)
     GDALPamDataset::FlushCache(atClosing);
     CPLErr result = CPLGetErrorCounter() != before && CPLGetLastErrorType() >= CE_Failure ? CE_Failure : CE_None;
 #endif
-    if (!IsUpdate() || m_isClosed)
+    if (!IsUpdate() || closing.IsDone())
         return result;
-    if (!atClosing && m_overviews.FlushPixels() != CE_None) // what is closed closes them
+    if (!atClosing && overviews.FlushPixels() != CE_None) // what is closed closes them
         result = CE_Failure;
     if (FlushChanges(atClosing) != CE_None)
         result = CE_Failure;
@@ -331,11 +321,10 @@ ZSFlushResult ShardedZarrDataset::FlushCache(bool atClosing)
 CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
 {
     CPLErr result = CE_None;
-    if (!m_isClosed)
+    if (!closing.IsDone())
     {
 #if ZS_GDAL_AT_LEAST(13)
-        m_closeProgress = progress != nullptr ? progress : GDALDummyProgress;
-        m_closeProgressData = progressData;
+        closing.SetProgress(progress, progressData);
 #endif
         if (IsUpdate()) // else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that
             result = FlushCache(true);
@@ -343,10 +332,10 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         // SerializeToXML() adds, and would remove one that says nothing of this array.
         if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
             result = CE_Failure;
-        m_isClosed = true;
-        if (m_overviews.Close() != CE_None)
+        closing.SetDone();
+        if (overviews.Close() != CE_None)
             result = CE_Failure;
-        m_masks.Close();
+        masks.Close();
         if (GDALPamDataset::Close(ZS_CLOSE_ARGUMENTS) != CE_None)
             result = CE_Failure;
     }
@@ -361,11 +350,11 @@ ShardedZarrDataset::~ShardedZarrDataset()
 #else
     if (IsUpdate())
         zsGuard([this] { static_cast<void>(FlushAll(true)); });
-    m_isClosed = true;
+    closing.SetDone();
     // Writes changes of the side-car file now: the destructor of the base would do it when this object is no
     // ShardedZarrDataset any more.
     zsGuard([this] { GDALPamDataset::FlushCache(true); });
-    m_overviews.Close();
-    m_masks.Close();
+    overviews.Close();
+    masks.Close();
 #endif
 }

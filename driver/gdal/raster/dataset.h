@@ -5,12 +5,12 @@
 #ifndef ZS_GDAL_DATASET_H
 #define ZS_GDAL_DATASET_H
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "band.h"
+#include "dataset_closing.h"
 #include "dataset_georef.h"
 #include "dataset_items.h"
 #include "dataset_masks.h"
@@ -18,62 +18,33 @@
 #include "dataset_pixels.h"
 #include "dataset_statistics.h"
 #include "gdal/compat.h"
-#include "gdal/connection.h"
-#include "gdal/target.h"
 #include "gdal/types.h"
 
 class ShardedZarrDataset : public GDALPamDataset
 {
     friend class ShardedZarrRasterBand;
-    friend class ZSBandProperties;
 
     ZSView m_view;
-    std::unique_ptr<ZSGeoreferencing> m_georef;
-    std::unique_ptr<ZSItems> m_items;
-    ZSPixels m_pixels{*this, m_view};
-    ZSBandProperties m_properties{*this, m_view};
-    ZSMasks m_masks{*this, m_view};
-    ZSStatistics m_statistics{*this, m_view};
-    ZSOverviews m_overviews{*this, m_view};
-
-    ShardedZarrDataset *m_base = nullptr;   /* of an overview: the dataset that has it */
-    ShardedZarrDataset *m_maskOf = nullptr; /* of a mask */
-    bool m_isMask = false;
-    struct zs_validity m_validity = {}; /* of a mask, and of its overviews: which elements mean "valid" */
-
-    bool m_isAll = true; /* it is the only raster in the store */
-    bool m_geolocationAdded = false;
+    ZSRole m_role;
     bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
-    bool m_isClosed = false;
-    GDALProgressFunc m_closeProgress = GDALDummyProgress;
-    void *m_closeProgressData = nullptr;
-    std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */
 
     void AddBands(size_t source);
 
-    /* ---- Parts ---- */
-    std::vector<ZSDatasetPart *> Parts();
+    /* ---- Parts together ---- */
+    std::vector<ZSDatasetPart *> FlushedParts();
     CPLErr FlushPixels(bool atClosing);
     void AddMasksToGeoref();
     CPLErr FlushDocuments();
     CPLErr FlushChanges(bool atClosing);
-    CPLErr TakePlace();
     CPLErr RemoveOverviews();
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                          void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
-    bool WillMakeOverviews() const
-    {
-        return m_overviews.IsLater() && m_pixels.IsWritten() && !bSuppressOnClose;
-    }
-    /* The mask of an array, which may be that of the dataset whose overview this is. */
-    const ZSMask &MaskOf(size_t source);
-    int MaskBandOf(int band);
-    bool HasOneMask();
+    bool WillMakeOverviews() const;
     bool HasGCPs() const;
-    void AddGeolocation();
     /* Reads a metadata domain of the store, NULL: all. */
     void ReadDomain(const char *domain);
+    /* Takes over what AREA_OR_POINT is set to. False, with an error, for what is neither. */
     bool SetRegistration(const char *value);
 
   protected:
@@ -91,6 +62,16 @@ class ShardedZarrDataset : public GDALPamDataset
                            GDALProgressFunc progress, void *progressData, CSLConstList options) override;
 
   public:
+    /* The parts. Each has a state of its own. */
+    std::unique_ptr<ZSGeoreferencing> georef;
+    std::unique_ptr<ZSItems> items;
+    ZSPixels pixels{*this, m_view};
+    ZSBandProperties properties{*this, m_view};
+    ZSMasks masks{*this, m_view};
+    ZSStatistics statistics{*this, m_view};
+    ZSOverviews overviews{*this, m_view};
+    ZSClosing closing{m_view};
+
     ShardedZarrDataset() = default;
     ~ShardedZarrDataset() override;
 
@@ -108,47 +89,17 @@ class ShardedZarrDataset : public GDALPamDataset
                                                   GDALAccess access, struct zs_error *err);
     void SetMaskOf(ShardedZarrDataset &dataset);
     /* Keeps the dataset from writing a side-car file. */
-    void SetUnsaved()
-    {
-        nPamFlags |= GPF_NOSAVE;
-    }
-    void SetClosed()
-    {
-        m_isClosed = true;
-    }
+    void SetUnsaved();
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
-    void SetIsOneOfMany()
-    {
-        m_isAll = false;
-    }
-    /* Order of chunks in the shards that are written (enum zs_chunk_order), which nothing in a store tells. */
-    void SetChunkOrder(int order);
-    /* The dataset was written beside what it replaces: the first flush puts it in place. */
-    void CommitLater(std::unique_ptr<ZSTarget> target)
-    {
-        m_target = std::move(target);
-    }
 
     const ZSView &View() const
     {
         return m_view;
     }
-    ZSPixels &Pixels()
+    const ZSRole &Role() const
     {
-        return m_pixels;
-    }
-    ZSMasks &Masks()
-    {
-        return m_masks;
-    }
-    ZSStatistics &Statistics()
-    {
-        return m_statistics;
-    }
-    ZSOverviews &Overviews()
-    {
-        return m_overviews;
+        return m_role;
     }
     ShardedZarrRasterBand &Band(int band) const
     {
@@ -158,36 +109,6 @@ class ShardedZarrDataset : public GDALPamDataset
     {
         return eAccess == GA_Update;
     }
-    bool IsOverview() const
-    {
-        return m_base != nullptr;
-    }
-    bool IsMask() const
-    {
-        return m_isMask;
-    }
-    /* The dataset whose mask this is; null where it is none. */
-    ShardedZarrDataset *Masked() const
-    {
-        return m_maskOf;
-    }
-    const struct zs_validity &Validity() const
-    {
-        return m_validity;
-    }
-    /* Whether it shows a group's arrays, and the store holds other things, too. */
-    bool IsOneOfMany() const
-    {
-        return !m_isAll;
-    }
-    bool HasIrregularAxes() const
-    {
-        return m_georef->HasIrregularAxes();
-    }
-    /* Whether it shows HEALPix cells, and has an element for each. */
-    bool HasAllCells();
-    /* Which pixels of a band are cells: 255, else 0. */
-    CPLErr ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
 
     const OGRSpatialReference *GetSpatialRef() const override;
     CPLErr SetSpatialRef(const OGRSpatialReference *srs) override;

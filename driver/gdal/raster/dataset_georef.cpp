@@ -187,6 +187,14 @@ CPLStringList ZSGeoreferencing::Geolocation()
     return md;
 }
 
+void ZSGeoreferencing::AddGeolocation(GDALDataset &dataset)
+{
+    const CPLStringList items = m_geolocationAdded ? CPLStringList() : Geolocation();
+    m_geolocationAdded = true;
+    if (!items.empty())
+        dataset.GDALMajorObject::SetMetadata(const_cast<char **>(items.List()), "GEOLOCATION");
+}
+
 /* ---- HEALPix cells: their order and ellipsoid give the georeferencing ---- */
 
 namespace

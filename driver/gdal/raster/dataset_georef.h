@@ -20,9 +20,11 @@ class ZSGeoreferencing : public ZSDatasetPart
     std::vector<std::string> m_gcpNames;
     char m_noText[1] = {};
     OGRSpatialReference m_gcpSrs;
-    bool m_gcpsRead = false;
+    bool m_gcpsRead = false, m_geolocationAdded = false;
     std::vector<const struct zs_node *> m_nodes; /* what it is written to */
     std::vector<struct zs_axes> m_axes;
+
+    CPLStringList Geolocation();
 
   protected:
     static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4;
@@ -61,8 +63,9 @@ class ZSGeoreferencing : public ZSDatasetPart
     {
         return m_gcpSrs;
     }
-    /* The metadata domain GEOLOCATION: two-dimensional coordinates, as GDAL's warper reads them. Empty without. */
-    CPLStringList Geolocation();
+    /* Gives the dataset, once, the metadata domain GEOLOCATION, as GDAL's warper reads it, where there are
+     * two-dimensional coordinates. */
+    void AddGeolocation(GDALDataset &dataset);
 
     bool IsPending() const override
     {

@@ -81,9 +81,9 @@ class CellMask final : public GDALRasterBand
             [&]
             {
                 const int x = column * nBlockXSize, y = row * nBlockYSize;
-                return m_dataset.ReadCellMask(m_number, x, y, std::min(nBlockXSize, nRasterXSize - x),
-                                          std::min(nBlockYSize, nRasterYSize - y), static_cast<unsigned char *>(data),
-                                          nBlockXSize);
+                return m_dataset.pixels.ReadCellMask(m_number, x, y, std::min(nBlockXSize, nRasterXSize - x),
+                                                     std::min(nBlockYSize, nRasterYSize - y),
+                                                     static_cast<unsigned char *>(data), nBlockXSize);
             });
     }
 
@@ -183,6 +183,11 @@ void ZSMasks::Find()
 
 const ZSMask &ZSMasks::Of(size_t source)
 {
+    static const ZSMask none;
+    if (m_dataset.Role().isMask)
+        return none;
+    if (m_dataset.Role().IsOverview())
+        return m_dataset.Role().base->masks.Of(source);
     Find();
     return m_masks[source];
 }
@@ -199,18 +204,11 @@ std::vector<ShardedZarrDataset *> ZSMasks::Datasets()
     return list;
 }
 
-/* An overview has the mask of its base; a mask has no mask. */
-const ZSMask &ShardedZarrDataset::MaskOf(size_t source)
-{
-    static const ZSMask none;
-    return m_isMask ? none : IsOverview() ? m_base->m_masks.Of(source) : m_masks.Of(source);
-}
-
-int ShardedZarrDataset::MaskBandOf(int band)
+int ZSMasks::BandOf(int band)
 {
     const size_t source = m_view.SourceOf(band);
-    const ZSMask &m = MaskOf(source);
-    const struct zs_slices &own = m_view.Slices(source), &of = m.dataset->m_view.Slices(0);
+    const ZSMask &m = Of(source);
+    const struct zs_slices &own = m_view.Slices(source), &of = m.dataset->View().Slices(0);
     const auto position = m_view.BandPosition(band);
     uint64_t number = 0;
     for (int d = 0; d < of.dim_count; d++)
@@ -223,45 +221,20 @@ int ShardedZarrDataset::MaskBandOf(int band)
     return static_cast<int>(number) + 1;
 }
 
-/* Whether all bands have the same. */
-bool ShardedZarrDataset::HasOneMask()
+bool ZSMasks::IsOne()
 {
-    const ZSMask &first = MaskOf(0);
+    const ZSMask &first = Of(0);
     for (size_t i = 0; i < m_view.sources.size(); i++)
     {
-        const ZSMask &m = MaskOf(i);
-        if (!m.isThere || m.found.node != first.found.node || (m.dataset != nullptr && m.dataset->nBands > 1))
+        const ZSMask &m = Of(i);
+        if (!m.isThere || m.found.node != first.found.node ||
+            (m.dataset != nullptr && m.dataset->GetRasterCount() > 1))
             return false;
     }
     return true;
 }
 
 /* ---- Bands ---- */
-
-CPLErr ShardedZarrDataset::ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask,
-                                        int lineSpace)
-{
-    struct zs_error err;
-    const struct zs_pixel_box box = {static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
-                                     static_cast<uint64_t>(height)};
-    const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
-    if (m_pixels.PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
-        return CE_None;
-    zsReport(err);
-    return CE_Failure;
-}
-
-bool ShardedZarrDataset::HasAllCells()
-{
-    struct zs_error err;
-    return m_view.IsHealpix() && m_pixels.PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
-}
-
-bool zsHasAllCells(GDALDataset &dataset)
-{
-    auto *own = dynamic_cast<ShardedZarrDataset *>(&dataset);
-    return own != nullptr && own->HasAllCells();
-}
 
 bool ShardedZarrRasterBand::HasCellMask()
 {
@@ -296,7 +269,7 @@ bool ShardedZarrRasterBand::IsMaskedOtherwise()
 
 const ZSMask *ShardedZarrRasterBand::StoredMask()
 {
-    const ZSMask &m = Dataset().MaskOf(Source());
+    const ZSMask &m = Dataset().masks.Of(Source());
     return m.isThere && (m.isNamed || !IsMaskedOtherwise()) ? &m : nullptr;
 }
 
@@ -306,7 +279,7 @@ int ShardedZarrRasterBand::GetMaskFlags()
         return GMF_PER_DATASET;
     if (StoredMask() == nullptr)
         return GDALPamRasterBand::GetMaskFlags();
-    return Dataset().HasOneMask() ? GMF_PER_DATASET : 0;
+    return Dataset().masks.IsOne() ? GMF_PER_DATASET : 0;
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
@@ -317,8 +290,8 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
     const ZSMask *m = StoredMask();
     if (m == nullptr)
         return GDALPamRasterBand::GetMaskBand();
-    GDALRasterBand *whole = m->dataset != nullptr ? m->dataset->GetRasterBand(ds.MaskBandOf(nBand)) : nullptr;
-    if (whole != nullptr && !ds.IsOverview())
+    GDALRasterBand *whole = m->dataset != nullptr ? m->dataset->GetRasterBand(ds.masks.BandOf(nBand)) : nullptr;
+    if (whole != nullptr && !ds.m_role.IsOverview())
         return whole;
     for (int i = 0; whole != nullptr && i < whole->GetOverviewCount(); i++)
     {
@@ -334,12 +307,12 @@ GDALRasterBand *ShardedZarrRasterBand::GetMaskBand()
 
 bool ShardedZarrRasterBand::IsMaskBand() const
 {
-    return Dataset().m_isMask || GDALPamRasterBand::IsMaskBand();
+    return Dataset().m_role.isMask || GDALPamRasterBand::IsMaskBand();
 }
 
 GDALMaskValueRange ShardedZarrRasterBand::GetMaskValueRange() const
 {
-    return Dataset().m_isMask ? GMVR_0_AND_255_ONLY : GDALPamRasterBand::GetMaskValueRange();
+    return Dataset().m_role.isMask ? GMVR_0_AND_255_ONLY : GDALPamRasterBand::GetMaskValueRange();
 }
 
 /* ---- Making ---- */
@@ -351,7 +324,7 @@ CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
 
 CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
 {
-    if (!IsUpdate() || m_isMask || IsOverview())
+    if (!IsUpdate() || m_role.isMask || m_role.IsOverview())
     {
         CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
                  zsShown(GetDescription()).c_str());
@@ -369,7 +342,7 @@ CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
                  zsShown(GetDescription()).c_str());
         return CE_Failure;
     }
-    return m_masks.Create();
+    return masks.Create();
 }
 
 CPLErr ZSMasks::Create()
@@ -416,9 +389,9 @@ CPLErr ZSMasks::MakeLevels(const char *resampling, const std::vector<int> &facto
 {
     for (ShardedZarrDataset *mask : Datasets())
     {
-        if (m_keepsLevels || !mask->Validity().is_writable)
+        if (m_keepsLevels || !mask->Role().validity.is_writable)
             continue; // masks that are only read show the base's nearest pixels
-        if (mask->Overviews().Make(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
+        if (mask->overviews.Make(resampling, factors, GDALDummyProgress, nullptr, options) != CE_None)
             return CE_Failure;
     }
     return CE_None;
@@ -432,7 +405,7 @@ CPLErr ZSMasks::FlushPixels(bool atClosing)
         if (mask->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
         if (atClosing)
-            mask->SetClosed();
+            mask->closing.SetDone();
     }
     // What is closed and could not be stored is gone.
     m_isLost = m_isLost || (m_isAdded && atClosing && result != CE_None);

@@ -44,7 +44,12 @@ class ZSMasks : public ZSDatasetPart
     {
     }
 
+    /* The mask of an array; of an overview, that of its base. */
     const ZSMask &Of(size_t source);
+    /* The band of that mask's dataset which belongs to a band of the raster. */
+    int BandOf(int band);
+    /* Whether all bands have the same mask. */
+    bool IsOne();
     /* Each dataset of masks once. */
     std::vector<ShardedZarrDataset *> Datasets();
     /* Makes one for all bands. CE_Failure with CPLError emitted. */

@@ -1,7 +1,6 @@
 /* Georeferencing and metadata that GDAL asks of a dataset: of a side-car file first, then of the store. */
 #include "dataset.h"
 #include "gdal/connection.h"
-#include "gdal/target.h"
 
 static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
 
@@ -9,9 +8,9 @@ static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
 
 const OGRSpatialReference *ShardedZarrDataset::GetSpatialRef() const
 {
-    const struct zs_georef &georef = m_georef->Get();
+    const struct zs_georef &stored = georef->Get();
     const OGRSpatialReference *beside = GDALPamDataset::GetSpatialRef();
-    return beside != nullptr ? beside : OGRSpatialReference::FromHandle(georef.srs);
+    return beside != nullptr ? beside : OGRSpatialReference::FromHandle(stored.srs);
 }
 
 CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
@@ -20,19 +19,19 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    return m_georef->SetSrs(srs, m_pixels.IsBlank());
+    return georef->SetSrs(srs, pixels.IsBlank());
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST
 {
     if (GDALPamDataset::GetGeoTransform(transform) == CE_None)
         return CE_None;
-    const struct zs_georef &georef = m_georef->Get();
+    const struct zs_georef &stored = georef->Get();
     // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
-    if (!georef.has_transform || (!m_georef->IsPending() && HasGCPs()))
+    if (!stored.has_transform || (!georef->IsPending() && HasGCPs()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
-        transform[i] = georef.transform[i];
+        transform[i] = stored.transform[i];
     return CE_None;
 }
 
@@ -45,37 +44,29 @@ CPLErr ShardedZarrDataset::SetGeoTransform(ZS_SET_GEOTRANSFORM_ARG transform)
     double numbers[6];
     for (int i = 0; i < 6; i++)
         numbers[i] = transform[i];
-    return m_georef->SetTransform(numbers);
+    return georef->SetTransform(numbers);
 }
 
 bool ShardedZarrDataset::HasGCPs() const
 {
-    return !IsOverview() && !m_isMask && !m_georef->GCPs().empty();
+    return !m_role.IsOverview() && !m_role.isMask && !georef->GCPs().empty();
 }
 
 int ShardedZarrDataset::GetGCPCount()
 {
     const int beside = GDALPamDataset::GetGCPCount();
-    return beside > 0 || !HasGCPs() ? beside : static_cast<int>(m_georef->GCPs().size());
+    return beside > 0 || !HasGCPs() ? beside : static_cast<int>(georef->GCPs().size());
 }
 
 const OGRSpatialReference *ShardedZarrDataset::GetGCPSpatialRef() const
 {
     const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
-    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : &m_georef->GCPSrs();
+    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : &georef->GCPSrs();
 }
 
 const GDAL_GCP *ShardedZarrDataset::GetGCPs()
 {
-    return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : m_georef->GCPs().data();
-}
-
-void ShardedZarrDataset::AddGeolocation()
-{
-    const CPLStringList items = m_geolocationAdded ? CPLStringList() : m_georef->Geolocation();
-    m_geolocationAdded = true;
-    if (!items.empty())
-        GDALMajorObject::SetMetadata(const_cast<char **>(items.List()), "GEOLOCATION");
+    return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : georef->GCPs().data();
 }
 
 /* ---- Metadata ---- */
@@ -88,18 +79,18 @@ static bool isStructure(const char *domain)
 void ShardedZarrDataset::ReadDomain(const char *domain)
 {
     if (zsIsDefaultDomain(domain))
-        m_items->Read();
+        items->Read();
     else if (EQUAL(domain, "GEOLOCATION"))
-        AddGeolocation();
+        georef->AddGeolocation(*this);
     else
-        m_items->ReadDomains(domain);
+        items->ReadDomains(domain);
 }
 
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
-    m_items->Read();
-    m_items->ReadDomains(nullptr);
-    AddGeolocation();
+    items->Read();
+    items->ReadDomains(nullptr);
+    georef->AddGeolocation(*this);
     CPLStringList list(GDALPamDataset::GetMetadataDomainList());
     if (list.FindString(IMAGE_STRUCTURE) < 0)
         list.AddString(IMAGE_STRUCTURE);
@@ -109,26 +100,25 @@ char **ShardedZarrDataset::GetMetadataDomainList()
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
     if (isStructure(domain))
-        return m_items->Structure().List();
+        return items->Structure().List();
     ReadDomain(domain);
     if (zsIsDefaultDomain(domain))
-        m_items->ReadAll();
+        items->ReadAll();
     return GDALPamDataset::GetMetadata(domain);
 }
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
     if (isStructure(domain))
-        return m_items->Structure().FetchNameValue(name);
+        return items->Structure().FetchNameValue(name);
     ReadDomain(domain);
     if (zsIsDefaultDomain(domain) && name != nullptr && STARTS_WITH_CI(name, "NETCDF_DIM_"))
-        m_items->ReadAll();
+        items->ReadAll();
     if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
         return GDALPamDataset::GetMetadataItem(name, domain);
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
 }
 
-/* Takes over what AREA_OR_POINT is set to; false, with an error, for what is neither, unless it is what is there. */
 bool ShardedZarrDataset::SetRegistration(const char *value)
 {
     const char *now = zsItemValueInAnyCase(GDALMajorObject::GetMetadata(), GDALMD_AREA_OR_POINT);
@@ -136,42 +126,42 @@ bool ShardedZarrDataset::SetRegistration(const char *value)
     if (!isPoint && !EQUAL(value, GDALMD_AOP_AREA))
     {
         if (now != nullptr && strcmp(now, value) == 0)
-            return true;
+            return true; // it is what is there
         CPLError(CE_Failure, CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
                  zsShown(m_view.store->name).c_str(), value);
         return false;
     }
-    m_georef->SetPixelIsPoint(isPoint);
+    georef->SetPixelIsPoint(isPoint);
     return true;
 }
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    m_items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    m_items->ForgetStructure();
+    items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    items->ForgetStructure();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadata(metadata, domain);
-    m_items->Read();
-    CPLStringList items(CSLDuplicate(const_cast<char **>(metadata)));
-    const char *registration = zsItemValueInAnyCase(items.List(), GDALMD_AREA_OR_POINT);
+    items->Read();
+    CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
+    const char *registration = zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT);
     if (zsIsDefaultDomain(domain) && registration != nullptr && !SetRegistration(registration))
         return CE_Failure;
-    m_items->SetChanged(domain);
+    items->SetChanged(domain);
     if (!zsIsDefaultDomain(domain))
         return GDALMajorObject::SetMetadata(metadata, domain);
     // A list without AREA_OR_POINT keeps it, as in GTiff.
-    if (registration == nullptr && m_georef->Get().pixel_is_point)
-        zsSetItem(items, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
-    return GDALMajorObject::SetMetadata(items.List());
+    if (registration == nullptr && georef->Get().pixel_is_point)
+        zsSetItem(list, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+    return GDALMajorObject::SetMetadata(list.List());
 }
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    m_items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    m_items->Read();
+    items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    items->Read();
     if (zsIsItemMistaken(*this, name, domain))
         return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
-    m_items->ForgetStructure();
+    items->ForgetStructure();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
@@ -179,7 +169,7 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
         if (!SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA))
             return CE_Failure;
     }
-    m_items->SetChanged(domain);
+    items->SetChanged(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }
 
@@ -210,8 +200,8 @@ char **ShardedZarrDataset::GetFileList()
             files.AddString(others[i]);
     }
     VSIStatBufL st;
-    const std::string external = zsExternalOverviews(m_overviews.Beside());
-    if (!m_overviews.Beside().empty() && VSIStatExL(external.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+    const std::string external = zsExternalOverviews(overviews.Beside());
+    if (!overviews.Beside().empty() && VSIStatExL(external.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
         files.AddString(external.c_str());
     return files.StealList();
 }
@@ -246,7 +236,7 @@ CPLErr ShardedZarrDataset::TrySaveXML()
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
-    CPLXMLNode *tree = m_items->WithoutStored(
+    CPLXMLNode *tree = items->WithoutStored(
         [&]
         {
             CPLXMLNode *made = GDALPamDataset::SerializeToXML(path);

@@ -1,7 +1,6 @@
 #include "dataset_overviews.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "dataset.h"
 #include "gdal/connection.h"
@@ -86,7 +85,7 @@ static std::shared_ptr<ZSArray> levelLike(const ZSArray &level, const ZSArray &b
 /* Finds the levels that all arrays have. After a failure, the next call tries again. */
 void ZSOverviews::Find()
 {
-    if (m_isFound || m_dataset.IsOverview())
+    if (m_isFound || m_dataset.Role().IsOverview())
         return;
     struct zs_error err;
     for (const auto &source : m_view.sources)
@@ -181,12 +180,6 @@ CPLErr ZSOverviews::Close()
     return result;
 }
 
-std::vector<int> ZSOverviews::TakeLater(std::string &resampling)
-{
-    resampling = m_resamplingLater;
-    return std::exchange(m_later, {});
-}
-
 /* ---- Beside the store ---- */
 
 void ZSOverviews::KeepBeside(const std::string &store)
@@ -269,7 +262,7 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
         const auto n = static_cast<double>(m_view.sources.size());
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
                                       progressData);
-        result = one->Overviews().Make(resampling, factors, GDALScaledProgress, scaled.Part(), options);
+        result = one->overviews.Make(resampling, factors, GDALScaledProgress, scaled.Part(), options);
     }
     return result;
 }

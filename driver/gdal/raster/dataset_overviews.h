@@ -22,9 +22,6 @@ class ZSOverviews
      * one raster of a local store has them: "" for all others. */
     std::string m_beside;
     GDALDefaultOverviews m_external;
-    /* Made when it is closed: of a new dataset. */
-    std::vector<int> m_later;
-    std::string m_resamplingLater;
 
     void Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
     enum zs_status Open(ZSArray &base, struct zs_error *err);
@@ -61,19 +58,6 @@ class ZSOverviews
                       void *progressData, CSLConstList options);
     /* Removes those in the store and those beside it. */
     CPLErr Remove();
-
-    /* Remembers overviews to be made when the dataset is closed. Resampling "": as its bands say then. */
-    void SetLater(const std::vector<int> &factors, const std::string &resampling)
-    {
-        m_later = factors;
-        m_resamplingLater = resampling;
-    }
-    bool IsLater() const
-    {
-        return !m_later.empty();
-    }
-    /* Returns that and forgets it: overviews are made once, even after a failure. */
-    std::vector<int> TakeLater(std::string &resampling);
 
     CPLErr FlushPixels();
     CPLErr Close();

@@ -31,7 +31,7 @@ void ShardedZarrDataset::AddBands(size_t source)
     const bool isHealpix = m_view.Array(source).isHealpix;
     const int blockWidth = isHealpix ? zsHealpixBlock(m_view.Array(source)) : block(x);
     const int blockHeight = isHealpix ? blockWidth : y >= 0 ? block(y) : 1;
-    const GDALDataType type = m_isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
+    const GDALDataType type = m_role.isMask ? GDT_Byte : zsGDALType(info.data_type, info.item_size);
     const int before = m_view.Before(source);
     for (int b = static_cast<int>(m_view.Slices(source).count); b >= 1; b--)
         SetBand(before + b, new ZSGuardedBand(this, before + b, type, blockWidth, blockHeight));
@@ -45,6 +45,30 @@ enum zs_status ZSPixels::PrepareCells(struct zs_error *err)
                                     : m_view.Properties(source);
     };
     return m_view.PrepareCells(m_dataset.IsUpdate(), nodata, err);
+}
+
+CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace)
+{
+    struct zs_error err;
+    const struct zs_pixel_box box = {static_cast<uint64_t>(x), static_cast<uint64_t>(y), static_cast<uint64_t>(width),
+                                     static_cast<uint64_t>(height)};
+    const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
+    if (PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
+        return CE_None;
+    zsReport(err);
+    return CE_Failure;
+}
+
+bool ZSPixels::HasAllCells()
+{
+    struct zs_error err;
+    return m_view.IsHealpix() && PrepareCells(&err) == ZS_OK && m_view.Map(0).cells == nullptr;
+}
+
+bool zsHasAllCells(GDALDataset &dataset)
+{
+    auto *own = dynamic_cast<ShardedZarrDataset *>(&dataset);
+    return own != nullptr && own->pixels.HasAllCells();
 }
 
 /* Makes the nodata value of a blank raster its fill value, so that pixels that are never written read as nodata, as in
@@ -78,7 +102,7 @@ CPLErr ZSPixels::ApplyFillValue()
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_dataset.Statistics().ForgetCells();
+    m_dataset.statistics.ForgetCells();
     return CE_None;
 }
 
@@ -141,8 +165,8 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     for (const size_t i : sources)
         steps.push_back({m_view.Info(i).data_type, m_view.Info(i).item_size, type});
     auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsConvert);
-    ZSMasking masking{&m_dataset.Validity(), m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_dataset.IsMask() && !m_dataset.Validity().is_plain)
+    ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_plain)
         conversions.assign(1, {zsConvertMask, &masking});
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
@@ -188,8 +212,8 @@ CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType ty
     for (const size_t i : sources)
         steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, missing});
     auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
-    ZSMasking masking{&m_dataset.Validity(), m_view.Info(0).data_type, m_view.Info(0).item_size, type};
-    if (m_dataset.IsMask())
+    ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
+    if (m_dataset.Role().isMask)
         conversions.assign(1, {zsStoreMask, &masking});
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
@@ -207,7 +231,7 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
                  zsShown(m_dataset.GetDescription()).c_str());
         return CE_Failure;
     }
-    if (m_dataset.IsMask() && !m_dataset.Validity().is_writable)
+    if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_writable)
     {
         CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
                  "written as a mask", m_view.Array(0).node->path);
@@ -222,8 +246,8 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
         return CE_Failure;
     m_isBlank = false;
     m_isWritten = true;
-    if (m_dataset.Masked() != nullptr)
-        m_dataset.Masked()->Pixels().m_isWritten = true;
+    if (m_dataset.Role().masked != nullptr)
+        m_dataset.Role().masked->pixels.m_isWritten = true;
     if (PassWindow(window, type, zs_pixels_write) != CE_None)
         return CE_Failure;
     m_hasLost = hadLost;
@@ -315,14 +339,14 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
             if (Band(bands[i]).SettleBlocks() != CE_None)
                 return CE_Failure;
         }
-        return m_pixels.Move(flag, window, type, extra);
+        return pixels.Move(flag, window, type, extra);
     }
     CPLErr result = CE_None;
     if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
-        m_pixels.ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
+        pixels.ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
                               lineSpace, bandSpace, extra, result))
         return result;
-    if (flag == GF_Read && m_pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
+    if (flag == GF_Read && pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
         return result;
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
                                      pixelSpace, lineSpace, bandSpace, extra);
@@ -331,7 +355,7 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
 bool ZSPixels::IsForOverview(int x, int y, int width, int height, int bufWidth, int bufHeight,
                              GDALRasterIOExtraArg *extra)
 {
-    if (m_dataset.IsOverview() || m_dataset.GetRasterCount() == 0 || (bufWidth >= width && bufHeight >= height))
+    if (m_dataset.Role().IsOverview() || m_dataset.GetRasterCount() == 0 || (bufWidth >= width && bufHeight >= height))
         return false;
     GDALRasterIOExtraArg copy; // the call changes what it is given
     INIT_RASTERIO_EXTRA_ARG(copy);
@@ -458,8 +482,8 @@ CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int b
     std::vector<int> bands(static_cast<size_t>(areAll ? nBands : bandCount));
     for (size_t i = 0; i < bands.size(); i++)
         bands[i] = areAll ? static_cast<int>(i) + 1 : bandList[i];
-    if (IsUpdate() || m_pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
+    if (IsUpdate() || pixels.IsForOverview(x, y, width, height, bufWidth, bufHeight, nullptr))
         return CE_None;
     const auto count = static_cast<int>(bands.size());
-    return m_pixels.Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), count, 0, 0, 0));
+    return pixels.Prefetch(zsBandWindow(x, y, width, height, nullptr, bands.data(), count, 0, 0, 0));
 }

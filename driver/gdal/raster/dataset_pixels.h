@@ -64,6 +64,11 @@ class ZSPixels
     /* Finds the HEALPix cells of the pixels, if the view shows cells. */
     enum zs_status PrepareCells(struct zs_error *err);
 
+    /* Whether the view shows cells, and has an element for each. */
+    bool HasAllCells();
+    /* Which pixels of a band are cells: 255, else 0. */
+    CPLErr ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
+
     /* Notes that the raster is new, and has only fill values. */
     void SetBlank(bool isPacked);
     bool IsBlank() const

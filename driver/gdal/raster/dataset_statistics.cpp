@@ -106,12 +106,12 @@ ShardedZarrDataset *ZSStatistics::CellsOf(int band)
 void ShardedZarrRasterBand::DropStatistics(bool isBlock)
 {
     auto &ds = Dataset();
-    for (int b = 1; ds.m_maskOf != nullptr && b <= ds.m_maskOf->nBands; b++)
-        ds.m_maskOf->Band(b).DropStatistics(isBlock);
-    ds.m_statistics.ForgetCells(); // it has blocks and histograms of its own
-    if (ds.IsOverview() || ds.m_isMask || (isBlock && m_statisticsSet))
+    for (int b = 1; ds.m_role.masked != nullptr && b <= ds.m_role.masked->nBands; b++)
+        ds.m_role.masked->Band(b).DropStatistics(isBlock);
+    ds.statistics.ForgetCells(); // it has blocks and histograms of its own
+    if (ds.m_role.IsOverview() || ds.m_role.isMask || (isBlock && m_statisticsSet))
         return;
-    ds.m_statistics.SetOutdated();
+    ds.statistics.SetOutdated();
     if (psPam != nullptr && psPam->psSavedHistograms != nullptr)
     {
         CPLDestroyXMLNode(psPam->psSavedHistograms);
@@ -119,7 +119,7 @@ void ShardedZarrRasterBand::DropStatistics(bool isBlock)
         ds.MarkPamDirty();
     }
     // Most bands have none; that is found out without reading coordinates.
-    const bool ofArray = !zsStatisticsOf(ds.m_items->OwnItems(Source()).List()).empty();
+    const bool ofArray = !zsStatisticsOf(ds.items->OwnItems(Source()).List()).empty();
     const bool known = m_metadataAdded ? false : ofArray || !zsStatisticsOf(Properties().metadata).empty();
     if (!known && zsStatisticsOf(GDALMajorObject::GetMetadata()).empty() && !m_sideCarHasStatistics)
         return;
@@ -139,7 +139,7 @@ CPLErr ShardedZarrRasterBand::ComputeStatistics(int approximate, double *min, do
                                                 void *progressData ZS_STATISTICS_OPTIONS)
 {
     const auto sparse = ZSSparseCells::Of(*this);
-    ShardedZarrDataset *cells = sparse == nullptr ? Dataset().m_statistics.CellsOf(nBand) : nullptr;
+    ShardedZarrDataset *cells = sparse == nullptr ? Dataset().statistics.CellsOf(nBand) : nullptr;
     if (cells == nullptr && sparse == nullptr)
         return GDALPamRasterBand::ComputeStatistics(approximate, min, max, mean, deviation, progress,
                                                     progressData ZS_STATISTICS_ARGUMENTS);
@@ -168,7 +168,7 @@ CPLErr ShardedZarrRasterBand::GetHistogram(double min, double max, int buckets, 
     if (sparse != nullptr)
         return sparse->GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
                                     progressData);
-    ShardedZarrDataset *cells = Dataset().m_statistics.CellsOf(nBand);
+    ShardedZarrDataset *cells = Dataset().statistics.CellsOf(nBand);
     if (cells == nullptr && KeepsHistogram()) // not in a side-car file: writing would make it outdated
         return GDALRasterBand::GetHistogram(min, max, buckets, histogram, includeOutOfRange, approximate, progress,
                                             progressData);
@@ -275,7 +275,7 @@ CPLErr ShardedZarrRasterBand::SetDefaultHistogram(double min, double max, int bu
 bool ShardedZarrRasterBand::KeepsHistogram()
 {
     auto &ds = Dataset();
-    return ds.IsUpdate() && !ds.IsOverview() && !ds.m_isMask;
+    return ds.IsUpdate() && !ds.m_role.IsOverview() && !ds.m_role.isMask;
 }
 
 /* Of all pixels, in the buckets that GDAL's default has. */

@@ -13,7 +13,6 @@ class ZSStatistics : public ZSDatasetPart
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
     std::unique_ptr<ShardedZarrDataset> m_cells; /* see CellsOf(); until pixels or properties change */
-    bool m_isLater = false;
     bool m_isPending = false;
     bool m_isMaskSought = false; /* whether others have the arrays as their mask was looked for */
 
@@ -23,15 +22,6 @@ class ZSStatistics : public ZSDatasetPart
 
     /* Computes the statistics of all bands, for the store; a band of nodata alone gets none. */
     CPLErr Add(GDALProgressFunc progress, void *progressData);
-    /* The same when the dataset is closed, unless nothing was written. */
-    void AddLater()
-    {
-        m_isLater = true;
-    }
-    bool IsLater() const
-    {
-        return m_isLater;
-    }
     /* Drops statistics in the store when pixels are written: of the whole arrays of which this shows a selection, and
      * of rasters that have the arrays as their mask. */
     void SetOutdated();

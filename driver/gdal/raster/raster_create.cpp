@@ -211,7 +211,7 @@ static std::unique_ptr<GDALDataset> openCreated(const std::string &store, const 
         ds->SetDescription(name);
     auto raster = dynamic_cast<ShardedZarrDataset *>(ds.get()); // else a list of several
     if (raster != nullptr)
-        raster->SetChunkOrder(options.chunk_order);
+        raster->View().SetChunkOrder(options.chunk_order);
     return ds;
 }
 
@@ -271,13 +271,13 @@ static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string
             zsReport(err);
             return false;
         }
-        ds->SetChunkOrder(asked.chunk_order);
+        ds->View().SetChunkOrder(asked.chunk_order);
         if (k > 0)
-            ds->Masks().KeepLevels(); // made with the first
+            ds->masks.KeepLevels(); // made with the first
         const double first = parts * static_cast<double>(k), end = first + parts;
         const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
         const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
-        if (asked.statistics && ds->Statistics().Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
+        if (asked.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
             return false;
         if (!factors.empty() && ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
                                                    0, nullptr, GDALScaledProgress, ofOverviews.Part(),
@@ -602,11 +602,11 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
                  zsShown(name).c_str());
     if (made == nullptr)
         return nullptr;
-    made->Pixels().SetBlank(packing.IsUsed());
-    made->Overviews().SetLater(options.OverviewFactors(spec), options.resampling);
+    made->pixels.SetBlank(packing.IsUsed());
+    made->closing.SetOverviews(options.OverviewFactors(spec), options.resampling);
     if (options.statistics)
-        made->Statistics().AddLater();
+        made->closing.SetStatistics();
     if (waits)
-        made->CommitLater(std::move(target));
+        made->closing.SetTarget(std::move(target));
     return ds.release();
 }

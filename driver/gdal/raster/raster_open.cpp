@@ -527,9 +527,10 @@ static void warnOfMissing(const struct zs_raster_group &group, const Found &foun
     }
 }
 
+/* `isAll`: whether the dataset shows all that the store has. */
 static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
                                               const struct zs_node *group, const ZSOpenOptions &options,
-                                              GDALAccess access, const char *name, struct zs_error *err)
+                                              GDALAccess access, const char *name, bool &isAll, struct zs_error *err)
 {
     const struct zs_node **rasters = nullptr;
     Found found;
@@ -541,7 +542,7 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     if (options.multiband && !found.groups.Find(*store, rasters, found.count, options, err))
         return nullptr;
     const auto *first = found.groups.begin();
-    const bool isAll = found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
+    isAll = found.groups.end() - first == 1 && first->count == found.count && found.unreadable == 0;
     const struct zs_raster_group *wanted = isAll && first->is_one_kind ? first
                                            : connection.has_array      ? found.groups.Of(group)
                                                                        : nullptr;
@@ -554,8 +555,6 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);
-    if (!isAll)
-        ds->SetIsOneOfMany();
     warnOfMissing(*wanted, found, missing);
     return ds;
 }
@@ -564,10 +563,11 @@ std::unique_ptr<GDALDataset> zsRasterOpen(const std::shared_ptr<ZSStore> &store,
                                           const ZSConnection &connection, const ZSOpenOptions &options,
                                           GDALAccess access, const char *name, struct zs_error *err)
 {
-    auto dataset = node->type == ZS_NODE_GROUP ? openGroup(store, connection, node, options, access, name, err)
+    bool isAll = true;
+    auto dataset = node->type == ZS_NODE_GROUP ? openGroup(store, connection, node, options, access, name, isAll, err)
                                                : openNode(store, connection, node, options, access, name, err);
     auto *raster = dynamic_cast<ShardedZarrDataset *>(dataset.get()); // else a list of several
-    if (raster != nullptr && connection.array.empty() && !connection.Chooses() && !raster->IsOneOfMany())
-        raster->Overviews().KeepBeside(store->store->root);
+    if (raster != nullptr && connection.array.empty() && !connection.Chooses() && isAll)
+        raster->overviews.KeepBeside(store->store->root);
     return dataset;
 }

@@ -160,6 +160,12 @@ uint64_t ZSView::SliceCount(size_t source) const
     return count;
 }
 
+void ZSView::SetChunkOrder(int order) const
+{
+    for (const auto &source : sources)
+        zs_array_set_order(source.array->array, order);
+}
+
 void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
 {
     sources[source].array = array;

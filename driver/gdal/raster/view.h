@@ -14,6 +14,7 @@ extern "C"
 {
 #include "base/status.h"
 #include "raster/healpix_read.h"
+#include "raster/masks.h"
 #include "raster/slices.h"
 }
 
@@ -107,6 +108,8 @@ class ZSView
     /* The labels of the array's band dimensions, into the array; once for all that share it. */
     void ReadLabels(size_t source);
 
+    /* Sets the order of chunks in shards that are written (enum zs_chunk_order), which nothing in a store tells. */
+    void SetChunkOrder(int order) const;
     /* Replaces an array by another of the same size. */
     void ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array);
 
@@ -144,6 +147,22 @@ int zsHealpixBlock(const ZSArray &array);
 void zsHealpixGeoref(const struct zs_healpix &healpix, int shown, struct zs_georef &georef);
 
 /* ---- Parts of a dataset ---- */
+
+class ShardedZarrDataset;
+
+/* What a dataset is to another: an overview of it, or its mask. */
+struct ZSRole
+{
+    ShardedZarrDataset *base = nullptr;   /* whose overview it is; null where it is none */
+    ShardedZarrDataset *masked = nullptr; /* whose mask it is; null where it is none, and for overviews of a mask */
+    bool isMask = false;                  /* a mask, or an overview of one */
+    struct zs_validity validity = {};     /* of these: which elements mean "valid" */
+
+    bool IsOverview() const
+    {
+        return base != nullptr;
+    }
+};
 
 class ZSDatasetPart
 {
