@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "dataset.h"
-#include "partial_band.h"
+#include "window_dataset.h"
 
 extern "C"
 {
