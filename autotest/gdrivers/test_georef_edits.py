@@ -288,6 +288,56 @@ def test_arrays_below_that_have_both_coordinates_move_with_them(tmp_path):
     assert oracle.read(os.path.join(path, "x"))[1][0] == 600010
 
 
+def inherited(path, kind, consolidated):
+    """a(y, x) and b(y, x) in the root; sub/c(y, x) has their coordinates, and its CRS from the units of these or from a mapping of its own."""
+    path = str(path)
+    dims, start, step = (["lat", "lon"], (58, -10), (-0.5, 0.5)) if kind == "degrees" else (["y", "x"], (4999995, 500005), (-10, 10))
+    oracle.put(path, {"zarr.json": group_meta(), "sub/zarr.json": group_meta()})
+    for axis in range(2):
+        names = ("latitude", "longitude") if kind == "degrees" else ("projection_y_coordinate", "projection_x_coordinate")
+        units = ("degrees_north", "degrees_east")[axis] if kind == "degrees" else "m"
+        write_coordinate(path, dims[axis], start[axis] + step[axis] * np.arange((8.0, 10.0)[axis]), {"standard_name": names[axis], "units": units})
+    for name in ("a", "b", "sub/c"):
+        attributes = {"grid_mapping": "crs"} if kind != "degrees" and (name == "sub/c") == (kind == "its own") else {}
+        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=dims), np.ones((8, 10), "uint16"))
+    if kind != "degrees":
+        at = os.path.join(path, "sub/crs" if kind == "its own" else "crs")
+        oracle.write(at, plain_meta((), "int64", attributes={"crs_wkt": wkt(32633).ExportToWkt()}), np.int64(0))
+    if consolidated:
+        oracle.consolidate(path)
+    return path
+
+
+def crs_of(dataset):
+    return dataset.GetSpatialRef() and dataset.GetSpatialRef().ExportToWkt()
+
+
+@pytest.mark.parametrize("kind", ["degrees", "its own", "none"])
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_a_transform_with_another_crs_moves_no_array_below_that_has_the_coordinates(tmp_path, kind, consolidated):
+    path = inherited(tmp_path / "a.zarr", kind, consolidated)
+    seen = open_ours(name_of(path, "/sub/c"))
+    before, others = (geotransform(seen), crs_of(seen)), {name: text for name, text in everything(path).items() if name.startswith(("sub", "lat", "lon", "y", "x"))}
+    assert (before[1] is None) == (kind == "none" or kind == "degrees" and not consolidated)
+    seen = None
+    for place in (MOVED, UTM):  # then a transform alone, in the CRS that is there now
+        dataset = update(path, "/a")
+        dataset.SetGeoTransform(place)
+        if place == MOVED:
+            dataset.SetSpatialRef(wkt(32634))
+        dataset = None
+        seen = open_ours(name_of(path, "/sub/c"))
+        if (kind, place) != ("none", UTM):  # an array without a CRS moves with a transform alone
+            assert (geotransform(seen), crs_of(seen)) == before
+            assert {name: text for name, text in everything(path).items() if name in others} == others
+        for name in "ab":
+            seen = open_ours(name_of(path, "/" + name))
+            assert geotransform(seen) == place
+            assert name == "b" and kind == "none" or seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
+    if consolidated:
+        check_consolidated(path)
+
+
 def of_two_grids(path, consolidated, text=None):
     """u(y, x_u) beside a(y, x); sub/w(y, x) and sub/v(y, x_v) below: all have Y and the grid mapping of the root."""
     path = georeferenced(path)

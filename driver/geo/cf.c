@@ -410,8 +410,9 @@ static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *no
     return describe_axis(h, c, geo, is_x, err);
 }
 
-/* Whether values have to stay that do not tell the transform. Then those of both axes do: new ones of one beside old
- * ones of the other tell nothing. */
+/* Whether values have to stay that do not tell the transform: also where units would change that are of arrays which do
+ * not follow, since these may say their CRS. Then those of both axes stay: new ones of one beside old ones of the other
+ * tell nothing. */
 static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                  const struct zs_georef_out *geo, bool *is_fixed, struct zs_error *err)
 {
@@ -420,8 +421,9 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
         const int dim = i == 0 ? axes.y : axes.x;
         const char *name = zs_dimension_name(node, dim);
         const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
-        bool tells = !geo->is_fixed[i];
-        if (geo->is_fixed[i] && own != NULL && is_coordinate(own, name))
+        const bool has_own = own != NULL && is_coordinate(own, name);
+        bool tells = !geo->is_fixed[i] && !(geo->is_grid_shared && has_own && is_of_other_units(own, geo));
+        if (!tells && has_own)
             ZS_TRY(tells_transform(h, node, dim, own, geo, i == 1, &tells, err));
         *is_fixed = !tells; /* also where there is none: one that is made would hide that of a group above */
     }

@@ -5,6 +5,7 @@
 
 #include "geo/cf.h"
 #include "geo/coordinates.h"
+#include "geo/crs.h"
 #include "geo/variables.h"
 
 /* Whether an array takes a variable from a group at or above its own: by its name, unless a nearer one has that, as
@@ -123,6 +124,18 @@ static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, 
     return c != NULL ? has_name || zs_cf_axis(c->attributes, NULL) != 0 : has_name && is_above;
 }
 
+/* Whether an array that has both coordinates may be moved with them: it has the CRS that their array gets, or none
+ * beside one that stays. New values in another CRS would put it where nothing ever lay. */
+static enum zs_status may_move(struct zs_hierarchy *h, const struct zs_edited *one, const struct zs_node *other,
+                               struct zs_axes axes, const struct zs_georef_out *at, bool *may, struct zs_error *err)
+{
+    struct zs_georef now;
+    ZS_TRY(zs_georef_read(h, other, axes, &now, err));
+    *may = (now.srs == NULL && one->keeps_srs) || zs_crs_is_same(now.srs, at->srs);
+    zs_georef_clear(&now);
+    return ZS_OK;
+}
+
 enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *r,
                                            const struct zs_edited *one, struct zs_georef_out *at, struct zs_error *err)
 {
@@ -133,8 +146,8 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
     if (node->path[0] == '\0') /* the root is alone */
         return ZS_OK;
     char *group = zs_path_parent(node->path);
-    const enum zs_status status = group != NULL ? zs_edited_list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
-    for (size_t k = 0; k < count; k++) {
+    enum zs_status status = group != NULL ? zs_edited_list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
+    for (size_t k = 0; k < count && status == ZS_OK; k++) {
         const struct zs_node *other = nodes[k];
         bool has[2] = {false, false};
         if (other->array == NULL || zs_path_below(group, other->path) == NULL ||
@@ -148,6 +161,16 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
                 at->is_fixed[i] = at->is_fixed[i] || has_other_axis(h, other, names[i], sizes[i],
                                                                     zs_sibling(h, node, names[i]) == NULL);
         }
+        const struct zs_axes axes = {zs_same_dimension(other, names[1], sizes[1]),
+                                     zs_same_dimension(other, names[0], sizes[0])};
+        bool may = true;
+        if (!has[0] || !has[1] || axes.x < 0 || axes.y < 0)
+            continue;
+        at->is_grid_shared = true;
+        if (!one->keeps_transform && !(at->is_fixed[0] && at->is_fixed[1]))
+            status = may_move(h, one, other, axes, at, &may, err);
+        at->is_fixed[0] = at->is_fixed[0] || !may;
+        at->is_fixed[1] = at->is_fixed[1] || !may;
     }
     free(nodes);
     free(group);

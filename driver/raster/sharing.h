@@ -20,8 +20,9 @@ enum zs_status zs_sharing_has_mapping(struct zs_hierarchy *h, const struct zs_ed
 enum zs_status zs_sharing_find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets is_shared and is_fixed of `at`: whether arrays in the group of `one` or below, which do not change with it, use
- * the coordinate variable of its Y, of its X, and whether that must keep its values. */
+/* Sets is_shared, is_grid_shared and is_fixed of `at`, whose CRS is there: whether arrays in the group of `one` or
+ * below, which do not change with it, use the coordinate variable of its Y, of its X, or both, and whether these must
+ * keep their values. */
 enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *r,
                                            const struct zs_edited *one, struct zs_georef_out *at,
                                            struct zs_error *err) ZS_MUST_CHECK;
