@@ -9,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import group_meta, plain_meta, spatial_proj, write_coordinate
-from support import error_of, geotransform, in_process, name_of, open_ours
+from support import ask_peer, error_of, geotransform, in_process, name_of, open_ours
 from test_edits import attributes_of, everything, georeferenced, update, wkt
 from writing import UTM, check_consolidated, copy, document, driver, files_of, source
 
@@ -387,8 +387,8 @@ def test_a_transform_moves_no_array_that_has_one_axis_or_the_grid_mapping(tmp_pa
         dataset = None
         assert where(path, others) == before
         assert geotransform(open_ours(name_of(path, "/" + asked))) == (MOVED if edit == "moved" else ROTATED)
-    mapping = attributes_of(path, "spatial_ref")
-    assert "GeoTransform" not in mapping or (text and asked.startswith("sub/") and mapping["GeoTransform"] == " ".join(map(str, text)))
+    left = attributes_of(path, "spatial_ref").get("GeoTransform")
+    assert left is None or (text and left == " ".join(map(str, text)) and (asked, edit) != ("a", "moved"))  # then it is true for none
     if consolidated:
         check_consolidated(path)
 
@@ -451,6 +451,120 @@ def test_coordinates_that_a_rotation_which_was_cut_short_left_go_with_the_next(t
     assert not [key for key in s3.objects if "/x/" in key or "/y/" in key]
     gdal.VSICurlClearCache()
     assert geotransform(open_ours(name_of("/vsis3/bucket/a.zarr", "/a"))) == ROTATED
+
+
+# -------------------------------------------------------------------------------------------------- one grid mapping for all
+
+def of_xarray(path, mapping=None, text=None):
+    """a(y, x), b(y, x) and other(y2, x2) beside bounds, a mask of nothing and a section, as xarray writes them: no array names a grid mapping unless
+    `mapping` is there."""
+    path = str(path)
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name, first, step, size in (("x", 500005, 10, 10), ("y", 4999995, -10, 8), ("x2", 700015, 30, 6), ("y2", 4000015, 30, 5)):
+        attributes = {"units": "m", "standard_name": "projection_%s_coordinate" % name[0], **({"bounds": "y_bnds"} if name == "y" else {})}
+        write_coordinate(path, name, first + step * np.arange(float(size)), attributes)
+    named = {"grid_mapping": mapping} if mapping else {}
+    for name, shape, dims in (("a", (8, 10), ["y", "x"]), ("b", (8, 10), ["y", "x"]), ("other", (5, 6), ["y2", "x2"]), ("y_bnds", (8, 2), ["y", "bnds"])):
+        attributes = {**({"coordinates": mapping} if mapping and name == "y_bnds" else named)}
+        oracle.write(os.path.join(path, name), plain_meta(shape, "uint16", attributes=attributes, dimension_names=dims), np.ones(shape, "uint16"))
+    if mapping:
+        attributes = {"crs_wkt": wkt(32633).ExportToWkt(), **({"GeoTransform": " ".join(map(str, text))} if text else {})}
+        oracle.write(os.path.join(path, mapping), plain_meta((), "int64", attributes=attributes), np.int64(0))
+    oracle.consolidate(path)
+    return path
+
+
+def seen_by_rioxarray(path, names):
+    """{name: (EPSG code, transform in GDAL's order)}"""
+    answers = ask_peer("xarray", os.path.dirname(path), [(os.path.basename(path), name) for name in names])
+    found = {}
+    for name, answer in zip(names, answers):
+        a, b, x, d, e, y = answer["transform"]
+        found[name] = answer["epsg"], (x, a, b, y, d, e)
+    return found
+
+
+@pytest.mark.parametrize("edit", ["crs", "both", "moved"])
+def test_a_new_grid_mapping_is_none_of_arrays_that_name_none(tmp_path, edit):
+    """rioxarray takes `spatial_ref` of the group for these."""
+    path = of_xarray(tmp_path / "a.zarr")
+    before = seen_by_rioxarray(path, ["b", "other"])
+    for _ in range(2):
+        dataset = update(path, "/a")
+        EDITS[edit](dataset)
+        dataset = None
+        assert not os.path.exists(os.path.join(path, "spatial_ref"))
+    after = seen_by_rioxarray(path, ["a", "b", "other"])
+    assert after["other"] == before["other"]
+    expected = {"crs": (32634, UTM), "both": (4326, MOVED), "moved": (None, MOVED)}[edit]
+    assert after["a"] == expected and after["b"] == (before["b"] if edit == "crs" else expected)
+    if edit == "crs":  # the next with that CRS has the same mapping
+        update(path, "/other").SetSpatialRef(wkt(32634))
+        assert attributes_of(path, "other")["grid_mapping"] == attributes_of(path)["grid_mapping"] == "spatial_ref_2"
+        assert seen_by_rioxarray(path, ["b"]) == {"b": before["b"]}
+    check_consolidated(path)
+
+
+@pytest.mark.parametrize("edit", ["crs", "both"])
+def test_a_new_grid_mapping_has_its_usual_name_where_all_rasters_get_it(tmp_path, edit):
+    """Bounds are none."""
+    path = of_xarray(tmp_path / "a.zarr")
+    for name in ["other"] + (["b"] if edit == "crs" else []):
+        shutil.rmtree(os.path.join(path, name))
+    oracle.consolidate(path)
+    dataset = update(path, "/a")
+    EDITS[edit](dataset)
+    dataset = None
+    assert attributes_of(path)["grid_mapping"] == "spatial_ref"
+
+
+@pytest.mark.parametrize("edit", ["crs", "both"])
+def test_a_crs_leaves_the_grid_mapping_of_arrays_that_name_none(tmp_path, edit):
+    path = of_xarray(tmp_path / "a.zarr", "spatial_ref")
+    meta = document(path, "other")
+    meta["attributes"].pop("grid_mapping")
+    oracle.put(path, {"other/zarr.json": meta})
+    oracle.consolidate(path)
+    before = seen_by_rioxarray(path, ["other"])
+    assert before["other"][0] == 32633
+    dataset = update(path, "/a")
+    EDITS[edit](dataset)
+    dataset = None
+    after = seen_by_rioxarray(path, ["a", "other"])
+    assert after["other"] == before["other"] and after["a"][0] == (32634 if edit == "crs" else 4326)
+
+
+OF_OTHER = (700000, 30, 0, 4000000, 0, 30)
+
+
+@pytest.mark.parametrize("place", [MOVED, ROTATED])
+@pytest.mark.parametrize("asked", ["a", "other"])
+@pytest.mark.parametrize("text", [UTM, OF_OTHER])
+def test_a_transform_is_read_alike_by_rioxarray_where_other_grids_have_the_grid_mapping(tmp_path, text, asked, place):
+    """The GeoTransform in it is that of one grid; rioxarray takes the size of pixels from it for all."""
+    path = of_xarray(tmp_path / "a.zarr", "spatial_ref", text)
+    names = ["a", "b", "other"]
+    before = {name: geotransform(open_ours(name_of(path, "/" + name))) for name in names}
+    update(path, "/" + asked).SetGeoTransform(place)
+    now = {name: geotransform(open_ours(name_of(path, "/" + name))) for name in names}
+    moved = ["other"] if asked == "other" else ["a", "b"]
+    assert now == {name: place if name in moved else before[name] for name in names}
+    seen, text_of = seen_by_rioxarray(path, names), attributes_of(path, "spatial_ref").get("GeoTransform")
+    assert {name: seen[name] for name in moved} == {name: (32633, place) for name in moved}
+    if (text == OF_OTHER) != (asked == "other") or place == ROTATED:  # it is true for an array that stays, or for none that is moved
+        assert text_of == " ".join(map(str, text))
+    else:
+        assert text_of is None and seen == {name: (32633, now[name]) for name in names}
+    check_consolidated(path)
+
+
+@pytest.mark.parametrize("asked", ["a", "other"])
+def test_a_transform_that_goes_leaves_the_text_of_others(tmp_path, asked):
+    path = of_xarray(tmp_path / "a.zarr", "spatial_ref", UTM if asked == "other" else OF_OTHER)
+    other = "other" if asked == "a" else "a"
+    before = seen_by_rioxarray(path, [other]), attributes_of(path, "spatial_ref")
+    update(path, "/" + asked).SetGeoTransform((0, 1, 0, 0, 0, 1))
+    assert (seen_by_rioxarray(path, [other]), attributes_of(path, "spatial_ref")) == before
 
 
 # --------------------------------------------------------------------------------------------------- statements of groups

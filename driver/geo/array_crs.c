@@ -28,29 +28,29 @@ static bool is_above(struct zs_hierarchy *h, const struct zs_node *node, const c
     return is_found;
 }
 
-/* Whether a mapping of that name beside the array is of that CRS, or can be made. */
+/* Whether a mapping of that name beside the array is of that CRS, or can be made, as far as `choice` allows it. */
 static enum zs_status try_name(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                               OGRSpatialReferenceH srs, bool *is_usable, struct zs_error *err)
+                               OGRSpatialReferenceH srs, const struct zs_mapping_choice *choice, bool *is_usable,
+                               struct zs_error *err)
 {
-    struct zs_slot slot;
+    struct zs_slot slot = {.is_usable = false};
     const struct zs_node *own = zs_sibling(h, node, name);
-    *is_usable = own != NULL && zs_mapping_has_crs(own, srs);
-    if (own != NULL || is_above(h, node, name))
-        return ZS_OK;
-    ZS_TRY(zs_slot_find(h, node, name, NULL, &slot, err));
-    *is_usable = slot.is_usable;
+    if (own == NULL && !is_above(h, node, name))
+        ZS_TRY(zs_slot_find(h, node, name, NULL, &slot, err));
+    *is_usable = own != NULL ? zs_mapping_has_crs(own, srs) : slot.is_usable;
+    *is_usable = *is_usable && (choice == NULL || choice->may_use(choice->context, name, own));
     free(slot.path);
     return ZS_OK;
 }
 
 enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
-                                     char **name, struct zs_error *err)
+                                     const struct zs_mapping_choice *choice, char **name, struct zs_error *err)
 {
     for (int i = 1; i <= MOST_MAPPINGS; i++) {
         bool is_usable = false;
         char *tried = i == 1 ? zs_strdup(ZS_GRID_MAPPING) : zs_format(ZS_GRID_MAPPING "_%d", i);
         const enum zs_status status =
-            tried != NULL ? try_name(h, node, tried, srs, &is_usable, err) : zs_fail_memory(err);
+            tried != NULL ? try_name(h, node, tried, srs, choice, &is_usable, err) : zs_fail_memory(err);
         if (status == ZS_OK && is_usable) {
             *name = tried;
             return ZS_OK;
@@ -89,7 +89,7 @@ enum zs_status zs_array_crs_write(struct zs_hierarchy *h, const struct zs_node *
         return named != NULL ? name_mapping(h, node, named, ZS_MAPPING_NONE, err) : ZS_OK;
     if (own != NULL && zs_mapping_has_crs(own, srs))
         return ZS_OK;
-    ZS_TRY(zs_array_mapping_find(h, node, srs, &name, err));
+    ZS_TRY(zs_array_mapping_find(h, node, srs, NULL, &name, err));
     enum zs_status status = ZS_OK;
     if (zs_sibling(h, node, name) == NULL)
         status = zs_grid_mapping_write(h, node, name, &geo, &is_current, err);

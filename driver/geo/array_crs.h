@@ -10,10 +10,18 @@
 /* Whether a grid mapping variable is of that CRS; NULL: of none. */
 bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs);
 
+/* Which grid mappings beside an array may be its own: one of its CRS that is there, or (own NULL) a new one. Asked for
+ * usable names in turn. */
+struct zs_mapping_choice {
+    bool (*may_use)(void *context, const char *name, const struct zs_node *own);
+    void *context;
+};
+
 /* The name of the first grid mapping beside the array that has that CRS, or can be made and hides none of a group
- * above: *name is freed with free(). */
+ * above, of those that `choice` allows (NULL: all): *name is freed with free(). */
 enum zs_status zs_array_mapping_find(struct zs_hierarchy *h, const struct zs_node *node, OGRSpatialReferenceH srs,
-                                     char **name, struct zs_error *err) ZS_MUST_CHECK;
+                                     const struct zs_mapping_choice *choice, char **name,
+                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* The CRS of the grid mapping that the array names; NULL: there is none. Released with OSRRelease(). */
 OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *h, const struct zs_node *node);

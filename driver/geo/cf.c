@@ -469,11 +469,10 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
 
 /* Writes both axes, or neither: an upload that fails is a failure of both. */
 static enum zs_status write_axes(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool drops,
-                                 const struct zs_georef_out *geo, bool *says_both, struct zs_error *err)
+                                 bool is_fixed, const struct zs_georef_out *geo, bool *says_both, struct zs_error *err)
 {
-    bool says_y = true, says_x = true, is_fixed;
+    bool says_y = true, says_x = true;
     struct former former[2] = {{.elements = NULL}, {.elements = NULL}};
-    ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
     enum zs_status status = write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, &former[0], err);
     if (status == ZS_OK)
         status = write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, &former[1], err);
@@ -501,9 +500,13 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
                            bool *says_mapping, struct zs_error *err)
 {
-    bool says_axes;
-    ZS_TRY(write_axes(h, node, axes, drops, geo, &says_axes, err));
-    ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, geo, says_mapping, err));
+    bool says_axes, is_fixed;
+    struct zs_georef_out of_mapping = *geo;
+    ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
+    ZS_TRY(write_axes(h, node, axes, drops, is_fixed, geo, &says_axes, err));
+    /* rioxarray would take the size of pixels from a text, and their place from coordinates that stay. */
+    of_mapping.is_text_shared = geo->is_text_shared || is_fixed;
+    ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, &of_mapping, says_mapping, err));
     *says_all = says_axes && *says_mapping;
     return ZS_OK;
 }

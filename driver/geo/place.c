@@ -87,7 +87,7 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_place_sty
             ZS_TRY((*c)->change(attributes, ZS_PLACE_ARRAY, geo, err));
     if (geo->srs == NULL && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, style->mapping_name, ZS_MAPPING_NONE, err);
-    if (!says_mapping || (geo->keeps_srs && zs_grid_mapping_name(attributes) != NULL))
+    if (!says_mapping || (geo->keeps_srs && zs_has_word(zs_grid_mapping_name(attributes), style->mapping_name, true)))
         return ZS_OK;
     return zs_write_grid_mapping_name(attributes, style->mapping_name,
                                       geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);

@@ -77,8 +77,7 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
     return status;
 }
 
-static enum zs_status mark_auxiliary(const struct zs_node *const *nodes, size_t count, bool *marks,
-                                     struct zs_error *err)
+enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err)
 {
     for (size_t i = 0; i < count; i++)
         for (const char *const *name = zs_cf_references; *name != NULL && nodes[i]->type == ZS_NODE_ARRAY; name++)
@@ -173,7 +172,7 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
     if (status == ZS_OK)
         status = zs_healpix_levels_mark(h, nodes, n, marks, err);
     if (status == ZS_OK)
-        status = mark_auxiliary(nodes, n, marks, err);
+        status = zs_auxiliary_mark(nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_masks_mark(h, nodes, n, marks, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)

@@ -22,4 +22,9 @@ bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_nod
 enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters,
                                size_t *count, size_t *unreadable, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Marks the arrays that another one beside them names in `coordinates`, `grid_mapping` or `bounds`. The nodes are all
+ * of a store, in order. */
+enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks,
+                                 struct zs_error *err) ZS_MUST_CHECK;
+
 #endif

@@ -3,10 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "geo/array_crs.h"
 #include "geo/cf.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
+#include "raster/listing.h"
+#include "raster/masks.h"
 
 /* Whether an array takes a variable from a group at or above its own: by its name, unless a nearer one has that, as
  * xarray and this driver look for coordinates, and CF for grid mappings. */
@@ -20,73 +24,178 @@ static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const 
 
 /* ---- Grid mappings ---- */
 
-bool zs_names_mapping(const zs_json *attributes, const char *name)
+/* Whether an array names a grid mapping: as grid_mapping, alone or in the long form "crs: x y", or among its
+ * coordinates, as rioxarray does. */
+static bool names_mapping(const zs_json *attributes, const char *name)
 {
     const char *coordinates = NULL;
     zs_json_string(zs_json_get(attributes, "coordinates"), &coordinates);
     return zs_has_word(zs_grid_mapping_name(attributes), name, true) || zs_has_word(coordinates, name, true);
 }
 
-enum zs_status zs_sharing_has_mapping(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
-                                      bool *shared, struct zs_error *err)
+/* All nodes of a store, and which of them serve others: they are no rasters. */
+struct listed {
+    const struct zs_node **nodes;
+    bool *serves;
+    size_t count;
+};
+
+static void clear_listed(struct listed *l)
 {
-    const char *mapping = one->style.mapping_name;
-    const struct zs_node **nodes = NULL;
-    size_t count = 0;
-    char *group = zs_path_parent(one->node->path);
-    *shared = false;
-    if (group == NULL)
-        return zs_fail_memory(err);
-    const enum zs_status status = zs_edited_list_nodes(h, &nodes, &count, err);
-    for (size_t i = 0; i < count && !*shared; i++) {
-        const struct zs_edited *other = zs_edited_find(r, nodes[i]);
-        *shared = nodes[i] != one->node && zs_path_below(group, nodes[i]->path) != NULL &&
-                  zs_names_mapping(nodes[i]->attributes, mapping) &&
-                  (other == NULL || other->keeps_srs != one->keeps_srs) && inherits(h, nodes[i], group, mapping);
-    }
-    free(nodes);
-    free(group);
+    free(l->nodes);
+    free(l->serves);
+}
+
+static enum zs_status list_all(struct zs_hierarchy *h, struct listed *l, struct zs_error *err)
+{
+    *l = (struct listed){.nodes = NULL};
+    ZS_TRY(zs_edited_list_nodes(h, &l->nodes, &l->count, err));
+    l->serves = zs_calloc(l->count + 1, sizeof *l->serves);
+    enum zs_status status = l->serves != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_auxiliary_mark(l->nodes, l->count, l->serves, err);
+    if (status == ZS_OK)
+        status = zs_masks_mark(h, l->nodes, l->count, l->serves, err);
+    if (status != ZS_OK)
+        clear_listed(l);
     return status;
 }
 
-/* Whether an array has nothing but the GeoTransform of its grid mapping to tell where it lies. */
+/* Whether a raster beside `node` has a variable called as the default, since it names no grid mapping: xarray makes it
+ * a coordinate of all arrays of the group, and rioxarray looks for it there. */
+static bool takes_default(const struct listed *l, size_t i, const struct zs_node *node, const char *name)
+{
+    const struct zs_node *other = l->nodes[i];
+    return strcmp(name, ZS_GRID_MAPPING) == 0 && other != node && other->array != NULL && other->array->ndim >= 2 &&
+           !l->serves[i] && zs_edited_is_in_one_group(other, node) && zs_grid_mapping_name(other->attributes) == NULL;
+}
+
+/* Whether another array gets the CRS of `one` with it, or has it and keeps it. */
+static bool has_crs_of(const struct zs_edited *one, const struct zs_edited *other)
+{
+    return other != NULL && other->keeps_srs == one->keeps_srs &&
+           (!one->keeps_srs || zs_crs_is_same(other->srs, one->srs));
+}
+
+/* Whether an array that does not follow uses the grid mapping `name` of `one`. */
+static bool has_user(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
+                     const struct listed *l, const char *name)
+{
+    char *group = zs_path_parent(one->node->path);
+    bool has = group == NULL;
+    for (size_t i = 0; i < l->count && !has; i++) {
+        const struct zs_node *other = l->nodes[i];
+        const bool names = names_mapping(other->attributes, name) && inherits(h, other, group, name);
+        has = other != one->node && zs_path_below(group, other->path) != NULL &&
+              (names || takes_default(l, i, one->node, name)) && !has_crs_of(one, zs_edited_find(r, other));
+    }
+    free(group);
+    return has;
+}
+
+/* Whether an array has its transform, or a part of it, from the GeoTransform of its grid mapping. One that cannot be read
+ * counts as one: the text stays. */
 static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *mapping)
 {
     struct zs_axes axes = {-1, -1};
+    struct zs_georef now;
     double t[6];
     if (mapping == NULL || !zs_parse_geotransform(mapping->attributes, t) ||
         zs_axes_find(h, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.x < 0 || axes.y < 0)
         return false;
-    return t[2] != 0 || t[4] != 0 || zs_coordinate_find(h, node, axes.x) == NULL ||
-           zs_coordinate_find(h, node, axes.y) == NULL;
+    if (t[2] != 0 || t[4] != 0 || zs_coordinate_find(h, node, axes.x) == NULL ||
+        zs_coordinate_find(h, node, axes.y) == NULL || node->array->shape[axes.x] == 1 ||
+        node->array->shape[axes.y] == 1 || zs_georef_read(h, node, axes, &now, NULL) != ZS_OK)
+        return true;
+    const bool has_text = now.has_transform && memcmp(now.transform, t, sizeof t) == 0;
+    zs_georef_clear(&now);
+    return has_text;
+}
+
+/* Whether arrays of other grids beside `one` use the grid mapping `name`, and one needs the text of that. */
+static void find_text(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
+                      const struct listed *l, const char *name, bool *is_shared, bool *is_needed)
+{
+    const struct zs_node *mapping = zs_sibling(h, one->node, name);
+    *is_shared = *is_needed = false;
+    for (size_t i = 0; i < l->count && !*is_needed; i++) {
+        const struct zs_node *node = l->nodes[i];
+        const struct zs_edited *other = zs_edited_find(r, node);
+        const bool names = names_mapping(node->attributes, name);
+        if (node == one->node || node->array == NULL || node->array->ndim < 2 || l->serves[i] ||
+            !zs_edited_is_in_one_group(node, one->node) ||
+            (other != NULL && zs_edited_is_on_one_grid(other, one)) ||
+            !(names || takes_default(l, i, one->node, name)))
+            continue;
+        *is_shared = true;
+        *is_needed = names && needs_text(h, node, mapping);
+    }
+}
+
+/* What zs_sharing_choose_mapping() asks for. */
+struct choice {
+    struct zs_hierarchy *h;
+    const struct zs_edits *r;
+    const struct zs_edited *one;
+    const struct listed *l;
+};
+
+/* Whether coordinates do not tell a transform, so that rioxarray and others find it in the GeoTransform alone. */
+static bool is_told_by_text(const struct zs_georef_out *at)
+{
+    return at->has_transform && (!zs_has_axes(at) || at->width == 1 || at->height == 1);
+}
+
+/* Whether the array may have a grid mapping that has its CRS, or a new one: nothing that another raster reads in it
+ * changes, and its text may be in it where that is needed. */
+static bool may_use(void *context, const char *name, const struct zs_node *own)
+{
+    const struct choice *c = context;
+    bool is_shared, is_needed;
+    if (own == NULL)
+        return !has_user(c->h, c->r, c->one, c->l, name);
+    if (c->one->keeps_transform)
+        return true;
+    find_text(c->h, c->r, c->one, c->l, name, &is_shared, &is_needed);
+    return !is_needed && !(is_shared && is_told_by_text(&c->one->at));
+}
+
+enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+                                         const struct zs_node *own, struct zs_error *err)
+{
+    struct listed l;
+    const char *name = one->style.mapping_name;
+    OGRSpatialReferenceH srs = one->at.srs;
+    const bool has_crs = own != NULL && zs_mapping_has_crs(own, srs);
+    if (has_crs && one->keeps_transform)
+        return ZS_OK;
+    ZS_TRY(list_all(h, &l, err));
+    struct choice context = {h, r, one, &l};
+    const struct zs_mapping_choice choice = {may_use, &context};
+    bool is_free = has_crs || own == NULL ? may_use(&context, name, own) : !has_user(h, r, one, &l, name);
+    /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
+    if (own != NULL && !has_crs)
+        is_free = is_free && (names_mapping(one->node->attributes, name) || zs_mapping_has_crs(own, one->srs));
+    const enum zs_status status =
+        is_free ? ZS_OK : zs_array_mapping_find(h, one->node, srs, &choice, &one->mapping, err);
+    if (status == ZS_OK && !is_free)
+        one->style.mapping_name = one->mapping;
+    clear_listed(&l);
+    return status;
 }
 
 enum zs_status zs_sharing_find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                     struct zs_error *err)
 {
-    const struct zs_node **nodes = NULL, *node = one->node;
-    const struct zs_node *mapping = zs_sibling(h, node, one->style.mapping_name);
+    struct listed l;
     struct zs_georef_out *at = &one->at;
-    size_t count = 0;
-    if (one->keeps_transform || !one->style.cf || node->path[0] == '\0')
+    if (one->keeps_transform || !one->style.cf || one->node->path[0] == '\0')
         return ZS_OK;
-    ZS_TRY(zs_edited_list_nodes(h, &nodes, &count, err));
-    for (size_t i = 0; i < count; i++) {
-        const struct zs_edited *other = zs_edited_find(r, nodes[i]);
-        if (nodes[i] == node || nodes[i]->array == NULL || nodes[i]->array->ndim < 2 ||
-            !zs_edited_is_in_one_group(nodes[i], node) || (other != NULL && zs_edited_is_on_one_grid(other, one)) ||
-            !zs_names_mapping(nodes[i]->attributes, one->style.mapping_name))
-            continue;
-        at->is_text_shared = true;
-        at->is_text_needed = at->is_text_needed || needs_text(h, nodes[i], mapping);
-    }
-    free(nodes);
-    if (at->is_text_needed && !at->has_transform)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "/%s: its transform is the GeoTransform of /%s, which other arrays have too", node->path,
-                       mapping->path);
+    ZS_TRY(list_all(h, &l, err));
+    find_text(h, r, one, &l, one->style.mapping_name, &at->is_text_shared, &at->is_text_needed);
+    clear_listed(&l);
     one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
-                              (at->is_text_shared && at->has_transform && (at->width == 1 || at->height == 1));
+                              (at->is_text_shared && is_told_by_text(at));
     return ZS_OK;
 }
 

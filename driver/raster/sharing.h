@@ -5,18 +5,16 @@
 
 #include "raster/edited.h"
 
-/* Whether an array names a grid mapping: as grid_mapping, alone or in the long form "crs: x y", or among its
- * coordinates, as rioxarray does. */
-bool zs_names_mapping(const zs_json *attributes, const char *name);
-
-/* Finds out whether an array that does not follow, beside `one` or in a group below, uses its grid mapping, too. */
-enum zs_status zs_sharing_has_mapping(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
-                                      bool *shared, struct zs_error *err) ZS_MUST_CHECK;
+/* Chooses the grid mapping that `one` gets, whose new CRS is in one->at: `own`, the variable that its style names
+ * (NULL: none is there, one is made), or another, where with that another raster which does not follow would change:
+ * one that names it, one that names none beside a variable of the default name, which rioxarray gives it, or one that
+ * has its transform from the GeoTransform in it. */
+enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+                                         const struct zs_node *own, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets is_text_shared and is_text_needed of one->at, and the style that `one` then needs. Where arrays of other grids
- * in its group name its grid mapping, a GeoTransform in that would move them, and a rotated one would override their
- * coordinates: `one` states its transform in spatial: instead, where coordinates do not. ZS_UNSUPPORTED where the
- * transform is to be removed and is the one of other arrays, too. */
+ * in its group use its grid mapping, a GeoTransform in that would move them, and a rotated one would override their
+ * coordinates: `one` states its transform in spatial: instead, where coordinates do not. */
 enum zs_status zs_sharing_find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                     struct zs_error *err) ZS_MUST_CHECK;
 

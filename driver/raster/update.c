@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/array_crs.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
@@ -324,27 +323,15 @@ static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *
     return zs_is_no_node(status) ? ZS_OK : status;
 }
 
-/* Chooses another grid mapping, one of that CRS or a new one, where the variable of that name is another array's. */
+/* Chooses another grid mapping, one of that CRS or a new one, where that of its name serves others. */
 static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
-                                     OGRSpatialReferenceH srs, struct zs_error *err)
+                                     struct zs_error *err)
 {
-    bool shared = false;
     const struct zs_node *own = NULL;
     if (!one->style.cf || one->node->path[0] == '\0')
         return ZS_OK;
     ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
-    /* Where there is none, one that is made takes the place of that of a group above, for others, too. */
-    if (own != NULL ? !zs_mapping_has_crs(own, srs) : !one->keeps_srs)
-        ZS_TRY(zs_sharing_has_mapping(h, r, one, &shared, err));
-    /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
-    if (own != NULL && !zs_mapping_has_crs(own, srs))
-        shared = shared || !(zs_names_mapping(one->node->attributes, one->style.mapping_name) ||
-                             zs_mapping_has_crs(own, one->srs));
-    if (!shared)
-        return ZS_OK;
-    ZS_TRY(zs_array_mapping_find(h, one->node, srs, &one->mapping, err));
-    one->style.mapping_name = one->mapping;
-    return ZS_OK;
+    return zs_sharing_choose_mapping(h, r, one, own, err);
 }
 
 /* Whether two arrays have coordinates and grid mapping in common, which are written with the first. */
@@ -442,7 +429,7 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r
     if (beside->is_written) {
         one->style.mapping_name = r->list[i - 1].style.mapping_name;
     } else {
-        ZS_TRY(choose_mapping(h, r, one, one->at.srs, err));
+        ZS_TRY(choose_mapping(h, r, one, err));
         ZS_TRY(zs_sharing_find_text(h, r, one, err));
     }
     ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
