@@ -1,7 +1,6 @@
 /* The one symbol that the plugin exports. */
 #include "driver.h"
 
-#include "faces.h"
 #include "guard.h"
 #include "options.h"
 

@@ -1,8 +1,9 @@
-/* gdal/driver.h: what GDAL calls of the driver itself; driver.cpp registers it, and what faces.h has. */
+/* gdal/driver.h: what GDAL calls of the driver, and what the driver asks of its two faces, rasters and the
+ * multidimensional API. driver.cpp registers it. */
 #ifndef ZS_GDAL_DRIVER_H
 #define ZS_GDAL_DRIVER_H
 
-#include "compat.h"
+#include "connection.h"
 
 #if ZS_GDAL_AT_LEAST(8)
 #include <gdalsubdatasetinfo.h>
@@ -25,5 +26,26 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName);
 
 /* Adds `gdal driver shardedzarr validate` where GDAL has commands of drivers (3.11); does nothing before. */
 void zsAddCommands(GDALDriver &driver);
+
+/* ---- The two faces ---- */
+
+/* The dataset of a node: of an array or a group. Null, with the message in err. `name` is that of the dataset. */
+std::unique_ptr<GDALDataset> zsRasterOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
+                                          const ZSConnection &connection, const ZSOpenOptions &options,
+                                          GDALAccess access, const char *name, struct zs_error *err);
+std::unique_ptr<GDALDataset> zsMdimOpen(const std::shared_ptr<ZSStore> &store, const struct zs_node *node,
+                                        const ZSConnection &connection, const ZSOpenOptions &options,
+                                        GDALAccess access, struct zs_error *err);
+
+/* GDALDriver::pfnCreate and pfnCreateMultiDimensional. The caller owns the dataset; null (CPLError emitted). */
+GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, GDALDataType type,
+                            CSLConstList options);
+GDALDataset *zsMdimCreate(const char *name, CSLConstList rootOptions, CSLConstList options);
+
+/* GDALDriver::pfnCreateCopy, of bands or of a root group; progress may be null. */
+GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                          GDALProgressFunc progress, void *progressData);
+GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
+                        GDALProgressFunc progress, void *progressData);
 
 #endif

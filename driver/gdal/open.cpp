@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "faces.h"
 #include "guard.h"
 #include "options.h"
 

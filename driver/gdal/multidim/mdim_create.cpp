@@ -8,7 +8,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/creation_options.h"
-#include "gdal/faces.h"
+#include "gdal/driver.h"
 #include "gdal/guard.h"
 #include "gdal/options.h"
 #include "gdal/target.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gdal/faces.h"
+#include "gdal/driver.h"
 #include "gdal/guard.h"
 
 extern "C"

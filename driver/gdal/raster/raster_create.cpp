@@ -1,6 +1,4 @@
 /* New rasters: what Create() and CreateCopy() make. */
-#include "gdal/faces.h"
-
 #include <memory>
 
 #include "copy.h"

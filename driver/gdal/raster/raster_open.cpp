@@ -1,5 +1,5 @@
 /* A node of a store as a raster: an array, a group of arrays on one grid; or as a list of subdatasets. */
-#include "gdal/faces.h"
+#include "gdal/driver.h"
 
 #include <algorithm>
 #include <set>
