@@ -158,7 +158,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     bool FollowNode(const struct zs_node *node, struct zs_error *err);
 
-    /* ---- Arrays that become longer (mdim_resize.cpp) ---- */
+    /* ---- Arrays that become longer (mdim_change.cpp) ---- */
 
     using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
 
@@ -171,7 +171,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
 
-    /* ---- What is renamed or deleted (mdim_rename.cpp) ---- */
+    /* ---- What is renamed or deleted (mdim_change.cpp) ---- */
 
     /* A dimension that the array at `path` has as its number-th; with a number below 0 one that was made. */
     struct DimensionUse
