@@ -74,10 +74,9 @@ void zs_http_answer_free(struct zs_http_answer *answer);
 char *zs_http_headers_with(const char *path, const char *line);
 
 /* Requests the URL behind any path of GDAL's and returns its status alone, which VSI's files do not give.
- * ZS_HTTP_REFUSED where the path has no URL, ZS_HTTP_BEYOND for an object without bytes. */
-enum zs_http_kind zs_http_probe(const char *path);
-/* Likewise; `found`, of `n` bytes, becomes what the server answered, for a message. */
-enum zs_http_kind zs_http_probe_told(const char *path, char *found, size_t n);
+ * ZS_HTTP_REFUSED where the path has no URL, ZS_HTTP_BEYOND for an object without bytes. `found`, of `n` bytes (0:
+ * NULL), gets the server's answer, for a message. */
+enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n);
 
 /* ---- What this process remembers of remote objects (http_remembered.c) ----
  *

@@ -467,12 +467,7 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *ran
     }
 }
 
-enum zs_http_kind zs_http_probe(const char *path)
-{
-    return zs_http_probe_told(path, NULL, 0);
-}
-
-enum zs_http_kind zs_http_probe_told(const char *path, char *found, size_t n)
+enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
 {
     struct zs_http_answer a = no_answer();
     char *url = zs_vsi_object_url(path);

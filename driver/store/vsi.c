@@ -107,7 +107,7 @@ static bool failure_means_absent(const struct zs_store *store, const char *path)
         const int code = VSIGetLastErrorNo();
         return code == VSIE_AWSObjectNotFound ||
                (code == VSIE_HttpError && is_silently_missing(path) &&
-                (zs_http_probe(path) == ZS_HTTP_ABSENT || (kind->is_listable && is_not_listed(path))));
+                (zs_http_probe(path, NULL, 0) == ZS_HTTP_ABSENT || (kind->is_listable && is_not_listed(path))));
     }
     if (errno == ENOENT || errno == ENOTDIR)
         return true;

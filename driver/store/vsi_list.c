@@ -26,20 +26,32 @@ static enum zs_status fail_list(const struct zs_store *store, const char *prefix
                    zs_vsi_reason());
 }
 
-/* Whether GDAL said why a call failed. Where requests are made, errno is of something inside of its client. */
-static bool is_reason_told(void)
+/* Whether GDAL gives a reason for a failed call. After a request errno is none: it comes from inside of the client. */
+static bool has_reason(void)
 {
     return VSIGetLastErrorNo() != 0 || CPLGetLastErrorMsg()[0] != '\0';
 }
 
-/* Asks the server why a directory, whose listing failed without a reason, cannot be listed: to other requests, too, it
- * says that there is no such bucket. Leaves what `err` says where it says nothing. */
+/* Requests a directory as the object "path/", which has a status where a listing has none. */
+static enum zs_status probe_folder(const char *path, enum zs_http_kind *kind, char *found, size_t n,
+                                   struct zs_error *err)
+{
+    char *folder = zs_format("%s/", path);
+    if (folder == NULL)
+        return zs_fail_memory(err);
+    *kind = zs_http_probe(folder, found, n);
+    free(folder);
+    return ZS_OK;
+}
+
+/* Asks the server why a directory, whose listing failed without a reason, cannot be listed: a server without that
+ * bucket answers other requests so, too. Leaves `err` as it is where the server gives no reason. */
 static enum zs_status fail_as_answered(const struct zs_store *store, const char *prefix, const char *path,
                                        struct zs_error *err)
 {
-    char found[400] = "", *folder = zs_format("%s/", path);
-    const enum zs_http_kind kind = folder != NULL ? zs_http_probe_told(folder, found, sizeof found) : ZS_HTTP_ABSENT;
-    free(folder);
+    char found[400] = "";
+    enum zs_http_kind kind;
+    ZS_TRY(probe_folder(path, &kind, found, sizeof found, err));
     if ((kind == ZS_HTTP_REFUSED || kind == ZS_HTTP_FAILED) && found[0] != '\0')
         return zs_fail(err, ZS_IO, "%s%s%s: cannot be listed: expected a list, found %s", store->root,
                        prefix[0] != '\0' ? "/" : "", prefix, found);
@@ -238,12 +250,9 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
 static enum zs_status check_folder(const struct zs_store *store, const char *prefix, const char *path,
                                    struct zs_error *err)
 {
-    char *folder = zs_format("%s/", path);
-    if (folder == NULL)
-        return zs_fail_memory(err);
-    const enum zs_http_kind kind = zs_http_probe(folder);
+    enum zs_http_kind kind;
+    ZS_TRY(probe_folder(path, &kind, NULL, 0, err));
     bool is_empty = kind == ZS_HTTP_BEYOND;
-    free(folder);
     if (kind == ZS_HTTP_ABSENT)
         ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
     return is_empty ? ZS_OK
@@ -259,19 +268,19 @@ static enum zs_status explain_nothing(const struct zs_store *store, const char *
     const struct zs_path_kind *kind = zs_vsi_kind(store);
     VSIStatBufL st;
     if (kind->is_listable) {
-        const bool is_told = is_reason_told();
+        const bool has_own = has_reason();
         const enum zs_status status = fail_list(store, prefix, ZS_IO, err);
         bool is_empty = kind->is_memory && VSIStatL(path, &st) != 0;
         if (!kind->is_memory && (VSIGetLastErrorNo() == 0 || kind->is_archive))
             ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
         if (is_empty)
             return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix);
-        return is_told || !kind->speaks_http ? status : fail_as_answered(store, prefix, path, err);
+        return has_own || !kind->speaks_http ? status : fail_as_answered(store, prefix, path, err);
     }
-    char *folder = kind->speaks_http ? zs_format("%s/", path) : NULL;
-    const bool is_failed = folder != NULL && zs_http_probe(folder) == ZS_HTTP_FAILED;
-    free(folder);
-    return fail_list(store, prefix, is_failed ? ZS_IO : ZS_UNSUPPORTED, err);
+    enum zs_http_kind answer = ZS_HTTP_ABSENT;
+    if (kind->speaks_http)
+        ZS_TRY(probe_folder(path, &answer, NULL, 0, err));
+    return fail_list(store, prefix, answer == ZS_HTTP_FAILED ? ZS_IO : ZS_UNSUPPORTED, err);
 }
 
 enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)

@@ -212,7 +212,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
 /* ---- Documents ---- */
 
 /* The cells of a level are all there are, in their order: none needs to say which it is. */
-static bool restate_dggs(zs_json *document)
+static bool describe_all_cells(zs_json *document)
 {
     zs_json *dggs = zs_json_get_mutable(zs_json_get_mutable(document, "attributes"), "dggs");
     if (!zs_json_is_object(dggs))
@@ -226,7 +226,7 @@ static bool restate_dggs(zs_json *document)
 }
 
 /* The document of an array of all cells; NULL where that of a leaf is none of its cells in whole chunks. */
-static zs_json *restate_array(const struct zs_node *stored, const struct zs_hive_level *level, const char *dimension)
+static zs_json *make_whole_array(const struct zs_node *stored, const struct zs_hive_level *level, const char *dimension)
 {
     const struct zs_array_meta *meta = stored->array;
     const uint64_t cells = (uint64_t)1 << (2 * (level->cells - level->node));
@@ -258,7 +258,7 @@ static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level
     }
     s->arrays = grown;
     ZS_TRY(zs_node_create(path, document, true, &a.stored, err));
-    zs_json *shown = restate_array(a.stored, level, dimension);
+    zs_json *shown = make_whole_array(a.stored, level, dimension);
     if (shown == NULL) { /* times that differ between leaves, say; or it cannot be read, whatever its shape */
         zs_json *same = a.stored->array == NULL ? zs_json_copy(a.stored->document) : NULL;
         const bool ok = a.stored->array != NULL || zs_json_add(documents, path, same) != NULL;
@@ -316,7 +316,7 @@ static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level
     const char *dimension = "cells";
     enum zs_status status = leaf != NULL && group != NULL && below != NULL
                                 ? load(s->base.inner, &document, err, leaf, below) : zs_fail_memory(err);
-    if (status == ZS_OK && restate_dggs(document)) {
+    if (status == ZS_OK && describe_all_cells(document)) {
         const zs_json *kept = zs_json_add(documents, group, document);
         document = NULL;
         (void)zs_json_string(zs_json_get(zs_json_get(zs_json_get(kept, "attributes"), "dggs"), "spatial_dimension"),

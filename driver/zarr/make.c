@@ -129,8 +129,8 @@ static zs_json *name_list(const char *const *names, int ndim)
 }
 
 /* A document with another shape, other names and other attributes; NULL without memory. */
-static zs_json *restated(const zs_json *from, int ndim, const uint64_t *shape, const char *const *names,
-                         const zs_json *attributes)
+static zs_json *changed_document(const zs_json *from, int ndim, const uint64_t *shape, const char *const *names,
+                                 const zs_json *attributes)
 {
     zs_json *document = zs_json_copy(from);
     bool ok = document != NULL;
@@ -174,7 +174,7 @@ enum zs_status zs_array_update_document(struct zs_hierarchy *h, const struct zs_
     struct zs_node *made;
     int ndim;
     ZS_TRY(check_shape(node, shape, &ndim, err));
-    zs_json *document = restated(node->document, ndim, shape, names, attributes);
+    zs_json *document = changed_document(node->document, ndim, shape, names, attributes);
     if (document == NULL)
         return zs_fail_memory(err);
     ZS_TRY(zs_node_create(node->path, document, true, &made, err));

@@ -156,7 +156,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
                     struct zs_error *err);
     void AddSharing(const struct zs_node *node, const struct zs_dimension *dims, const std::vector<uint64_t> &sizes,
                     const struct zs_node *other, Shapes &shapes) const;
-    bool Restate(const Shapes &shapes, struct zs_error *err);
+    bool SetShapes(const Shapes &shapes, struct zs_error *err);
     using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
 

@@ -311,8 +311,8 @@ static bool hasDimension(const std::vector<Found> &all, const std::set<std::stri
 }
 
 /* Renames a dimension in all of the arrays, or in none. */
-static bool restate(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &name,
-                    struct zs_error *err)
+static bool renameInArrays(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &name,
+                           struct zs_error *err)
 {
     size_t done = 0;
     const auto change = [h](const Having &one, const char *given, struct zs_error *e) {
@@ -456,8 +456,8 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
         if (!FlushArray(one.array.node->path)) // it is opened again
             return false;
     }
-    if (restate(Hierarchy(), having, name, &err) && renameInAttributes(Hierarchy(), having, before, name, &err) &&
-        RenameLive(uses, name, &err))
+    if (renameInArrays(Hierarchy(), having, name, &err) &&
+        renameInAttributes(Hierarchy(), having, before, name, &err) && RenameLive(uses, name, &err))
         return true;
     zsReport(err);
     return false;
@@ -553,7 +553,7 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
 
 /* Changes the shapes of all arrays, and the lists in their attributes that have an element for each slice. After a
  * failure none is changed. */
-bool ZSMdimStore::Restate(const Shapes &shapes, struct zs_error *err)
+bool ZSMdimStore::SetShapes(const Shapes &shapes, struct zs_error *err)
 {
     std::vector<const struct zs_node *> before;
     for (const auto &[path, shape] : shapes)
@@ -636,7 +636,7 @@ bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> 
     }
     if (ok)
         TellOfOverviews(shapes);
-    ok = ok && Restate(shapes, &err);
+    ok = ok && SetShapes(shapes, &err);
     for (size_t i = 0; ok && i < sizes.size(); i++)
     {
         auto *sized = dynamic_cast<ZSMdimSized *>(sizes[i].first.get());

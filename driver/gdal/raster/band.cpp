@@ -49,7 +49,7 @@ CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
     return Dataset().pixels.Write(BlockWindow(column, row, data), eDataType);
 }
 
-CPLErr ShardedZarrRasterBand::SettleBlocks()
+CPLErr ShardedZarrRasterBand::EmptyBlockCache()
 {
     return eAccess == GA_Update ? GDALRasterBand::FlushCache(false) : CE_None;
 }
@@ -64,7 +64,7 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
     if (width == bufWidth && height == bufHeight)
     {
-        if (SettleBlocks() != CE_None)
+        if (EmptyBlockCache() != CE_None)
             return CE_Failure;
         return pixels.Move(flag, window, type, extra);
     }
@@ -166,7 +166,7 @@ uint64_t ShardedZarrRasterBand::BlocksAlong(uint64_t width, uint64_t height) con
 bool ShardedZarrRasterBand::FindStoredBlocks(size_t most, Boxes &found)
 {
     struct zs_error reason;
-    if (SettleBlocks() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
+    if (EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
         return false;
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box all = {0, 0, static_cast<uint64_t>(nRasterXSize), static_cast<uint64_t>(nRasterYSize)};
@@ -188,7 +188,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     if (percent != nullptr)
         *percent = 100;
     struct zs_error reason;
-    if (!FillIsEmpty() || SettleBlocks() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
+    if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
         return unknown; // reading says what is wrong
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box window = {static_cast<uint64_t>(x), static_cast<uint64_t>(y),

@@ -115,7 +115,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
      * statistics of its pixels were set: then these stay. */
     void DropStatistics(bool isBlock);
     /* Writes and empties GDAL's block cache, in update mode, before pixels are read or written past it. */
-    CPLErr SettleBlocks();
+    CPLErr EmptyBlockCache();
 
     double GetNoDataValue(int *has = nullptr) override;
     int64_t GetNoDataValueAsInt64(int *has = nullptr) override;

@@ -336,7 +336,7 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
     {
         for (int i = 0; i < bandCount; i++)
         {
-            if (Band(bands[i]).SettleBlocks() != CE_None)
+            if (Band(bands[i]).EmptyBlockCache() != CE_None)
                 return CE_Failure;
         }
         return pixels.Move(flag, window, type, extra);

@@ -294,7 +294,7 @@ ShardedZarrDataset *ZSStatistics::CellsOf(int band)
 {
     if (!m_view.IsWholeSphere())
         return nullptr;
-    static_cast<void>(m_dataset.Band(band).SettleBlocks()); // m_cells does not see them; errors were emitted
+    static_cast<void>(m_dataset.Band(band).EmptyBlockCache()); // m_cells does not see them; errors were emitted
     if (m_cells == nullptr)
     {
         ZSBandSources sources = m_view.sources;
