@@ -227,7 +227,7 @@ static const std::vector<Row<Creation>> &creationRows()
         {ANY, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
          [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
         {ANY, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
-         "Reordering inside BLOSC before compression. AUTO: a copy of a raster takes what makes samples of it "
+         "Reordering inside BLOSC before compression. AUTO: a copy takes what makes samples of its source "
          "smallest; else by data type",
          [](Creation &o, Value &v) {
              static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};

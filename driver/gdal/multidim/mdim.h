@@ -130,7 +130,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_isLost = false;      /* elements could not be written: this store must not replace another */
     bool m_isAbandoned = false; /* see Abandon() */
     bool m_hasRefused = false;  /* an array was not made because of its options */
-    bool m_isCopying = false, m_isLenient = false; /* see Complain() */
+    std::shared_ptr<GDALGroup> m_source; /* the root group that is being copied into the store; or null */
+    bool m_isLenient = false;            /* see Complain() */
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
     std::unique_ptr<ZSTarget> m_target;   /* of a new store, until it takes its place */
@@ -322,15 +323,22 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         return m_isLost || m_hasRefused;
     }
-    void SetCopying(bool isCopying, bool isLenient)
+    /* Begins and ends a copy of another root group. */
+    void StartCopy(const std::shared_ptr<GDALGroup> &source, bool isLenient)
     {
-        m_isCopying = isCopying;
+        m_source = source;
         m_isLenient = isLenient;
+    }
+    void EndCopy()
+    {
+        StartCopy(nullptr, false);
     }
     bool IsCopying() const
     {
-        return m_isCopying;
+        return m_source != nullptr;
     }
+    /* The array that becomes the one of that path in a copy; null where the source has none, or none that opens. */
+    std::shared_ptr<GDALMDArray> SourceArray(const std::string &path) const;
     /* Reports a property of a source that cannot be stored: an error, or a warning where the copy goes on without
      * it. */
     void Complain(const std::string &what) const;
@@ -476,6 +484,11 @@ class ZSMdimArrayOptions
     int ChunkOrder() const
     {
         return m_options.chunk_order;
+    }
+    /* Whether the filter of blosc is a guess by the data type. */
+    bool GuessesFilter() const
+    {
+        return m_options.guesses_shuffle && m_options.encoding.compression == ZS_COMPRESS_BLOSC;
     }
 };
 

@@ -11,6 +11,7 @@
 #include "gdal/driver.h"
 #include "gdal/guard.h"
 #include "gdal/options.h"
+#include "gdal/samples.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
 
@@ -111,10 +112,10 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
     struct zs_error err;
     GUInt64 cost = 0;
     const GUInt64 totalCost = from->GetTotalCopyCost();
-    store->SetCopying(true, !strict);
+    store->StartCopy(from, !strict);
     const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
                                        progress != nullptr ? progress : GDALDummyProgress, progressData, options);
-    store->SetCopying(false, false);
+    store->EndCopy();
     const bool isRead = ours == nullptr || zs_hierarchy_check_since(ours, failures, &err) == ZS_OK;
     if (!isCopied || !isRead || store->HasLosses())
     {
@@ -255,6 +256,44 @@ static bool applyOptions(ZSMdimArrayOptions &options, const std::string &path, C
     return ok;
 }
 
+std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) const
+{
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    auto group = m_source;
+    size_t from = 0;
+    for (size_t slash; group != nullptr && (slash = path.find('/', from)) != std::string::npos; from = slash + 1)
+        group = group->OpenGroup(path.substr(from, slash - from));
+    return group != nullptr ? group->OpenMDArray(path.substr(from)) : nullptr;
+}
+
+/* Sets the filter of blosc that makes samples of the source's array smallest; the guess stays without samples. */
+static void chooseFilter(const ZSMdimStore &store, const std::string &path, const GDALExtendedDataType &type,
+                         struct zs_array_spec &spec)
+{
+    const auto source = store.SourceArray(path);
+    if (source == nullptr || source->GetDimensionCount() != static_cast<size_t>(spec.ndim) ||
+        type.GetSize() != spec.dtype.size)
+        return;
+    ZSSampling sampling;
+    for (const auto &d : source->GetDimensions())
+        sampling.shape.push_back(d->GetSize());
+    if (!std::equal(sampling.shape.begin(), sampling.shape.end(), spec.shape))
+        return;
+    for (const GUInt64 length : source->GetBlockSize())
+        sampling.block.push_back(std::max<GUInt64>(1, length));
+    sampling.SetWindow(spec.chunk_shape, spec.dtype.size);
+    const std::vector<size_t> count(sampling.window.begin(), sampling.window.end());
+    const auto read = [&](const uint64_t *start, void *elements)
+    {
+        const std::vector<GUInt64> at(start, start + spec.ndim);
+        return source->Read(at.data(), count.data(), nullptr, nullptr, type, elements);
+    };
+    const char *filter = zsFilterOfSamples(spec, path.c_str(), sampling, read);
+    if (filter != nullptr)
+        spec.encoding.blosc_shuffle = filter;
+}
+
 std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *group,
                                             const std::string &name,
                                             const std::vector<std::shared_ptr<GDALDimension>> &dimensions,
@@ -285,6 +324,8 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
         usualStrings(spec);
     if (isText && !options.HasCompression())
         spec.encoding.compression = ZS_COMPRESS_NONE;
+    if (store->IsCopying() && !isText && !isOwn && spec.ndim > 0 && options.GuessesFilter())
+        chooseFilter(*store, path, type, spec);
     struct zs_error err;
     const struct zs_node *node = makeNode(*store, group, name, spec, isText, isOwn, &err);
     auto array = node != nullptr ? addArray(store, node, dimensions, isText, options.ChunkOrder(), &err) : nullptr;

@@ -344,6 +344,9 @@ void zsMdimTellStructure(const struct zs_node *node, const struct zs_array_info 
     tellDataType(node, list);
     if (info.is_sharded && info.ndim > 0 && !info.has_edges)
         list.SetNameValue("SHARD_SHAPE", sizesText(info.shard_shape, info.ndim).c_str());
+    const char *filter = zs_blosc_filter_name(node->array);
+    if (filter != nullptr)
+        list.SetNameValue("BLOSC_SHUFFLE", filter);
 }
 
 #if ZS_GDAL_AT_LEAST(12)
