@@ -233,14 +233,14 @@ static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, 
     return c != NULL ? has_name || zs_cf_axis(c->attributes, NULL) != 0 : has_name && is_above;
 }
 
-/* Whether an array that has both coordinates may be moved with them: it has the CRS that their array gets, or none
- * beside one that stays. New values in another CRS would put it where nothing ever lay. */
-static enum zs_status may_move(struct zs_hierarchy *h, const struct zs_edited *one, const struct zs_node *other,
-                               struct zs_axes axes, const struct zs_georef_out *at, bool *may, struct zs_error *err)
+/* Whether an array that has both coordinates may be moved with them: it has the CRS that their array gets, or none. New
+ * values in another CRS would put it where nothing ever lay. */
+static enum zs_status may_move(struct zs_hierarchy *h, const struct zs_node *other, struct zs_axes axes,
+                               const struct zs_georef_out *at, bool *may, struct zs_error *err)
 {
     struct zs_georef now;
     ZS_TRY(zs_georef_read(h, other, axes, &now, err));
-    *may = (now.srs == NULL && one->keeps_srs) || zs_crs_is_same(now.srs, at->srs);
+    *may = now.srs == NULL || zs_crs_is_same(now.srs, at->srs);
     zs_georef_clear(&now);
     return ZS_OK;
 }
@@ -277,7 +277,7 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
             continue;
         at->is_grid_shared = true;
         if (!one->keeps_transform && !(at->is_fixed[0] && at->is_fixed[1]))
-            status = may_move(h, one, other, axes, at, &may, err);
+            status = may_move(h, other, axes, at, &may, err);
         at->is_fixed[0] = at->is_fixed[0] || !may;
         at->is_fixed[1] = at->is_fixed[1] || !may;
     }
