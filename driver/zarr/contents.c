@@ -12,10 +12,10 @@
 /* Listings at once: object stores take as many without slowing down. */
 #define LISTING_THREADS 16
 
-/* What a directory holds: this decides which files in it belong to the store. */
+/* The array of a directory, which decides which files in the directory belong to the store. */
 struct place {
-    const char *array;                /* path of the array whose chunks are here */
-    const struct zs_array_meta *meta; /* NULL: its document is missing, or not understood */
+    const char *array;                /* path of the array whose chunks the directory holds; NULL: of none */
+    const struct zs_array_meta *meta; /* NULL: the document is missing, or cannot be read */
     bool has_document;
 };
 
@@ -38,7 +38,7 @@ static bool is_number(const char *text, size_t n)
     return n > 0 && strspn(text, "0123456789") >= n;
 }
 
-/* Whether `key`, relative to the array, is one of its chunks, or with `is_directory` may have chunks below. */
+/* Whether `key`, relative to the array, names a chunk, or with `is_directory` a directory that may hold chunks. */
 static bool is_chunk_key(const struct place *place, const char *key, size_t n, bool is_directory)
 {
     const struct zs_array_meta *meta = place->meta;
@@ -47,7 +47,7 @@ static bool is_chunk_key(const struct place *place, const char *key, size_t n, b
         return false;
     int numbers = 0;
     size_t i = is_prefixed ? 1 : 0;
-    /* Either separator behind "c": who replaces an array takes the other one, and may leave chunks. */
+    /* Either separator behind "c": an array that replaces another takes the other one, and old chunks may be left. */
     const char separator = is_prefixed && n > 1 && key[1] == '.' ? '.' : '/';
     const bool is_dotted = is_prefixed ? separator == '.' : meta != NULL && meta->key_separator == '.';
     if (is_prefixed && i < n && key[i++] != separator)
@@ -67,7 +67,7 @@ static bool is_chunk_key(const struct place *place, const char *key, size_t n, b
     return numbers == meta->ndim || (meta->ndim == 0 && meta->key_is_v2 && numbers == 1);
 }
 
-/* Whether a file is of the store. `key` is relative to the root. */
+/* Whether a file belongs to the store. `key` is relative to the root. */
 static bool is_own(const struct place *place, const char *key)
 {
     const char *name = zs_path_name(key);
@@ -128,8 +128,8 @@ static enum zs_status take_directory(const struct search *s, const struct place 
     return zs_names_add(&s->contents->directories, zs_strdup(key), err);
 }
 
-/* Directories that are walked side by side: each has its own results, which are put together in the directories' order.
- */
+/* Directories that are walked side by side. Each has its own results, which are joined in the order of the
+ * directories. */
 struct branches {
     const struct search *search;
     const struct place *place;
@@ -173,7 +173,7 @@ static enum zs_status move_contents(struct zs_contents *from, struct zs_contents
     return ZS_OK;
 }
 
-/* Takes directories, in a remote store side by side: the listing of each is a request. */
+/* Walks directories, in a remote store side by side, because each listing is a request. */
 static enum zs_status take_directories(struct branches *b, struct zs_error *err)
 {
     const size_t n = b->keys.count;
@@ -191,7 +191,7 @@ static enum zs_status take_directories(struct branches *b, struct zs_error *err)
     return status;
 }
 
-/* All that is in a directory, its document first, then files, then directories. */
+/* Takes everything in a directory: its document first, then files, then directories. */
 static enum zs_status take_all(const struct search *s, const char *path, const struct place *place, char **names,
                                int depth, struct zs_error *err)
 {
@@ -241,7 +241,7 @@ static enum zs_status walk(const struct search *s, const char *path, struct plac
     }
     if (has_document)
         status = load(s, path, &node, err);
-    /* Without documents, an array called c looks like the chunks of one above it. */
+    /* Without documents, an array called c looks like the chunks of an array above it. */
     if (has_chunks && !above.has_document)
         above = (struct place){0};
     struct place place = above;
@@ -297,7 +297,7 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
     const struct search s = {store, contents};
     bool is_link;
     ZS_TRY(zs_store_is_link(store, path, &is_link, err));
-    if (is_link) /* to what is not of this store, its document neither */
+    if (is_link) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
     ZS_TRY(walk(&s, path, (struct place){0}, 0, err));
     return zs_names_add(&contents->directories, zs_strdup(path), err);

@@ -1,12 +1,10 @@
-/* zarr/contents.h: which files below a store's root are the store's own: what may go with it.
+/* zarr/contents.h: which files below a store's root are the store's own and are deleted with it.
  *
  * Own are documents (each zarr.json that is a Zarr v3 node), chunks by the keys that their array's metadata give them
- * (of the default encoding with either separator: a replaced array has the other one),
- * side-cars of the documents (.aux.xml, .ovr), and unfinished files of this driver. Where an array has no document,
- * since its writer was killed, keys of the default encoding ("c/0/1") are chunks. Everything else was put there by
- * somebody else. A symbolic link is looked at, not through: it is own where it stands for a node or for chunks, and
- * what it leads to is not of this
- * store. */
+ * (of the default encoding with either separator: a replaced array has the other one), side-cars of the documents
+ * (.aux.xml, .ovr), and unfinished files of this driver. Where a killed writer left an array without a document, keys
+ * of the default encoding ("c/0/1") are chunks. Everything else is foreign. Symbolic links are not followed: a link is
+ * own when it stands for a node or for chunks, its target never is. */
 #ifndef ZS_ZARR_CONTENTS_H
 #define ZS_ZARR_CONTENTS_H
 
@@ -14,9 +12,9 @@
 
 struct zs_contents {
     struct zs_names own;         /* keys; the root's zarr.json first, and each node's before its chunks */
-    struct zs_names directories; /* below the root, each after those in it */
+    struct zs_names directories; /* below the root, each after the directories in it */
     size_t foreign_count;
-    char *foreign; /* key of the first one, NULL when there is none */
+    char *foreign; /* key of the first foreign file, NULL when there is none */
 };
 
 /* Searches a store, or the remains of one. ZS_UNSUPPORTED where listing is impossible. Release with
@@ -24,8 +22,8 @@ struct zs_contents {
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents,
                                 struct zs_error *err) ZS_MUST_CHECK;
 void zs_contents_clear(struct zs_contents *contents);
-/* Adds what is at and below `path` (not ""), and of that alone; nothing there is fine. A symbolic link at the path
- * itself is own. */
+/* Adds to `contents` what is at and below `path` (not ""), which may be nothing. A symbolic link at the path itself is
+ * own. */
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
@@ -34,7 +32,7 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the documents alone, in their order: what is left has none. */
+/* Removes the documents alone, in their order, from the store and from `contents`. */
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents,
                                             struct zs_error *err) ZS_MUST_CHECK;
 

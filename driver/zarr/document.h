@@ -1,5 +1,5 @@
-/* zarr/document.h: zarr.json documents: where they are, and those of new arrays and groups (core specification 3.1;
- * sharding codec). */
+/* zarr/document.h: zarr.json documents: reading, writing and consolidating them, and making those of new arrays and
+ * groups (core specification 3.1; sharding codec). */
 #ifndef ZS_ZARR_DOCUMENT_H
 #define ZS_ZARR_DOCUMENT_H
 
@@ -39,7 +39,7 @@ struct zs_array_spec {
     uint64_t chunk_shape[ZS_MAX_NDIM]; /* the smallest unit that is decoded */
     bool is_sharded;
     uint64_t shard_shape[ZS_MAX_NDIM]; /* multiples of chunk_shape */
-    /* of shards, or of chunks that are not in any, in the place of their shape; borrowed; may be NULL */
+    /* lengths of shards, or of chunks without shards, where they differ; borrowed; may be NULL */
     const struct zs_edges *edges[ZS_MAX_NDIM];
     struct zs_dtype dtype;
     unsigned char fill_value[ZS_MAX_ITEM_SIZE];
@@ -47,25 +47,25 @@ struct zs_array_spec {
     struct zs_encoding encoding;
 };
 
-/* Bytes of a block of blosc in chunks of that shape; 0: as blosc chooses. Maps are read out of a deep chunk block by
- * block: its blocks are half as large. */
+/* Returns the bytes of a block of blosc in chunks of that shape; 0: as blosc chooses. Blocks of deep chunks are half as
+ * large, because maps are read out of them block by block. */
 int zs_blosc_block_size(const struct zs_encoding *e, const uint64_t *chunk_shape, int ndim);
 
-/* The document of the array, with empty attributes; NULL without memory. Released with zs_json_free(). */
+/* Makes the document of an array, with empty attributes; NULL without memory. Released with zs_json_free(). */
 zs_json *zs_array_document(const struct zs_array_spec *spec);
 
-/* The document of a group with empty attributes; NULL without memory. */
+/* Makes the document of a group, with empty attributes; NULL without memory. */
 zs_json *zs_group_document(void);
 
-/* The `attributes` of a document, made when absent; NULL without memory. */
+/* Returns the `attributes` of a document, added when absent; NULL without memory. */
 zs_json *zs_document_attributes(zs_json *document);
 
-/* Key of the zarr.json of the node at `path` ("" is the root): "group/zarr.json". NULL without memory, freed with
- * free(). */
+/* Makes the key of the zarr.json of the node at `path` ("" is the root): "group/zarr.json". NULL without memory, freed
+ * with free(). */
 char *zs_document_key(const char *path);
 
-/* Reads the JSON object at `key`, released with zs_json_free(). ZS_NOT_FOUND where nothing is, ZS_CORRUPT with the
- * file's name where it is none: a file that was cut, or what a server answered in its place. */
+/* Reads the JSON object at `key`, released with zs_json_free(). ZS_NOT_FOUND when there is no object, ZS_CORRUPT
+ * with the file's name when it is no JSON object: a file that was cut, or another answer of a server. */
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document,
                                struct zs_error *err) ZS_MUST_CHECK;
 /* Like zs_document_get(), and returns the ETag (zs_store_get_tagged()). */
@@ -74,20 +74,20 @@ enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, z
 
 /* Whether a store without zarr.json has a document of Zarr v2 at its root: asks for up to three objects. */
 bool zs_document_is_v2(struct zs_store *store);
-/* What is said of such a store. */
+/* The message for such a store. */
 extern const char zs_found_v2[];
 
-/* The text of the zarr.json of the node at `path` ("" is the root), freed with free(). ZS_ARGUMENT for what
- * zs_document_get() would refuse to read: what is written must be readable. */
+/* Prints the zarr.json of the node at `path` ("" is the root), freed with free(). ZS_ARGUMENT for a document that
+ * zs_document_get() would refuse to read. */
 enum zs_status zs_document_print(const struct zs_store *store, const char *path, const zs_json *document, char **text,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* Writes such a text, with `etag` over the document of that version: zs_store_put_over(). */
+/* Writes such a text; with `etag` only over the document of that version (zs_store_put_over()). */
 enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sorts the members of consolidated metadata: those of one group together (zarr-python 3.1 loses members that stand
- * apart), 0-d arrays, as grid mapping variables are, before the others (GDAL 3.13 gives an array no CRS when its grid
- * mapping comes after it). False without memory. */
+/* Sorts the members of consolidated metadata: members of one group together (zarr-python 3.1 loses members that stand
+ * apart), 0-d arrays, such as grid mapping variables, before the others (GDAL 3.13 gives an array no CRS when its grid
+ * mapping comes later). False without memory. */
 bool zs_document_sort_consolidated(zs_json *consolidated) ZS_MUST_CHECK;
 
 /* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that

@@ -1,4 +1,4 @@
-/* Stores of the draft: where documents are, and their translation. */
+/* Stores of the draft: keys of documents, and their translation. */
 #include "zarr/draft.h"
 
 #include <stdio.h>
@@ -86,7 +86,7 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
     if (translated == NULL)
         return zs_fail(err, status, "%s: %s", key, reason.message);
     ZS_TRY(zs_node_create_at(path, key, translated, true, &node, err));
-    if (status != ZS_OK) { /* else the message would be about members that the translation lacks */
+    if (status != ZS_OK) { /* the node's own message is of members that the translation lacks */
         (void)zs_fail_in(&reason, status, "%s", key);
         const enum zs_status refused = zs_node_refuse(node, status, reason.message, err);
         if (refused != ZS_OK) {

@@ -1,5 +1,5 @@
-/* An array of the draft in the words of the specification. Facts: the draft's text of 2022, and the two that wrote it,
- * GDAL 3.6 and zarr-python 2.18. */
+/* Translates the document of an array of the draft. Sources: the draft's text of 2022, and its two writers, GDAL 3.6
+ * and zarr-python 2.18. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 /* Properties of an array that the translation of its codecs needs. */
 struct array_layout {
     int ndim;
-    bool is_big; /* the byte order of what is stored */
+    bool is_big; /* elements are stored as big-endian */
     bool is_sharded;
     uint64_t chunk[ZS_MAX_NDIM], per_shard[ZS_MAX_NDIM];
 };
@@ -41,7 +41,7 @@ enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *
     return ZS_OK;
 }
 
-/* Members that the draft does not have are reserved by it. */
+/* Refuses unknown members: the draft reserves them. */
 static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
 {
     static const char *const known[] = {
@@ -52,7 +52,7 @@ static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
 
 /* ---- Data types: numpy's, "<i2" ---- */
 
-/* The order of bytes, '<', '>' or '|' for none, that a type begins with; *rest is what follows. */
+/* Returns the byte order that a type begins with: '<', '>' or '|' for none. *rest is the type behind it. */
 static char order_of(const char *type, const char **rest)
 {
     const bool is_given = type[0] != '\0' && strchr("<>|", type[0]) != NULL;
@@ -60,7 +60,8 @@ static char order_of(const char *type, const char **rest)
     return is_given ? type[0] : '|';
 }
 
-/* The specification's name of a number, NULL when it is none; more than a byte has an order. */
+/* Returns the specification's name of a type of numbers, NULL for other types. Sets the byte order of numbers that have
+ * more than one byte. */
 static const char *number_name(const char *type, bool *is_big)
 {
     static const struct {
@@ -81,7 +82,7 @@ static const char *number_name(const char *type, bool *is_big)
     return NULL;
 }
 
-/* "M8[10us]", "m8[s]": counts of a unit, which is copied as it stands; "M8" has none. */
+/* "M8[10us]", "m8[s]": counts of a unit, which is copied; "M8" has none. */
 static enum zs_status add_time(zs_json *document, const char *code)
 {
     char unit[16] = "generic";
@@ -115,7 +116,7 @@ static enum zs_status add_text(zs_json *document, const char *code)
     return length != NULL ? ZS_OK : ZS_NO_MEMORY;
 }
 
-/* ZS_UNSUPPORTED where this core has no such type. */
+/* Adds the data type. ZS_UNSUPPORTED when this core has no such type. */
 static enum zs_status add_type(zs_json *document, const char *type, bool *is_big)
 {
     const char *code, *name = strcmp(type, "bool") == 0 ? "bool" : number_name(type, is_big);
@@ -130,7 +131,7 @@ static enum zs_status add_type(zs_json *document, const char *type, bool *is_big
     return order != '|' && code[0] == 'U' ? add_text(document, code) : ZS_UNSUPPORTED;
 }
 
-/* A string, or an extension with its type and another that does as well. */
+/* Translates the data type: a string, or an extension with its own type and a fallback. */
 static enum zs_status translate_type(const zs_json *draft, zs_json *document, bool *is_big, struct zs_error *err)
 {
     const zs_json *given = zs_json_get(draft, "data_type");
@@ -169,7 +170,7 @@ static enum zs_status read_sizes(const zs_json *list, const char *name, int n, u
     return ZS_INVALID;
 }
 
-/* The sharding storage transformer, the only one. */
+/* Reads the sharding storage transformer; there is no other one. */
 static enum zs_status read_transformers(const zs_json *draft, struct array_layout *array, struct zs_error *err)
 {
     const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
@@ -217,7 +218,7 @@ static enum zs_status read_grid(const zs_json *draft, struct array_layout *array
     return read_transformers(draft, array, err);
 }
 
-/* A shape, `factor` (may be NULL) times `sizes`. */
+/* Adds a shape: `factor` (may be NULL) times `sizes`. */
 static enum zs_status add_shape(zs_json *parent, int ndim, const uint64_t *sizes, const uint64_t *factor,
                                 struct zs_error *err)
 {
@@ -287,8 +288,8 @@ static enum zs_status translate_layout(const zs_json *draft, const struct array_
     return is_whole ? ZS_OK : zs_fail_memory(err);
 }
 
-/* A type of a filter's configuration by the specification's name. What it takes has the order of bytes of what came
- * before; what it gives, its own. */
+/* Translates a type in a filter's configuration. The input has the byte order of the step before, the output its
+ * own. */
 static enum zs_status translate_filter_type(zs_json *configuration, const char *id, const char *member, bool is_output,
                                             bool *is_big, struct zs_error *err)
 {
@@ -309,7 +310,8 @@ static enum zs_status translate_filter_type(zs_json *configuration, const char *
     return text != NULL && zs_json_set(configuration, member, text) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* zarr-python keeps what it applies before the compressor, as configurations of numcodecs, among the attributes. */
+/* Translates the filters that zarr-python applies before the compressor: configurations of numcodecs in the
+ * attributes. */
 static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_json *codecs, struct zs_error *err)
 {
     static const char *const of_arrays[] = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround"};
@@ -340,7 +342,7 @@ static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_js
     return is_bytes || add_bytes(codecs, is_big) ? ZS_OK : zs_fail_memory(err);
 }
 
-/* "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
+/* Translates the compressor: "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
 static enum zs_status translate_compressor(const zs_json *draft, zs_json *codecs, struct zs_error *err)
 {
     static const char *const known[] = {"gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd"};
@@ -379,7 +381,7 @@ static enum zs_status translate_codecs(const zs_json *draft, const struct array_
     return translate_compressor(draft, codecs, err);
 }
 
-/* ---- All of it ---- */
+/* ---- The document ---- */
 
 /* Copies a member that both formats share, if present. */
 static bool copy_member(const zs_json *draft, const char *name, zs_json *document)
@@ -388,7 +390,7 @@ static bool copy_member(const zs_json *draft, const char *name, zs_json *documen
     return member == NULL || zs_json_add(document, name, zs_json_copy(member)) != NULL;
 }
 
-static enum zs_status say(const zs_json *draft, zs_json *document, struct zs_error *err)
+static enum zs_status translate(const zs_json *draft, zs_json *document, struct zs_error *err)
 {
     struct array_layout array = {0};
     ZS_TRY(check_members(draft, err));
@@ -411,7 +413,7 @@ enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **out, stru
     if (!zs_json_is_object(draft))
         return zs_fail(err, ZS_INVALID, "expected a JSON object");
     zs_json *document = zs_json_new_object();
-    const enum zs_status status = document != NULL ? say(draft, document, err) : zs_fail_memory(err);
+    const enum zs_status status = document != NULL ? translate(draft, document, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         zs_json_free(document);
         return status;

@@ -1,5 +1,5 @@
-/* A store in the layout morton-hive as the flat store that it is short for: documents are made when it is opened, of
- * those of the first leaf that is found; keys of chunks become keys inside of leaves. */
+/* Shows a hive as a flat store: opening makes its documents of those of the first leaf; keys of chunks are translated
+ * to keys in leaves. */
 #include "zarr/hive.h"
 
 #include <pthread.h>
@@ -12,23 +12,23 @@
 #include "zarr/node.h"
 
 #define STAMP "morton_hive_commit"
-/* Directories that are listed to find a leaf: they are there for those below them. */
+/* Most directories that the search for the first leaf lists. */
 #define MAX_LISTINGS 4096
 
 /* An array of all cells of a level. */
 struct hive_array {
     struct zs_node *shown, *stored; /* both at "6/count", in the flat store and in a leaf */
-    char *folder;                   /* where chunks of the former are */
+    char *folder;                   /* of the chunks of `shown` */
     const struct zs_hive_level *level;
     uint64_t chunks;      /* stored in a leaf, along the cells */
-    struct zs_map leaves; /* that were asked for it */
+    struct zs_map leaves; /* which leaves have the array, as far as was checked */
 };
 
 struct hive_store {
     struct zs_store base;
     struct zs_hive hive;
     zs_json *root;            /* its document */
-    const zs_json *documents; /* of all others, consolidated in that: by path */
+    const zs_json *documents; /* of all other nodes, by path: the consolidated metadata of the root */
     struct hive_array *arrays;
     size_t count, capacity;
     pthread_mutex_t lock;
@@ -63,14 +63,14 @@ static enum zs_status check_stamp(struct zs_store *store, const char *leaf, bool
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* Null, [] or {}: what some write and others leave out. */
+/* Whether a member is null, [] or {}, which some writers leave out. */
 static bool is_nothing(const zs_json *node)
 {
     return zs_json_typeof(node) == ZS_JSON_NULL ||
            ((zs_json_is_array(node) || zs_json_is_object(node)) && zs_json_size(node) == 0);
 }
 
-/* A member of a which b has otherwise, attributes left out; NULL where there is none. */
+/* Returns the name of a member of a, except attributes, that differs in b; NULL when none does. */
 static const char *find_difference(const zs_json *a, const zs_json *b)
 {
     for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m)) {
@@ -94,7 +94,8 @@ static const char *find_attribute_difference(const zs_json *a, const zs_json *b)
     return NULL;
 }
 
-/* Whether a leaf has an array, whose elements are then stored as those of the first leaf are, and mean what they do. */
+/* Checks whether a leaf has an array. Fails when its elements are stored otherwise than in the first leaf, or mean
+ * something else. */
 static enum zs_status compare_array(struct hive_store *s, const struct hive_array *a, const char *leaf, bool *is_there,
                                     struct zs_error *err)
 {
@@ -117,7 +118,7 @@ static enum zs_status compare_array(struct hive_store *s, const struct hive_arra
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
-/* The cached findings about a leaf, NULL where there are none. */
+/* Returns is_in_leaf or is_absent, NULL when the leaf was not checked yet. */
 static const void *recall(struct hive_store *s, const struct zs_map *leaves, uint64_t number)
 {
     (void)pthread_mutex_lock(&s->lock);
@@ -129,11 +130,11 @@ static const void *recall(struct hive_store *s, const struct zs_map *leaves, uin
 static void remember(struct hive_store *s, struct zs_map *leaves, uint64_t number, bool is_there)
 {
     (void)pthread_mutex_lock(&s->lock);
-    (void)zs_map_set(leaves, number, is_there ? is_in_leaf : is_absent); /* without memory it is asked again */
+    (void)zs_map_set(leaves, number, is_there ? is_in_leaf : is_absent); /* without memory it is checked again */
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-/* Whether a finished leaf has an array. Asked once for each leaf, and for each array in it. */
+/* Checks, once for each leaf and each of its arrays, whether a finished leaf has the array. */
 static enum zs_status check_leaf(struct hive_store *s, struct hive_array *a, uint64_t number, const char *leaf,
                                  bool *is_there, struct zs_error *err)
 {
@@ -160,7 +161,7 @@ struct search {
     int listings;
 };
 
-/* The directories below a prefix, sorted, so that each process finds the same leaf. Freed with zs_names_free(). */
+/* Lists the directories below a prefix, sorted, so that each process finds the same leaf. Free with zs_names_free(). */
 static enum zs_status list_folders(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     size_t kept = 0;
@@ -211,7 +212,7 @@ static enum zs_status find_leaf(struct search *f, const char *prefix, int order,
 
 /* ---- Documents ---- */
 
-/* The cells of a level are all there are, in their order: none needs to say which it is. */
+/* Describes the cells of a level as all cells in nested order, without a coordinate of their numbers. */
 static bool describe_all_cells(zs_json *document)
 {
     zs_json *dggs = zs_json_get_mutable(zs_json_get_mutable(document, "attributes"), "dggs");
@@ -225,7 +226,7 @@ static bool describe_all_cells(zs_json *document)
            zs_json_add_string(dggs, "indexing_scheme", "nested") != NULL;
 }
 
-/* The document of an array of all cells; NULL where that of a leaf is none of its cells in whole chunks. */
+/* Makes the document of an array of all cells. NULL unless the leaf's array has all its cells, in whole chunks. */
 static zs_json *make_whole_array(const struct zs_node *stored, const struct zs_hive_level *level, const char *dimension)
 {
     const struct zs_array_meta *meta = stored->array;
@@ -259,7 +260,7 @@ static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level
     s->arrays = grown;
     ZS_TRY(zs_node_create(path, document, true, &a.stored, err));
     zs_json *shown = make_whole_array(a.stored, level, dimension);
-    if (shown == NULL) { /* times that differ between leaves, say; or it cannot be read, whatever its shape */
+    if (shown == NULL) { /* such as times, which differ between leaves; or an array that cannot be read */
         zs_json *same = a.stored->array == NULL ? zs_json_copy(a.stored->document) : NULL;
         const bool ok = a.stored->array != NULL || zs_json_add(documents, path, same) != NULL;
         zs_node_free(a.stored);
@@ -282,7 +283,7 @@ static enum zs_status add_array(struct hive_store *s, const struct zs_hive_level
     return ZS_OK;
 }
 
-/* The arrays of a group of a leaf. */
+/* Adds the arrays in a group of a leaf. */
 static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_level *level, const char *leaf,
                                  const char *group, const char *dimension, zs_json *documents, struct zs_error *err)
 {
@@ -292,7 +293,7 @@ static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_leve
     for (char **name = names; status == ZS_OK && *name != NULL; name++) {
         zs_json *document = NULL;
         if (!zs_is_node_name(*name) || strcmp(*name, "morton") == 0 || strcmp(*name, "cell_ids") == 0)
-            continue; /* which cells there are */
+            continue; /* numbers of the leaf's cells */
         char *path = zs_format("%s/%s", group, *name), *below = zs_format("/%s/%s", group, *name);
         status = path != NULL && below != NULL ? load(s->base.inner, &document, err, leaf, below) : zs_fail_memory(err);
         if (status == ZS_OK)
@@ -306,7 +307,7 @@ static enum zs_status add_arrays(struct hive_store *s, const struct zs_hive_leve
     return status;
 }
 
-/* A level as its first leaf has it, which is there for all but overviews. */
+/* Adds a level as its first leaf describes it. Only an overview may lack that leaf. */
 static enum zs_status add_level(struct hive_store *s, const struct zs_hive_level *level, uint64_t number,
                                 zs_json *documents, struct zs_error *err)
 {
@@ -371,7 +372,7 @@ static enum zs_status make_documents(struct hive_store *s, struct zs_error *err)
 
 /* ---- Keys ---- */
 
-/* The document of a key; NULL where it is that of none. */
+/* Finds the document that a key names; NULL for other keys. */
 static const zs_json *document_of(const struct hive_store *s, const char *key)
 {
     static const char end[] = "/zarr.json";
@@ -385,7 +386,8 @@ static const zs_json *document_of(const struct hive_store *s, const char *key)
     return NULL;
 }
 
-/* The key of a chunk in its leaf. ZS_NOT_FOUND for other keys, and for what no finished leaf has. */
+/* Translates the key of a chunk to that in its leaf. ZS_NOT_FOUND for other keys, and where no finished leaf has the
+ * array. */
 static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **inner, struct zs_error *err)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -414,9 +416,9 @@ static enum zs_status key_in_leaf(struct hive_store *s, const char *key, char **
     return zs_fail(err, ZS_NOT_FOUND, "%s/%s: no such object", s->base.root, key);
 }
 
-/* ---- Its functions ---- */
+/* ---- The store ---- */
 
-/* A document, which is nowhere but in memory. */
+/* A document, which exists in memory alone. */
 struct document_object {
     struct zs_object base;
     char *text;
@@ -435,7 +437,7 @@ static enum zs_status open_document(struct zs_store *store, const zs_json *docum
     return ZS_OK;
 }
 
-/* Objects of leaves are the inner store's. */
+/* Opens objects of leaves in the inner store. */
 static enum zs_status hive_open(struct zs_store *store, const char *key, struct zs_first_read *first,
                                 struct zs_object **object, struct zs_error *err)
 {
@@ -462,7 +464,7 @@ static void hive_close(struct zs_object *object)
     free(object);
 }
 
-/* All there is is consolidated. */
+/* Lists nothing: the root's document has the metadata of all nodes. */
 static enum zs_status hive_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     (void)prefix;
@@ -480,7 +482,7 @@ static enum zs_status hive_locate(struct zs_store *store, const char *key, struc
     return status;
 }
 
-/* All but the store that it shows. */
+/* Frees everything but the store that it stands before. */
 static void release(struct hive_store *s)
 {
     for (size_t i = 0; i < s->count; i++) {

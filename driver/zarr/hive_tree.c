@@ -19,14 +19,14 @@ static bool add_level(struct zs_hive *hive, const struct zs_hive_level *level)
     while (at < hive->count && hive->levels[at].cells > level->cells)
         at++;
     if (level->node > level->cells || (at < hive->count && hive->levels[at].cells == level->cells))
-        return false; /* the first that says it counts */
+        return false; /* the first level with these cells counts */
     memmove(&hive->levels[at + 1], &hive->levels[at], (size_t)(hive->count - at) * sizeof *hive->levels);
     hive->levels[at] = *level;
     hive->count++;
     return true;
 }
 
-/* Coarser orders; odd entries are passed over. */
+/* Adds the coarser orders. Ignores entries that are not valid. */
 static void add_overviews(struct zs_hive *hive, const zs_json *pyramid)
 {
     if (!zs_json_equals(zs_json_get(pyramid, "spec"), "zagg-pyramid/2"))

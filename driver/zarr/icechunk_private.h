@@ -31,14 +31,14 @@ struct zs_icechunk_file {
     int version;
     uint64_t refs; /* of a manifest, counted when it was checked */
     struct zs_buffer bytes;
-    char *name; /* in the cache */
+    char *name; /* its name in the cache */
 };
 
 /* The files of a repository. */
 struct zs_icechunk_files {
     struct zs_store *store;
     zs_icechunk_decode_fn decode;
-    char *name; /* that the process remembers immutable files by; unique where they are not to be remembered */
+    char *name; /* of the repository in the process's cache; unique where files are not to be remembered */
 };
 
 enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
@@ -58,7 +58,7 @@ enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum
 /* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
-/* Whether the process has it already. */
+/* Whether the file is in the process's cache. */
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
 /* Whether this process has seen that a remote repository is of version 2, which it stays; and remembers that it is. */
 bool zs_icechunk_has_info(const struct zs_icechunk_files *files);
@@ -73,7 +73,7 @@ void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed 
 /* The commit that a path asks for; each member may be NULL. */
 struct zs_icechunk_wish {
     const char *branch, *tag, *snapshot, *as_of;
-    char *text; /* that they are in; freed with free() */
+    char *text; /* owns the members above; freed with free() */
 };
 /* Replaces %XX by the bytes that they stand for, in place. */
 void zs_icechunk_unescape(char *text);
@@ -88,8 +88,8 @@ struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT];
     char *branch, *tag; /* by which it was found; NULL where its id was given */
     bool has_info;      /* the repository is of version 2, with one object for its history */
-    struct zs_buffer config; /* of that, as a FlexBuffer; or nothing */
-    zs_json *branches, *tags; /* lists of names; NULL where they were not asked for */
+    struct zs_buffer config;  /* the configuration in that object, a FlexBuffer; or empty */
+    zs_json *branches, *tags; /* lists of names; NULL where they were not read */
 };
 
 /* Finds the wanted commit. ZS_NOT_FOUND: there is no repository. */
@@ -106,8 +106,8 @@ struct zs_icechunk_array {
     char *path;              /* "" for the root */
     const unsigned char *id; /* of the node */
     struct zs_flat_vector manifests;
-    int ndim;                   /* as the snapshot says */
-    struct zs_array_meta *keys; /* how its chunks are called: read when the first is asked for */
+    int ndim;                   /* in the snapshot */
+    struct zs_array_meta *keys; /* how chunk keys are spelt; read with the first chunk */
 };
 
 struct zs_icechunk_snapshot {
@@ -116,8 +116,8 @@ struct zs_icechunk_snapshot {
     struct zs_flat_vector message;
     struct zs_flat_vector files; /* manifests */
     bool files_are_structs;      /* as in version 1 */
-    zs_json *root, *documents;   /* the document of the root, in which are, when it is open, all others: */
-    const zs_json *shown;        /* by path; NULL where the root is an array */
+    zs_json *root, *documents;   /* the root's document; all others until they become its consolidated metadata */
+    const zs_json *shown;        /* these, by path; NULL where the root is an array */
     struct zs_icechunk_array *arrays; /* sorted by path */
     size_t count, capacity;
 };
@@ -133,48 +133,49 @@ struct zs_icechunk_manifest {
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
                                          struct zs_icechunk_snapshot *s, struct zs_error *err) ZS_MUST_CHECK;
 void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s);
-/* The array whose path are the first n bytes of `path`; NULL where there is none. */
+/* Finds the array whose path is the first n bytes of `path`; NULL when there is none. */
 struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *s, const char *path, size_t n);
-/* The id of the manifest that has the chunk at a position; NULL where none has: fill value. */
+/* Finds the id of the manifest with the chunk at a position; NULL for a chunk that is fill value. */
 const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index);
-/* The manifests, of at most `most_bytes` each, that arrays of one dimension or none in the group of `a` have:
- * coordinates, which are wanted together. Into ids[most]; their number. */
+/* Finds the manifests, of at most `most_bytes` each, of arrays with at most one dimension in the group of `a`:
+ * coordinates, which are read together. Fills ids[most] and returns their number. */
 size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
                                         uint64_t most_bytes, const unsigned char **ids, size_t most);
-/* A manifest of the list, by its id; false where it is not in it. */
+/* Finds a manifest in the snapshot's list by its id; false when it is not listed. */
 bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const unsigned char *id,
                                    struct zs_icechunk_manifest *m);
 
 /* ---- Manifests (icechunk_manifest.c) ---- */
 
-/* Location of a chunk's bytes. */
+/* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or in an object
+ * elsewhere (a URL). */
 struct zs_icechunk_ref {
     uint64_t size;
-    const unsigned char *bytes;    /* in the manifest; else: */
-    uint64_t offset, length;       /* in an object: `size` again */
-    const unsigned char *chunk_id; /* ... of the repository; else: */
-    struct zs_flat_vector location, compressed_location; /* one of them: a URL */
-    struct zs_flat_vector etag; /* that the object must have; of nothing where none is told */
-    uint64_t last_modified;     /* seconds since 1970; 0 likewise */
+    const unsigned char *bytes;    /* NULL: in an object */
+    uint64_t offset, length;       /* in the object; length is `size` again */
+    const unsigned char *chunk_id; /* NULL: elsewhere */
+    struct zs_flat_vector location, compressed_location; /* one of them: the URL */
+    struct zs_flat_vector etag; /* that the object must have; empty where it is not known */
+    uint64_t last_modified;     /* seconds since 1970; 0 where it is not known */
 };
 
-/* Looks through a manifest once: all references, and their order. */
+/* Checks all references of a manifest, and their order. */
 enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, zs_icechunk_decode_fn decode,
                                           struct zs_error *err) ZS_MUST_CHECK;
-/* Finds the reference of the chunk at `index` of the array of a node. *is_there is false where there is none: fill
+/* Finds the reference of the chunk at `index` of the array of a node. *is_there is false for a chunk that is fill
  * value. */
 enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
                                          const unsigned char node[ZS_ICECHUNK_NODE_ID_BYTES], const uint64_t *index,
                                          int ndim, bool *is_there, struct zs_icechunk_ref *ref,
                                          struct zs_error *err) ZS_MUST_CHECK;
-/* The location of a virtual reference, freed with free(). */
+/* Copies the URL of a virtual reference, decompressed; freed with free(). */
 enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
                                              zs_icechunk_decode_fn decode, char **location,
                                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Virtual chunks (icechunk_virtual.c) ---- */
 
-/* The buckets, servers and folders that they lie in. Zero-initialise all but the lock. */
+/* The buckets, servers and folders in which virtual chunks lie. Zero-initialise all but the lock. */
 struct zs_icechunk_elsewhere {
     pthread_mutex_t lock;
     struct zs_icechunk_root {
@@ -184,13 +185,13 @@ struct zs_icechunk_elsewhere {
     size_t count, capacity;
 };
 
-/* The store that a URL is of, which lives as long as `elsewhere`, and the key in it, freed with free(). */
+/* Finds the store of a URL, which lives as long as `elsewhere`, and the key in that store, freed with free(). */
 enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *elsewhere, const struct zs_buffer *config,
                                           const char *location, struct zs_store **store, char **key,
                                           struct zs_error *err) ZS_MUST_CHECK;
 void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere);
 
-/* Whether an object that was opened is the one that a reference means, as far as its server tells. */
+/* Checks an opened object against the ETag and the time of a reference, as far as its server sends them. */
 enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,
                                         struct zs_error *err) ZS_MUST_CHECK;
 
