@@ -31,8 +31,8 @@ struct ZSSampling
 using ZSReadSample = std::function<bool(const uint64_t *start, void *elements)>;
 
 /* The filter that makes samples of a source smallest (codec/filter.h), told in the debug log: one of the names that
- * encoding.blosc_shuffle has. Null where none can be read, or each has one value. Emits no error: of what cannot be read
- * the copy itself reports why.
+ * encoding.blosc_shuffle has. Null where none can be read, or each has one value. Emits no error: the copy itself
+ * reports what cannot be read.
  *   spec  of the new array: what is stored of elements, and chunk_shape, by which blosc's blocks are as in its chunks
  *   name  of the new array, for the log */
 const char *zsFilterOfSamples(const struct zs_array_spec &spec, const char *name, const ZSSampling &sampling,

@@ -327,18 +327,24 @@ static char *mark_of(const char *group)
     return zs_format("%s/.unfinished", group);
 }
 
-/* Whether the group is the remains of a killed writer. If consolidated metadata list the group itself and not only
- * nodes in it (*is_listed), it was complete. */
+/* Whether the group is the remains of a killed writer. It is complete, whatever is marked, where consolidated metadata
+ * list the group itself and not only nodes in it (*is_listed), or where there are none and its own document is there,
+ * which comes last: somebody may have edited the raster since. */
 static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result,
                                    bool *is_listed, struct zs_error *err)
 {
     const struct zs_node *node;
     struct zs_buffer text = {0};
+    const bool is_consolidated = zs_hierarchy_is_consolidated(h);
     *result = false;
-    *is_listed = zs_hierarchy_is_consolidated(h) && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK;
+    *is_listed = is_consolidated && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK;
     if (*is_listed && !node->is_implicit)
         return ZS_OK;
-    const enum zs_status status = zs_store_get(zs_hierarchy_store(h), mark, 1024, &text, err);
+    enum zs_status status =
+        is_consolidated ? ZS_NOT_FOUND : zs_hierarchy_stored_node(h, group, &node, err);
+    if (!zs_is_no_node(status))
+        return status;
+    status = zs_store_get(zs_hierarchy_store(h), mark, 1024, &text, err);
     *result = status == ZS_OK;
     zs_buffer_free(&text);
     return status == ZS_NOT_FOUND ? ZS_OK : status;

@@ -93,8 +93,8 @@ static bool has_user(struct zs_hierarchy *h, const struct zs_edits *r, const str
     return has;
 }
 
-/* Whether an array has its transform, or a part of it, from the GeoTransform of its grid mapping. One that cannot be read
- * counts as one: the text stays. */
+/* Whether an array has its transform, or a part of it, from the GeoTransform of its grid mapping. One that cannot be
+ * read counts as one: the text stays. */
 static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *mapping)
 {
     struct zs_axes axes = {-1, -1};

@@ -115,13 +115,26 @@ static void anchor(struct local_store *s)
     }
 }
 
-/* Whether the root is now another directory, or none. Call it after opening a file, which may belong to the other
- * directory. */
+/* Whether the root is now another directory, or none; false where that cannot be told (*code: an errno, else 0). Call
+ * it after opening a file, which may belong to the other directory. */
+static bool find_elsewhere(const struct local_store *s, int *code)
+{
+    struct stat st;
+    *code = 0;
+    if (s->root < 0)
+        return false;
+    if (stat(s->base.root, &st) == 0)
+        return st.st_dev != s->root_device || st.st_ino != s->root_number;
+    if (means_absent(errno))
+        return true;
+    *code = errno;
+    return false;
+}
+
 static bool is_elsewhere(const struct zs_store *store)
 {
-    const struct local_store *s = (const struct local_store *)store;
-    struct stat st;
-    return s->root >= 0 && (stat(s->base.root, &st) != 0 || st.st_dev != s->root_device || st.st_ino != s->root_number);
+    int ignored;
+    return find_elsewhere((const struct local_store *)store, &ignored);
 }
 
 /* Whether an object is absent because the store is being removed: its metadata go first. */
@@ -139,9 +152,12 @@ static bool is_being_removed(const struct local_store *s, const char *key)
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err)
 {
     const struct local_store *s = (const struct local_store *)store;
-    if (!atomic_load(&s->has_metadata) || !is_elsewhere(store)) /* without metadata it is a folder like any other */
+    int code;
+    if (!atomic_load(&s->has_metadata)) /* it is a folder like any other */
         return ZS_OK;
-    return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
+    if (find_elsewhere(s, &code))
+        return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
+    return code == 0 ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be looked at: %s", store->root, strerror(code));
 }
 
 /* Checks the root after an attempt to open an object, which gave `status`. */

@@ -302,29 +302,48 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path
     return status;
 }
 
-/* Finds out whether a directory without zarr.json, in a local store, has nodes below it, and not only the chunks
- * ("c/0/3") of an array that never got its zarr.json. */
-static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool is_chunks, bool *has,
-                                      struct zs_error *err)
+/* Finds out whether a directory "c" holds more than chunks ("c/0/3"). */
+static enum zs_status has_other_than_chunks(struct zs_store *store, const char *path, bool *has, struct zs_error *err)
 {
     char **names;
     *has = false;
     const enum zs_status listed = zs_store_list(store, path, &names, err);
     if (listed != ZS_OK)
         return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
+    for (char **name = names; *name != NULL && !*has; name++) {
+        const size_t n = strlen(*name);
+        const bool is_directory = n > 1 && (*name)[n - 1] == '/';
+        *has = strcmp(*name, "zarr.json") == 0 || (is_directory && strspn(*name, "0123456789") != n - 1);
+    }
+    zs_names_free(names);
+    return ZS_OK;
+}
+
+/* Finds out whether a directory without zarr.json, in a local store, has nodes below it, and not only the chunks of an
+ * array that never got its zarr.json, or empty directories, which an edit leaves that is killed. `depth`: how far it is
+ * below the first. */
+static enum zs_status has_nodes_below(struct zs_store *store, const char *path, int depth, bool *has,
+                                      struct zs_error *err)
+{
+    char **names;
+    *has = depth == ZS_HIERARCHY_MAX_DEPTH;
+    const enum zs_status listed = *has ? ZS_UNSUPPORTED : zs_store_list(store, path, &names, err);
+    if (listed != ZS_OK)
+        return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
     enum zs_status status = ZS_OK;
     for (char **name = names; *name != NULL && !*has && status == ZS_OK; name++) {
         const size_t n = strlen(*name);
         const bool is_directory = n > 1 && (*name)[n - 1] == '/';
-        if (is_chunks) {
-            *has = strcmp(*name, "zarr.json") == 0 || (is_directory && strspn(*name, "0123456789") != n - 1);
-        } else if (is_directory && strcmp(*name, "c/") == 0) {
-            char *chunks = zs_format("%s/c", path);
-            status = chunks != NULL ? has_nodes_below(store, chunks, true, has, err) : zs_fail_memory(err);
-            free(chunks);
-        } else {
-            *has = is_directory;
-        }
+        char *below = is_directory ? zs_format("%s/%.*s", path, (int)(n - 1), *name) : NULL;
+        if (is_directory && below == NULL)
+            status = zs_fail_memory(err);
+        else if (is_directory && strcmp(*name, "c/") == 0)
+            status = has_other_than_chunks(store, below, has, err);
+        else if (is_directory)
+            status = has_nodes_below(store, below, depth + 1, has, err);
+        else
+            *has = depth > 0 && !zs_is_temporary_name(*name);
+        free(below);
     }
     zs_names_free(names);
     return status;
@@ -365,7 +384,7 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *h, const char *path, c
     if (h->is_consolidated && zs_hierarchy_find(h, path, false, node, NULL) == ZS_OK)
         return ZS_OK; /* consolidated metadata list nodes below it */
     if (!h->store->is_remote && !h->is_new && !zs_changes_hide(&h->pending, path))
-        ZS_TRY(has_nodes_below(h->store, path, false, &is_group, err));
+        ZS_TRY(has_nodes_below(h->store, path, 0, &is_group, err));
     if (!is_group)
         return note_absence(h, path, reason.message, err);
     ZS_TRY(zs_node_create_implicit(path, &group, err));

@@ -442,15 +442,31 @@ enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error
     return status;
 }
 
+/* Whether a document that was there is changed. */
+static bool has_put_edit(const struct zs_pending_changes *changes)
+{
+    bool has = false;
+    for (size_t i = 0; i < changes->count && !has; i++)
+        has = changes->list[i]->is_put && changes->list[i]->kind == ZS_CHANGE_EDIT;
+    return has;
+}
+
 /* Like zs_hierarchy_flush_locked(), with a journal, from which the next writer finishes the flush if this one is
- * killed. */
+ * killed, or fails when some documents are changed. One that failed before, or among new documents, is not to be
+ * finished: its caller was told. */
 static enum zs_status flush_safely(struct zs_hierarchy *h, struct zs_error *err)
 {
     bool has_journal;
     ZS_TRY(zs_hierarchy_recover_locked(h->store, err));
     ZS_TRY(zs_recovery_note_changes(h, &has_journal, err));
-    ZS_TRY(zs_hierarchy_flush_locked(h, err));
-    return has_journal ? zs_recovery_done(h->store, err) : ZS_OK;
+    const enum zs_status status = zs_hierarchy_flush_locked(h, err);
+    if (!has_journal || (status != ZS_OK && has_put_edit(&h->pending)))
+        return status;
+    if (status == ZS_OK)
+        return zs_recovery_done(h->store, err);
+    const enum zs_status ignored = zs_recovery_done(h->store, NULL);
+    (void)ignored;
+    return status;
 }
 
 static enum zs_status lock_and_flush(struct zs_hierarchy *h, struct zs_error *err)

@@ -34,6 +34,23 @@ static bool add_change(zs_json *changes, const struct zs_change *change, const s
            zs_json_add(member, "after", after) != NULL;
 }
 
+/* Whether a change edits a document that is there. */
+static bool is_edit(const struct zs_change *change)
+{
+    return change->kind == ZS_CHANGE_EDIT && !change->may_be_gone;
+}
+
+/* Whether edits change several documents: consolidated metadata list those of nodes below the root. */
+static bool edits_several(const struct zs_hierarchy *h)
+{
+    size_t edits = 0, listed = 0;
+    for (size_t i = 0; i < h->pending.count; i++) {
+        edits += is_edit(h->pending.list[i]);
+        listed += is_edit(h->pending.list[i]) && h->is_consolidated && h->pending.list[i]->path[0] != '\0';
+    }
+    return edits > 1 || listed > 0;
+}
+
 /* Returns whether the journal lists new nodes: only with consolidated metadata, and when no node is removed. */
 static bool names_new(const struct zs_hierarchy *h)
 {
@@ -53,15 +70,16 @@ enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_p
     const bool has_new = names_new(h);
     zs_json *added = has_new ? zs_json_add_object(journal, "new") : NULL;
     zs_json *beside = has_new ? zs_json_add_object(journal, "beside") : NULL;
+    const bool has_several = edits_several(h);
     bool ok = changes != NULL && (!has_new || beside != NULL);
-    *is_put = has_new;
+    *is_put = has_new || has_several;
     for (size_t i = 0; i < h->pending.count && ok; i++) {
         const struct zs_change *change = h->pending.list[i];
         const struct zs_node *node = zs_hierarchy_known(h, change->path);
-        const bool is_edit = node != NULL && change->kind == ZS_CHANGE_EDIT && !change->may_be_gone;
-        const bool is_structural = is_edit && zs_change_is_structural(change, node);
-        if (is_structural || (is_edit && has_new))
-            ok = add_change(is_structural ? changes : beside, change, node);
+        const bool is_edited = node != NULL && is_edit(change);
+        const bool is_structural = is_edited && zs_change_is_structural(change, node);
+        if (is_structural || (is_edited && (has_new || has_several)))
+            ok = add_change(has_new && !is_structural ? beside : changes, change, node);
         else if (node != NULL && has_new && (change->kind == ZS_CHANGE_NEW || change->may_be_gone))
             ok = zs_json_add(added, change->path, zs_document_own(node->document)) != NULL;
         *is_put = *is_put || is_structural;

@@ -404,6 +404,12 @@ CPLErr ZSMasks::FlushPixels(bool atClosing)
     {
         if (mask->FlushAll(atClosing) != CE_None)
             result = CE_Failure;
+        if (m_isAdded && mask->pixels.HasLost() && result == CE_None)
+        {
+            CPLError(CE_Failure, CPLE_FileIO, "%s: the mask is not added: pixels of it could not be written",
+                     zsShown(m_dataset.GetDescription()).c_str());
+            result = CE_Failure;
+        }
         if (atClosing)
             mask->closing.SetDone();
     }

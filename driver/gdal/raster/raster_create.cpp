@@ -467,7 +467,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         ok = false;
     }
     if (ok && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message); // the raster is whole, and the metadata list it
+        CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
     if (ok && zs_store_sync(store->store, &err) != ZS_OK)
     {
         zsReport(err);

@@ -1,0 +1,156 @@
+"""Edits that are cut short on a local disk: killed, or without room for all they write."""
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from support import error_of, geotransform, in_process, name_of, open_ours
+from test_edits import everything, wkt
+from writing import UTM, check_consolidated, copy, files_of, source
+
+MOVED = (600000.0, 20.0, 0.0, 4000000.0, 0.0, -20.0)
+PIXELS = np.random.default_rng(1).integers(0, 256, (1, 200, 180)).astype("uint8")
+# No file grows beyond a size: writing more fails as on a full disk.
+LIMITED = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+def attempt(action, most):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(most), resource.RLIM_INFINITY))
+    try:
+        action()
+        print("done")
+    except RuntimeError as error:
+        print(error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+# Consolidated metadata are longer than this, the documents of v are shorter.
+MOST = 100000
+
+
+def made(path, consolidated="YES"):
+    """A raster with overviews beside another one with a long attribute, which consolidated metadata have, too."""
+    options = dict(ARRAY_NAME="v", CHUNK_SHAPE=64, SHARD_SHAPE=128, OVERVIEWS=2, CREATE_CONSOLIDATED_METADATA=consolidated)
+    copy(str(path), source(PIXELS, UTM, "EPSG:32633"), **options)
+    copy(str(path), source(PIXELS, UTM, "EPSG:32633"), ARRAY_NAME="w", APPEND_SUBDATASET="YES", OVERVIEWS="NONE")
+    dataset = gdal.OpenEx(name_of(str(path), "/w/w"), gdal.OF_UPDATE)
+    dataset.SetMetadataItem("note", MOST * "x")
+    dataset = None
+    return str(path)
+
+
+def append(path):
+    return copy(path, source(PIXELS, UTM, "EPSG:32633"), ARRAY_NAME="third", APPEND_SUBDATASET="YES")
+
+
+def next_edit(path):
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    dataset.SetMetadataItem("later", "1")
+    dataset = None
+    assert not [name for name in os.listdir(path) if name.endswith(".journal")]
+
+
+def test_an_edit_that_could_not_write_all_its_documents_is_finished_by_the_next_writer(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    told, = in_process(LIMITED + """
+def edit():
+    dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+    dataset.SetGeoTransform(eval(sys.argv[2]))
+    dataset.SetProjection(sys.argv[3])
+    dataset.FlushCache()
+attempt(edit, sys.argv[4])
+os._exit(0)
+""", name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), MOST)
+    assert "zarr.json" in told
+    next_edit(path)
+    check_consolidated(path)
+    seen = open_ours(name_of(path, "/v"))
+    assert geotransform(seen) == MOVED and seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
+    assert seen.GetMetadataItem("later") == "1"
+
+
+def test_an_edit_that_could_write_no_document_leaves_none(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    before = everything(path)
+    told, = in_process(LIMITED + """
+def edit():
+    dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+    dataset.SetMetadataItem("a", 2000 * "b")
+    dataset.FlushCache()
+attempt(edit, 1000)
+os._exit(0)
+""", name_of(path, "/v"))
+    assert "journal" in told
+    assert everything(path) == before
+    next_edit(path)
+    assert open_ours(name_of(path, "/v")).GetMetadataItem("a") is None
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_a_raster_whose_creation_failed_is_listed_by_no_later_edit(tmp_path, consolidated):
+    path = made(tmp_path / "a.zarr", consolidated)
+    told, = in_process(LIMITED + """
+options = ["ARRAY_NAME=third", "APPEND_SUBDATASET=YES"]
+create = gdal.GetDriverByName("ShardedZarr").Create
+attempt(lambda: create(sys.argv[1], 200, 180, 1, options=options), sys.argv[2])
+os._exit(0)
+""", path, MOST if consolidated == "YES" else 1000)
+    assert "third" in told or "zarr.json" in told
+    next_edit(path)
+    assert not [name for name in subdatasets(path) if "third" in name]
+    append(path)
+    assert [name for name in subdatasets(path) if "third" in name]
+    if consolidated == "YES":
+        check_consolidated(path)
+
+
+def subdatasets(path):
+    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER)
+    group = dataset.GetRootGroup()
+    return list(group.GetGroupNames() or []) + list(group.GetMDArrayNames() or [])
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_a_whole_raster_that_is_still_marked_as_unfinished_is_not_replaced(tmp_path, consolidated):
+    """Its writer was killed before it removed the mark; somebody edited it since."""
+    path = made(tmp_path / "a.zarr", consolidated)
+    append(path)
+    (tmp_path / "a.zarr/third/.unfinished").write_text("A raster is being written here, or was when its writer was killed.\n")
+    dataset = gdal.OpenEx(name_of(path, "/third/third"), gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).Fill(77)
+    dataset = None
+    before = everything(path)
+    assert "there is a /third already" in error_of(append, path)
+    assert everything(path) == before
+
+
+def test_folders_that_an_edit_left_take_no_name(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    os.makedirs(path + "/more/new/below")
+    os.makedirs(path + "/other/new")
+    with open(path + "/other/new/notes.txt", "w") as file:
+        file.write("of somebody else")
+    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    root = dataset.GetRootGroup()
+    assert root.CreateGroup("more") is not None
+    assert "there is a group /other already" in error_of(root.CreateGroup, "other")
+    del root
+    dataset = None
+    check_consolidated(path)
+
+
+def test_a_mask_of_which_a_part_could_not_be_written_is_not_added(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    before = set(files_of(path))
+    lines = in_process(LIMITED + """
+import numpy as np
+dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+dataset.CreateMaskBand(gdal.GMF_PER_DATASET)
+valid = np.random.default_rng(1).integers(0, 2, (200, 180)).astype("uint8") * 255
+attempt(lambda: dataset.GetRasterBand(1).GetMaskBand().WriteArray(valid), 100)
+attempt(dataset.FlushCache, sys.argv[2])
+os._exit(0)
+""", name_of(path, "/v"), 10 * MOST)
+    assert "done" not in lines and "the mask is not added" in lines[1]
+    assert open_ours(name_of(path, "/v")).GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALL_VALID
+    assert not [name for name in set(files_of(path)) - before if name.endswith("zarr.json")]
