@@ -65,6 +65,13 @@ const char *zs_blosc_filter_name(const struct zs_array_meta *meta)
     return zs_json_equals(shuffle, "bitshuffle") ? "BIT" : zs_json_equals(shuffle, "noshuffle") ? "NONE" : NULL;
 }
 
+bool zs_blosc_set_filter(zs_json *codecs, const char *filter)
+{
+    zs_json *codec = (zs_json *)(uintptr_t)find(codecs, is_blosc, 0); /* of what the caller owns */
+    zs_json *configuration = codec != NULL ? zs_json_get_mutable(codec, "configuration") : NULL;
+    return configuration != NULL && zs_json_set_string(configuration, "shuffle", filter);
+}
+
 static bool has_checksum(const zs_json *codecs, int depth)
 {
     bool has = false;

@@ -14,6 +14,10 @@ const char *zs_compression_name(const struct zs_array_meta *meta);
  * NULL without that codec. */
 const char *zs_blosc_filter_name(const struct zs_array_meta *meta);
 
+/* Sets the filter of that codec in the `codecs` of a document: "noshuffle", "shuffle" or "bitshuffle". False without
+ * that codec, or memory. A frame of blosc tells its filter itself: chunks that are there are read as before. */
+bool zs_blosc_set_filter(zs_json *codecs, const char *filter);
+
 /* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta);
 

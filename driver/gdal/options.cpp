@@ -228,7 +228,7 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
         {ANY, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
          "Reordering inside BLOSC before compression. AUTO: a copy takes what makes samples of its source "
-         "smallest; else by data type",
+         "smallest, a new raster what makes the first pixels so; else by data type",
          [](Creation &o, Value &v) {
              static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};
              o.blosc_shuffle = names[v.choice];

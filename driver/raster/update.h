@@ -89,6 +89,11 @@ enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                     const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Sets the filter of blosc ("noshuffle", "shuffle" or "bitshuffle") with which chunks are encoded from now on. The
+ * array's node is replaced as by zs_update_fill_value(). ZS_UNSUPPORTED without the codec. */
+enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node, const char *filter,
+                                      const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that
  * all have as zs_update_nodata(). */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

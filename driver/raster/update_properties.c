@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "codec/description.h"
 #include "geo/band_properties_json.h"
 #include "geo/bands.h"
 #include "geo/scope.h"
@@ -21,6 +22,17 @@ static void remove_band_nodata(zs_json *attributes)
     for (const zs_json *e = zs_json_first(bands); e != NULL; e = zs_json_next(e))
         if (zs_json_is_object(e))
             zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
+}
+
+/* Makes a document, which it takes, the one of the node at `path`, in the store at once. */
+static enum zs_status replace(struct zs_hierarchy *h, const char *path, zs_json *document,
+                              const struct zs_node **replacement, struct zs_error *err)
+{
+    struct zs_node *fresh;
+    ZS_TRY(zs_node_create(path, document, true, &fresh, err));
+    ZS_TRY(zs_hierarchy_update_node(h, fresh, err));
+    *replacement = fresh;
+    return zs_hierarchy_flush(h, err);
 }
 
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
@@ -40,11 +52,20 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
         zs_json_free(document);
         return status;
     }
-    struct zs_node *fresh;
-    ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
-    ZS_TRY(zs_hierarchy_update_node(h, fresh, err));
-    *replacement = fresh;
-    return zs_hierarchy_flush(h, err);
+    return replace(h, node->path, document, replacement, err);
+}
+
+enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node, const char *filter,
+                                      const struct zs_node **replacement, struct zs_error *err)
+{
+    zs_json *document = zs_json_copy(node->document);
+    if (document == NULL)
+        return zs_fail_memory(err);
+    if (!zs_blosc_set_filter(zs_json_get_mutable(document, "codecs"), filter)) {
+        zs_json_free(document);
+        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);
+    }
+    return replace(h, node->path, document, replacement, err);
 }
 
 /* What is written into the attributes of each array of a family; `wanted` is the caller's. */

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dataset_items.h"
 #include "gdal/types.h"
 #include "guarded.h"
 
@@ -88,11 +89,35 @@ CPLErr ZSPixels::ApplyFillValue()
     if (memcmp(fill, m_view.Info(0).fill_value, size) == 0)
         return CE_None;
     struct zs_error err;
+    const struct zs_node *node = nullptr;
+    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, fill, &node, &err) == ZS_OK)
+        return OpenReplaced(node);
+    zsReport(err);
+    return CE_Failure;
+}
+
+CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType type)
+{
+    const ZSArray &first = m_view.Array(0);
+    const double missing = m_dataset.Band(window.bands[0]).Missing();
+    const char *filter = first.isHealpix ? nullptr : m_firstFilter.Choose(first.node, window, type, missing);
+    struct zs_error err;
+    const struct zs_node *node = nullptr;
+    if (filter == nullptr)
+        return CE_None;
+    if (zs_update_blosc_filter(m_view.store->hierarchy, first.node, filter, &node, &err) == ZS_OK)
+        return OpenReplaced(node);
+    zsReport(err);
+    return CE_Failure;
+}
+
+CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
+{
+    const ZSArray &blank = m_view.Array(0);
+    struct zs_error err;
     struct zs_array *array = nullptr;
     const struct zs_array_options options = m_view.options.ForArrays();
-    const struct zs_node *node = nullptr;
-    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, fill, &node, &err) != ZS_OK ||
-        zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    if (zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
     {
         zsReport(err);
         return CE_Failure;
@@ -103,6 +128,7 @@ CPLErr ZSPixels::ApplyFillValue()
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
     m_dataset.statistics.ForgetCells();
+    m_dataset.items->ForgetStructure();
     return CE_None;
 }
 
@@ -242,7 +268,7 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     // Refuse elements that cannot be stored before anything is changed.
     if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
         return CE_Failure;
-    if (m_isBlank && ApplyFillValue() != CE_None)
+    if ((m_isBlank && ApplyFillValue() != CE_None) || ChooseFilter(window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
     m_isWritten = true;

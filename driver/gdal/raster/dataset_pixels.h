@@ -6,6 +6,7 @@
 #include <array>
 
 #include "gdal/compat.h"
+#include "new_arrays.h"
 #include "view.h"
 
 extern "C"
@@ -25,7 +26,13 @@ class ZSPixels
     bool m_isWritten = false;
     bool m_hasLost = false; /* pixels could not be written */
 
+    ZSFilterOfFirst m_firstFilter;
+
     CPLErr ApplyFillValue();
+    /* Sets the filter of blosc by the first window that is written, before it is. */
+    CPLErr ChooseFilter(const struct zs_band_window &window, GDALDataType type);
+    /* Takes the array of another node in the place of the one that Create() made. */
+    CPLErr OpenReplaced(const struct zs_node *node);
     /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
     using StoreFunction = decltype(&zs_pixels_write);
     CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
@@ -71,6 +78,10 @@ class ZSPixels
 
     /* Notes that the raster is new, and has only fill values. */
     void SetBlank(bool isPacked);
+    ZSFilterOfFirst &FirstFilter()
+    {
+        return m_firstFilter;
+    }
     bool IsBlank() const
     {
         return m_isBlank;

@@ -12,6 +12,7 @@
 
 extern "C"
 {
+#include "base/checked.h"
 #include "codec/cast.h"
 #include "geo/cf.h"
 }
@@ -306,4 +307,65 @@ void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &pac
         return;
     options.blosc_shuffle = filter;
     spec.encoding.blosc_shuffle = options.blosc_shuffle.c_str();
+}
+
+/* Blocks of blosc of fewer bytes compress otherwise: zstd matches longer strings in them. */
+constexpr uint64_t LEAST_SAMPLED = 128 << 10;
+
+void ZSFilterOfFirst::Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec)
+{
+    m_isOpen = options.guesses_shuffle && spec.encoding.compression == ZS_COMPRESS_BLOSC;
+    m_encoding = spec.encoding;
+    m_encoding.blosc_blocksize = zs_blosc_block_size(&spec.encoding, spec.chunk, zs_raster_ndim(&spec));
+    m_cname = spec.encoding.blosc_cname;
+    m_guess = spec.encoding.blosc_shuffle;
+}
+
+/* Copies rows of a window of one band into dense elements as the array has them. */
+static void storeRows(const struct zs_band_window &window, const uint64_t *start, GDALDataType type, ZSStoring &storing,
+                      size_t rows, size_t columns, unsigned char *elements)
+{
+    const auto item = static_cast<ptrdiff_t>(storing.to_size);
+    const size_t run = window.pixel_space == GDALGetDataTypeSizeBytes(type) ? columns : 1;
+    const auto at = [](uint64_t n, ptrdiff_t space) { return static_cast<ptrdiff_t>(n) * space; };
+    for (size_t y = 0; y < rows; y++)
+    {
+        const char *row = static_cast<const char *>(window.data) + at(start[0], window.band_space) +
+                          at(start[1] + y, window.line_space) + at(start[2], window.pixel_space);
+        for (size_t x = 0; x < columns; x += run)
+            zsStore(&storing, row + at(x, window.pixel_space), elements + at(y * columns + x, item), item, run);
+    }
+}
+
+const char *ZSFilterOfFirst::Choose(const struct zs_node *node, const struct zs_band_window &window, GDALDataType type,
+                                    double missing)
+{
+    const struct zs_array_meta &meta = *node->array;
+    const bool isOpen = m_isOpen;
+    m_isOpen = false;
+    if (!isOpen || window.width * window.height * meta.dtype.size < LEAST_SAMPLED)
+        return nullptr;
+    struct zs_array_spec array = {};
+    array.ndim = meta.ndim;
+    array.dtype = meta.dtype;
+    array.encoding = m_encoding;
+    array.encoding.blosc_cname = m_cname.c_str();
+    array.encoding.blosc_shuffle = m_guess.c_str();
+    memcpy(array.fill_value, meta.fill_value, sizeof array.fill_value);
+
+    ZSSampling sampling;
+    sampling.shape = {window.band_count, window.height, window.width};
+    sampling.block = {1, 1, 1};
+    const uint64_t columns = std::max(MOST_COLUMNS, zs_ceil_div_u64(LEAST_SAMPLED, meta.dtype.size * window.height));
+    const uint64_t rowsOfAMap[] = {1, window.height, columns};
+    sampling.SetWindow(rowsOfAMap, meta.dtype.size);
+    ZSStoring storing{type, meta.dtype.type, meta.dtype.size, missing};
+    const auto read = [&](const uint64_t *start, void *pixels)
+    {
+        storeRows(window, start, type, storing, static_cast<size_t>(sampling.window[1]),
+                  static_cast<size_t>(sampling.window[2]), static_cast<unsigned char *>(pixels));
+        return true;
+    };
+    const char *filter = zsFilterOfSamples(array, node->path, sampling, read);
+    return filter != nullptr && m_guess != filter ? filter : nullptr;
 }

@@ -13,6 +13,7 @@
 extern "C"
 {
 #include "raster/create.h"
+#include "raster/slices.h"
 }
 
 /* Whether a coordinate variable of the raster has that name. */
@@ -88,5 +89,23 @@ class ZSPacking
  * is, for the copy reports why. */
 void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &packing, ZSCreationOptions &options,
                     struct zs_raster_spec &spec);
+
+/* Chooses the filter by the first pixels that are written to a raster of Create(). */
+class ZSFilterOfFirst
+{
+    bool m_isOpen = false; /* it is still to be chosen */
+    struct zs_encoding m_encoding = {};
+    std::string m_cname, m_guess; /* what the encoding borrows */
+
+  public:
+    /* Begins, where the options leave the filter of blosc to the driver. */
+    void Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec);
+
+    /* The filter that makes samples of a window smallest, if that is not the one that the options took. Null as well
+     * after the first call, and for windows that are too small to tell, or have one value.
+     *   missing  the value that is stored as NaN; NaN: none */
+    const char *Choose(const struct zs_node *node, const struct zs_band_window &window, GDALDataType type,
+                       double missing);
+};
 
 #endif

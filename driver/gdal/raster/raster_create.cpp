@@ -601,6 +601,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
     if (made == nullptr)
         return nullptr;
     made->pixels.SetBlank(packing.IsUsed());
+    made->pixels.FirstFilter().Start(options, spec);
     made->closing.SetOverviews(options.OverviewFactors(spec), options.resampling);
     if (options.statistics)
         made->closing.SetStatistics();

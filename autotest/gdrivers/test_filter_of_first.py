@@ -1,0 +1,122 @@
+"""The filter of blosc in a raster of Create(): by the first window that is written."""
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import oracle
+from support import open_ours
+from test_create_options import KINDS, surface
+from test_validate import assert_clean
+from writing import document, driver, files_of, pairs, shards
+
+pytestmark = pytest.mark.skipif(not oracle.available("blosc:zstd"), reason="blosc is not here")
+
+
+def created(path, bands=1, side=600, code=gdal.GDT_Float32, **options):
+    return driver().Create(str(path), side, side, bands, code, options=pairs({"OVERVIEWS": "NONE", **options}))
+
+
+def chosen(dataset):
+    return dataset.GetMetadataItem("BLOSC_SHUFFLE", "IMAGE_STRUCTURE")
+
+
+def filters_of(path, name):
+    """Filters in the headers of the frames of all chunks: 0 none, 1 bytes, 4 bits."""
+    data, = shards(path, name).values()
+    size = document(path, name)["codecs"][0]["configuration"]["chunk_shape"]
+    count = int(np.prod([-(-600 // n) for n in size[-2:]]))
+    index = np.frombuffer(data[-16 * count - 4:-4], "<u8").reshape(count, 2)
+    return {data[int(offset) + 2] & 5 for offset, _ in index}
+
+
+def test_the_document_tells_the_filter_of_all_chunks(tmp_path):
+    values = KINDS["scaled"](surface(600))
+    dataset = created(tmp_path / "a.zarr", CHUNK_SHAPE="128", SHARD_SHAPE="640")
+    assert chosen(dataset) == "BYTE"
+    dataset.GetRasterBand(1).WriteArray(values[:400])
+    assert chosen(dataset) == "NONE"
+    dataset.GetRasterBand(1).WriteArray(KINDS["terrain"](surface(600))[400:], 0, 400)  # which would choose bytes
+    dataset = None
+    assert chosen(open_ours(str(tmp_path / "a.zarr"))) == "NONE" and filters_of(tmp_path / "a.zarr", "a") == {0}
+    assert_clean(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("first", ["small", "of one value", "of an option", "zstd"])
+def test_a_first_window_that_tells_nothing_leaves_the_filter_of_the_data_type(tmp_path, first):
+    options = {"of an option": {"BLOSC_SHUFFLE": "BYTE"}, "zstd": {"COMPRESS": "ZSTD"}}.get(first, {})
+    dataset, values = created(tmp_path / "a.zarr", **options), KINDS["scaled"](surface(600))
+    if first == "small":
+        dataset.GetRasterBand(1).WriteArray(values[:50])
+    if first == "of one value":
+        dataset.GetRasterBand(1).WriteArray(np.full((300, 600), 3, "float32"))
+    dataset.GetRasterBand(1).WriteArray(values)
+    dataset = None
+    assert chosen(open_ours(str(tmp_path / "a.zarr"))) == (None if first == "zstd" else "BYTE")
+    np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), values)
+
+
+def test_who_opened_the_store_before_reads_what_is_written(tmp_path):
+    """Each frame tells its filter: the document of the reader is older."""
+    values = KINDS["scaled"](surface(600))
+    dataset = created(tmp_path / "a.zarr")
+    before = open_ours(str(tmp_path / "a.zarr"))
+    writer = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    assert chosen(before) == "BYTE"
+    dataset.GetRasterBand(1).WriteArray(values)
+    dataset.FlushCache()
+    np.testing.assert_array_equal(before.ReadAsArray(), values)
+    writer.GetRasterBand(1).WriteArray(values[:64, :64] + 1, 8, 8)
+    writer = None
+    dataset.GetRasterBand(1).SetDescription("of all")
+    dataset = None
+    values[8:72, 8:72] = values[:64, :64] + 1
+    after = open_ours(str(tmp_path / "a.zarr"))
+    np.testing.assert_array_equal(after.ReadAsArray(), values)
+    assert chosen(after) == "NONE" and after.GetRasterBand(1).GetDescription() == "of all"
+
+
+def test_nodata_and_what_else_was_set_before_stays(tmp_path):
+    values = np.where(surface(600) < -0.5, np.float32(-9999), KINDS["scaled"](surface(600)))
+    dataset = created(tmp_path / "a.zarr", 2)
+    for b in (1, 2):
+        dataset.GetRasterBand(b).SetNoDataValue(-9999)
+    dataset.SetGeoTransform((5, 1, 0, 6, 0, -1))
+    dataset.SetMetadataItem("who", "me")
+    dataset.WriteArray(np.stack([values[:300], values[300:]]), 0, 0)
+    dataset = None
+    after = open_ours(str(tmp_path / "a.zarr"))
+    assert chosen(after) == "NONE" and after.GetMetadataItem("who") == "me" and after.GetGeoTransform()[0] == 5
+    np.testing.assert_array_equal(after.ReadAsArray()[:, :300], np.stack([values[:300], values[300:]]))
+    assert (after.ReadAsArray()[:, 300:] == -9999).all()
+
+
+def test_a_buffer_of_other_steps_and_of_another_type_is_sampled_as_it_is_stored(tmp_path):
+    values = np.round(surface(600) * 500).astype("float32") * np.float32(0.01)
+    both = np.stack([values, values + np.float32(7)], axis=2).astype("float64")  # pixel after pixel
+    dataset = created(tmp_path / "a.zarr", 2)
+    dataset.WriteRaster(0, 0, 600, 600, both.tobytes(), buf_type=gdal.GDT_Float64, buf_pixel_space=16, buf_line_space=9600, buf_band_space=8)
+    filter = chosen(dataset)
+    dataset = None
+    np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), np.moveaxis(both, 2, 0).astype("float32"))
+    dense = created(tmp_path / "b.zarr", 2)
+    dense.WriteArray(np.moveaxis(both, 2, 0).astype("float32"))
+    assert chosen(dense) == filter == "NONE"
+
+
+def test_overviews_have_the_filter_too(tmp_path):
+    dataset = created(tmp_path / "a.zarr", OVERVIEWS="2")
+    dataset.GetRasterBand(1).WriteArray(KINDS["scaled"](surface(600)))
+    dataset = None
+    levels = [document(tmp_path / "a.zarr", os.path.dirname(name)) for name in files_of(tmp_path / "a.zarr") if os.path.basename(name) == "zarr.json"]
+    assert [str(meta["codecs"]).count("noshuffle") for meta in levels if len(meta.get("shape", [])) == 2] == [1, 1]
+
+
+def test_packed_pixels_are_sampled_as_integers(tmp_path):
+    values = KINDS["scaled"](surface(600)) + 100
+    dataset = created(tmp_path / "a.zarr", SCALE_OFFSET="YES", SCALE="0.01")
+    dataset.GetRasterBand(1).WriteArray(values)
+    dataset = None
+    np.testing.assert_allclose(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), values, atol=0.006)
+    assert chosen(open_ours(str(tmp_path / "a.zarr"))) == "BIT"
