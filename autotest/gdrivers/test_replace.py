@@ -581,7 +581,8 @@ def test_a_store_of_objects_is_there_until_its_replacement_is(s3):
     assert_same(read_all(open_ours(path)), NEW)
     assert all(key.startswith("bucket/a.zarr/") for key in s3.objects)
     changes = [key for method, key in s3.log if key.startswith("bucket/a.zarr/") and method in ("PUT", "DELETE", "POST")]
-    assert changes[0] == changes[-1] == "bucket/a.zarr/zarr.json"  # gone first, there again last
+    assert changes[0] == changes[-1] == "bucket/a.zarr/.unfinished"
+    assert changes[1] == changes[-2] == "bucket/a.zarr/zarr.json"  # gone first, there again last
 
 
 def test_what_a_killed_writer_left_on_an_object_store_is_in_nobodys_way(s3):

@@ -161,6 +161,46 @@ def test_arrays_that_two_processes_add_to_one_group_are_all_there(server):
     assert names >= {name + str(i) for name in "pq" for i in range(8)}, names
 
 
+MAKE = """
+import sys, time
+import writers
+gdal = writers.configure(sys.argv[1])
+value, start = int(sys.argv[2]), float(sys.argv[3])
+memory = gdal.GetDriverByName("MEM").Create("", 256 + 16 * value, 256, 1)
+memory.GetRasterBand(1).Fill(value)
+for i in range(8):
+    time.sleep(max(0, start + i - time.time()))  # all at once
+    try:
+        gdal.GetDriverByName("ShardedZarr").CreateCopy("/vsis3/bucket/%d.zarr" % i, memory, options=sys.argv[4:])
+        print(i, "made")
+    except RuntimeError as error:
+        print(i, error)
+"""
+
+
+@pytest.mark.parametrize("overwrite", ["NO", "YES"])
+def test_of_processes_that_make_one_name_at_once_one_makes_it_whole_and_others_are_told(server, overwrite):
+    if server.name == "moto":
+        pytest.skip("between looking at a condition and putting the object moto has no lock")
+    arguments = [str(time.time() + 3), "CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE", "OVERWRITE=" + overwrite]
+    running = [subprocess.Popen([sys.executable, "-c", MAKE, server.host, str(value)] + arguments, stdout=subprocess.PIPE, text=True,
+                                env={**os.environ, "PYTHONPATH": os.path.dirname(writers.__file__)}) for value in (1, 2, 3)]
+    said = [process.communicate()[0].splitlines() for process in running]
+    assert all(process.returncode == 0 for process in running)
+    gdal.VSICurlClearCache()
+    refused = 0
+    for number in range(8):
+        answers = [lines[number].partition(" ")[2] for lines in said]
+        made = [value + 1 for value in range(3) if answers[value] == "made"]
+        assert all(answer == "made" or ".unfinished: " in answer for answer in answers), answers
+        pixels = read_all(open_array(PATH.replace("a.zarr", "%d.zarr" % number)))[0]
+        value = (pixels.shape[1] - 256) // 16
+        assert value in made and (pixels == value).all(), answers
+        refused += 3 - len(made)
+    assert refused > 0
+    assert not [name for name in gdal.ReadDirRecursive("/vsis3/bucket/") if ".unfinished" in name or ".tmp" in name]
+
+
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="takes too long with ASan")
 def test_workers_of_dask_whose_blocks_fit_no_shard_lose_nothing(server):
     if server.name == "moto":

@@ -16,6 +16,7 @@ extern "C"
 #include "raster/groups.h"
 #include "raster/listing.h"
 #include "raster/masks.h"
+#include "store/mark.h"
 #include "store/vsi.h"
 #include "zarr/contents.h"
 }
@@ -58,17 +59,27 @@ struct Contents
         struct zs_error err;
         return Find(path, &err) == ZS_OK;
     }
-    bool Remove()
+    bool Remove(bool andMark)
     {
         struct zs_error err;
-        if (zs_contents_remove(store, &found, &err) == ZS_OK)
+        if ((andMark ? zs_contents_remove : zs_contents_remove_unmarked)(store, &found, &err) == ZS_OK)
             return true;
         zsReport(err);
         return false;
     }
+    /* Whether a mark is at the root: that of a store that somebody makes, or made. */
+    bool HasMark() const
+    {
+        for (size_t i = 0; i < found.own.count; i++)
+        {
+            if (EQUAL(found.own.list[i], ZS_MARK_NAME))
+                return true;
+        }
+        return false;
+    }
     bool IsEmpty() const
     {
-        return found.foreign_count + found.own.count + found.directories.count == 0;
+        return found.foreign_count + found.directories.count == 0 && found.own.count == (HasMark() ? 1 : 0);
     }
     bool HasRoot() const
     {
@@ -123,7 +134,7 @@ bool zsIsAllOwn(const std::string &store)
 }
 
 /* Removes what was found in a store. */
-static bool removeFound(const std::string &store, Contents &c)
+static bool removeFound(const std::string &store, Contents &c, bool andMark)
 {
     std::string path = store;
     if (c.found.foreign_count == 0)
@@ -139,7 +150,7 @@ static bool removeFound(const std::string &store, Contents &c)
             return false;
         }
     }
-    const bool ok = c.Remove();
+    const bool ok = c.Remove(andMark);
     if (c.found.foreign_count > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
                  zsShown(store).c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
@@ -152,21 +163,26 @@ static bool removeFound(const std::string &store, Contents &c)
     return ok;
 }
 
-/* Removes a store, and nothing that is not its own: a warning says what stays. */
+/* Removes a store, and nothing that is not its own: a warning says what stays. Our mark stays. */
 static bool removeOwn(const std::string &store)
 {
     Contents c;
-    return c.Find(store) && removeFound(store, c);
+    return c.Find(store) && removeFound(store, c, false);
 }
 
 /* The same for what was never in place: nobody is told of it. */
-void zsRemoveSilently(const std::string &path)
+static void removeSilently(const std::string &path, bool andMark)
 {
     const CPLErrorStateBackuper backup;
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     Contents c;
-    if (c.FindSilently(path) && c.Remove() && c.found.foreign_count == 0)
+    if (c.FindSilently(path) && c.Remove(andMark) && c.found.foreign_count == 0)
         VSIRmdir(path.c_str());
+}
+
+void zsRemoveSilently(const std::string &path)
+{
+    removeSilently(path, true);
 }
 
 void zsRemoveLeftovers(const std::string &root)
@@ -278,12 +294,24 @@ static bool isRemovable(const Contents &c)
     return is;
 }
 
+/* Whether nobody makes what was found. Else CPLError is emitted. */
+static bool isUnmarked(const Contents &c)
+{
+    struct zs_error err;
+    if (!c.HasMark() || zs_mark_check(c.store, ZS_MARK_NAME, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
 /* Whether GDALDriver::Delete() may remove a store, as zsDeleteStore() says. */
 static bool mayDelete(const std::string &store, const Contents &c)
 {
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
     if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
         return true;
+    if (!isUnmarked(c))
+        return false;
     if (c.found.foreign_count == 0)
         return !c.HasRoot() || isOneRaster(store, ADVICE);
     CPLError(CE_Failure, CPLE_AppDefined,
@@ -298,7 +326,7 @@ bool zsDeleteStore(const std::string &store)
     if (!c.Find(store) || !mayDelete(store, c) || !isRemovable(c))
         return false;
     zsRemoveLeftovers(store);
-    if (!removeFound(store, c)) // what is left of it keeps its overviews
+    if (!removeFound(store, c, true)) // what is left of it keeps its overviews
         return false;
     zsRemoveExternalOverviews(store);
     return true;
@@ -385,6 +413,48 @@ static bool mayLieThere(const std::string &root, bool canAppend)
 
 /* ---- The target ---- */
 
+bool ZSMark::Put(const std::string &root)
+{
+    struct zs_error err;
+    bool wasLeft = false;
+    enum zs_status status = zs_store_open(root.c_str(), &m_store, &err);
+    const bool isHeld = status == ZS_OK && zs_store_may_have_conditions(m_store);
+    if (isHeld)
+        status = zs_mark_put(m_store, ZS_MARK_NAME, &wasLeft, &err);
+    if (status != ZS_OK)
+        zsReport(err);
+    if (status != ZS_OK || !isHeld)
+    {
+        zs_store_free(m_store);
+        m_store = nullptr;
+    }
+    return status == ZS_OK;
+}
+
+ZSMark::~ZSMark()
+{
+    struct zs_error err;
+    const CPLErrorStateBackuper backup;
+    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    if (m_store != nullptr && zs_mark_remove(m_store, ZS_MARK_NAME, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees that this process is gone
+    zs_store_free(m_store);
+    m_store = nullptr;
+}
+
+/* Puts the mark on an object store. Another maker may have finished since it was looked what is there. */
+bool ZSTarget::PutMark(const std::string &root)
+{
+    if (!zs_path_is_remote(root.c_str()))
+        return true;
+    m_mark = std::make_unique<ZSMark>();
+    if (!m_mark->Put(root))
+        return false;
+    Contents c;
+    return !m_mark->IsPut() || m_replaces ||
+           (c.Find(root, true) && (c.IsEmpty() || mayReplace(root, m_overwrite, m_canAppend, m_replaces)));
+}
+
 bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend)
 {
     m_canAppend = canAppend;
@@ -399,7 +469,7 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
         return false;
     }
     zsRemoveLeftovers(root);
-    if (!mayReplace(root, overwrite, canAppend, m_replaces))
+    if (!mayReplace(root, overwrite, canAppend, m_replaces) || !PutMark(root))
         return false;
     if (!m_replaces && !mayLieThere(root, canAppend))
         return false;
@@ -518,7 +588,7 @@ bool ZSTarget::Move()
         return false;
     const CPLErrorStateBackuper backup;
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
-    from.Remove(); // or the next replacement does
+    from.Remove(true); // or the next replacement does
     return true;
 }
 
@@ -569,6 +639,6 @@ bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
 ZSTarget::~ZSTarget()
 {
     if (m_isOpen)
-        zsRemoveSilently(m_path);
+        removeSilently(m_path, false);
     zs_staging_end(&m_staging);
 }

@@ -3,7 +3,7 @@
  * A new store is written beside its place and put there when it is complete (store/staging.h): cancelled, killed or
  * failed, what was there is there. On object stores, which do not rename, it is written in place, its root zarr.json
  * last; one that replaces another is written under a prefix beside it and then copied, object by
- * object. */
+ * object. A mark there keeps others from making a store of that name at once. */
 #ifndef ZS_GDAL_TARGET_H
 #define ZS_GDAL_TARGET_H
 
@@ -18,6 +18,25 @@ extern "C"
 #include "zarr/document.h"
 }
 
+/* A mark (store/mark.h) at the root of a store on an object store, from before the first chunk to the end of this
+ * object: nobody else makes a store there meanwhile. Elsewhere, and where no condition can be sent, there is none. */
+class ZSMark
+{
+    struct zs_store *m_store = nullptr;
+
+  public:
+    ZSMark() = default;
+    ZSMark(const ZSMark &) = delete;
+    ZSMark &operator=(const ZSMark &) = delete;
+    ~ZSMark();
+    /* False (CPLError emitted) where somebody else makes it. */
+    bool Put(const std::string &root);
+    bool IsPut() const
+    {
+        return m_store != nullptr;
+    }
+};
+
 class ZSTarget
 {
     std::string m_name; /* as the user gave it */
@@ -28,7 +47,9 @@ class ZSTarget
     bool m_fsync = true;
     bool m_replaces = false;
     bool m_isOpen = false;
+    std::unique_ptr<ZSMark> m_mark;
 
+    bool PutMark(const std::string &root);
     bool Move();
 
   public:
@@ -61,6 +82,11 @@ class ZSTarget
     /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there
      * is there. */
     bool Commit();
+    /* The mark, for who goes on to write where nobody else shall make a store; else it goes with the target. */
+    std::unique_ptr<ZSMark> TakeMark()
+    {
+        return std::move(m_mark);
+    }
 };
 
 /* Commits, and `store`, which was opened at Path(), goes on at its place; the target is gone then. False (CPLError

@@ -9,6 +9,7 @@
 #include "geo/cf.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
+#include "store/mark.h"
 #include "zarr/contents.h"
 
 /* A document to be published at `path`. */
@@ -324,53 +325,67 @@ static enum zs_status set_up(struct zs_raster *r, const struct zs_array_options 
 
 static char *mark_of(const char *group)
 {
-    return zs_format("%s/.unfinished", group);
+    return zs_format("%s/" ZS_MARK_NAME, group);
 }
 
-/* Whether the group is the remains of a killed writer. It is complete, whatever is marked, where consolidated metadata
- * list the group itself and not only nodes in it (*is_listed), or where there are none and its own document is there,
- * which comes last: somebody may have edited the raster since. */
-static enum zs_status is_left_over(struct zs_hierarchy *h, const char *group, const char *mark, bool *result,
-                                   bool *is_listed, struct zs_error *err)
+/* Finds out whether the group is complete, whatever mark it has: consolidated metadata list the group itself and not
+ * only nodes in it (*is_listed), or there are none and its own document is there, which comes last. Somebody may have
+ * edited the raster since. */
+static enum zs_status find_complete(struct zs_hierarchy *h, const char *group, bool *is_complete, bool *is_listed,
+                                    struct zs_error *err)
 {
     const struct zs_node *node;
-    struct zs_buffer text = {0};
     const bool is_consolidated = zs_hierarchy_is_consolidated(h);
-    *result = false;
     *is_listed = is_consolidated && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK;
-    if (*is_listed && !node->is_implicit)
+    *is_complete = *is_listed && !node->is_implicit;
+    if (is_consolidated)
         return ZS_OK;
-    enum zs_status status =
-        is_consolidated ? ZS_NOT_FOUND : zs_hierarchy_stored_node(h, group, &node, err);
-    if (!zs_is_no_node(status))
-        return status;
-    status = zs_store_get(zs_hierarchy_store(h), mark, 1024, &text, err);
-    *result = status == ZS_OK;
-    zs_buffer_free(&text);
-    return status == ZS_NOT_FOUND ? ZS_OK : status;
+    const enum zs_status status = zs_hierarchy_stored_node(h, group, &node, err);
+    *is_complete = status == ZS_OK;
+    return zs_is_no_node(status) ? ZS_OK : status;
+}
+
+/* Whether the metadata that are read already have the group. */
+static enum zs_status check_absent(struct zs_hierarchy *h, const char *group, enum zs_status found,
+                                   struct zs_error *err)
+{
+    if (found == ZS_OK)
+        return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
+                       zs_hierarchy_store(h)->root, group);
+    return found == ZS_NOT_FOUND ? ZS_OK : found;
+}
+
+/* What is done under the mark. Another maker may have finished since the metadata were read. */
+static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const char *mark, bool is_left,
+                                bool is_listed, struct zs_error *err)
+{
+    const struct zs_node *node;
+    if (!is_left)
+        return check_absent(h, group, zs_hierarchy_stored_node(h, group, &node, err), err);
+    if (is_listed) {
+        ZS_TRY(zs_hierarchy_remove(h, group, err));
+        ZS_TRY(zs_hierarchy_flush(h, err)); /* the mark goes with it; nothing of ours is there yet */
+        ZS_TRY(zs_mark_put(zs_hierarchy_store(h), mark, &is_left, err));
+    }
+    return zs_contents_remove_unmarked_below(zs_hierarchy_store(h), group, err);
 }
 
 static enum zs_status claim(struct zs_hierarchy *h, const char *group, const char *mark, struct zs_error *err)
 {
-    static const char text[] = "A raster is being written here, or was when its writer was killed.\n";
     struct zs_store *store = zs_hierarchy_store(h);
+    struct zs_error ignored;
     const struct zs_node *node;
-    bool is_left, is_listed;
-    ZS_TRY(is_left_over(h, group, mark, &is_left, &is_listed, err));
-    enum zs_status status = is_left ? ZS_NOT_FOUND : zs_hierarchy_node(h, group, &node, err);
-    if (status == ZS_NOT_FOUND && !is_left)
-        status = zs_hierarchy_stored_node(h, group, &node, err);
+    bool is_left, is_complete, is_listed;
+    ZS_TRY(find_complete(h, group, &is_complete, &is_listed, err));
+    if (is_complete)
+        return check_absent(h, group, ZS_OK, err);
+    ZS_TRY(zs_mark_put(store, mark, &is_left, err));
+    enum zs_status status = is_left ? ZS_OK : check_absent(h, group, zs_hierarchy_node(h, group, &node, err), err);
     if (status == ZS_OK)
-        return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME", store->root, group);
-    if (status != ZS_NOT_FOUND)
-        return status;
-    if (is_left && is_listed) {
-        ZS_TRY(zs_hierarchy_remove(h, group, err));
-        ZS_TRY(zs_hierarchy_flush(h, err));
-    }
-    if (is_left)
-        ZS_TRY(zs_contents_remove_below(store, group, err));
-    return zs_store_put(store, mark, text, sizeof text - 1, err);
+        status = make_room(h, group, mark, is_left, is_listed, err);
+    if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
+        zs_error_prefix(err, "%s/%s stays", store->root, mark);
+    return status;
 }
 
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err)
@@ -387,7 +402,7 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     if (group[0] == '\0')
         return ZS_OK;
     char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? zs_store_remove(store, mark, err) : zs_fail_memory(err);
+    const enum zs_status status = mark != NULL ? zs_mark_remove(store, mark, err) : zs_fail_memory(err);
     free(mark);
     zs_store_remove_directory(store, group); /* removes the group if it is empty: nothing was created */
     return status;

@@ -97,9 +97,8 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
 struct zs_raster;
 
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
- * there, whether or not consolidated metadata (which may be older) list it. An object <group>/.unfinished marks the
- * group until zs_raster_finish(), so that remains of a killed writer are distinguished from others' nodes, and removed
- * by the next writer. */
+ * there, whether or not consolidated metadata (which may be older) list it. A mark (store/mark.h) is in the group until
+ * zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was killed; then its remains go. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;

@@ -222,14 +222,21 @@ static enum held ask_server(struct zs_store *store)
     return held;
 }
 
+/* With the lock held. */
+static struct answer *find_answer(const struct zs_store *store)
+{
+    struct answer *a = answers;
+    while (a != NULL && strcmp(a->root, store->path) != 0)
+        a = a->next;
+    return a;
+}
+
 /* The answer of a root, asked for at first. Others wait meanwhile: they would ask the same. Where nothing is known a
  * condition is sent: what is refused is an error, and loses nothing. */
 static bool holds_conditions(struct zs_store *store)
 {
     (void)pthread_mutex_lock(&answers_lock);
-    struct answer *a = answers;
-    while (a != NULL && strcmp(a->root, store->path) != 0)
-        a = a->next;
+    struct answer *a = find_answer(store);
     bool holds = a != NULL && a->holds;
     if (a == NULL) {
         const enum held held = ask_server(store);
@@ -259,12 +266,34 @@ static enum zs_conditions configured(const struct zs_store *store)
     return setting != NULL && strcasecmp(setting, "NO") == 0 ? ZS_CONDITIONS_NO : ZS_CONDITIONS_ASK;
 }
 
+static enum zs_conditions conditions_of(const struct zs_store *store)
+{
+    return store->conditions != ZS_CONDITIONS_CONFIGURED ? store->conditions : configured(store);
+}
+
+bool zs_store_may_have_conditions(const struct zs_store *store)
+{
+    return store->is_remote && store->can_expect && conditions_of(store) != ZS_CONDITIONS_NO;
+}
+
+bool zs_store_refuses_again(struct zs_store *store, const char *key)
+{
+    if (!zs_store_may_have_conditions(store))
+        return false;
+    (void)pthread_mutex_lock(&answers_lock);
+    const struct answer *a = find_answer(store);
+    const bool is_known = a != NULL, holds = is_known && a->holds;
+    (void)pthread_mutex_unlock(&answers_lock);
+    if (conditions_of(store) == ZS_CONDITIONS_YES)
+        return true;
+    return is_known ? holds : !put(store, key, "", "May a PUT expect that nothing is there, again?\n");
+}
+
 bool zs_store_has_conditions(struct zs_store *store)
 {
     if (!store->is_remote)
         return false;
-    const enum zs_conditions told = store->conditions;
-    const enum zs_conditions c = told != ZS_CONDITIONS_CONFIGURED ? told : configured(store);
+    const enum zs_conditions c = conditions_of(store);
     bool holds = false;
     if (store->can_expect && c != ZS_CONDITIONS_NO)
         holds = c == ZS_CONDITIONS_YES || holds_conditions(store);

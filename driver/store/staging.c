@@ -444,22 +444,39 @@ char **zs_staging_leftovers(const char *root)
     return l.paths.list;
 }
 
-char **zs_staging_old_prefixes(const char *root)
+/* Finds the hidden names beside a store to which nothing was written for a day, or the others. */
+static void find_beside(const char *root, bool is_old, struct zs_names *found)
 {
     const size_t n = directory_length(root);
     char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *begin = zs_format(".%s.", root + n);
-    struct zs_names names = {0}, old = {0};
+    struct zs_names names = {0};
     if (parent != NULL && begin != NULL)
         zs_vsi_find_names(parent, begin, &names);
     for (size_t i = 0; i < names.count; i++) {
         char *path = is_beside(names.list[i], root + n, TEMPORARY) ? zs_format("%s/%s", parent, names.list[i]) : NULL;
-        if (path != NULL && zs_vsi_is_older(path, time(NULL) - DEAD_AFTER))
-            append(&old, path);
+        if (path != NULL && zs_vsi_is_older(path, time(NULL) - DEAD_AFTER) == is_old)
+            append(found, path);
         else
             free(path);
     }
     zs_names_free(names.list);
     free(parent);
     free(begin);
+}
+
+char **zs_staging_old_prefixes(const char *root)
+{
+    struct zs_names old = {0};
+    find_beside(root, true, &old);
     return old.list;
+}
+
+bool zs_staging_is_quiet(const char *prefix)
+{
+    struct zs_names young = {0};
+    if (!zs_vsi_is_older(prefix, time(NULL) - DEAD_AFTER))
+        return false;
+    find_beside(prefix, false, &young);
+    zs_names_free(young.list);
+    return young.count == 0;
 }

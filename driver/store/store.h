@@ -186,6 +186,11 @@ void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditio
 bool zs_store_has_conditions(struct zs_store *store);
 /* Whether the last answer was no: two writers may lose changes of each other. */
 bool zs_store_lacks_conditions(const struct zs_store *store);
+/* Whether a commit can carry a condition, which the server may not hold it to. Asks nothing. */
+bool zs_store_may_have_conditions(const struct zs_store *store);
+/* Whether the server refuses a commit that expects nothing at `key`, where an object is: as it said before, or is asked
+ * now. A server that takes the question has it at that key then. */
+bool zs_store_refuses_again(struct zs_store *store, const char *key);
 /* The ETag by which a commit can expect this object; NULL where the store tells none. It belongs to the object. */
 const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer for `key` replace the object that has this ETag, or, with "", make one where there is

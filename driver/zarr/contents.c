@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "store/mark.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy.h"
 
@@ -71,7 +72,7 @@ static bool is_chunk_key(const struct place *place, const char *key, size_t n, b
 static bool is_own(const struct place *place, const char *key)
 {
     const char *name = zs_path_name(key);
-    if (zs_is_temporary_name(name) || strcmp(name, ".unfinished") == 0) /* raster/create.h */
+    if (zs_is_temporary_name(name) || zs_is_mark(name))
         return true;
     if (strcmp(name, "zarr.json") == 0)
         return place->has_document;
@@ -263,9 +264,35 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
     return walk(&s, "", (struct place){0}, 0, err);
 }
 
+/* Removes the marks among the keys, or all others. */
+static enum zs_status remove_marks(struct zs_store *store, const struct zs_names *own, bool are_marks,
+                                   struct zs_error *err)
+{
+    const char **keys = zs_calloc(own->count + 1, sizeof *keys);
+    size_t n = 0;
+    if (keys == NULL)
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < own->count; i++)
+        if (zs_is_mark(own->list[i]) == are_marks)
+            keys[n++] = own->list[i];
+    const enum zs_status status = zs_store_remove_all(store, keys, n, err);
+    free(keys);
+    return status;
+}
+
+enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
+                                           struct zs_error *err)
+{
+    ZS_TRY(remove_marks(store, &contents->own, false, err));
+    for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
+        zs_store_remove_directory(store, contents->directories.list[i]);
+    return ZS_OK;
+}
+
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
 {
-    ZS_TRY(zs_store_remove_all(store, (const char *const *)contents->own.list, contents->own.count, err));
+    ZS_TRY(remove_marks(store, &contents->own, false, err));
+    ZS_TRY(remove_marks(store, &contents->own, true, err));
     for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
         zs_store_remove_directory(store, contents->directories.list[i]);
     return ZS_OK;
@@ -303,14 +330,25 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
     return zs_names_add(&contents->directories, zs_strdup(path), err);
 }
 
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
+static enum zs_status remove_below(struct zs_store *store, const char *path, bool and_marks, struct zs_error *err)
 {
     struct zs_contents contents = {0};
     enum zs_status status = zs_contents_find_below(store, path, &contents, err);
     if (status == ZS_OK)
-        status = zs_contents_remove(store, &contents, err);
+        status = and_marks ? zs_contents_remove(store, &contents, err)
+                           : zs_contents_remove_unmarked(store, &contents, err);
     zs_contents_clear(&contents);
     return status;
+}
+
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
+{
+    return remove_below(store, path, true, err);
+}
+
+enum zs_status zs_contents_remove_unmarked_below(struct zs_store *store, const char *path, struct zs_error *err)
+{
+    return remove_below(store, path, false, err);
 }
 
 void zs_contents_clear(struct zs_contents *contents)

@@ -27,10 +27,14 @@ void zs_contents_clear(struct zs_contents *contents);
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the store's own files, the root's zarr.json first, so that a half-removed store does not open; then empty
- * directories, except the root. */
+/* Removes the store's own files, the root's zarr.json first, so that a half-removed store does not open, and marks
+ * (store/mark.h) last, so that nobody makes another one meanwhile; then empty directories, except the root. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* The same, but marks stay: whoever put them goes on. */
+enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
+                                           struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the documents alone, in their order, from the store and from `contents`. */
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents,
@@ -38,5 +42,8 @@ enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_co
 
 /* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+/* The same, but marks stay. */
+enum zs_status zs_contents_remove_unmarked_below(struct zs_store *store, const char *path,
+                                                 struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

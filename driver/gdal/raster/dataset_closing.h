@@ -21,6 +21,7 @@ class ZSClosing
     std::vector<int> m_factors; /* of overviews to be made */
     std::string m_resampling;
     bool m_hasStatistics = false;
+    std::unique_ptr<ZSMark> m_mark;     /* of a new one on an object store: others make none there until it is closed */
     std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */
 
   public:
@@ -71,6 +72,11 @@ class ZSClosing
     void SetTarget(std::unique_ptr<ZSTarget> target)
     {
         m_target = std::move(target);
+    }
+    /* Others make no store there until the dataset is closed. */
+    void HoldMark(std::unique_ptr<ZSMark> mark)
+    {
+        m_mark = std::move(mark);
     }
     /* Does nothing without a target. Replaces no store by one that has lost pixels. Sets `entry` to the zarr.json of a
      * local store that was put in place. CE_Failure with CPLError emitted. */

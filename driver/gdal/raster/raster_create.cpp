@@ -607,5 +607,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
         made->closing.SetStatistics();
     if (waits)
         made->closing.SetTarget(std::move(target));
+    else
+        made->closing.HoldMark(target->TakeMark());
     return ds.release();
 }

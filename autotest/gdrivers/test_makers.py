@@ -1,0 +1,221 @@
+"""Several that make a store, or an array, of one name at once: one makes it, the others are told who does."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+import writers
+from support import assert_same, error_of, open_array, read_all
+from writing import copy, driver, source
+
+PATH = "/vsis3/bucket/a.zarr"
+MARK = "bucket/a.zarr/.unfinished"
+OPTIONS = {"ARRAY_NAME": "v", "CHUNK_SHAPE": 16, "SHARD_SHAPE": 32, "OVERVIEWS": "NONE"}
+LIVES = "process %d on " % os.getpid()
+
+
+def raster(value, side=128):
+    return source(np.full((1, side, side), value, "uint8"))
+
+
+def made(value, path=PATH, side=128, meanwhile=lambda: None, **options):
+    """Makes a store, with something else done when half of it is copied."""
+    done = []
+
+    def progress(part, *_):
+        if part > 0.3 and not done:
+            done.append(part)
+            other = threading.Thread(target=meanwhile)  # its errors are its own
+            other.start()
+            other.join()
+        return 1
+    options = ["%s=%s" % item for item in {**OPTIONS, **options}.items()]
+    driver().CreateCopy(str(path), raster(value, side), options=options, callback=progress).FlushCache()
+    assert done
+
+
+def stored(path=PATH, name="/v"):
+    gdal.VSICurlClearCache()
+    return read_all(open_array(str(path), name))[0]
+
+
+def assert_is(value, s3, side=128):
+    assert_same(stored(), np.full((side, side), value, "uint8"))
+    assert not [key for key in s3.objects if not key.startswith("bucket/a.zarr/") or ".unfinished" in key]
+
+
+def create(value=None, path=PATH):
+    dataset = driver().Create(path, 128, 128, 1, options=["%s=%s" % item for item in OPTIONS.items()])
+    if value is not None:
+        dataset.GetRasterBand(1).Fill(value)
+    return dataset
+
+
+@pytest.mark.parametrize("other", [lambda: made(2, side=160), lambda: made(2, side=160, OVERWRITE="YES"), lambda: create(2),
+                                   lambda: driver().Delete(PATH)], ids=["copy", "overwrite", "create", "delete"])
+@pytest.mark.parametrize("replaces", [False, True], ids=["new", "replaces"])
+def test_who_makes_a_store_where_another_makes_one_is_told_who(s3, other, replaces):
+    if replaces:
+        made(3, side=200)
+    said = []
+    made(1, meanwhile=lambda: said.append(error_of(other)))
+    assert PATH + "/.unfinished: " + LIVES in said[0]
+    assert_is(1, s3)
+
+
+def test_a_store_of_create_is_made_until_it_is_closed(s3):
+    held = [create(1)]
+    assert LIVES in error_of(create, 2) and LIVES in error_of(made, 2)
+    held.clear()
+    assert_is(1, s3)
+    create(2).FlushCache()
+    assert_is(2, s3)
+
+
+def test_who_was_quicker_between_the_look_and_the_mark_is_replaced_whole(s3):
+    done = []
+
+    def fault(method, key, query):
+        if method == "PUT" and key == MARK and not done:
+            done.append(key)
+            made(1, side=200)
+    s3.fault = fault
+    made(2)
+    assert done
+    assert_is(2, s3)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "refused"])
+def test_a_maker_that_fails_leaves_no_mark(s3, how):
+    if how == "refused":
+        s3.refuse = lambda method, key: method == "PUT" and key.endswith("v/c/1/1")
+        error_of(made, 1)
+        s3.refuse = lambda method, key: False
+    else:
+        error_of(lambda: driver().CreateCopy(PATH, raster(1), callback=lambda *_: 0))
+    assert s3.objects == {}
+    made(2)
+    assert_is(2, s3)
+
+
+KILLED = """
+import sys, time
+import numpy as np
+import writers
+gdal = writers.configure(sys.argv[1])
+memory = gdal.GetDriverByName("MEM").Create("", 128, 128, 1)
+memory.GetRasterBand(1).Fill(9)
+gdal.GetDriverByName("ShardedZarr").CreateCopy(sys.argv[2], memory, options=sys.argv[3:], callback=lambda part, *_: (
+    (print("there", flush=True), time.sleep(60)) if part > 0.5 else None, 1)[1])
+"""
+
+
+def kill_one(path, host="", **options):
+    """Starts a process that makes a store, and kills it when half of that is copied."""
+    options = ["%s=%s" % item for item in {**OPTIONS, **options}.items()]
+    with subprocess.Popen([sys.executable, "-c", KILLED, host, str(path)] + options, stdout=subprocess.PIPE,
+                          env={**os.environ, "PYTHONPATH": os.path.dirname(writers.__file__)}) as process:
+        assert process.stdout.readline() == b"there\n"
+        process.send_signal(signal.SIGSTOP)
+        yield process.pid
+        process.kill()
+
+
+def test_a_killed_maker_of_this_machine_is_nobodys_hindrance_at_once(s3):
+    for pid in kill_one(PATH, s3.host):
+        assert ".unfinished: process %d on " % pid in error_of(made, 1)  # it lives, though it does nothing
+    gdal.VSICurlClearCache()
+    assert MARK in s3.objects
+    made(1)
+    assert_is(1, s3)
+
+
+def test_a_maker_of_another_machine_is_taken_for_dead_when_nothing_was_written_for_a_day(s3):
+    for _ in kill_one(PATH, s3.host):
+        pass
+    s3.objects[MARK] = re.sub(rb"boot \S+ on \S+", b"boot 0123 on elsewhere", s3.objects[MARK])
+    before = dict(s3.objects)
+    for ages in ({}, {key: 2 for key in before if key != MARK}, {MARK: 2}):
+        s3.ages = ages
+        gdal.VSICurlClearCache()
+        said = error_of(made, 1)
+        assert " on elsewhere " in said and "remove this object" in said and s3.objects == before
+    s3.objects["bucket/.a.zarr.0123456789abcdef.tmp/v/c/0/0"] = b""  # what shall take its place is written
+    s3.ages = {key: 2 for key in before}
+    gdal.VSICurlClearCache()
+    assert " on elsewhere " in error_of(made, 1)
+    del s3.objects["bucket/.a.zarr.0123456789abcdef.tmp/v/c/0/0"]
+    gdal.VSICurlClearCache()
+    made(1)
+    assert_is(1, s3)
+
+
+def test_of_two_that_find_a_dead_maker_one_goes_on(s3):
+    for _ in kill_one(PATH, s3.host):
+        pass
+    done, said = [], []
+
+    def fault(method, key, query):  # the second PUT of the mark expects the dead one
+        if method == "PUT" and key == MARK:
+            done.append(key)
+            if len(done) == 2:
+                made(1, meanwhile=lambda: said.append(1))
+    s3.fault = fault
+    gdal.VSICurlClearCache()
+    made(2)
+    assert said
+    assert_is(2, s3)
+
+
+@pytest.mark.parametrize("setting, holds, marks, gets", [("NO", (), 0, 0), ("YES", ("If-None-Match",), 1, 2), ("AUTO", ("If-None-Match",), 2, 3),
+                                                          ("AUTO", (), 3, 2)], ids=["no", "yes", "held", "not held"])
+def test_who_makes_a_store_asks_whether_his_mark_is_held(s3, config, setting, holds, marks, gets):
+    config("SHARDEDZARR_CONDITIONAL_PUT", setting)
+    s3.holds = holds
+    path = PATH.replace("a.zarr", setting + str(marks) + ".zarr")
+    made(1, path)
+    asked = [method for method, key in s3.log if key.endswith("/.unfinished")]
+    assert (asked.count("PUT"), asked.count("GET") + asked.count("HEAD")) == (marks, gets)
+    assert not [key for key in s3.objects if key.endswith("/.unfinished")]
+    assert (stored(path) == 1).all()
+
+
+@pytest.fixture(params=["local", "memory", "s3"])
+def place(request, tmp_path):
+    if request.param == "s3":
+        request.getfixturevalue("s3")
+    path = {"local": str(tmp_path / "a.zarr"), "memory": "/vsimem/makers/a.zarr", "s3": PATH}[request.param]
+    yield path
+    if request.param == "memory":
+        gdal.RmdirRecursive("/vsimem/makers")
+
+
+@pytest.mark.parametrize("other", [lambda path: made(2, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES"),
+                                   lambda path: driver().Create(path, 50, 50, 1, options=["ARRAY_NAME=w", "APPEND_SUBDATASET=YES"])],
+                         ids=["copy", "create"])
+def test_of_two_that_append_one_name_at_once_one_does(place, other):
+    made(3, place)
+    said = []
+    made(1, place, meanwhile=lambda: said.append(error_of(other, place)), ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert "/w/.unfinished: " + LIVES in said[0]
+    assert_same(stored(place, "/w/w"), np.full((128, 128), 1, "uint8"))
+    assert "there is a /w already" in error_of(other, place)
+    assert_same(stored(place, "/w/w"), np.full((128, 128), 1, "uint8"))
+    assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
+
+
+def test_what_a_killed_process_was_appending_is_appended_by_the_next_one(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    made(3, path)
+    for pid in kill_one(path, "127.0.0.1:1", ARRAY_NAME="w", APPEND_SUBDATASET="YES"):
+        assert "/w/.unfinished: process %d on " % pid in error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    made(1, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
+    assert sorted(os.listdir(path + "/w")) == ["spatial_ref", "w", "x", "y", "zarr.json"] or "w" in os.listdir(path + "/w")
+    assert not [name for name in gdal.ReadDirRecursive(path) if ".unfinished" in name]

@@ -1,0 +1,317 @@
+#define _DEFAULT_SOURCE /* getentropy(), gethostname(), readlink() */
+#include "store/mark.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/limits.h"
+#include "store/staging.h"
+#include "store/vsi.h"
+
+#define MOST_BYTES 1024
+#define TOKEN_DIGITS 32
+#define WORD 64 /* bytes of a word in a mark, and a zero */
+#define FIRST_LINE "A raster is being written here, or was when its writer was killed.\n"
+#define FORMAT FIRST_LINE "%s process %ld since %s in %s boot %s on %s\n"
+#define PARSED FIRST_LINE "%63s process %ld since %63s in %63s boot %63s on %63s"
+#define NOT_KNOWN "-"
+
+/* What a mark tells of its maker. */
+struct maker {
+    char token[WORD]; /* of this mark */
+    long process;
+    char since[WORD]; /* when that began, after the boot: a number is given to many processes */
+    char in[WORD];    /* its namespace of processes */
+    char boot[WORD], host[WORD];
+};
+
+/* ---- Marks of this process ---- */
+
+struct own_mark {
+    struct own_mark *next;
+    long process; /* not that of a forked one */
+    char token[WORD];
+};
+static struct own_mark *own_marks;
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Held from a look at a mark to its replacement where the store has no conditions. */
+static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void forget(const char *token)
+{
+    (void)pthread_mutex_lock(&own_lock);
+    for (struct own_mark **m = &own_marks; *m != NULL; m = &(*m)->next) {
+        struct own_mark *found = *m;
+        if (strcmp(found->token, token) != 0)
+            continue;
+        *m = found->next;
+        free(found);
+        break;
+    }
+    (void)pthread_mutex_unlock(&own_lock);
+}
+
+static bool add_own(const struct maker *us)
+{
+    struct own_mark *m = malloc(sizeof *m);
+    if (m == NULL)
+        return false;
+    m->process = us->process;
+    memcpy(m->token, us->token, sizeof m->token);
+    (void)pthread_mutex_lock(&own_lock);
+    m->next = own_marks;
+    own_marks = m;
+    (void)pthread_mutex_unlock(&own_lock);
+    return true;
+}
+
+/* Whether a mark is of this process, and its maker has neither ended nor failed. */
+static bool is_own(const char *token)
+{
+    bool is_found = false;
+    (void)pthread_mutex_lock(&own_lock);
+    for (const struct own_mark *m = own_marks; m != NULL && !is_found; m = m->next)
+        is_found = m->process == (long)getpid() && strcmp(m->token, token) == 0;
+    (void)pthread_mutex_unlock(&own_lock);
+    return is_found;
+}
+
+/* ---- Makers ---- */
+
+/* Keeps the letters, digits and so on of a word, so that a mark can be read back. */
+static void clean(char *word)
+{
+    for (char *c = word; *c != '\0'; c++)
+        if (*c <= ' ' || *c >= 127)
+            *c = '_';
+    if (word[0] == '\0')
+        memcpy(word, NOT_KNOWN, sizeof NOT_KNOWN);
+}
+
+static void read_word(const char *path, char *word)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL || fscanf(file, "%63s", word) != 1)
+        memcpy(word, NOT_KNOWN, sizeof NOT_KNOWN);
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+/* When a process began; false where there is none, or one that has ended and was not waited for. */
+static bool read_since(long process, char *since)
+{
+    char path[64], text[1024] = {0}, state = 'Z';
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE *file = fopen(path, "re");
+    const size_t n = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        (void)fclose(file);
+    const char *end = n > 0 ? strrchr(text, ')') : NULL; /* of the name, in which may be anything */
+    return end != NULL &&
+           sscanf(end + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %63s", &state,
+                  since) == 2 &&
+           state != 'Z' && state != 'X';
+}
+
+static bool make_token(char *token)
+{
+    unsigned char bytes[TOKEN_DIGITS / 2];
+    if (getentropy(bytes, sizeof bytes) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+    return true;
+}
+
+/* Describes this process. False without randomness. */
+static bool describe(struct maker *us)
+{
+    *us = (struct maker){.process = (long)getpid()};
+    if (!read_since(us->process, us->since))
+        memcpy(us->since, NOT_KNOWN, sizeof NOT_KNOWN);
+    const ssize_t n = readlink("/proc/self/ns/pid", us->in, sizeof us->in - 1);
+    us->in[n > 0 ? (size_t)n : 0] = '\0';
+    clean(us->in);
+    read_word("/proc/sys/kernel/random/boot_id", us->boot);
+    if (gethostname(us->host, sizeof us->host - 1) != 0)
+        us->host[0] = '\0';
+    clean(us->host);
+    return make_token(us->token);
+}
+
+static bool parse(const struct zs_buffer *text, struct maker *maker)
+{
+    char copy[MOST_BYTES + 1];
+    const size_t n = text->size < MOST_BYTES ? text->size : MOST_BYTES;
+    memcpy(copy, text->data, n);
+    copy[n] = '\0';
+    *maker = (struct maker){.process = 0};
+    return sscanf(copy, PARSED, maker->token, &maker->process, maker->since, maker->in, maker->boot, maker->host) == 6;
+}
+
+enum life { DEAD, LIVES, MAY_LIVE };
+
+/* Whether nothing was written for a day to what the mark is of, nor to what shall take its place. */
+static bool is_quiet(struct zs_store *store, const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    char *folder = zs_strndup(key, slash != NULL ? (size_t)(slash - key) : 0);
+    char *path = folder != NULL ? zs_vsi_path(store, folder) : NULL;
+    const bool is = path != NULL && zs_staging_is_quiet(path);
+    free(folder);
+    free(path);
+    return is;
+}
+
+/* Whether the maker lives. A mark that tells of none is of an older version of this driver, or of somebody's test:
+ * then its maker is dead, as it was for that version. */
+static enum life life_of(struct zs_store *store, const char *key, const struct maker *maker, bool is_told,
+                         const struct maker *us)
+{
+    char since[WORD] = "";
+    if (!is_told)
+        return DEAD;
+    if (strcmp(maker->boot, NOT_KNOWN) == 0 || strcmp(maker->since, NOT_KNOWN) == 0 ||
+        strcmp(maker->boot, us->boot) != 0 || strcmp(maker->in, us->in) != 0 || strcmp(maker->host, us->host) != 0)
+        return is_quiet(store, key) ? DEAD : MAY_LIVE;
+    if (maker->process == us->process && strcmp(maker->since, us->since) == 0)
+        return is_own(maker->token) ? LIVES : DEAD;
+    return read_since(maker->process, since) && strcmp(since, maker->since) == 0 ? LIVES : DEAD;
+}
+
+/* ZS_OK where no mark is there, or that of a dead maker (*is_left); *etag is its version. */
+static enum zs_status look(struct zs_store *store, const char *key, const struct maker *us, bool *is_left, char **etag,
+                           struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    struct maker maker;
+    *is_left = false;
+    zs_store_forget(store, key);
+    enum zs_status status = zs_store_get_tagged(store, key, MOST_BYTES, &text, etag, err);
+    if (status == ZS_OK) {
+        const bool is_told = parse(&text, &maker);
+        const enum life life = life_of(store, key, &maker, is_told, us);
+        *is_left = life == DEAD;
+        if (life == LIVES)
+            status = zs_fail(err, ZS_CONFLICT, "%s/%s: process %ld on %s is making what shall be there", store->root,
+                             key, maker.process, maker.host);
+        if (life == MAY_LIVE)
+            status = zs_fail(err, ZS_CONFLICT,
+                             "%s/%s: process %ld on %s is making what shall be there, or was killed; if it was, remove "
+                             "this object", store->root, key, maker.process, maker.host);
+    }
+    zs_buffer_free(&text);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+/* ---- Putting and removing ---- */
+
+/* Puts a mark where a lock, or nothing, keeps other makers away. */
+static enum zs_status put_locked(struct zs_store *store, const char *key, const struct maker *us, const char *text,
+                                 bool *was_left, struct zs_error *err)
+{
+    struct zs_lock *lock;
+    char *etag = NULL;
+    ZS_TRY(zs_store_lock(store, key, &lock, err));
+    (void)pthread_mutex_lock(&put_lock);
+    enum zs_status status = look(store, key, us, was_left, &etag, err);
+    if (status == ZS_OK)
+        status = zs_store_put(store, key, text, strlen(text), err);
+    (void)pthread_mutex_unlock(&put_lock);
+    zs_store_unlock(store, lock);
+    free(etag);
+    return status;
+}
+
+/* Puts a mark over that of a dead maker. ZS_CONFLICT where the mark was replaced or removed meanwhile (*is_over), and
+ * where its maker lives. */
+static enum zs_status take_over(struct zs_store *store, const char *key, const struct maker *us, const char *text,
+                                bool *was_left, bool *is_over, struct zs_error *err)
+{
+    char *etag = NULL;
+    enum zs_status status = look(store, key, us, was_left, &etag, err);
+    *is_over = status == ZS_OK;
+    if (status == ZS_OK)
+        status = *was_left ? zs_store_put_over(store, key, etag, text, strlen(text), err)
+                           : zs_fail(err, ZS_CONFLICT, "%s/%s: others put and remove it again and again", store->root,
+                                     key);
+    free(etag);
+    return status;
+}
+
+/* Puts a mark under a condition: where nothing is, or over that of a dead maker. */
+static enum zs_status put_held(struct zs_store *store, const char *key, const struct maker *us, const char *text,
+                               bool *was_left, struct zs_error *err)
+{
+    int tries = 0;
+    bool is_over;
+    enum zs_status status;
+    do {
+        *was_left = is_over = false;
+        status = zs_store_put_over(store, key, "", text, strlen(text), err);
+        if (status == ZS_CONFLICT)
+            status = take_over(store, key, us, text, was_left, &is_over, err);
+    } while (status == ZS_CONFLICT && is_over && zs_conflict_again(&tries));
+    return status;
+}
+
+static enum zs_status put(struct zs_store *store, const char *key, const struct maker *us, bool *was_left,
+                          struct zs_error *err)
+{
+    char text[MOST_BYTES];
+    (void)snprintf(text, sizeof text, FORMAT, us->token, us->process, us->since, us->in, us->boot, us->host);
+    if (!zs_store_may_have_conditions(store))
+        return put_locked(store, key, us, text, was_left, err);
+    ZS_TRY(put_held(store, key, us, text, was_left, err));
+    if (zs_store_refuses_again(store, key))
+        return ZS_OK;
+    return zs_store_put(store, key, text, strlen(text), err); /* it took the question */
+}
+
+enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool *was_left, struct zs_error *err)
+{
+    struct maker us;
+    *was_left = false;
+    if (!describe(&us) || !add_own(&us)) /* before it is there for others of this process to see */
+        return zs_fail_memory(err);
+    const enum zs_status status = put(store, key, &us, was_left, err);
+    if (status != ZS_OK)
+        forget(us.token);
+    return status;
+}
+
+enum zs_status zs_mark_check(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    struct maker us;
+    bool is_left;
+    char *etag = NULL;
+    if (!describe(&us))
+        return zs_fail_memory(err);
+    const enum zs_status status = look(store, key, &us, &is_left, &etag, err);
+    free(etag);
+    return status;
+}
+
+enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    struct maker maker;
+    zs_store_forget(store, key);
+    enum zs_status status = zs_store_get(store, key, MOST_BYTES, &text, err);
+    if (status == ZS_OK && parse(&text, &maker) && is_own(maker.token)) {
+        status = zs_store_remove(store, key, err);
+        forget(maker.token);
+    }
+    zs_buffer_free(&text);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+bool zs_is_mark(const char *key)
+{
+    const char *slash = strrchr(key, '/');
+    return strcmp(slash != NULL ? slash + 1 : key, ZS_MARK_NAME) == 0;
+}

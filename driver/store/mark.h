@@ -1,0 +1,27 @@
+/* store/mark.h: who makes what is to be at a prefix. An object ".unfinished" is there from before the first chunk until
+ * all is there. One maker puts it: on object stores with the condition that nothing is there, elsewhere under a lock.
+ * It tells the maker's machine and process, so that a mark of a killed one is told from that of one that lives:
+ *
+ *   on the same machine (its boot, and its processes)  by the process
+ *   elsewhere                                          by time: nothing below was written for a day
+ *
+ * A mark of a process on another machine that is younger may be of either: then nothing is made. */
+#ifndef ZS_STORE_MARK_H
+#define ZS_STORE_MARK_H
+
+#include "store/store.h"
+
+#define ZS_MARK_NAME ".unfinished"
+
+/* Puts the mark at `key`, whose last name is ZS_MARK_NAME. ZS_CONFLICT where another maker's is there, unless that is
+ * dead: then it is replaced, and *was_left is true. */
+enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool *was_left, struct zs_error *err) ZS_MUST_CHECK;
+/* ZS_CONFLICT where a mark is there whose maker lives, or may live. */
+enum zs_status zs_mark_check(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+/* Removes the mark, which the caller put, unless another maker's is there by now. */
+enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Whether the key is that of a mark. */
+bool zs_is_mark(const char *key);
+
+#endif
