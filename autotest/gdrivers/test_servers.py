@@ -192,7 +192,8 @@ def test_of_processes_that_make_one_name_at_once_one_makes_it_whole_and_others_a
     for number in range(8):
         answers = [lines[number].partition(" ")[2] for lines in said]
         made = [value + 1 for value in range(3) if answers[value] == "made"]
-        assert all(answer == "made" or ".unfinished: " in answer for answer in answers), answers
+        # versitygw fails to list a folder that changes meanwhile
+        assert all(answer == "made" or ".unfinished: " in answer or "cannot be listed" in answer for answer in answers), answers
         pixels = read_all(open_array(PATH.replace("a.zarr", "%d.zarr" % number)))[0]
         value = (pixels.shape[1] - 256) // 16
         assert value in made and (pixels == value).all(), answers
