@@ -136,7 +136,7 @@ def test_a_killed_maker_of_this_machine_is_nobodys_hindrance_at_once(s3):
     assert_is(1, s3)
 
 
-def test_a_maker_of_another_machine_is_taken_for_dead_when_nothing_was_written_for_a_day(s3):
+def test_a_maker_of_another_machine_is_taken_for_dead_when_nothing_was_written_for_an_hour(s3):
     for _ in kill_one(PATH, s3.host):
         pass
     s3.objects[MARK] = re.sub(rb"boot \S+ on \S+", b"boot 0123 on elsewhere", s3.objects[MARK])

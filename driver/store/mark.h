@@ -3,7 +3,7 @@
  * It tells the maker's machine and process, so that a mark of a killed one is told from that of one that lives:
  *
  *   on the same machine (its boot, and its processes)  by the process
- *   elsewhere                                          by time: nothing below was written for a day
+ *   elsewhere                                          by time: nothing below was written for an hour
  *
  * A mark of a process on another machine that is younger may be of either: then nothing is made. */
 #ifndef ZS_STORE_MARK_H

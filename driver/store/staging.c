@@ -25,6 +25,8 @@
 #define ATTEMPTS 16
 /* Where files cannot be locked: seconds without a write or an upload, after which a leftover has no writer. */
 #define DEAD_AFTER (24 * 60 * 60)
+/* ... after which the maker of a store on another machine counts as killed: a job that is started again goes on. */
+#define QUIET_AFTER (60 * 60)
 
 /* ---- Random names ---- */
 
@@ -444,8 +446,8 @@ char **zs_staging_leftovers(const char *root)
     return l.paths.list;
 }
 
-/* Finds the hidden names beside a store to which nothing was written for a day, or the others. */
-static void find_beside(const char *root, bool is_old, struct zs_names *found)
+/* Finds the hidden names beside a store to which nothing was written for so many seconds, or the others. */
+static void find_beside(const char *root, int seconds, bool is_old, struct zs_names *found)
 {
     const size_t n = directory_length(root);
     char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *begin = zs_format(".%s.", root + n);
@@ -454,7 +456,7 @@ static void find_beside(const char *root, bool is_old, struct zs_names *found)
         zs_vsi_find_names(parent, begin, &names);
     for (size_t i = 0; i < names.count; i++) {
         char *path = is_beside(names.list[i], root + n, TEMPORARY) ? zs_format("%s/%s", parent, names.list[i]) : NULL;
-        if (path != NULL && zs_vsi_is_older(path, time(NULL) - DEAD_AFTER) == is_old)
+        if (path != NULL && zs_vsi_is_older(path, time(NULL) - seconds) == is_old)
             append(found, path);
         else
             free(path);
@@ -467,16 +469,16 @@ static void find_beside(const char *root, bool is_old, struct zs_names *found)
 char **zs_staging_old_prefixes(const char *root)
 {
     struct zs_names old = {0};
-    find_beside(root, true, &old);
+    find_beside(root, DEAD_AFTER, true, &old);
     return old.list;
 }
 
 bool zs_staging_is_quiet(const char *prefix)
 {
     struct zs_names young = {0};
-    if (!zs_vsi_is_older(prefix, time(NULL) - DEAD_AFTER))
+    if (!zs_vsi_is_older(prefix, time(NULL) - QUIET_AFTER))
         return false;
-    find_beside(prefix, false, &young);
+    find_beside(prefix, QUIET_AFTER, false, &young);
     zs_names_free(young.list);
     return young.count == 0;
 }

@@ -69,7 +69,7 @@ char **zs_staging_leftovers(const char *root);
  * is in place. */
 char **zs_staging_old_prefixes(const char *root);
 
-/* Whether nothing below a prefix, and nothing under such a name beside it, was written for a day: no writer lives. */
+/* Whether nothing below a prefix, and nothing under such a name beside it, was written for an hour: no writer lives. */
 bool zs_staging_is_quiet(const char *prefix);
 
 /* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
