@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -125,6 +126,7 @@ def kill_one(path, host="", **options):
         process.send_signal(signal.SIGSTOP)
         yield process.pid
         process.kill()
+    time.sleep(0.5)  # the server puts what was under way
 
 
 def test_a_killed_maker_of_this_machine_is_nobodys_hindrance_at_once(s3):
