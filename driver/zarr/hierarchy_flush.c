@@ -396,14 +396,15 @@ static bool has_order(const struct zs_pending_changes *changes)
     return false;
 }
 
-/* Writes the documents, and removes objects. The documents of removed nodes go first, one by one: where the store
- * refuses to remove the first of them, nothing has changed, and a node that went in part is still in consolidated
- * metadata, under whose name it can be removed again. Chunks go when no document refers to them. */
+/* Writes the documents, and removes objects. Without consolidated metadata, and on object stores, the documents of
+ * removed nodes go first, one by one: where a server refuses to remove the first of them, nothing has changed, and a
+ * node that went in part is still listed, under whose name it can be removed again. On a local disk, where a kill is
+ * likelier than a refusal, no listed node lacks its document. Chunks go when no document refers to them. */
 static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *all, struct zs_contents *removed,
                                      struct zs_error *err)
 {
     bool has_conflict = false;
-    if (!has_order(&h->pending))
+    if ((!h->is_consolidated || h->store->is_remote) && !has_order(&h->pending))
         ZS_TRY(zs_contents_remove_documents(h->store, removed, err));
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(h, &all->list[i], &has_conflict, err));
