@@ -330,7 +330,7 @@ static size_t bytes_to_keep(const struct zs_plan *plan)
     return (size_t)(share < EXTENT_BYTES ? 0 : zs_min_u64(size, share - EXTENT_BYTES));
 }
 
-/* Bytes that the items of a plan take in the cache, but for those that are there. */
+/* Bytes that the cache needs for the items of a plan which it does not hold yet. */
 static uint64_t bytes_to_decode(const struct zs_plan *plan)
 {
     uint64_t total = 0;

@@ -99,8 +99,7 @@ struct zs_convention {
     bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
     /* What an array states itself goes before what its group states. */
     bool has_own_first;
-    /* Brings members that say a place up to date, as far as they say it; those that say none stay. ZS_NO_MEMORY
-     * only. */
+    /* Brings the members that say a place up to date; others stay. Fails with ZS_NO_MEMORY alone. */
     enum zs_status (*change)(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err);
     /* Makes attributes that call a dimension `from` call it `to`. False without memory. */

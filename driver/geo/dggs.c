@@ -65,7 +65,7 @@ static bool find_coordinate(struct zs_hierarchy *h, const struct zs_scope *scope
     return found->coordinate != NULL;
 }
 
-/* zagg's words of all cells of the sphere stand at the numbers of their cells; those that were not written are 0. */
+/* zagg keeps words of all cells of the sphere, each at the number of its cell. A cell that was not written has 0. */
 static bool take_morton(const struct zs_node *node, const zs_json *dggs, struct zs_healpix *found)
 {
     /* Without this word latitudes of the ellipsoid were taken for those of a sphere. */

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "geo/crs.h"
 
-/* What a group says: size of a pixel, and a box around those that are asked for. The arrays begin at its upper left
- * corner and go on to whole shards. */
+/* What a group says: the size of a pixel, and the box that was asked for. The arrays begin at the upper left corner of
+ * the box and end with whole shards. */
 struct grid {
     double resolution[2]; /* x, y; both positive */
     double bounds[4];     /* xmin, ymin, xmax, ymax */

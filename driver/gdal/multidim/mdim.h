@@ -449,47 +449,4 @@ struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
  * the same list. */
 void zsWarnOfRasterOptions(CSLConstList options);
 
-/* Creation options of a new array, of any number of dimensions. */
-class ZSMdimArrayOptions
-{
-    ZSCreationOptions m_options;
-    std::vector<ZSDimension> m_dimensions;
-    std::vector<ZSDivision> m_chunks, m_shards; /* owns the edges that the spec points to */
-    std::vector<std::string> m_names;
-    bool m_isCoordinate, m_hasCompression = false;
-
-    bool ApplyChunks(struct zs_array_spec &spec);
-    bool ApplyShards(struct zs_array_spec &spec);
-    bool Suits(const char *name, const char *value, const struct zs_array_spec &spec) const;
-
-  public:
-    /* isCoordinate: of the coordinates of a dimension, which are best in one piece, and read as they were written. */
-    explicit ZSMdimArrayOptions(bool isCoordinate) : m_isCoordinate(isCoordinate)
-    {
-    }
-    /* Sets chunks, shards and encoding of the spec, whose rank, shape, names and type are set; it borrows from this.
-     * `own` are the array's, `all` those of all arrays, which count where they suit this one. False (CPLError emitted)
-     * for an option that there is not, and values that are not allowed. */
-    bool Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec);
-
-    /* Whether shapes, or how to compress, were asked for. */
-    bool HasShape() const
-    {
-        return m_options.chunk.IsGiven() || m_options.shard.IsGiven();
-    }
-    bool HasCompression() const
-    {
-        return m_hasCompression;
-    }
-    int ChunkOrder() const
-    {
-        return m_options.chunk_order;
-    }
-    /* Whether the filter of blosc is a guess by the data type. */
-    bool GuessesFilter() const
-    {
-        return m_options.guesses_shuffle && m_options.encoding.compression == ZS_COMPRESS_BLOSC;
-    }
-};
-
 #endif

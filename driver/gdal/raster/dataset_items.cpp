@@ -138,8 +138,8 @@ const struct zs_node *ZSItems::GroupAbove() const
     return isThere ? group : nullptr;
 }
 
-/* Plain attributes of the group, then of the array (of several arrays: those that all have alike), then of the side-car
- * file. */
+/* Plain attributes of the group, then of the array, then of the side-car file. Of several arrays, the attributes that
+ * all have alike. */
 CPLStringList ZSItems::ItemsAbove() const
 {
     CPLStringList above;
@@ -345,8 +345,8 @@ void ZSItems::SetPublished()
     m_isPending = m_domainsChanged = false;
 }
 
-/* ---- A group's arrays: the dataset has the items of the group and those that are equal in all arrays; bands have the
- * other items. An item is changed where it is stored. ---- */
+/* ---- A group's arrays: the dataset has the items of the group, and the items that all arrays have alike. Bands have
+ * the other items. An item is changed where it is stored. ---- */
 
 namespace
 {

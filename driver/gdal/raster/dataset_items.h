@@ -80,8 +80,8 @@ class ZSItems : public ZSDatasetPart
         m_structure.Clear();
     }
 
-    /* Items of an array that its bands show in a group's dataset: those that are not equal in all arrays (these the
-     * dataset shows). */
+    /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
+     * have alike. */
     virtual const CPLStringList &OwnItems(size_t source);
     /* Removes the array's items that none of its bands shows any more; new and changed items are written to the
      * band. */

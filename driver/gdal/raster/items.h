@@ -62,8 +62,8 @@ inline bool zsIsDefaultDomain(const char *domain)
     return domain == nullptr || domain[0] == '\0';
 }
 
-/* Whether a store keeps this domain: not those that are stored in other ways, describe a file rather than its pixels,
- * or name other data sets. */
+/* Whether a store keeps this domain. It does not keep a domain that is stored in another way, that describes a file
+ * rather than its pixels, or that names other datasets. */
 bool zsIsStoredDomain(const char *domain);
 /* Whether a copy loses something by leaving out a domain that the store does not keep. */
 bool zsIsLostDomain(const char *domain);
