@@ -1,5 +1,7 @@
 """Edits that are cut short on a local disk: killed, or without room for all they write."""
+import json
 import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -67,6 +69,35 @@ os._exit(0)
     seen = open_ours(name_of(path, "/v"))
     assert geotransform(seen) == MOVED and seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
     assert seen.GetMetadataItem("later") == "1"
+
+
+def document_of(path, name):
+    with open(os.path.join(path, name, "zarr.json")) as file:
+        return json.load(file)
+
+
+def with_item(document, value):
+    changed = json.loads(json.dumps(document))
+    changed["attributes"]["k"] = value
+    return changed
+
+
+@pytest.mark.parametrize("now, expected", [("before", "after"), ("after", "after"), ("of another", "of another"), (None, None)])
+def test_a_killed_edit_is_finished_where_nobody_changed_it_since(tmp_path, now, expected):
+    """zarr-python, say, which knows no journals."""
+    path = made(tmp_path / "a.zarr")
+    document = document_of(path, "v")
+    change = {"before": with_item(document, "before"), "after": with_item(document, "after")}
+    with open(path + "/.shardedzarr-zarr.json.journal", "w") as file:
+        json.dump({"changes": {"v": change}}, file)
+    with open(path + "/v/zarr.json", "w") as file:
+        json.dump(document if now is None else with_item(document, now), file)
+    dataset = gdal.OpenEx(name_of(path, "/w/w"), gdal.OF_UPDATE)
+    dataset.SetMetadataItem("later", "1")
+    dataset = None
+    assert document_of(path, "v")["attributes"].get("k") == expected
+    check_consolidated(path)
+    assert not [name for name in os.listdir(path) if name.endswith(".journal")]
 
 
 def test_an_edit_that_could_write_no_document_leaves_none(tmp_path):
@@ -154,3 +185,28 @@ os._exit(0)
     assert "done" not in lines and "the mask is not added" in lines[1]
     assert open_ours(name_of(path, "/v")).GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALL_VALID
     assert not [name for name in set(files_of(path)) - before if name.endswith("zarr.json")]
+
+
+# -------------------------------------------------------------------------------------- documents that others spell otherwise
+
+@pytest.mark.parametrize("edit", ["item", "pixels", "transform", "overviews"])
+def test_a_store_that_zarr_python_consolidated_is_edited(tmp_path, edit):
+    """It spells out the separator of chunk keys, which our documents leave to the default."""
+    path = made(tmp_path / "a.zarr")
+    root = document_of(path, "")
+    for document in root["consolidated_metadata"]["metadata"].values():
+        if document["node_type"] == "array":
+            assert document["chunk_key_encoding"] == {"name": "default"}
+            document["chunk_key_encoding"]["configuration"] = {"separator": "/"}
+    with open(path + "/zarr.json", "w") as file:
+        json.dump(root, file)
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    {"item": lambda: dataset.SetMetadataItem("k", "1"), "pixels": lambda: dataset.GetRasterBand(1).Fill(3),
+     "transform": lambda: dataset.SetGeoTransform(MOVED), "overviews": lambda: dataset.BuildOverviews("NEAREST", [4])}[edit]()
+    dataset = None
+    seen = open_ours(name_of(path, "/v"))
+    assert {"item": seen.GetMetadataItem("k") == "1", "pixels": (seen.ReadAsArray() == 3).all(), "transform": geotransform(seen) == MOVED,
+            "overviews": seen.GetRasterBand(1).GetOverviewCount() == 2}[edit]
+    validator = os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
+    done = subprocess.run([validator, "--quiet", path], capture_output=True, text=True)
+    assert "chunk_key_encoding" not in done.stdout

@@ -258,6 +258,8 @@ static bool decode_alike(const zs_json *a, const zs_json *b)
 
 static bool is_same_member(const char *name, const zs_json *a, const zs_json *b)
 {
+    if (strcmp(name, "chunk_key_encoding") == 0)
+        return zs_is_same_key_encoding(a, b);
     return strcmp(name, "codecs") == 0 ? decode_alike(a, b) : zs_json_is_same(a, b);
 }
 

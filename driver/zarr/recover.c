@@ -126,7 +126,23 @@ static enum zs_status relist(struct zs_hierarchy *h, const char *path, zs_json *
     return status;
 }
 
-/* Applies one change of the journal, unless another writer has changed the document since. */
+/* Whether the attributes that an edit changes are as before or after it. If not, another writer changed them since. */
+static bool is_as_edited(const zs_json *is, const zs_json *before, const zs_json *after)
+{
+    for (const zs_json *m = zs_json_first(after); m != NULL; m = zs_json_next(m)) {
+        const zs_json *was = zs_json_get(before, zs_json_name(m)), *now = zs_json_get(is, zs_json_name(m));
+        if (!zs_json_is_same(was, m) && !zs_json_is_same(now, was) && !zs_json_is_same(now, m))
+            return false;
+    }
+    for (const zs_json *m = zs_json_first(before); m != NULL; m = zs_json_next(m)) {
+        const zs_json *now = zs_json_get(is, zs_json_name(m));
+        if (zs_json_get(after, zs_json_name(m)) == NULL && now != NULL && !zs_json_is_same(now, m))
+            return false;
+    }
+    return true;
+}
+
+/* Applies one change of the journal, unless another writer has changed the document since: then that is listed. */
 static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *member, struct zs_error *err)
 {
     const char *path = zs_json_name(member);
@@ -135,9 +151,19 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
     bool is_changed = false;
     if ((path[0] != '\0' && !zs_path_is_clean(path)) || !zs_json_is_object(before) || !zs_json_is_object(after))
         return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
-    ZS_TRY(relist(h, path, zs_json_copy(before), zs_json_copy(after), err));
     ZS_TRY(zs_document_load(h->store, path, &theirs, err));
-    const enum zs_status status =
+    if (theirs != NULL && !is_as_edited(zs_json_get(theirs, "attributes"), zs_json_get(before, "attributes"),
+                                        zs_json_get(after, "attributes"))) {
+        const enum zs_status listed = relist(h, path, zs_document_own(theirs), zs_document_own(theirs), err);
+        zs_json_free(theirs);
+        return listed;
+    }
+    enum zs_status status = relist(h, path, zs_json_copy(before), zs_json_copy(after), err);
+    if (status != ZS_OK) {
+        zs_json_free(theirs);
+        return status;
+    }
+    status =
         zs_change_merge(&theirs, zs_hierarchy_known(h, path), zs_changes_find(&h->pending, path), &is_changed, err);
     zs_json_free(theirs);
     if (status == ZS_INVALID)
