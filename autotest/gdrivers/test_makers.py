@@ -221,3 +221,12 @@ def test_what_a_killed_process_was_appending_is_appended_by_the_next_one(tmp_pat
     assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
     assert sorted(os.listdir(path + "/w")) == ["spatial_ref", "w", "x", "y", "zarr.json"] or "w" in os.listdir(path + "/w")
     assert not [name for name in gdal.ReadDirRecursive(path) if ".unfinished" in name]
+
+
+@pytest.mark.parametrize("other", [lambda path: driver().Delete(path), lambda path: made(2, path, 160, OVERWRITE="YES")], ids=["delete", "overwrite"])
+def test_a_store_to_which_somebody_appends_is_neither_deleted_nor_replaced(place, other):
+    made(3, place)
+    said = []
+    made(1, place, meanwhile=lambda: said.append(error_of(other, place)), ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert "/w/.unfinished: " + LIVES in said[0]
+    assert (stored(place) == 3).all() and (stored(place, "/w/w") == 1).all()

@@ -294,14 +294,19 @@ static bool isRemovable(const Contents &c)
     return is;
 }
 
-/* Whether nobody makes what was found. Else CPLError is emitted. */
-static bool isUnmarked(const Contents &c)
+/* Whether nobody appends an array to what was found, or, with `orMakes`, makes it. Else CPLError is emitted. */
+static bool isUnmarked(const Contents &c, bool orMakes)
 {
-    struct zs_error err;
-    if (!c.HasMark() || zs_mark_check(c.store, ZS_MARK_NAME, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    for (size_t i = 0; i < c.found.own.count; i++)
+    {
+        const char *key = c.found.own.list[i];
+        struct zs_error err;
+        if (!zs_is_mark(key) || (!orMakes && EQUAL(key, ZS_MARK_NAME)) || zs_mark_check(c.store, key, &err) == ZS_OK)
+            continue;
+        zsReport(err);
+        return false;
+    }
+    return true;
 }
 
 /* Whether GDALDriver::Delete() may remove a store, as zsDeleteStore() says. */
@@ -310,7 +315,7 @@ static bool mayDelete(const std::string &store, const Contents &c)
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
     if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
         return true;
-    if (!isUnmarked(c))
+    if (!isUnmarked(c, true))
         return false;
     if (c.found.foreign_count == 0)
         return !c.HasRoot() || isOneRaster(store, ADVICE);
@@ -371,6 +376,8 @@ static bool mayReplace(const std::string &root, bool overwrite, bool canAppend, 
                  zsShown(root).c_str(), c.found.foreign);
         return false;
     }
+    if (!isUnmarked(c, false)) // this target's own mark may be at the root
+        return false;
     // Without a root it is what a killed writer left.
     const bool isOver = !c.HasRoot() || overwrite;
     return (isOver ||
