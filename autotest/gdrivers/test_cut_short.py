@@ -191,13 +191,15 @@ os._exit(0)
 
 @pytest.mark.parametrize("edit", ["item", "pixels", "transform", "overviews"])
 def test_a_store_that_zarr_python_consolidated_is_edited(tmp_path, edit):
-    """It spells out the separator of chunk keys, which our documents leave to the default."""
+    """It spells out what our documents leave to a default."""
     path = made(tmp_path / "a.zarr")
     root = document_of(path, "")
     for document in root["consolidated_metadata"]["metadata"].values():
         if document["node_type"] == "array":
             assert document["chunk_key_encoding"] == {"name": "default"}
             document["chunk_key_encoding"]["configuration"] = {"separator": "/"}
+            assert "storage_transformers" not in document
+            document["storage_transformers"] = []
     with open(path + "/zarr.json", "w") as file:
         json.dump(root, file)
     dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)

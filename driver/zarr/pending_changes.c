@@ -256,10 +256,27 @@ static bool decode_alike(const zs_json *a, const zs_json *b)
     return alike;
 }
 
-static bool is_same_member(const char *name, const zs_json *a, const zs_json *b)
+/* Whether two values of `fill_value` are of the same bits: a number may be spelled in many ways. */
+static bool fill_alike(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
+{
+    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
+    bool x_is_null = false, y_is_null = false;
+    return zs_json_is_same(a, b) ||
+           (meta != NULL && zs_fill_value_parse(&meta->dtype, a, x, &x_is_null, NULL) == ZS_OK &&
+            zs_fill_value_parse(&meta->dtype, b, y, &y_is_null, NULL) == ZS_OK && x_is_null == y_is_null &&
+            memcmp(x, y, meta->dtype.size) == 0);
+}
+
+/* Whether two values of a member say the same of the node's array. Other writers spell out what we leave to a default,
+ * and the reverse: zarr-python does, in consolidated metadata, of documents that it leaves as they are. */
+static bool is_same_member(const struct zs_node *node, const char *name, const zs_json *a, const zs_json *b)
 {
     if (strcmp(name, "chunk_key_encoding") == 0)
         return zs_is_same_key_encoding(a, b);
+    if (strcmp(name, "storage_transformers") == 0)
+        return zs_json_is_same(a, b) || zs_json_size(a) + zs_json_size(b) == 0;
+    if (strcmp(name, "fill_value") == 0)
+        return fill_alike(node->array, a, b);
     return strcmp(name, "codecs") == 0 ? decode_alike(a, b) : zs_json_is_same(a, b);
 }
 
@@ -270,8 +287,8 @@ static const char *changed_member(const char *const *members, size_t count, cons
 {
     for (size_t i = 0; i < count; i++) {
         const zs_json *is = zs_json_get(stored, members[i]);
-        if (!is_same_member(members[i], is, zs_json_get(node->document, members[i])) &&
-            (before == NULL || !is_same_member(members[i], is, zs_json_get(before, members[i]))))
+        if (!is_same_member(node, members[i], is, zs_json_get(node->document, members[i])) &&
+            (before == NULL || !is_same_member(node, members[i], is, zs_json_get(before, members[i]))))
             return members[i];
     }
     return NULL;
