@@ -193,7 +193,11 @@ os._exit(0)
 def test_a_store_that_zarr_python_consolidated_is_edited(tmp_path, edit):
     """It spells out what our documents leave to a default."""
     path = made(tmp_path / "a.zarr")
-    root = document_of(path, "")
+    root, own = document_of(path, ""), document_of(path, "v")
+    own["codecs"][0]["configuration"].pop("index_location", None)  # as tensorstore writes it
+    with open(path + "/v/zarr.json", "w") as file:
+        json.dump(own, file)
+    root["consolidated_metadata"]["metadata"]["v"]["codecs"][0]["configuration"]["index_location"] = "end"
     for document in root["consolidated_metadata"]["metadata"].values():
         if document["node_type"] == "array":
             assert document["chunk_key_encoding"] == {"name": "default"}
@@ -212,3 +216,26 @@ def test_a_store_that_zarr_python_consolidated_is_edited(tmp_path, edit):
     validator = os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
     done = subprocess.run([validator, "--quiet", path], capture_output=True, text=True)
     assert "chunk_key_encoding" not in done.stdout
+
+
+@pytest.mark.parametrize("change", ["endian", "location", "shape", "filter"])
+def test_an_array_that_is_stored_otherwise_is_not_written(tmp_path, change):
+    path = made(tmp_path / "a.zarr")
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    document = document_of(path, "v")
+    shards = document["codecs"][0]["configuration"]
+    if change == "endian":
+        shards["index_codecs"][0]["configuration"]["endian"] = "big"
+    elif change == "location":
+        shards["index_location"] = "start"
+    elif change == "shape":
+        shards["chunk_shape"] = [32, 64]
+    else:
+        shards["codecs"].insert(0, {"name": "transpose", "configuration": {"order": [1, 0]}})
+    with open(path + "/v/zarr.json", "w") as file:
+        json.dump(document, file)
+
+    def write():
+        dataset.GetRasterBand(1).Fill(3)
+        dataset.FlushCache()
+    assert '"codecs" is not what it was' in error_of(write)

@@ -12,21 +12,6 @@
 /* Prefix of the draft's chunk keys. */
 #define DATA "data/root/"
 
-/* The separator of a `chunk_key_encoding`, which may leave out its usual one. */
-static const char *separator_of(const zs_json *encoding)
-{
-    const char *separator = zs_json_equals(zs_json_get(encoding, "name"), "v2") ? "." : "/";
-    zs_json_string(zs_json_get(zs_json_get(encoding, "configuration"), "separator"), &separator);
-    return separator;
-}
-
-bool zs_is_same_key_encoding(const zs_json *a, const zs_json *b)
-{
-    return zs_json_is_same(a, b) || (zs_json_is_object(a) && zs_json_is_object(b) &&
-                                     zs_json_is_same(zs_json_get(a, "name"), zs_json_get(b, "name")) &&
-                                     strcmp(separator_of(a), separator_of(b)) == 0);
-}
-
 /* "c/0" rather than "0" or the draft's "c0". */
 static bool has_first_separator(const struct zs_array_meta *meta)
 {

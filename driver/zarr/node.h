@@ -78,10 +78,6 @@ enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta
                                    struct zs_error *err) ZS_MUST_CHECK;
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 
-/* Whether two values of `chunk_key_encoding` give the same keys. zarr-python spells the usual separator out where it
- * consolidates documents that leave it out. */
-bool zs_is_same_key_encoding(const zs_json *a, const zs_json *b);
-
 /* Makes the key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c"
  * (0-d); of the draft "data/root/path/c0/3". NULL without memory; freed with free(). */
 char *zs_chunk_key(const struct zs_array_meta *meta, const char *array_path, const uint64_t *index);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zarr/alike.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
@@ -225,61 +226,6 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-static bool are_same_but(const zs_json *a, const zs_json *b, const char *member)
-{
-    zs_json *x = zs_json_copy(a), *y = zs_json_copy(b);
-    zs_json_remove(x, member);
-    zs_json_remove(y, member);
-    const bool are_same = x != NULL && y != NULL && zs_json_is_same(x, y);
-    zs_json_free(x);
-    zs_json_free(y);
-    return are_same;
-}
-
-/* Whether two lists of codecs decode the same chunks: the filter of blosc is in each of its frames, and is chosen when
- * the first pixels of a new raster are written. */
-static bool decode_alike(const zs_json *a, const zs_json *b)
-{
-    if (zs_json_is_same(a, b))
-        return true;
-    const zs_json *x = zs_json_first(a), *y = zs_json_first(b);
-    bool alike = zs_json_size(a) == zs_json_size(b);
-    for (; alike && x != NULL && y != NULL; x = zs_json_next(x), y = zs_json_next(y)) {
-        const zs_json *of_x = zs_json_get(x, "configuration"), *of_y = zs_json_get(y, "configuration");
-        alike = zs_json_is_same(x, y) || (are_same_but(x, y, "configuration") &&
-                (zs_json_equals(zs_json_get(x, "name"), "blosc")
-                     ? are_same_but(of_x, of_y, "shuffle")
-                     : zs_json_equals(zs_json_get(x, "name"), "sharding_indexed") &&
-                           are_same_but(of_x, of_y, "codecs") &&
-                           decode_alike(zs_json_get(of_x, "codecs"), zs_json_get(of_y, "codecs"))));
-    }
-    return alike;
-}
-
-/* Whether two values of `fill_value` are of the same bits: a number may be spelled in many ways. */
-static bool fill_alike(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
-{
-    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
-    bool x_is_null = false, y_is_null = false;
-    return zs_json_is_same(a, b) ||
-           (meta != NULL && zs_fill_value_parse(&meta->dtype, a, x, &x_is_null, NULL) == ZS_OK &&
-            zs_fill_value_parse(&meta->dtype, b, y, &y_is_null, NULL) == ZS_OK && x_is_null == y_is_null &&
-            memcmp(x, y, meta->dtype.size) == 0);
-}
-
-/* Whether two values of a member say the same of the node's array. Other writers spell out what we leave to a default,
- * and the reverse: zarr-python does, in consolidated metadata, of documents that it leaves as they are. */
-static bool is_same_member(const struct zs_node *node, const char *name, const zs_json *a, const zs_json *b)
-{
-    if (strcmp(name, "chunk_key_encoding") == 0)
-        return zs_is_same_key_encoding(a, b);
-    if (strcmp(name, "storage_transformers") == 0)
-        return zs_json_is_same(a, b) || zs_json_size(a) + zs_json_size(b) == 0;
-    if (strcmp(name, "fill_value") == 0)
-        return fill_alike(node->array, a, b);
-    return strcmp(name, "codecs") == 0 ? decode_alike(a, b) : zs_json_is_same(a, b);
-}
-
 /* Returns the first of some members in which a stored document differs both from the node's present document and from
  * the document before the change (NULL: unchanged); NULL when there is no such member. */
 static const char *changed_member(const char *const *members, size_t count, const zs_json *stored,
@@ -287,8 +233,8 @@ static const char *changed_member(const char *const *members, size_t count, cons
 {
     for (size_t i = 0; i < count; i++) {
         const zs_json *is = zs_json_get(stored, members[i]);
-        if (!is_same_member(node, members[i], is, zs_json_get(node->document, members[i])) &&
-            (before == NULL || !is_same_member(node, members[i], is, zs_json_get(before, members[i]))))
+        if (!zs_is_alike(node->array, members[i], is, zs_json_get(node->document, members[i])) &&
+            (before == NULL || !zs_is_alike(node->array, members[i], is, zs_json_get(before, members[i]))))
             return members[i];
     }
     return NULL;
