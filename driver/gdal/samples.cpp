@@ -8,6 +8,7 @@
 
 extern "C"
 {
+#include "base/checked.h"
 #include "codec/filter.h"
 }
 
@@ -15,16 +16,15 @@ constexpr uint64_t SAMPLE_BYTES = 256 << 10; /* about one block of blosc */
 constexpr uint64_t MOST_SAMPLES = 8;
 constexpr uint64_t ONE_OF = 150; /* elements is read at most (each is encoded three times), at least one sample */
 
-static uint64_t timesOrMost(uint64_t a, uint64_t b)
-{
-    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
-}
-
+/* UINT64_MAX for more. */
 static uint64_t elementsOf(const std::vector<uint64_t> &lengths)
 {
     uint64_t n = 1;
     for (const uint64_t length : lengths)
-        n = timesOrMost(n, length);
+    {
+        if (!zs_mul_u64(n, length, &n))
+            n = UINT64_MAX;
+    }
     return n;
 }
 

@@ -1,4 +1,4 @@
-/* gdal/samples.h: samples of what is copied, by which the filter of blosc is chosen. */
+/* gdal/samples.h: chooses the filter of blosc by samples of a copy's source. */
 #ifndef ZS_GDAL_SAMPLES_H
 #define ZS_GDAL_SAMPLES_H
 

@@ -294,7 +294,8 @@ static bool isRemovable(const Contents &c)
     return is;
 }
 
-/* Whether nobody appends an array to what was found, or, with `orMakes`, makes it. Else CPLError is emitted. */
+/* Whether the store has no mark of a living maker: of one that appends an array and, with `orMakes`, of one that makes
+ * the store itself. Else CPLError is emitted. */
 static bool isUnmarked(const Contents &c, bool orMakes)
 {
     for (size_t i = 0; i < c.found.own.count; i++)

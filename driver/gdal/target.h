@@ -18,8 +18,8 @@ extern "C"
 #include "zarr/document.h"
 }
 
-/* A mark (store/mark.h) at the root of a store on an object store, from before the first chunk to the end of this
- * object: nobody else makes a store there meanwhile. Elsewhere, and where no condition can be sent, there is none. */
+/* Holds a mark (store/mark.h) at the root of a store, from before the first chunk to the end of this object: no other
+ * program makes a store there meanwhile. Local stores have no such mark, nor have servers that take no condition. */
 class ZSMark
 {
     struct zs_store *m_store = nullptr;
@@ -82,7 +82,7 @@ class ZSTarget
     /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there
      * is there. */
     bool Commit();
-    /* The mark, for who goes on to write where nobody else shall make a store; else it goes with the target. */
+    /* Hands the mark over to a dataset that goes on to write; without this call the target's end removes it. */
     std::unique_ptr<ZSMark> TakeMark()
     {
         return std::move(m_mark);

@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE /* getentropy(), gethostname(), readlink() */
+#define _DEFAULT_SOURCE /* gethostname(), readlink() */
 #include "store/mark.h"
 
 #include <pthread.h>
@@ -117,16 +117,6 @@ static bool read_since(long process, char *since)
            state != 'Z' && state != 'X';
 }
 
-static bool make_token(char *token)
-{
-    unsigned char bytes[TOKEN_DIGITS / 2];
-    if (getentropy(bytes, sizeof bytes) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof bytes; i++)
-        (void)snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-    return true;
-}
-
 /* Describes this process. False without randomness. */
 static bool describe(struct maker *us)
 {
@@ -140,7 +130,7 @@ static bool describe(struct maker *us)
     if (gethostname(us->host, sizeof us->host - 1) != 0)
         us->host[0] = '\0';
     clean(us->host);
-    return make_token(us->token);
+    return zs_random_digits(us->token, TOKEN_DIGITS);
 }
 
 static bool parse(const struct zs_buffer *text, struct maker *maker)

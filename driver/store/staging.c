@@ -32,8 +32,7 @@
 
 static const char hex[] = "0123456789abcdef";
 
-/* n digits, 32 at most, and a zero. */
-static bool make_random(char *digits, size_t n)
+bool zs_random_digits(char *digits, size_t n)
 {
     unsigned char bytes[FILE_DIGITS / 2];
     if (getentropy(bytes, n / 2) != 0)
@@ -77,7 +76,7 @@ char *zs_journal_key(const char *key)
 char *zs_temporary_path(const char *directory)
 {
     char digits[FILE_DIGITS + 1];
-    if (!make_random(digits, FILE_DIGITS))
+    if (!zs_random_digits(digits, FILE_DIGITS))
         return NULL;
     const size_t n = strlen(directory);
     return zs_format("%s%s" PREFIX "%s" TEMPORARY, directory, n > 0 && directory[n - 1] == '/' ? "" : "/", digits);
@@ -169,7 +168,7 @@ static size_t directory_length(const char *path)
 static char *name_beside(const char *root, const char *ending)
 {
     char digits[DIRECTORY_DIGITS + 1];
-    if (!make_random(digits, DIRECTORY_DIGITS))
+    if (!zs_random_digits(digits, DIRECTORY_DIGITS))
         return NULL;
     const size_t n = directory_length(root);
     return zs_format("%.*s.%s.%s%s", (int)n, root, root + n, digits, ending);

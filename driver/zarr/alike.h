@@ -1,6 +1,6 @@
-/* zarr/alike.h: whether two documents say the same of an array, though their texts differ. Other writers spell out what
- * this driver leaves to a default, and the reverse: zarr-python does in consolidated metadata, of documents that it
- * leaves as they are. */
+/* zarr/alike.h: compares documents of an array by their meaning. Texts differ where one writer spells out a default and
+ * another one leaves it out. zarr-python spells defaults out in consolidated metadata, also of documents of other
+ * writers. */
 #ifndef ZS_ZARR_ALIKE_H
 #define ZS_ZARR_ALIKE_H
 

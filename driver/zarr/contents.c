@@ -280,22 +280,26 @@ static enum zs_status remove_marks(struct zs_store *store, const struct zs_names
     return status;
 }
 
-enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
-                                           struct zs_error *err)
+static enum zs_status remove_own(struct zs_store *store, const struct zs_contents *contents, bool and_marks,
+                                 struct zs_error *err)
 {
     ZS_TRY(remove_marks(store, &contents->own, false, err));
+    if (and_marks)
+        ZS_TRY(remove_marks(store, &contents->own, true, err));
     for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
         zs_store_remove_directory(store, contents->directories.list[i]);
     return ZS_OK;
 }
 
+enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
+                                           struct zs_error *err)
+{
+    return remove_own(store, contents, false, err);
+}
+
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
 {
-    ZS_TRY(remove_marks(store, &contents->own, false, err));
-    ZS_TRY(remove_marks(store, &contents->own, true, err));
-    for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
-        zs_store_remove_directory(store, contents->directories.list[i]);
-    return ZS_OK;
+    return remove_own(store, contents, true, err);
 }
 
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
@@ -335,8 +339,7 @@ static enum zs_status remove_below(struct zs_store *store, const char *path, boo
     struct zs_contents contents = {0};
     enum zs_status status = zs_contents_find_below(store, path, &contents, err);
     if (status == ZS_OK)
-        status = and_marks ? zs_contents_remove(store, &contents, err)
-                           : zs_contents_remove_unmarked(store, &contents, err);
+        status = remove_own(store, &contents, and_marks, err);
     zs_contents_clear(&contents);
     return status;
 }

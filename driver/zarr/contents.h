@@ -27,12 +27,12 @@ void zs_contents_clear(struct zs_contents *contents);
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the store's own files, the root's zarr.json first, so that a half-removed store does not open, and marks
- * (store/mark.h) last, so that nobody makes another one meanwhile; then empty directories, except the root. */
+/* Removes the store's own files, then empty directories, except the root. The root's zarr.json goes first: a
+ * half-removed store does not open. Marks (store/mark.h) go last: they keep other makers away meanwhile. */
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same, but marks stay: whoever put them goes on. */
+/* The same, but marks stay, for their makers. */
 enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
                                            struct zs_error *err) ZS_MUST_CHECK;
 
