@@ -71,6 +71,76 @@ os._exit(0)
     assert seen.GetMetadataItem("later") == "1"
 
 
+def place_of(path):
+    """Where v lies: as it says itself, and by the coordinates alone."""
+    seen = open_ours(name_of(path, "/v"))
+    root = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER).GetRootGroup()
+    x, y = (root.OpenMDArray(name).ReadAsArray() for name in "xy")
+    by_axes = (x[0] - (x[1] - x[0]) / 2, x[1] - x[0], 0, y[0] - (y[1] - y[0]) / 2, 0, y[1] - y[0])
+    return geotransform(seen), by_axes, seen.GetSpatialRef().GetAuthorityCode(None)
+
+
+@pytest.mark.parametrize("most", [1000, 1500, 2000, 2500, 4000, 8000, 20000, MOST])
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_a_transform_that_does_not_fit_on_the_disk_is_made_whole_or_not_at_all(tmp_path, consolidated, most):
+    path = made(tmp_path / "a.zarr", consolidated)
+    told, = in_process(LIMITED + """
+def edit():
+    dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+    dataset.SetGeoTransform(eval(sys.argv[2]))
+    dataset.SetProjection(sys.argv[3])
+    dataset.FlushCache()
+attempt(edit, sys.argv[4])
+os._exit(0)
+""", name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), most)
+    has_journal = ".shardedzarr-zarr.json.journal" in os.listdir(path)
+    expected = (MOVED, MOVED, "32634") if has_journal or told == "done" else (UTM, UTM, "32633")
+    if not has_journal:
+        assert place_of(path) == expected
+    next_edit(path)
+    assert place_of(path) == expected
+    level = open_ours(name_of(path, "/ovr_2x/v"))
+    assert geotransform(level) == tuple(value * factor for value, factor in zip(expected[0], (1, 2, 1, 1, 1, 2)))
+
+
+def what_documents_say(path):
+    """All but the keys of chunks, and consolidated metadata."""
+    documents = {name: json.loads(text) for name, text in everything(path).items() if name.endswith("zarr.json")}
+    return {name: {key: value for key, value in said.items() if key not in ("chunk_key_encoding", "consolidated_metadata")}
+            for name, said in documents.items()}
+
+
+EDITED_AND_SET_BACK = LIMITED + """
+dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+def edit(place, srs, value):
+    if sys.argv[2] in ("transform", "all"):
+        dataset.SetGeoTransform(place)
+    if sys.argv[2] in ("crs", "all"):
+        dataset.SetProjection(srs)
+    if sys.argv[2] in ("item", "all"):
+        dataset.SetMetadataItem("k", value)
+    dataset.FlushCache()
+attempt(lambda: edit(eval(sys.argv[3]), sys.argv[4], "new"), sys.argv[7])
+attempt(lambda: edit(eval(sys.argv[5]), sys.argv[6], None), 10 ** 9)
+"""
+
+
+@pytest.mark.parametrize("edit", ["item", "transform", "crs", "all"])
+@pytest.mark.parametrize("most", [4000, MOST])
+def test_a_session_whose_edit_could_not_be_written_sets_the_former_value_again(tmp_path, most, edit):
+    path, twin = made(tmp_path / "a.zarr"), made(tmp_path / "b.zarr")
+    values = [edit, MOVED, wkt(32634).ExportToWkt(), UTM, wkt(32633).ExportToWkt()]
+    told = in_process(EDITED_AND_SET_BACK, name_of(path, "/v"), *values, most)
+    assert "zarr.json" in told[0] and told[1] == "done"
+    assert in_process(EDITED_AND_SET_BACK, name_of(twin, "/v"), *values, 10 ** 9) == ["done", "done"]
+    assert place_of(path) == (UTM, UTM, "32633")
+    assert open_ours(name_of(path, "/v")).GetMetadataItem("k") is None
+    assert what_documents_say(path) == what_documents_say(twin)
+    check_consolidated(path)
+    assert not [name for name in files_of(path) if name.endswith(".journal")]
+    assert len(files_of(path)) == len(files_of(twin))
+
+
 def document_of(path, name):
     with open(os.path.join(path, name, "zarr.json")) as file:
         return json.load(file)

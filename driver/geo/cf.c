@@ -235,22 +235,41 @@ static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, 
     return true;
 }
 
+/* Whether chunks of the variable have keys of the form "c/0", not "c.0" or "0". */
+static bool has_slashed_keys(const struct zs_node *c)
+{
+    return !c->array->key_is_v2 && c->array->key_separator == '/';
+}
+
 /* The document of a float64 variable in the place of one that cannot hold the values, or of none; NULL without memory.
- * Attributes are kept but for how numbers were packed. Its chunk has another key than the older ones have: those stay
- * until the document is written. */
+ * Attributes are kept but for how numbers were packed. */
 static zs_json *new_axis_document(const struct zs_slot *slot, const char *name, uint64_t n)
 {
     static const char *const packing[] = {"scale_factor", "add_offset",  "_FillValue", "missing_value",
                                           "valid_range",  ZS_UNSIGNED_ATTRIBUTE};
     const struct zs_node *old = slot->own;
-    const bool has_dotted_keys = old != NULL && !old->array->key_is_v2 && old->array->key_separator == '/';
-    zs_json *document = zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum, has_dotted_keys);
+    zs_json *document =
+        zs_small_array_document(name, ZS_FLOAT64, n, slot->has_checksum, old != NULL && has_slashed_keys(old));
     if (document != NULL && old != NULL && old->attributes != NULL) {
         zs_json *attributes = zs_json_set(document, "attributes", zs_json_copy(old->attributes));
         for (size_t i = 0; i < sizeof packing / sizeof packing[0]; i++)
             zs_json_remove(attributes, packing[i]);
     }
     return document;
+}
+
+/* The document of the variable itself but for the keys of its chunks; NULL without memory. */
+static zs_json *rekeyed_document(const struct zs_node *own)
+{
+    zs_json *document = zs_json_copy(own->document), *encoding = zs_json_new_object();
+    if (zs_json_add_string(encoding, "name", "default") != NULL &&
+        zs_json_add_string(zs_json_add_object(encoding, "configuration"), "separator",
+                           has_slashed_keys(own) ? "." : "/") != NULL &&
+        zs_json_set(document, "chunk_key_encoding", encoding) != NULL)
+        return document;
+    zs_json_free(encoding);
+    zs_json_free(document);
+    return NULL;
 }
 
 /* Removes chunks where no node is: a process left them when it was killed. */
@@ -263,11 +282,12 @@ static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot 
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-/* Makes that variable: its values are whole before anything says so. */
-static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name, uint64_t n,
-                                   const double *values, const struct zs_node **out, struct zs_error *err)
+/* Writes the values of a variable of this document (taken over), then gives the variable the document. Chunks have
+ * other keys than those of the stored document, which stay until the new document is stored: whoever is killed, or
+ * cannot write all of the values, leaves coordinates that agree with the metadata. */
+static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, zs_json *document,
+                                   const void *elements, const struct zs_node **out, struct zs_error *err)
 {
-    zs_json *document = new_axis_document(slot, name, n);
     struct zs_node *made;
     if (document == NULL)
         return zs_fail_memory(err);
@@ -276,7 +296,7 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     if (slot->own == NULL && !zs_hierarchy_is_new(h))
         status = clear_chunks(h, slot, err);
     if (status == ZS_OK)
-        status = zs_write_small_array(zs_hierarchy_store(h), made, true, values, err);
+        status = zs_write_small_array(zs_hierarchy_store(h), made, true, elements, err);
     if (status != ZS_OK) {
         zs_node_free(made);
         return status;
@@ -286,44 +306,24 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     return ZS_OK;
 }
 
-/* What a coordinate variable held before its values were written over; elements NULL: it was not, or held none. */
-struct former {
-    const struct zs_node *coordinate;
-    void *elements;
-};
-
-/* Puts the values of both axes back after those of one could not be written: old ones of one beside new ones of the
- * other tell a place where nothing ever lay. Of a store that refuses this as well, the same edit must be made again. */
-static void put_back(struct zs_hierarchy *h, const struct former former[2])
-{
-    struct zs_store *store = zs_hierarchy_store(h);
-    enum zs_status ignored = ZS_OK;
-    if (former[0].elements != NULL || former[1].elements != NULL)
-        ignored = zs_store_overlap_end(store, NULL); /* after a failure it takes no more objects */
-    for (int i = 0; i < 2; i++)
-        if (former[i].elements != NULL)
-            ignored = zs_write_small_array(store, former[i].coordinate, false, former[i].elements, NULL);
-    (void)ignored;
-}
-
 static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
                                    const double *values, uint64_t n, const struct zs_node **coordinate,
-                                   struct former *former, struct zs_error *err)
+                                   struct zs_error *err)
 {
-    bool is_blank;
     float *narrow = NULL;
     if (slot->own != NULL && can_hold(slot->own, values, n, &narrow)) {
         const void *elements = narrow != NULL ? (const void *)narrow : values;
-        former->coordinate = slot->own;
-        enum zs_status status = zs_coordinate_elements(h, slot->own, 0, n, &former->elements, &is_blank, err);
-        if (status == ZS_OK)
-            status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
-        free(narrow);
+        enum zs_status status;
         *coordinate = slot->own;
+        if (zs_hierarchy_is_unpublished(h, slot->own))
+            status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
+        else
+            status = replace_axis(h, slot, rekeyed_document(slot->own), elements, coordinate, err);
+        free(narrow);
         if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
             return status;
     }
-    return replace_axis(h, slot, name, n, values, coordinate, err);
+    return replace_axis(h, slot, new_axis_document(slot, name, n), values, coordinate, err);
 }
 
 /* Whether units are of another kind than the CRS, or, once its own, are not its own any more. */
@@ -380,8 +380,7 @@ static enum zs_status tells_transform(struct zs_hierarchy *h, const struct zs_no
 /* Writes the values: in the units that the variable has, which then stays what it is but for them, or where these are
  * of another kind in the CRS's. */
 static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
-                                 const struct zs_georef_out *geo, bool is_x, struct former *former,
-                                 struct zs_error *err)
+                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const struct zs_node *c = NULL;
     const uint64_t n = is_x ? geo->width : geo->height;
@@ -392,7 +391,7 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
         return zs_fail_memory(err);
     for (uint64_t i = 0; i < n && factor != 1; i++)
         values[i] /= factor;
-    const enum zs_status status = write_values(h, slot, name, values, n, &c, former, err);
+    const enum zs_status status = write_values(h, slot, name, values, n, &c, err);
     free(values);
     return status == ZS_OK && !stays ? describe_axis(h, c, geo, is_x, err) : status;
 }
@@ -434,7 +433,7 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
  * stay. */
 static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                  const struct zs_georef_out *geo, bool is_x, bool drops, bool is_fixed,
-                                 bool *is_current, struct former *former, struct zs_error *err)
+                                 bool *is_current, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
@@ -456,7 +455,7 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
         if (is_fixed)
             *is_current = tells;
         else if (status == ZS_OK && !tells)
-            status = write_slot(h, &slot, name, geo, is_x, former, err);
+            status = write_slot(h, &slot, name, geo, is_x, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
         if (!geo->is_shared[is_x])
             status = zs_hierarchy_remove(h, slot.path, err);
@@ -464,25 +463,6 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
         status = keep_axis(h, node, dim, geo, is_x, err);
     }
     free(slot.path);
-    return status;
-}
-
-/* Writes both axes, or neither: an upload that fails is a failure of both. */
-static enum zs_status write_axes(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool drops,
-                                 bool is_fixed, const struct zs_georef_out *geo, bool *says_both, struct zs_error *err)
-{
-    bool says_y = true, says_x = true;
-    struct former former[2] = {{.elements = NULL}, {.elements = NULL}};
-    enum zs_status status = write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, &former[0], err);
-    if (status == ZS_OK)
-        status = write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, &former[1], err);
-    if (status == ZS_OK && (former[0].elements != NULL || former[1].elements != NULL))
-        status = zs_store_wait_commits(zs_hierarchy_store(h), err);
-    if (status != ZS_OK)
-        put_back(h, former);
-    for (int i = 0; i < 2; i++)
-        free(former[i].elements);
-    *says_both = says_y && says_x;
     return status;
 }
 
@@ -500,14 +480,17 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
                            bool *says_mapping, struct zs_error *err)
 {
-    bool says_axes, is_fixed;
+    bool says_y, says_x, is_fixed;
     struct zs_georef_out of_mapping = *geo;
     ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
-    ZS_TRY(write_axes(h, node, axes, drops, is_fixed, geo, &says_axes, err));
+    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, err));
+    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, err));
+    if (!zs_hierarchy_is_unpublished(h, node)) /* an upload that fails is a failure of this edit, not of the flush */
+        ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
     /* rioxarray would take the size of pixels from a text, and their place from coordinates that stay. */
     of_mapping.is_text_shared = geo->is_text_shared || is_fixed;
     ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, &of_mapping, says_mapping, err));
-    *says_all = says_axes && *says_mapping;
+    *says_all = says_y && says_x && *says_mapping;
     return ZS_OK;
 }
 

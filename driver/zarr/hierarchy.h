@@ -151,8 +151,8 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
  * because each document is then visible as soon as it is written. */
 void zs_hierarchy_defer(struct zs_hierarchy *h, bool is_deferred);
 
-/* Returns whether the node was added through this hierarchy and its document is not written yet: no other process knows
- * of it. */
+/* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got
+ * other keys of chunks, and its document is not written yet. */
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node);
 
 /* Checks that the store still has the array that `node` describes, for callers that are about to write chunks. ZS_OK

@@ -238,7 +238,7 @@ enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node
     const struct zs_node *old = zs_hierarchy_known(h, node->path);
     ZS_TRY(zs_hierarchy_add(h, node, err));
     struct zs_change *change = zs_changes_find(&h->pending, node->path);
-    if (change->replaced == NULL)
+    if (change->replaced == NULL || change->is_put)
         change->replaced = old;
     return ZS_OK;
 }

@@ -347,35 +347,36 @@ static enum zs_status find_removed(const struct zs_hierarchy *h, struct zs_conte
     return status;
 }
 
-/* Upper limit of the chunks of a replaced array that are removed: coordinates have one or a few. */
-#define MOST_REPLACED 100000
+/* Upper limit of the chunks that are removed: coordinates have one or a few. */
+#define MOST_CHUNKS 100000
 
-static bool has_same_keys(const struct zs_node *a, const struct zs_node *b)
+enum zs_status zs_hierarchy_remove_chunks(const struct zs_hierarchy *h, const struct zs_node *node,
+                                          struct zs_error *err)
 {
-    return b->array == NULL || (a->array->key_is_v2 == b->array->key_is_v2 &&
-                                a->array->key_separator == b->array->key_separator);
-}
-
-/* Removes the chunks of a replaced array of one dimension. */
-static enum zs_status remove_replaced(const struct zs_hierarchy *h, const struct zs_change *change,
-                                      struct zs_error *err)
-{
-    const struct zs_node *old = change->replaced, *node = zs_hierarchy_known(h, change->path);
     struct zs_names keys = {0};
-    if (old == NULL || old->array == NULL || old->array->ndim != 1 || node == NULL || has_same_keys(old, node))
-        return ZS_OK;
-    const uint64_t length = old->array->chunk_shape[0], all = old->array->shape[0];
     enum zs_status status = ZS_OK;
-    for (uint64_t i = 0; i < MOST_REPLACED && i <= (all - 1) / length && all > 0 && status == ZS_OK; i++)
-        status = zs_names_add(&keys, zs_chunk_key(old->array, old->path, &i), err);
+    if (node->array->ndim != 1)
+        return ZS_OK;
+    const uint64_t length = node->array->chunk_shape[0], all = node->array->shape[0];
+    for (uint64_t i = 0; i < MOST_CHUNKS && all > 0 && i <= (all - 1) / length && status == ZS_OK; i++)
+        status = zs_names_add(&keys, zs_chunk_key(node->array, node->path, &i), err);
     if (status == ZS_OK && keys.count > 0)
         status = zs_store_remove_all(h->store, (const char *const *)keys.list, keys.count, err);
-    char *folder = zs_path_join(old->path, "c");
+    char *folder = zs_path_join(node->path, "c");
     if (status == ZS_OK && folder != NULL && !h->store->is_remote)
         zs_store_remove_directory(h->store, folder);
     free(folder);
     zs_names_free(keys.list);
     return status;
+}
+
+/* Removes the chunks of a replaced array. */
+static enum zs_status remove_replaced(const struct zs_hierarchy *h, const struct zs_change *change,
+                                      struct zs_error *err)
+{
+    const struct zs_node *node = zs_hierarchy_known(h, change->path);
+    return node != NULL && zs_change_has_new_keys(change, node) ? zs_hierarchy_remove_chunks(h, change->replaced, err)
+                                                                : ZS_OK;
 }
 
 /* ---- The flush ---- */
@@ -415,12 +416,32 @@ static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *a
     return ZS_OK;
 }
 
+/* Keeps what a flush that failed tried to store of each edit: some documents may be stored, and the next writer may
+ * finish the others. */
+static enum zs_status note_tried(struct zs_hierarchy *h, struct zs_error *err)
+{
+    for (size_t i = 0; i < h->pending.count; i++) {
+        struct zs_change *change = h->pending.list[i];
+        const struct zs_node *node = zs_hierarchy_known(h, change->path);
+        if (change->kind != ZS_CHANGE_EDIT || node == NULL)
+            continue;
+        zs_json_free(change->tried);
+        change->tried = zs_document_own(node->document);
+        if (change->tried == NULL)
+            return zs_fail_memory(err);
+    }
+    return ZS_OK;
+}
+
 static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
 {
     struct zs_contents removed = {0};
     enum zs_status status = find_removed(h, &removed, err); /* when a listing fails, nothing has changed yet */
-    if (status == ZS_OK)
+    if (status == ZS_OK) {
         status = put_and_remove(h, all, &removed, err);
+        if (status != ZS_OK && note_tried(h, NULL) != ZS_OK)
+            status = ZS_NO_MEMORY;
+    }
     zs_contents_clear(&removed);
     return status;
 }

@@ -104,6 +104,9 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
                                 struct zs_error *err) ZS_MUST_CHECK;
 /* Like zs_hierarchy_flush(), for a caller that holds the lock of the root's document, or for a store without locks. */
 enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
+/* Removes the chunks of an array of one dimension, and leaves its document. */
+enum zs_status zs_hierarchy_remove_chunks(const struct zs_hierarchy *h, const struct zs_node *node,
+                                          struct zs_error *err) ZS_MUST_CHECK;
 /* Publishes the pending removal of the node at `path`, if there is one, with all nodes below it: objects that are
  * created there before the next flush must not share the keys of the removed ones. */
 enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;

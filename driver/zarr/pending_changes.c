@@ -69,6 +69,7 @@ void zs_change_free(struct zs_change *change)
     free(change->path);
     zs_json_free(change->before);
     zs_json_free(change->own);
+    zs_json_free(change->tried);
     zs_json_free(change->written);
     zs_json_free(change->loaded);
     free(change);
@@ -84,8 +85,9 @@ struct zs_change *zs_change_copy(const struct zs_change *change)
     copy->path = zs_strdup(change->path);
     copy->before = change->before != NULL ? zs_json_copy(change->before) : NULL;
     copy->own = change->own != NULL ? zs_json_copy(change->own) : NULL;
+    copy->tried = change->tried != NULL ? zs_json_copy(change->tried) : NULL;
     if (copy->path != NULL && (copy->before != NULL) == (change->before != NULL) &&
-        (copy->own != NULL) == (change->own != NULL))
+        (copy->own != NULL) == (change->own != NULL) && (copy->tried != NULL) == (change->tried != NULL))
         return copy;
     zs_change_free(copy);
     return NULL;
@@ -130,6 +132,13 @@ bool zs_change_is_removal(const struct zs_change *change)
     return change->kind == ZS_CHANGE_REMOVED || change->kind == ZS_CHANGE_UNLISTED;
 }
 
+bool zs_change_has_new_keys(const struct zs_change *change, const struct zs_node *node)
+{
+    const struct zs_array_meta *old = change->replaced != NULL ? change->replaced->array : NULL;
+    return old != NULL && node->array != NULL &&
+           (old->key_is_v2 != node->array->key_is_v2 || old->key_separator != node->array->key_separator);
+}
+
 bool zs_changes_hide(const struct zs_pending_changes *changes, const char *path)
 {
     char *above = changes->count > 0 ? zs_strdup(path) : NULL;
@@ -147,17 +156,23 @@ bool zs_changes_hide(const struct zs_pending_changes *changes, const char *path)
 
 /* ---- The one rule ---- */
 
-static enum zs_status merge_attributes(zs_json *document, const struct zs_node *node, const zs_json *before,
+static enum zs_status merge_attributes(zs_json *document, const struct zs_node *node, const struct zs_change *change,
                                        bool *is_changed, struct zs_error *err)
 {
-    const zs_json *ours = node->attributes;
-    if (before == NULL ? zs_json_size(ours) == 0 : zs_json_is_same(before, ours))
+    const zs_json *ours = node->attributes, *before = zs_json_get(change->before, "attributes");
+    if (change->tried == NULL && (before == NULL ? zs_json_size(ours) == 0 : zs_json_is_same(before, ours)))
         return ZS_OK;
     const zs_json *theirs = zs_json_get(document, "attributes");
-    zs_json *merged = zs_json_merge(before, ours, zs_json_is_object(theirs) ? theirs : NULL);
+    if (!zs_json_is_object(theirs))
+        theirs = NULL;
+    /* first take back what a flush of ours that failed may have stored */
+    const zs_json *tried = change->tried != NULL ? zs_json_get(change->tried, "attributes") : before;
+    zs_json *former = zs_json_merge(tried, before, theirs);
+    zs_json *merged = former != NULL ? zs_json_merge(before, ours, former) : NULL;
+    zs_json_free(former);
     if (merged == NULL)
         return zs_fail_memory(err);
-    if (zs_json_is_same(merged, theirs)) {
+    if (zs_json_is_same(merged, theirs) || (theirs == NULL && zs_json_size(merged) == 0)) {
         zs_json_free(merged);
         return ZS_OK;
     }
@@ -208,15 +223,17 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
                                    const char *name, bool *is_changed, struct zs_error *err)
 {
     const zs_json *ours = zs_json_get(node->document, name), *is = zs_json_get(theirs, name);
-    if (!is_compared(name) || zs_json_is_same(zs_json_get(change->before, name), ours) || zs_json_is_same(is, ours))
+    const bool is_tried = change->tried != NULL && zs_json_is_same(is, zs_json_get(change->tried, name));
+    const bool is_kept = !is_tried && zs_json_is_same(zs_json_get(change->before, name), ours);
+    if (!is_compared(name) || is_kept || zs_json_is_same(is, ours))
         return ZS_OK;
     const zs_json *was = zs_json_get(before_of(change), name);
-    if (!zs_json_is_same(is, was))
+    if (!is_tried && !zs_json_is_same(is, was))
         return zs_fail(err, ZS_INVALID,
                        "%s/zarr.json: \"%s\" is not what it was when this array was opened, somebody else changed it: "
                        "it stays as it is",
                        node->path, name);
-    if (strcmp(name, "shape") == 0 && is_less(ours, is))
+    if (!is_tried && strcmp(name, "shape") == 0 && is_less(ours, is))
         return zs_fail(err, ZS_INVALID,
                        "%s/zarr.json: somebody else made this array longer than it is to be: it stays as it is",
                        node->path);
@@ -226,15 +243,20 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     return ours == NULL || zs_json_set(theirs, name, zs_json_copy(ours)) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Returns the first of some members in which a stored document differs both from the node's present document and from
- * the document before the change (NULL: unchanged); NULL when there is no such member. */
+/* Returns the first of some members in which a stored document differs from the node's present document, from the
+ * document before the change (NULL: unchanged), and from what a flush that failed tried to store; NULL when there is no
+ * such member. */
 static const char *changed_member(const char *const *members, size_t count, const zs_json *stored,
-                                  const struct zs_node *node, const zs_json *before)
+                                  const struct zs_node *node, const struct zs_change *change)
 {
+    const zs_json *ours[] = {node->document, change != NULL ? before_of(change) : NULL,
+                             change != NULL ? change->tried : NULL};
     for (size_t i = 0; i < count; i++) {
-        const zs_json *is = zs_json_get(stored, members[i]);
-        if (!zs_is_alike(node->array, members[i], is, zs_json_get(node->document, members[i])) &&
-            (before == NULL || !zs_is_alike(node->array, members[i], is, zs_json_get(before, members[i]))))
+        bool is_ours = false;
+        for (size_t k = 0; k < sizeof ours / sizeof ours[0] && !is_ours; k++)
+            is_ours = ours[k] != NULL && zs_is_alike(node->array, members[i], zs_json_get(stored, members[i]),
+                                                     zs_json_get(ours[k], members[i]));
+        if (!is_ours)
             return members[i];
     }
     return NULL;
@@ -248,7 +270,7 @@ static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node 
     static const char *const members[] = {"data_type", "codecs", "chunk_grid", "chunk_key_encoding"};
     if (node->type != ZS_NODE_ARRAY)
         return ZS_OK;
-    const char *other = changed_member(members, sizeof members / sizeof members[0], theirs, node, before_of(change));
+    const char *other = changed_member(members, sizeof members / sizeof members[0], theirs, node, change);
     if (zs_json_size(zs_json_get(theirs, "shape")) != zs_json_size(zs_json_get(node->document, "shape")))
         other = "shape";
     if (other == NULL)
@@ -272,8 +294,10 @@ static enum zs_status merge_edit(zs_json *theirs, const struct zs_node *node, co
             ZS_TRY(merge_member(theirs, node, change, zs_json_name(m), is_changed, err));
         for (const zs_json *m = zs_json_first(node->document); m != NULL; m = zs_json_next(m))
             ZS_TRY(merge_member(theirs, node, change, zs_json_name(m), is_changed, err));
+        for (const zs_json *m = zs_json_first(change->tried); m != NULL; m = zs_json_next(m))
+            ZS_TRY(merge_member(theirs, node, change, zs_json_name(m), is_changed, err));
     }
-    return merge_attributes(theirs, node, zs_json_get(change->before, "attributes"), is_changed, err);
+    return merge_attributes(theirs, node, change, is_changed, err);
 }
 
 enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, const struct zs_change *change,
@@ -309,8 +333,8 @@ static enum zs_status compare(const struct zs_node *node, const struct zs_change
                               struct zs_error *err)
 {
     /* our own changes may be pending */
-    const char *other = changed_member(array_members, sizeof array_members / sizeof array_members[0], document, node,
-                                       change != NULL ? before_of(change) : NULL);
+    const char *other =
+        changed_member(array_members, sizeof array_members / sizeof array_members[0], document, node, change);
     return other == NULL ? ZS_OK
                          : zs_fail(err, ZS_INVALID,
                                    "\"%s\" is not what it was when this array was opened, somebody else changed it: no "
@@ -342,7 +366,8 @@ static enum zs_status check_document(const struct zs_hierarchy *h, const struct 
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node)
 {
     const struct zs_change *change = zs_changes_find(&h->pending, node->path);
-    return change != NULL && change->kind == ZS_CHANGE_NEW && !change->is_put;
+    return change != NULL && !change->is_put &&
+           (change->kind == ZS_CHANGE_NEW || zs_change_has_new_keys(change, node));
 }
 
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,

@@ -32,6 +32,7 @@ struct zs_change {
     zs_json *before;  /* ZS_CHANGE_EDIT: the document as read, without consolidated metadata; owned */
     bool is_copy;     /* ... `before` comes from consolidated metadata, which may be older than the zarr.json: */
     zs_json *own;     /* ... the zarr.json itself; NULL while only attributes change; owned */
+    zs_json *tried;   /* ... the document as a flush that failed tried to store it; NULL: there was none; owned */
     zs_json *written; /* the document as this flush writes it, for consolidated metadata above; owned */
     zs_json *loaded;  /* ... and as this flush read it; NULL: there was none; owned */
 };
@@ -61,6 +62,8 @@ void zs_changes_put(struct zs_pending_changes *changes, const char *path, struct
  * and nothing was stored there. */
 bool zs_changes_hide(const struct zs_pending_changes *changes, const char *path);
 bool zs_change_is_removal(const struct zs_change *change);
+/* Returns whether chunks of the node, which replaced another array, have other keys than those of that array. */
+bool zs_change_has_new_keys(const struct zs_change *change, const struct zs_node *node);
 /* Returns whether an edit changes more than attributes. */
 bool zs_change_is_structural(const struct zs_change *change, const struct zs_node *node);
 

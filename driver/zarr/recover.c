@@ -34,10 +34,10 @@ static bool add_change(zs_json *changes, const struct zs_change *change, const s
            zs_json_add(member, "after", after) != NULL;
 }
 
-/* Whether a change edits a document that is there. */
+/* Whether a change edits a document that is there, or replaces it. */
 static bool is_edit(const struct zs_change *change)
 {
-    return change->kind == ZS_CHANGE_EDIT && !change->may_be_gone;
+    return change->kind == ZS_CHANGE_EDIT && (!change->may_be_gone || change->replaced != NULL);
 }
 
 /* Whether edits change several documents: consolidated metadata list those of nodes below the root. */

@@ -155,9 +155,22 @@ static void restore_attributes(struct zs_undo *u)
     }
 }
 
+/* Removes the chunks that an array got under other keys. Where this fails they stay, and no document refers to them. */
+static void undo_chunks(struct zs_hierarchy *h, const struct zs_undo *u)
+{
+    const struct zs_change *change = zs_changes_find(&h->pending, u->path);
+    const struct zs_node *node = zs_hierarchy_known(h, u->path);
+    const bool had_them = u->change != NULL && u->change->replaced != NULL;
+    if (change == NULL || node == NULL || change->is_put || had_them || !zs_change_has_new_keys(change, node))
+        return;
+    const enum zs_status ignored = zs_hierarchy_remove_chunks(h, node, NULL);
+    (void)ignored;
+}
+
 static void undo_last(struct zs_hierarchy *h)
 {
     struct zs_undo u = h->undo[--h->undo_count];
+    undo_chunks(h, &u);
     restore_entry(h, &u);
     if (u.node != NULL)
         restore_attributes(&u);
