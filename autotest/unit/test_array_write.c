@@ -347,8 +347,8 @@ static void test_a_chunk_that_was_written_whole_goes_before_an_older_one_of_whic
     small_free(&s);
 }
 
-/* A shard of 256 chunks, whose encoded sizes differ, in one window. */
-static struct zs_buffer written_with(int threads)
+/* A shard of 256 chunks, whose encoded sizes differ, in windows of so many elements. */
+static struct zs_buffer written_with(int threads, size_t at_once)
 {
     struct zs_error err;
     struct zs_store *store = memory_store();
@@ -358,8 +358,13 @@ static struct zs_buffer written_with(int threads)
     uint64_t rng = 3;
     for (size_t i = 0; i < 262144; i++) /* chunks of noise, of less and less of it, and empty ones */
         data[i] = (unsigned char)(i % 1024 < 128 * (i / 1024 % 9) ? rng_next(&rng) : 0);
-    const struct zs_window w = {.start = {0}, .count = {262144}, .data = data, .stride = {1}};
-    must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
+    for (size_t i = 0; i < 262144; i += at_once) {
+        const struct zs_window w = {.start = {i}, .count = {at_once}, .data = data + i, .stride = {1}};
+        must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
+        const size_t held = a->pending->dirty.count;
+        CHECK(held <= (threads > 1 && at_once == 1024 ? 16 * (size_t)threads : 0));
+        CHECK(i > 0 || (held == 1) == (threads > 1 && at_once == 1024));
+    }
     struct zs_buffer object = get_object(store, "a/c/0");
     free(data);
     zs_array_close(a);
@@ -370,13 +375,14 @@ static struct zs_buffer written_with(int threads)
 
 static void test_a_shard_is_the_same_however_many_threads_encode_it(void)
 {
-    struct zs_buffer one = written_with(1);
-    for (int threads = 2; threads <= 16; threads *= 2) {
-        struct zs_buffer many = written_with(threads);
-        if (CHECK(many.size == one.size))
-            CHECK_EQ_MEM(many.data, one.data, one.size);
-        zs_buffer_free(&many);
-    }
+    struct zs_buffer one = written_with(1, 262144);
+    for (int threads = 1; threads <= 16; threads *= 2)
+        for (size_t at_once = 1024; at_once <= 262144; at_once *= 16) {
+            struct zs_buffer many = written_with(threads, at_once);
+            if (CHECK(many.size == one.size))
+                CHECK_EQ_MEM(many.data, one.data, one.size);
+            zs_buffer_free(&many);
+        }
     zs_buffer_free(&one);
 }
 

@@ -1,9 +1,9 @@
 /* array/pending_writes.h: writes to an array that are not published yet.
  *
- * A write changes innermost chunks. A chunk that the window covers is encoded at once; a chunk that it covers in part
- * is decoded, changed and kept ("dirty"), within a budget. Encoded chunks go to the writer of their shard. A shard is
- * published when all its chunks are written, or at a flush; several complete shards of a remote store are sent side by
- * side. Reads look here before they read the store.
+ * A write changes innermost chunks. Chunks that the window covers are encoded at once, a single one together with the
+ * next ones; a chunk that it covers in part is decoded, changed and kept ("dirty"), within a budget. Encoded chunks go
+ * to the writer of their shard. A shard is published when all its chunks are written, or at a flush; several complete
+ * shards of a remote store are sent side by side. Reads look here before they read the store.
  *
  * Other writers, in this process or another, may change the same shards meanwhile. Therefore struct zs_written records
  * which elements of a chunk were written until the shard is published, under the lock of its object, over the object
@@ -43,6 +43,7 @@ struct zs_pending_writes {
     uint64_t stamp;
     struct zs_map dirty; /* innermost chunk -> struct zs_dirty */
     uint64_t dirty_bytes, budget;
+    size_t held; /* chunks that were written whole, and are dirty so that several are encoded side by side */
     uint64_t counted;        /* bytes taken from the budget of the process */
     bool is_over;            /* the budget of the process is exceeded */
     struct zs_map shards;    /* shard -> struct zs_open_shard */

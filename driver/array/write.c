@@ -19,6 +19,9 @@
 /* If encoding the chunks that were written whole frees one part in FREED_SHARE, the others stay dirty. */
 #define FREED_SHARE 8
 
+/* So many chunks per thread that were written one by one wait to be encoded side by side. */
+#define HELD_PER_THREAD 4
+
 /* One chunk to be encoded. */
 struct chunk {
     uint64_t number;
@@ -82,6 +85,13 @@ static void gather(const struct batch *b, uint64_t number, const struct zs_windo
 
 /* ---- Encoding ---- */
 
+/* Fills a chunk that reaches beyond the array's edge, and is to be written whole, with fill values. */
+static void fill_beyond_edge(const struct zs_array *array, const struct zs_level *level, uint64_t number, void *data)
+{
+    if (zs_grid_elements(&array->grid, array->chain.count - 1, number) < level->decoded_size / level->item_size)
+        zs_chunk_fill(array, level, data);
+}
+
 /* Sets `decoded` to the chunk's decoded bytes: a copy, which encoding may change. */
 static enum zs_status decode_chunk(const struct batch *b, const struct zs_level *level, const struct chunk *chunk,
                                    struct zs_buffer *decoded, struct zs_error *err)
@@ -93,9 +103,7 @@ static enum zs_status decode_chunk(const struct batch *b, const struct zs_level 
         memcpy(decoded->data, chunk->dirty->blob->data, size); /* the blob stays as it is until the put succeeded */
         return ZS_OK;
     }
-    /* it reaches beyond the array's edge */
-    if (zs_grid_elements(&array->grid, array->chain.count - 1, chunk->number) < size / level->item_size)
-        zs_chunk_fill(array, level, decoded->data);
+    fill_beyond_edge(array, level, chunk->number, decoded->data);
     gather(b, chunk->number, chunk->window, decoded->data, NULL);
     return ZS_OK;
 }
@@ -252,6 +260,7 @@ static int by_number(const void *x, const void *y)
 static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;
+    pending->held = 0;
     if (pending->dirty_bytes <= keep)
         return ZS_OK;
     struct batch b = {.array = array};
@@ -292,6 +301,38 @@ static uint64_t less(uint64_t bytes, uint64_t size)
     return bytes > size ? bytes - size : 0;
 }
 
+/* Adds a dirty chunk: what it is now, or, where the caller then writes it whole, nothing but its edge. */
+static enum zs_status add_dirty(struct zs_array *array, uint64_t number, bool is_whole, struct zs_dirty **out,
+                                struct zs_error *err)
+{
+    struct zs_pending_writes *pending = array->pending;
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, number, &room);
+    struct zs_dirty *d = zs_calloc(1, sizeof *d);
+    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
+    struct zs_written *written = NULL;
+    enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK && is_whole)
+        fill_beyond_edge(array, level, number, blob->data);
+    else if (status == ZS_OK)
+        status = zs_pending_load(array, number, blob->data, &written, err);
+    if (status == ZS_OK && !zs_map_set(&pending->dirty, number, d)) {
+        free(written);
+        status = zs_fail_memory(err);
+    }
+    if (status != ZS_OK) {
+        zs_blob_free(blob);
+        free(d);
+        return status;
+    }
+    *d = (struct zs_dirty){.chunk = number, .blob = blob, .written = written};
+    pending->dirty_bytes += dirty_size(d);
+    zs_pending_account(pending);
+    zs_cache_remove(array->chunks, (struct zs_cache_key){0, number});
+    *out = d;
+    return ZS_OK;
+}
+
 /* Makes a chunk dirty: reads and decodes what it is now. Encodes other dirty chunks when there are too many. */
 static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
@@ -299,35 +340,46 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
     struct zs_dirty *d = zs_map_get(&pending->dirty, number);
     if (d == NULL) {
         struct zs_level room;
-        const size_t size = (size_t)zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size;
+        const uint64_t size = zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size;
         const bool is_over = pending->is_over && pending->dirty_bytes > pending->budget / OWN_SHARE;
         if (pending->dirty_bytes > 0 && (pending->dirty_bytes + size > pending->budget || is_over)) {
             const uint64_t most = is_over ? pending->dirty_bytes : pending->budget;
             ZS_TRY(clean(array, less(most / 2, size), less(most - most / FREED_SHARE, size), err));
         }
-        d = zs_calloc(1, sizeof *d);
-        struct zs_blob *blob = zs_blob_alloc(NULL, size);
-        enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail_memory(err);
-        struct zs_written *written = NULL;
-        if (status == ZS_OK)
-            status = zs_pending_load(array, number, blob->data, &written, err);
-        if (status == ZS_OK && !zs_map_set(&pending->dirty, number, d)) {
-            free(written);
-            status = zs_fail_memory(err);
-        }
-        if (status != ZS_OK) {
-            zs_blob_free(blob);
-            free(d);
-            return status;
-        }
-        *d = (struct zs_dirty){.chunk = number, .blob = blob, .written = written};
-        pending->dirty_bytes += dirty_size(d);
-        zs_pending_account(pending);
-        zs_cache_remove(array->chunks, (struct zs_cache_key){0, number});
+        ZS_TRY(add_dirty(array, number, false, &d, err));
     }
     d->stamp = ++pending->stamp;
     *out = d;
     return ZS_OK;
+}
+
+/* Whether a chunk that a window covers may wait for others, so that as many are encoded side by side as there are
+ * threads. Codecs that refuse values tell it at once. */
+static bool may_wait(const struct zs_array *array)
+{
+    const struct zs_pending_writes *pending = array->pending;
+    const uint64_t size = array->innermost->decoded_size, most = (uint64_t)array->threads * HELD_PER_THREAD;
+    return array->threads > 1 && array->innermost->storable.count == 0 && !pending->is_over &&
+           size <= BATCH_BYTES / most && pending->dirty_bytes + size <= pending->budget;
+}
+
+/* Keeps a chunk that the window covers as a dirty one; encodes all that were written whole when they are enough for all
+ * threads. */
+static enum zs_status hold(const struct batch *b, uint64_t number, const struct zs_window *w, struct zs_error *err)
+{
+    struct zs_pending_writes *pending = b->array->pending;
+    struct zs_dirty *d = zs_map_get(&pending->dirty, number);
+    if (d == NULL)
+        ZS_TRY(add_dirty(b->array, number, true, &d, err));
+    pending->dirty_bytes -= dirty_size(d);
+    free(d->written);
+    d->written = NULL;
+    pending->dirty_bytes += dirty_size(d);
+    zs_pending_account(pending);
+    d->stamp = ++pending->stamp;
+    gather(b, number, w, d->blob->data, NULL);
+    const bool is_enough = ++pending->held >= (size_t)b->array->threads * HELD_PER_THREAD;
+    return is_enough ? clean(b->array, 0, UINT64_MAX, err) : ZS_OK;
 }
 
 /* ---- Windows ---- */
@@ -354,7 +406,10 @@ static enum zs_status write_window(struct zs_array *array, const struct zs_windo
     for (bool more = true; more && status == ZS_OK;) {
         const uint64_t number = zs_grid_number(&array->grid, innermost, at);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        if (chunk_overlap(array, number, w, start, count)) {
+        const bool is_covered = chunk_overlap(array, number, w, start, count);
+        if (is_covered && chunks == 1 && may_wait(array)) {
+            status = hold(&b, number, w, err);
+        } else if (is_covered) {
             b.chunks[b.count++] = (struct chunk){.number = number, .window = w};
             if (b.count == per_batch)
                 status = run_batch(&b, err);
