@@ -7,12 +7,6 @@
 
 #include "base/memory.h"
 #include "geo/cf.h"
-#include "geo/dggs.h"
-#include "geo/gdal_members.h"
-#include "geo/ome.h"
-#include "geo/proj.h"
-#include "geo/spatial.h"
-#include "geo/zagg.h"
 
 const struct zs_convention *const zs_conventions[] = {
     &zs_dggs, &zs_cf, &zs_gdal_members, &zs_proj, &zs_spatial, &zs_multiscales, &zs_ome, &zs_zagg, NULL,

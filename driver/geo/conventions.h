@@ -1,6 +1,6 @@
 /* geo/conventions.h: what a convention is: the ways in which stores say where pixels lie, each in a file of its own,
- * behind one table. A new one is one file and one row of zs_conventions[] (conventions.c). Internal to the core:
- * georef.h, band_properties.h and the rooms above go over the table, or call what the convention's own header has. */
+ * behind one table. A new one is one file, a line at the end of this one, and a row of zs_conventions[]. Internal
+ * to the core: georef.h, band_properties.h and the rooms above go over the table. */
 #ifndef ZS_GEO_CONVENTIONS_H
 #define ZS_GEO_CONVENTIONS_H
 
@@ -141,5 +141,46 @@ bool zs_is_place_attribute(const char *name);
 
 /* Calls f for each name of an attribute whose misspelling is worth a warning. */
 void zs_convention_names(void (*f)(void *context, const char *name), void *context);
+
+/* ---- Conventions, each in the file of its name, and what others use of them ---- */
+
+/* dggs (zarr-conventions/dggs; FORMATS 7.2): what of a sphere's cells an array holds. Of its grids HEALPix is read, by
+ * the names "healpix" and "morton" (zagg). */
+extern const struct zs_convention zs_dggs;
+
+/* Members of GDAL's own Zarr driver in attributes of the array (FORMATS 4.8): `_CRS`, and `gdal:geotransform` where
+ * that is rotated, or of an array that names no dimensions. */
+extern const struct zs_convention zs_gdal_members;
+/* Writes the transform (GDAL's order, pixel corners) of an array that names no dimensions: other conventions ask for
+ * names. */
+enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform,
+                                       struct zs_error *err) ZS_MUST_CHECK;
+
+/* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
+extern const struct zs_convention zs_ome;
+
+/* `proj:` (zarr-conventions; FORMATS 4.2): the CRS. */
+extern const struct zs_convention zs_proj;
+/* Replaces all members of the convention and its drafts by those of a CRS (NULL: none), and declares it where it has
+ * any. False without memory. */
+bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group);
+
+/* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. */
+extern const struct zs_convention zs_spatial;
+#define ZS_SPATIAL_SHAPE "spatial:shape" /* for messages */
+/* {rows, columns} of the level that members speak of; false where they do not say. */
+bool zs_spatial_size(const zs_json *members, double size[2]);
+/* Whether members say where a raster lies. */
+bool zs_spatial_is_declared(const zs_json *members);
+/* Whether members say where a raster lies, or by which CRS (zs_proj): the two go together. A size alone, as every
+ * multiscales entry of ours has one, says nothing of a place. */
+bool zs_spatial_proj_is_declared(const zs_json *members);
+/* Adds to a multiscales entry its size, and the transform where there is one. False without memory. */
+bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
+
+/* Rectilinear products of zagg (FORMATS 7.1): `crs`, `resolution` and `bounds` of the group that holds the arrays. */
+extern const struct zs_convention zs_zagg;
+/* Whether attributes of a group are those of a product: a grid, and a CRS. */
+bool zs_zagg_is_product(const zs_json *attributes);
 
 #endif

@@ -1,4 +1,4 @@
-#include "geo/dggs.h"
+#include "geo/conventions.h"
 
 #include <stdlib.h>
 #include <string.h>

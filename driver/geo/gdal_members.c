@@ -1,4 +1,4 @@
-#include "geo/gdal_members.h"
+#include "geo/conventions.h"
 
 #include <cpl_conv.h>
 

@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "geo/conventions.h"
-#include "geo/spatial.h"
 
 /* ---- Reading ---- */
 

@@ -1,4 +1,4 @@
-#include "geo/ome.h"
+#include "geo/conventions.h"
 
 /* Element `index` of an array of numbers with one per dimension. */
 static bool element(const zs_json *array, int ndim, int index, double *out)

@@ -5,9 +5,8 @@
 
 #include "base/memory.h"
 #include "geo/cf.h"
+#include "geo/conventions.h"
 #include "geo/crs.h"
-#include "geo/gdal_members.h"
-#include "geo/spatial.h"
 #include "geo/variables.h"
 
 /* Whether the entry in the multiscales, and not the array, declares the georeferencing. */

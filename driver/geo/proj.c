@@ -1,4 +1,4 @@
-#include "geo/proj.h"
+#include "geo/conventions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,7 +118,7 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
            zs_convention_declare(&zs_proj, attributes, has_any, !is_group);
 }
 
-/* Of a group and an array it is written together with where they lie (geo/spatial.h). */
+/* Of a group and an array it is written together with where they lie (zs_spatial). */
 static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {

@@ -1,4 +1,4 @@
-#include "geo/spatial.h"
+#include "geo/conventions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 
 #include "geo/coordinates.h"
 #include "geo/dimensions.h"
-#include "geo/proj.h"
 
 static const char *const known[] = {"dimensions", "transform", "transform_type", "bbox", "shape", "registration", NULL};
 

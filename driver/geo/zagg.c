@@ -1,4 +1,4 @@
-#include "geo/zagg.h"
+#include "geo/conventions.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "geo/conventions.h"
 #include "geo/scope.h"
-#include "geo/zagg.h"
 
 /* Long lists of other arrays cost a request each. */
 #define MAX_NAMED 16

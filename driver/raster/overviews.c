@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/spatial.h"
+#include "geo/conventions.h"
 #include "raster/overviews_private.h"
 
 /* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be

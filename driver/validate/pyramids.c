@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "geo/spatial.h"
+#include "geo/conventions.h"
 #include "validate/validate_private.h"
 
 struct pyramid {
