@@ -1,11 +1,10 @@
-#include "geo/gcps.h"
+#include "geo/georef.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/axes.h"
 #include "geo/coordinates.h"
 
 static const char MEASUREMENTS[] = "measurements";

@@ -8,7 +8,6 @@
 extern "C"
 {
 #include "geo/coordinates.h"
-#include "geo/gcps.h"
 #include "raster/update.h"
 }
 
@@ -129,7 +128,7 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     return zs_update_registrations(h, nodes.data(), axes.data(), nodes.size(), update.pixel_is_point, err);
 }
 
-/* ---- Ground control points of a product (geo/gcps.h), and two-dimensional coordinates ---- */
+/* ---- Ground control points of a product (geo/gcps.c), and two-dimensional coordinates ---- */
 
 const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
 {
