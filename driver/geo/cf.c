@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
-#include "geo/units.h"
 #include "geo/variables.h"
 #include "zarr/name.h"
 

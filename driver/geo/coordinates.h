@@ -3,6 +3,8 @@
 #ifndef ZS_GEO_COORDINATES_H
 #define ZS_GEO_COORDINATES_H
 
+#include <ogr_srs_api.h>
+
 #include "geo/axes.h"
 
 /* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking
@@ -74,5 +76,10 @@ char zs_cf_axis(const zs_json *attributes, bool *is_degrees);
 
 /* What a dimension's name makes of it: 'X', 'Y' or 0. */
 char zs_name_axis(const char *name);
+
+/* What values of a coordinate variable are to be multiplied by to be coordinates of the CRS: kilometres beside one in
+ * metres, and the other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the
+ * satellite's height. 1 of all other units, and without a CRS (units.c). */
+double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs);
 
 #endif

@@ -1,4 +1,4 @@
-#include "geo/units.h"
+#include "geo/coordinates.h"
 
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
-#include "geo/units.h"
 #include "validate/validate_private.h"
 
 /* Longer axes are looked at in their first, middle and last elements. */
