@@ -1,7 +1,6 @@
 /* Bands that differ: what is common goes to the array, the rest to gdal:bands, and comes back. */
 #include <math.h>
 
-#include "geo/band_list.h"
 #include "geo/bands.h"
 #include "geo/write.h"
 #include "geo_store.h"

@@ -12,7 +12,7 @@
 extern "C"
 {
 #include "geo/axes.h"
-#include "geo/band_list.h"
+#include "geo/bands.h"
 #include "raster/groups.h"
 #include "raster/listing.h"
 #include "raster/masks.h"

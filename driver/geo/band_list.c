@@ -1,4 +1,3 @@
-#include "geo/band_list.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "geo/band_list.h"
 #include "geo/bands.h"
 #include "geo/cf.h"
 #include "geo/variables.h"

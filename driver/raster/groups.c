@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
-#include "geo/band_list.h"
 #include "geo/band_properties.h"
+#include "geo/bands.h"
 #include "geo/healpix.h"
 #include "geo/place.h"
 #include "geo/scope.h"

@@ -6,7 +6,7 @@
 
 extern "C"
 {
-#include "geo/band_list.h"
+#include "geo/bands.h"
 #include "raster/overviews.h"
 #include "raster/references.h"
 #include "zarr/contents.h"
