@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "geo/extra_axis.h"
+#include "geo/axes.h"
 
 #define MAX 4
 

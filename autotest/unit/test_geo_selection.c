@@ -1,7 +1,7 @@
 /* Elements of a dimension that are asked for by value. */
 #include "check.h"
+#include "geo/axes.h"
 #include "geo/cf_time.h"
-#include "geo/selection.h"
 #include "geo_store.h"
 
 static struct geo_store store;

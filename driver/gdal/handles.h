@@ -126,7 +126,7 @@ struct ZSArray
     bool labelsSpeak = false; /* whether some say more than an index does */
     bool labelsCount = false; /* whether they only number the bands, and there is nothing to be said by them */
     std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
-    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/extra_axis.h) */
+    enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
     bool overviewsFound = false;
     std::vector<std::shared_ptr<ZSArray>> overviews;
 

@@ -1,4 +1,5 @@
-/* geo/axes.h: which dimension of an array is X and which is Y, and what its other dimensions mean. */
+/* geo/axes.h: which dimension of an array is X and which is Y, and what its other dimensions mean: their labels,
+ * elements that a label or an index names, and labels as a new coordinate variable. */
 #ifndef ZS_GEO_AXES_H
 #define ZS_GEO_AXES_H
 
@@ -31,6 +32,8 @@ bool zs_dimension_is_of(const char *name, const char *base);
 enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
                             struct zs_axes *axes, struct zs_error *err) ZS_MUST_CHECK;
 
+/* ---- Labels (labels.c) ---- */
+
 /* Values of the coordinate variable of a dimension, as texts: numbers in their shortest exact form, CF times
  * ("seconds since ...", calendars standard, gregorian, proleptic_gregorian, julian, noleap, all_leap, 360_day) and
  * datetime64 as ISO 8601 ("2024-05-01T06:00:00Z" without the Z: neither knows a zone), missing values as "". Text
@@ -58,10 +61,74 @@ enum zs_status zs_labels_pick(struct zs_hierarchy *h, const struct zs_node *node
 void zs_labels_clear(struct zs_labels *labels);
 
 /* What the coordinate variable of dimension `dim` says of itself: its attributes that are texts, as NULL-terminated
- * "NAME=VALUE", and ZS_AXIS_TYPE (geo/extra_axis.h) where one would take the labels for another type; datetime64 as CF
- * counts it. With these, zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is
- * NULL when there is nothing to say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
+ * "NAME=VALUE", and ZS_AXIS_TYPE where one would take the labels for another type; datetime64 as CF counts it. With
+ * these, zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there
+ * is nothing to say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
 enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Elements by index and value (selection.c) ---- */
+
+enum zs_selection_kind { ZS_SELECT_ALL, ZS_SELECT_ONE, ZS_SELECT_RANGE };
+
+/* The selected elements of one dimension. */
+struct zs_selection {
+    enum zs_selection_kind kind;
+    uint64_t first, count; /* elements; count is 1 of one, at least 1 of a range, and ignored for all */
+};
+
+/* The one element of dimension `dim` whose value is `text`, after the type of the coordinate variable:
+ * - a time in ISO 8601, which may be shortened ("2026-05-01", "2026-05-01T00") to what but one element lies in;
+ * - a number: 850, 850.0 and 8.5e2 are the same;
+ * - a text, exactly.
+ * Where several elements are meant, the one whose label (zs_labels_read()) is `text`, if one is. In a dimension without
+ * a coordinate variable: an index. Reads the coordinate variable, if there is one. ZS_ARGUMENT when no element is
+ * meant (names the two nearest), or several (says how many and names the first), or the variable cannot be read or is
+ * longer than ZS_LABELS_MAX. */
+enum zs_status zs_select_value(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *text,
+                               struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Elements from one to another, both included; NULL is the first or the last. Ends that are whole numbers without a
+ * sign are indices, whatever the coordinate variable says; else they are times as above, all of which is included
+ * ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone, which must be in
+ * increasing order. ZS_ARGUMENT for ends that are reversed, outside of the dimension, of two kinds or of neither, and
+ * where no element lies between them. */
+enum zs_status zs_select_range(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *from,
+                               const char *to, struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- A dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of
+ * labels (extra_axis.c) ---- */
+
+struct zs_extra_axis {
+    const char *name; /* borrowed */
+    uint64_t size;
+    enum zs_data_type type; /* of the elements */
+    const void *elements;   /* `size` of them, native order, borrowed; NULL: the dimension has no coordinate variable */
+    char *const *attributes; /* of the variable: NULL-terminated "NAME=VALUE", borrowed; NULL when there are none */
+};
+
+/* Value of an item of such a list, borrowed; NULL when there is none. Case matters, as it does in attributes. */
+const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
+
+/* The attribute of that list that names the data type ("float32") and is not written. */
+#define ZS_AXIS_TYPE "data_type"
+
+/* The elements of a coordinate variable from `count` texts: numbers, or where `units` and `calendar` among the
+ * attributes count time, instants as labels have them. Their type is what `data_type` names, else int64 when all are
+ * whole, else float64. *elements is freed with free(). ZS_INVALID when a text is neither, is no number of that type, or
+ * is not all (scale_factor, add_offset). */
+enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
+                                   enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The same as numbers that `units` counts, as the netCDF driver of GDAL tells coordinates: *numbers is a list of
+ * `count` texts, freed with zs_metadata_free(). *type is a data type of classic netCDF that holds them all, which int64
+ * is none of. ZS_INVALID when there is none, too. */
+enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
+                                     enum zs_data_type *type, char ***numbers, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as
+ * they were stored elsewhere, are left out. */
+enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

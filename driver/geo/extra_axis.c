@@ -1,4 +1,4 @@
-#include "geo/extra_axis.h"
+#include "geo/axes.h"
 
 #include <stdlib.h>
 #include <string.h>

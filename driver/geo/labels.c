@@ -10,7 +10,6 @@
 
 #include "base/memory.h"
 #include "geo/coordinates.h"
-#include "geo/extra_axis.h"
 
 /* A double in the shortest form that reads back the same; a float32 in the shortest that is the same float32. */
 static void print_number(double value, bool is_single, char *out, size_t capacity)

@@ -1,4 +1,4 @@
-#include "geo/selection.h"
+#include "geo/axes.h"
 
 #include <errno.h>
 #include <float.h>

@@ -20,8 +20,8 @@
 #define ZS_RASTER_CREATE_H
 
 #include "array/array.h"
+#include "geo/axes.h"
 #include "geo/band_properties.h"
-#include "geo/extra_axis.h"
 #include "geo/healpix.h"
 #include "geo/write.h"
 #include "raster/healpix_read.h"

@@ -3,7 +3,7 @@
 #ifndef ZS_RASTER_SLICES_H
 #define ZS_RASTER_SLICES_H
 
-#include "geo/selection.h"
+#include "geo/axes.h"
 
 /* The slices of one array along X and Y, counted in C order: each is an index into every other dimension. */
 struct zs_slices {

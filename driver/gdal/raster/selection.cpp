@@ -5,11 +5,6 @@
 
 #include "dataset.h"
 
-extern "C"
-{
-#include "geo/selection.h"
-}
-
 /* A message lists at most so many arrays, so that it stays readable. */
 constexpr size_t MOST_NAMES = 12;
 

@@ -13,7 +13,6 @@
 extern "C"
 {
 #include "geo/coordinates.h"
-#include "geo/extra_axis.h"
 #include "raster/healpix.h"
 }
 
