@@ -1,4 +1,4 @@
-#include "geo/array_crs.h"
+#include "geo/dimensions.h"
 
 #include <stdlib.h>
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "geo/array_crs.h"
 #include "geo/cf.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
+#include "geo/dimensions.h"
 #include "geo/variables.h"
 #include "raster/listing.h"
 #include "raster/masks.h"

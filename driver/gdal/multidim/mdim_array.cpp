@@ -5,7 +5,6 @@
 extern "C"
 {
 #include "base/memory.h"
-#include "geo/array_crs.h"
 #include "geo/bands.h"
 #include "raster/overviews.h"
 #include "raster/update.h"

@@ -5,7 +5,6 @@
 
 extern "C"
 {
-#include "geo/array_crs.h"
 #include "zarr/make.h"
 }
 
