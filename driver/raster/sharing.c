@@ -1,4 +1,4 @@
-#include "raster/sharing.h"
+#include "raster/edited.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include "geo/variables.h"
 #include "raster/edited.h"
 #include "raster/overviews_private.h"
-#include "raster/sharing.h"
 
 /* ---- Groups ---- */
 
