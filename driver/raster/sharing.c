@@ -160,43 +160,41 @@ static bool may_use(void *context, const char *name, const struct zs_node *own)
     return !is_needed && !(is_shared && is_told_by_text(&c->one->at));
 }
 
+/* Chooses the name of the grid mapping; has_crs: `own` has the CRS. */
+static enum zs_status choose_name(struct choice *context, struct zs_edited *one, const struct zs_node *own,
+                                  bool has_crs, struct zs_error *err)
+{
+    const struct zs_mapping_choice choice = {may_use, context};
+    const char *name = one->style.mapping_name;
+    bool is_free = has_crs || own == NULL ? may_use(context, name, own)
+                                          : !has_user(context->h, context->r, one, context->l, name);
+    /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
+    if (own != NULL && !has_crs)
+        is_free = is_free && (names_mapping(one->node->attributes, name) || zs_mapping_has_crs(own, one->srs));
+    if (is_free)
+        return ZS_OK;
+    ZS_TRY(zs_array_mapping_find(context->h, one->node, one->at.srs, &choice, &one->mapping, err));
+    one->style.mapping_name = one->mapping;
+    return ZS_OK;
+}
+
 enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                          const struct zs_node *own, struct zs_error *err)
 {
     struct listed l;
-    const char *name = one->style.mapping_name;
-    OGRSpatialReferenceH srs = one->at.srs;
-    const bool has_crs = own != NULL && zs_mapping_has_crs(own, srs);
+    struct zs_georef_out *at = &one->at;
+    const bool has_crs = own != NULL && zs_mapping_has_crs(own, at->srs);
     if (has_crs && one->keeps_transform)
         return ZS_OK;
     ZS_TRY(list_all(h, &l, err));
-    struct choice context = {h, r, one, &l};
-    const struct zs_mapping_choice choice = {may_use, &context};
-    bool is_free = has_crs || own == NULL ? may_use(&context, name, own) : !has_user(h, r, one, &l, name);
-    /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
-    if (own != NULL && !has_crs)
-        is_free = is_free && (names_mapping(one->node->attributes, name) || zs_mapping_has_crs(own, one->srs));
-    const enum zs_status status =
-        is_free ? ZS_OK : zs_array_mapping_find(h, one->node, srs, &choice, &one->mapping, err);
-    if (status == ZS_OK && !is_free)
-        one->style.mapping_name = one->mapping;
+    const enum zs_status status = choose_name(&(struct choice){h, r, one, &l}, one, own, has_crs, err);
+    if (status == ZS_OK && !one->keeps_transform) {
+        find_text(h, r, one, &l, one->style.mapping_name, &at->is_text_shared, &at->is_text_needed);
+        one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
+                                  (at->is_text_shared && is_told_by_text(at));
+    }
     clear_listed(&l);
     return status;
-}
-
-enum zs_status zs_sharing_find_text(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
-                                    struct zs_error *err)
-{
-    struct listed l;
-    struct zs_georef_out *at = &one->at;
-    if (one->keeps_transform || !one->style.cf || one->node->path[0] == '\0')
-        return ZS_OK;
-    ZS_TRY(list_all(h, &l, err));
-    find_text(h, r, one, &l, one->style.mapping_name, &at->is_text_shared, &at->is_text_needed);
-    clear_listed(&l);
-    one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
-                              (at->is_text_shared && is_told_by_text(at));
-    return ZS_OK;
 }
 
 /* ---- Coordinates ---- */

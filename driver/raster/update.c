@@ -425,12 +425,10 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r
 {
     struct zs_edited *one = &r->list[i];
     beside->is_written = beside->is_written && one->is_alike;
-    if (beside->is_written) {
+    if (beside->is_written)
         one->style.mapping_name = r->list[i - 1].style.mapping_name;
-    } else {
+    else
         ZS_TRY(choose_mapping(h, r, one, err));
-        ZS_TRY(zs_sharing_find_text(h, r, one, err));
-    }
     ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
     return one->has_other_srs ? ZS_OK
                               : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
