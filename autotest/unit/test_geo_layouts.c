@@ -123,7 +123,7 @@ static void test_a_product_of_zagg_moves_with_all_that_says_where_it_is(void)
     memcpy(update.transform, moved, sizeof moved);
     const struct zs_node *node = open_node(&s, "rectilinear/h");
     CHECK(zs_update_georef(s.h, node, (struct zs_axes){1, 0}, &update, &err) == ZS_OK);
-    CHECK(zs_update_flush(s.h, &err) == ZS_OK);
+    CHECK(zs_hierarchy_flush(s.h, &err) == ZS_OK);
     OSRRelease(utm);
     struct zs_hierarchy *again = NULL;
     if (CHECK(zs_hierarchy_open(s.store, true, &again, &err) == ZS_OK)) {

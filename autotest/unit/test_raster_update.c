@@ -36,7 +36,7 @@ static void move(struct geo_store *s, const char *path, const double *transform,
     const struct zs_node *node = open_node(s, path);
     check_ok(zs_update_georef(s->h, node, yx, &u, &err), &err);
     CHECK(zs_hierarchy_is_changed(s->h));
-    check_ok(zs_update_flush(s->h, &err), &err);
+    check_ok(zs_hierarchy_flush(s->h, &err), &err);
     CHECK(!zs_hierarchy_is_changed(s->h));
     if (u.srs != NULL)
         OSRRelease(u.srs);
@@ -373,7 +373,7 @@ static void test_nodata_and_metadata(void)
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
     const char *const title[] = {"title=new", NULL};
     check_ok(zs_update_metadata(s.h, open_node(&s, ""), title, &err), &err);
-    check_ok(zs_update_flush(s.h, &err), &err);
+    check_ok(zs_hierarchy_flush(s.h, &err), &err);
     for (int i = 0; i < 2; i++) {
         struct zs_hierarchy *h = reopen(&s, i == 1);
         const struct zs_node *node;
@@ -414,7 +414,7 @@ static void test_what_came_to_a_file_meanwhile_stays(void)
     zs_json_free(longer);
     const char *const metadata[] = {"new=v", NULL};
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
-    check_ok(zs_update_flush(s.h, &err), &err);
+    check_ok(zs_hierarchy_flush(s.h, &err), &err);
     zs_json *d = document(&s, "a/zarr.json");
     uint64_t n = 0;
     CHECK(zs_json_uint64(zs_json_at(zs_json_get(d, "shape"), 0), &n) && n == 30);
@@ -438,7 +438,7 @@ static void test_attributes_that_are_newer_than_consolidated_metadata_stay(void)
               "{'old':'2','taken':'1','number':1.50,'theirs':{'b':2}}");
     const char *const metadata[] = {"old=1", "gone=1", "number=1.50", "new=v", NULL};
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
-    check_ok(zs_update_flush(s.h, &err), &err);
+    check_ok(zs_hierarchy_flush(s.h, &err), &err);
     zs_json *root = document(&s, "zarr.json"), *own = document(&s, "g/a/zarr.json");
     const zs_json *inlined = zs_json_get(zs_json_get(zs_json_get(root, "consolidated_metadata"), "metadata"), "g/a");
     char *text = zs_json_print(zs_json_get(own, "attributes"));
@@ -462,7 +462,7 @@ static void test_a_node_that_became_another_is_not_edited(void)
     put_group(&s, "a", "{'theirs':1}");
     const char *const metadata[] = {"new=v", NULL};
     check_ok(zs_update_metadata(s.h, a, metadata, &err), &err);
-    CHECK(zs_update_flush(s.h, &err) == ZS_INVALID);
+    CHECK(zs_hierarchy_flush(s.h, &err) == ZS_INVALID);
     CHECK_CONTAINS(err.message, "a/zarr.json: expected the array it was");
     zs_json *own = document(&s, "a/zarr.json");
     CHECK(zs_json_get(zs_json_get(own, "attributes"), "theirs") != NULL &&

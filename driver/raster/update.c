@@ -569,10 +569,3 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
     ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
     return zs_write_dggs(attributes, healpix, dimension, coordinate, err);
 }
-
-/* ---- The flush ---- */
-
-enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err)
-{
-    return zs_hierarchy_flush(h, err);
-}

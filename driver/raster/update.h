@@ -3,7 +3,7 @@
  *
  *   zs_update_georef(h, node, axes, &geo, &err);        documents change in memory, coordinates in the store
  *   zs_update_nodata(h, node, &value, &err);
- *   zs_update_flush(h, &err);                           zarr.json of all that changed
+ *   zs_hierarchy_flush(h, &err);                        zarr.json of all that changed
  *
  * Nodes that were handed out stay where they are and show the change at once; texts and JSON borrowed from their
  * attributes do not outlive it. Nobody else may use the hierarchy during a call.
@@ -109,11 +109,5 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
 /* Replaces the metadata domains of an array. */
 enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
                                  struct zs_error *err) ZS_MUST_CHECK;
-
-/* Writes everything that was changed: deepest nodes first, groups after what is in them, the root at the very end; in
- * each zarr.json only what was changed, as the file is now. Inline consolidated metadata, of the root and of groups
- * between, are kept in step where there are any. On failure what was not written remains to be. Nothing to do is
- * fine. */
-enum zs_status zs_update_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

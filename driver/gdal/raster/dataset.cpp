@@ -239,7 +239,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
         zsReport(err);
         result = CE_Failure;
     }
-    if (result == CE_None && zs_update_flush(m_view.store->hierarchy, &err) != ZS_OK)
+    if (result == CE_None && zs_hierarchy_flush(m_view.store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
         result = CE_Failure;
