@@ -1,4 +1,4 @@
-#include "raster/references.h"
+#include "raster/update.h"
 
 #include <stdlib.h>
 #include <string.h>

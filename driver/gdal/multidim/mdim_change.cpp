@@ -8,7 +8,7 @@ extern "C"
 {
 #include "geo/bands.h"
 #include "raster/overviews.h"
-#include "raster/references.h"
+#include "raster/update.h"
 #include "zarr/contents.h"
 #include "zarr/make.h"
 #include "zarr/name.h"
