@@ -1,4 +1,4 @@
-#include "raster/healpix_cells.h"
+#include "raster/healpix_read.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "raster/healpix_levels.h"
+#include "raster/healpix_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,36 @@
-/* raster/healpix_read.h: windows of rasters whose pixels are HEALPix cells, read and written as runs of the array's
- * elements. */
+/* raster/healpix_read.h: arrays of HEALPix cells: which cells they have, windows of their rasters, read and written as
+ * runs of elements, and their coarser orders. */
 #ifndef ZS_RASTER_HEALPIX_READ_H
 #define ZS_RASTER_HEALPIX_READ_H
 
+#include "geo/healpix.h"
 #include "raster/healpix.h"
-#include "raster/healpix_cells.h"
 #include "raster/pixels.h"
+
+/* ---- Cells of an array that has not all of the sphere: its cell coordinate, read once (healpix_cells.c) ---- */
+
+/* Longest cell coordinate that is held: 8 bytes a cell, 16 where it is not sorted. One of all cells in order is not. */
+#define ZS_HEALPIX_MOST_CELLS ((uint64_t)64 << 20)
+
+/* Numbers of cells in the order of the array (nested or ring), growing. */
+struct zs_healpix_cells {
+    uint64_t count;
+    uint64_t *numbers; /* NULL where is_all */
+    uint64_t *places; /* in the array of each; NULL where that is the place in `numbers` */
+    bool is_all;      /* each number is its place: all of the sphere in order */
+};
+
+/* Reads the coordinate of `healpix`, for an array of `length` cells, in whatever order it is. A packed word 0 is
+ * none. ZS_UNSUPPORTED: it is too long; ZS_INVALID: a number that there is not, or one that is there twice; or as
+ * reading an array fails. Released with zs_healpix_cells_clear(). */
+enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+                                     struct zs_healpix_cells *cells, struct zs_error *err) ZS_MUST_CHECK;
+void zs_healpix_cells_clear(struct zs_healpix_cells *cells);
+
+/* The place of the first of the numbers that is not less than `number`; count where there is none. */
+uint64_t zs_healpix_cells_find(const struct zs_healpix_cells *cells, uint64_t number);
+
+/* ---- Windows ---- */
 
 /* How the cells of an array lie in a raster. */
 struct zs_healpix_map {
@@ -44,5 +69,19 @@ enum zs_status zs_healpix_find_stored(const struct zs_band_array *array, const s
 /* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
 enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
                                ptrdiff_t line_space, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- The same cells at coarser orders: half as many pixels along each side, so overviews (healpix_levels.c) ---- */
+
+/* Arrays of coarser orders of what `node` holds, finest first, at most one for each order: of its name in groups beside
+ * its own that are called by their order (zagg), as far as there is one after the other, and in the levels of a
+ * `multiscales` convention. They have the data type and the other dimensions of the array, and lie on the same sphere.
+ * Returns their number; the nodes are borrowed. */
+size_t zs_healpix_levels_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
+                              const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER]);
+
+/* Sets marks[i] of each of nodes[count] (all known nodes of a store) that is such a level of another. Nodes that are
+ * marked as overviews already are skipped: their levels are those of their base. ZS_NO_MEMORY only. */
+enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
+                                      bool *marks, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

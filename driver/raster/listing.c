@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "geo/cf.h"
 #include "geo/healpix.h"
-#include "raster/healpix_levels.h"
+#include "raster/healpix_read.h"
 #include "raster/masks.h"
 #include "raster/overviews.h"
 

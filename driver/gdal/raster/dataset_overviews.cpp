@@ -4,12 +4,12 @@
 
 #include "dataset.h"
 #include "gdal/connection.h"
-#include "gdal/target.h"
 #include "gdal/guard.h"
+#include "gdal/target.h"
 
 extern "C"
 {
-#include "raster/healpix_levels.h"
+#include "raster/healpix_read.h"
 #include "raster/overviews.h"
 #include "raster/pixels.h"
 }
