@@ -1,7 +1,6 @@
 /* Which arrays of a store lie on one grid, and in which order they are bands. */
-#include "raster/groups.h"
-#include "raster/listing.h"
 #include "geo_store.h"
+#include "raster/listing.h"
 
 /* "group: array array; group: ..." of all rasters of a store. */
 static const char *groups(struct geo_store *s, const char *dim_x, const char *dim_y)

@@ -13,7 +13,6 @@ extern "C"
 {
 #include "geo/axes.h"
 #include "geo/bands.h"
-#include "raster/groups.h"
 #include "raster/listing.h"
 #include "raster/masks.h"
 #include "store/mark.h"

@@ -283,7 +283,7 @@ static bool has_cell_coordinate(const struct zs_raster_spec *spec)
 
 /* ---- The whole ---- */
 
-/* Lists the arrays in the order of their bands, so that the group opens as the raster that it was (raster/groups.h). */
+/* Lists the arrays in the order of their bands: the group opens as the raster that it was (raster/listing.h). */
 static enum zs_status list_bands(struct zs_raster *r, struct zs_error *err)
 {
     const size_t n = r->spec->array_count;

@@ -1,4 +1,4 @@
-#include "raster/groups.h"
+#include "raster/listing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* raster/listing.h: which arrays of a store are shown as rasters. */
+/* raster/listing.h: which arrays of a store are shown as rasters, and which together as one. */
 #ifndef ZS_RASTER_LISTING_H
 #define ZS_RASTER_LISTING_H
 
@@ -26,5 +26,45 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *gro
  * of a store, in order. */
 enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks,
                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- Arrays of one grid that lie in one group: they can be shown as one raster, whose bands are those of all of them
+ * (groups.c) ---- */
+
+/* The arrays of a group that lie on one grid. */
+struct zs_raster_group {
+    const struct zs_node *group;
+    const struct zs_node *const *arrays; /* as the group lists them (geo/bands.h), else b2 before b10 */
+    size_t count;                        /* 2 and more */
+    uint64_t width, height;
+    uint64_t bands; /* slices of all arrays; UINT64_MAX when 64 bits do not count them */
+    bool is_one_kind; /* The arrays are the bands of one raster: the group lists them all (geo/bands.h), or they
+                         have one data type and one unit, and no dimensions beside X and Y (or the cells). */
+};
+
+/* Zero-initialise; the nodes are borrowed, the lists owned. */
+struct zs_raster_groups {
+    struct zs_raster_group *list; /* sorted by path */
+    size_t count;
+    const struct zs_node **arrays; /* of all groups */
+};
+
+/* Finds groups of rasters on one grid among rasters[count] (zs_rasters_find()): arrays directly in the same group whose
+ * X and Y have the same lengths and names, and whose attributes declare the same georeferencing (geo/place.h),
+ * two-dimensional coordinates included. If a group has several grids, the one with most arrays counts; among equals the
+ * one with most pixels. Arrays of HEALPix cells (geo/healpix.h), of any number of dimensions, are on one grid where
+ * they have the same cells. `dim_x` and `dim_y` as in zs_axes_find(); an array that lacks them, has less than two
+ * dimensions or no elements is in no group. Costs no requests where X and Y have the usual names. Release with
+ * zs_raster_groups_clear(); on failure (ZS_NO_MEMORY) nothing is held. */
+enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_node *const *rasters, size_t count,
+                                     const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+void zs_raster_groups_clear(struct zs_raster_groups *groups);
+
+/* Whether an array that cannot be read might belong to the group: it lies in it, and its document has dimensions of the
+ * sizes of the grid. */
+bool zs_raster_group_misses(const struct zs_raster_group *group, const struct zs_node *unreadable);
+
+/* Names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */
+int zs_compare_naturally(const char *a, const char *b);
 
 #endif

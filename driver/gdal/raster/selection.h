@@ -8,7 +8,7 @@
 
 extern "C"
 {
-#include "raster/groups.h"
+#include "raster/listing.h"
 }
 
 class ShardedZarrDataset;
