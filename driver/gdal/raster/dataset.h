@@ -10,13 +10,8 @@
 #include <vector>
 
 #include "band.h"
-#include "dataset_closing.h"
-#include "dataset_georef.h"
-#include "dataset_items.h"
-#include "dataset_masks.h"
-#include "dataset_overviews.h"
+#include "dataset_parts.h"
 #include "dataset_pixels.h"
-#include "dataset_statistics.h"
 #include "gdal/compat.h"
 #include "gdal/types.h"
 

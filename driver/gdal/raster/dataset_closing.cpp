@@ -1,4 +1,4 @@
-#include "dataset_closing.h"
+#include "dataset_parts.h"
 
 CPLErr ZSClosing::TakePlace(bool hasLost, std::string &entry)
 {

@@ -1,4 +1,4 @@
-#include "dataset_georef.h"
+#include "dataset_parts.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "dataset_items.h"
+#include "dataset_parts.h"
 
 #include <algorithm>
 

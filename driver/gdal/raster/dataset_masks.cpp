@@ -1,8 +1,7 @@
-#include "dataset_masks.h"
+#include "dataset.h"
 
 #include <algorithm>
 
-#include "dataset.h"
 #include "gdal/guard.h"
 
 extern "C"

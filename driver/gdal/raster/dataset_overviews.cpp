@@ -1,8 +1,7 @@
-#include "dataset_overviews.h"
+#include "dataset.h"
 
 #include <algorithm>
 
-#include "dataset.h"
 #include "gdal/connection.h"
 #include "gdal/guard.h"
 #include "gdal/target.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dataset_items.h"
 #include "gdal/types.h"
 #include "guarded.h"
 

@@ -1,9 +1,8 @@
-#include "dataset_statistics.h"
+#include "dataset.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "dataset.h"
 #include "gdal/guard.h"
 #include "window_dataset.h"
 

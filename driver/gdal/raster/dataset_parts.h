@@ -1,0 +1,446 @@
+/* gdal/raster/dataset_parts.h: the parts of a dataset (gdal/raster/dataset.h), each with a state and a source file of
+ * its own: none knows another. */
+#ifndef ZS_GDAL_DATASET_PARTS_H
+#define ZS_GDAL_DATASET_PARTS_H
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gdal/compat.h"
+#include "gdal/target.h"
+#include "items.h"
+#include "view.h"
+
+extern "C"
+{
+#include "geo/georef.h"
+#include "raster/masks.h"
+}
+
+class ShardedZarrDataset;
+
+/* ---- Where pixels lie, as the store says: transform, CRS, ground control points, geolocation arrays
+ * (dataset_georef.cpp) ---- */
+
+class ZSGeoreferencing : public ZSDatasetPart
+{
+    std::vector<GDAL_GCP> m_gcps;
+    std::vector<std::string> m_gcpNames;
+    char m_noText[1] = {};
+    OGRSpatialReference m_gcpSrs;
+    bool m_gcpsRead = false, m_geolocationAdded = false;
+    std::vector<const struct zs_node *> m_nodes; /* what it is written to */
+    std::vector<struct zs_axes> m_axes;
+
+    CPLStringList Geolocation();
+
+  protected:
+    static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4;
+    ZSView &m_view;
+    struct zs_georef m_georef = {};
+    bool m_isRead = false; /* read when first asked for, since that may cost requests */
+    unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION */
+
+    /* Reads m_georef. */
+    virtual void Read();
+
+  public:
+    explicit ZSGeoreferencing(ZSView &view) : m_view(view)
+    {
+    }
+    ~ZSGeoreferencing() override
+    {
+        zs_georef_clear(&m_georef);
+    }
+    /* The georeferencing of that kind of pixels. */
+    static std::unique_ptr<ZSGeoreferencing> Of(ZSView &view);
+
+    const struct zs_georef &Get();
+    /* Whether X or Y has coordinates that no transform tells. */
+    virtual bool HasIrregularAxes();
+    /* Null removes the CRS. `isBlank`: no pixel was written yet. CE_Failure with CPLError emitted. */
+    virtual CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank);
+    virtual CPLErr SetTransform(const double *transform);
+    void SetPixelIsPoint(bool isPoint);
+    /* Writes the same georeferencing to the arrays of `other`, too, at the next flush. */
+    void AlsoFor(const ZSView &other);
+
+    /* None when a transform was set. */
+    virtual const std::vector<GDAL_GCP> &GCPs();
+    const OGRSpatialReference &GCPSrs() const
+    {
+        return m_gcpSrs;
+    }
+    /* Gives the dataset, once, the metadata domain GEOLOCATION, as GDAL's warper reads it, where there are
+     * two-dimensional coordinates. */
+    void AddGeolocation(GDALDataset &dataset);
+
+    bool IsPending() const override
+    {
+        return m_changed != 0;
+    }
+    enum zs_status Flush(struct zs_error *err) override;
+    void SetPublished() override
+    {
+        m_changed = 0;
+    }
+};
+
+/* ---- Metadata: items and domains of the array and the group above it, or of a group's arrays, are read, merged and
+ * written here. They are kept in GDAL's own object; those of a side-car file go before (dataset_items.cpp) ---- */
+
+class ZSItems : public ZSDatasetPart
+{
+  public:
+    using Georef = std::function<const struct zs_georef &()>;
+
+  private:
+    const Georef m_georef; /* for AREA_OR_POINT */
+    bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false;
+    CPLStringList m_fromStore; /* the store's items: a side-car file does not repeat them */
+    struct zs_domains m_domains = {};
+    CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
+    bool m_isPending = false;
+
+    void KeepDomains();
+    void AddFixedPlace(CPLStringList &md, size_t source, int dim);
+    void AddAxisItems(CPLStringList &md, size_t source);
+    CPLStringList AxisItems();
+    /* Coordinates of the only band dimension as the netCDF driver tells them, which rioxarray and that driver's copies
+     * understand. */
+    CPLStringList NetcdfItems();
+    enum zs_status RemoveItemsAbove(struct zs_error *err);
+    const char *StoredRegistration();
+
+  protected:
+    GDALPamDataset &m_dataset;
+    ZSView &m_view;
+    bool m_domainsChanged = false;
+
+    /* The group directly above the arrays, null where there is none; and its items. */
+    const struct zs_node *GroupAbove() const;
+    CPLStringList ItemsAbove() const;
+    /* The items to write: without those of axes, unless changed, and without AREA_OR_POINT where a convention declares
+     * it. */
+    CPLStringList ItemsToWrite();
+    /* The items that are equal in all arrays. */
+    virtual CPLStringList CommonItems();
+    virtual enum zs_status WriteItems(struct zs_error *err);
+    virtual bool WritesDomains() const
+    {
+        return true;
+    }
+
+  public:
+    ZSItems(GDALPamDataset &dataset, ZSView &view, Georef georef)
+        : m_georef(std::move(georef)), m_dataset(dataset), m_view(view)
+    {
+    }
+    ~ZSItems() override
+    {
+        zs_domains_clear(&m_domains);
+    }
+    /* Makes the items of an array, or of a group's arrays. */
+    static std::unique_ptr<ZSItems> Of(GDALPamDataset &dataset, ZSView &view, Georef georef);
+
+    /* Gives the dataset the items of the default domain, or of another (NULL: of all), unless it has them. */
+    void Read();
+    /* Reads NETCDF_DIM_ items, too, which takes reading coordinates: for callers that ask for these or for all. */
+    void ReadAll();
+    void ReadDomains(const char *domain);
+    /* IMAGE_STRUCTURE: whether the bands of a pixel lie in a chunk together, how chunks are compressed, what shape
+     * shards have. Of the array as it is, and nothing that a side-car file should repeat. */
+    CPLStringList &Structure();
+
+    /* They are set in the dataset, in update mode. */
+    void SetChanged(const char *domain);
+    void ForgetStructure()
+    {
+        m_structure.Clear();
+    }
+
+    /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
+     * have alike. */
+    virtual const CPLStringList &OwnItems(size_t source);
+    /* Removes the array's items that none of its bands shows any more; new and changed items are written to the
+     * band. */
+    virtual enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
+                                         struct zs_error *err);
+
+    /* Calls f() while the dataset has only items that are not in the store. */
+    template <class F> auto WithoutStored(const F &f)
+    {
+        const CPLStringList all(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));
+        m_dataset.GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore.List()).List());
+        KeepDomains();
+        const ZSDomainsAside aside(m_dataset, m_domains);
+        const auto result = f();
+        m_dataset.GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
+        return result;
+    }
+
+    bool IsPending() const override
+    {
+        return m_isPending;
+    }
+    enum zs_status Flush(struct zs_error *err) override;
+    void SetPublished() override;
+};
+
+/* ---- Masks: arrays beside a raster's that say which pixels are valid, as datasets of Byte whose bands are GDAL's
+ * masks (dataset_masks.cpp) ---- */
+
+/* What says which pixels of an array's bands are valid. */
+struct ZSMask
+{
+    bool isThere = false;
+    bool isNamed = false; /* the array names it: then it goes before a nodata value */
+    struct zs_mask found = {};
+    /* A dataset of Byte, 0 and 255, with a band for each slice of the mask; null where it could not be opened. Shared
+     * by the arrays that have one mask. */
+    std::shared_ptr<ShardedZarrDataset> dataset;
+};
+
+class ZSMasks : public ZSDatasetPart
+{
+    ShardedZarrDataset &m_dataset;
+    ZSView &m_view;
+    bool m_isFound = false;
+    std::vector<ZSMask> m_masks; /* of each array; read when first asked for */
+    bool m_keepsLevels = false;
+    bool m_isAdded = false, m_isLost = false, m_isWhole = true;
+
+    void Find();
+    void FindOf(size_t source);
+    void Open(size_t source, const ZSBandSource &mask);
+
+  public:
+    ZSMasks(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
+    {
+    }
+
+    /* The mask of an array; of an overview, that of its base. */
+    const ZSMask &Of(size_t source);
+    /* The band of that mask's dataset which belongs to a band of the raster. */
+    int BandOf(int band);
+    /* Whether all bands have the same mask. */
+    bool IsOne();
+    /* Each dataset of masks once. */
+    std::vector<ShardedZarrDataset *> Datasets();
+    /* Makes one for all bands. CE_Failure with CPLError emitted. */
+    CPLErr Create();
+
+    /* Tells that new overviews need none of the mask, which has its own. */
+    void KeepLevels()
+    {
+        m_keepsLevels = true;
+    }
+    CPLErr MakeLevels(const char *resampling, const std::vector<int> &factors, CSLConstList options);
+
+    CPLErr FlushPixels(bool atClosing);
+    /* A new mask is named by its arrays only when it is whole: else nothing is published. */
+    bool IsWhole() const
+    {
+        return m_isWhole;
+    }
+    void Close()
+    {
+        m_masks.clear();
+    }
+
+    /* Its documents are handed over when it is made. */
+    bool IsPending() const override
+    {
+        return m_isAdded;
+    }
+    enum zs_status Flush(struct zs_error *) override
+    {
+        return ZS_OK;
+    }
+    void SetPublished() override
+    {
+        m_isAdded = false;
+    }
+};
+
+/* ---- Statistics, which are computed, and dropped when pixels change (dataset_statistics.cpp) ---- */
+
+class ZSStatistics : public ZSDatasetPart
+{
+    ShardedZarrDataset &m_dataset;
+    ZSView &m_view;
+    std::unique_ptr<ShardedZarrDataset> m_cells; /* see CellsOf(); until pixels or properties change */
+    bool m_isPending = false;
+    bool m_isMaskSought = false; /* whether others have the arrays as their mask was looked for */
+
+  public:
+    ZSStatistics(ShardedZarrDataset &dataset, ZSView &view);
+    ~ZSStatistics() override;
+
+    /* Computes the statistics of all bands, for the store; a band of nodata alone gets none. */
+    CPLErr Add(GDALProgressFunc progress, void *progressData);
+    /* Drops statistics in the store when pixels are written: of the whole arrays of which this shows a selection, and
+     * of rasters that have the arrays as their mask. */
+    void SetOutdated();
+    /* The dataset whose pixels statistics are computed of. A map of the whole sphere shows face 6 twice; here each cell
+     * is counted once. Null when it is the dataset itself. */
+    ShardedZarrDataset *CellsOf(int band);
+    void ForgetCells();
+
+    bool IsPending() const override
+    {
+        return m_isPending;
+    }
+    enum zs_status Flush(struct zs_error *err) override;
+    void SetPublished() override
+    {
+        m_isPending = false;
+    }
+};
+
+/* ---- Overviews, in the store and beside it, found, made and removed (dataset_overviews.cpp) ---- */
+
+class ZSOverviews
+{
+    ShardedZarrDataset &m_dataset;
+    ZSView &m_view;
+    bool m_isFound = false;
+    std::vector<std::unique_ptr<ShardedZarrDataset>> m_levels; /* of the store */
+    /* Overviews beside the store, in <m_beside>.ovr, as GDAL keeps them for files that are not to be changed. Only the
+     * one raster of a local store has them: "" for all others. */
+    std::string m_beside;
+    GDALDefaultOverviews m_external;
+
+    void Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
+    enum zs_status Open(ZSArray &base, struct zs_error *err);
+    void Find();
+    void Forget();
+    int ExternalCount()
+    {
+        return m_external.IsInitialized() ? m_external.GetOverviewCount(1) : 0; // the former looks for the file
+    }
+
+  public:
+    ZSOverviews(ShardedZarrDataset &dataset, ZSView &view);
+    ~ZSOverviews();
+    ZSOverviews(const ZSOverviews &) = delete;
+    ZSOverviews &operator=(const ZSOverviews &) = delete;
+
+    int Count();
+    GDALRasterBand *Get(int band, int i);
+
+    /* The dataset is the one raster of the store at that path. */
+    void KeepBeside(const std::string &store);
+    const std::string &Beside() const
+    {
+        return m_beside;
+    }
+    CPLErr BuildBeside(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
+                       GDALProgressFunc progress, void *progressData, CSLConstList options);
+
+    /* Replaces the overviews by levels of the given factors. The arrays of a group are done one after the other: after
+     * a failure, some have new levels. */
+    CPLErr Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
+                CSLConstList options);
+    CPLErr MakeOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                      void *progressData, CSLConstList options);
+    /* Removes those in the store and those beside it. */
+    CPLErr Remove();
+
+    CPLErr FlushPixels();
+    CPLErr Close();
+};
+
+/* Fills a band of a level by resampling that of `from`, which is larger: where anything is stored (dataset_levels.cpp).
+ * CE_Failure with CPLError emitted. */
+CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
+                       GDALProgressFunc progress, void *progressData, CSLConstList options);
+
+/* ---- What waits for the end of a new dataset: putting its store in place (gdal/target.h), overviews and statistics;
+ * and whom their progress is reported to (dataset.cpp) ---- */
+
+class ZSClosing
+{
+    ZSView &m_view;
+    bool m_isDone = false;
+    GDALProgressFunc m_progress = GDALDummyProgress;
+    void *m_progressData = nullptr;
+    std::vector<int> m_factors; /* of overviews to be made */
+    std::string m_resampling;
+    bool m_hasStatistics = false;
+    std::unique_ptr<ZSMark> m_mark;     /* of a new one on an object store: others make none there until it is closed */
+    std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */
+
+  public:
+    explicit ZSClosing(ZSView &view) : m_view(view)
+    {
+    }
+
+    /* Overviews to be made at the end; none without factors. Resampling "": as the bands say then. */
+    void SetOverviews(const std::vector<int> &factors, const std::string &resampling)
+    {
+        m_factors = factors;
+        m_resampling = resampling;
+    }
+    bool HasOverviews() const
+    {
+        return !m_factors.empty();
+    }
+    /* Returns their factors and forgets them: overviews are made once, even after a failure. */
+    std::vector<int> TakeOverviews(std::string &resampling)
+    {
+        resampling = m_resampling;
+        return std::exchange(m_factors, {});
+    }
+    void SetStatistics()
+    {
+        m_hasStatistics = true;
+    }
+    bool HasStatistics() const
+    {
+        return m_hasStatistics;
+    }
+
+    void SetProgress(GDALProgressFunc progress, void *progressData)
+    {
+        m_progress = progress != nullptr ? progress : GDALDummyProgress;
+        m_progressData = progressData;
+    }
+    GDALProgressFunc Progress() const
+    {
+        return m_progress;
+    }
+    void *ProgressData() const
+    {
+        return m_progressData;
+    }
+
+    /* The dataset was written beside what it replaces: TakePlace(), at the first flush, puts it in place. */
+    void SetTarget(std::unique_ptr<ZSTarget> target)
+    {
+        m_target = std::move(target);
+    }
+    /* Others make no store there until the dataset is closed. */
+    void HoldMark(std::unique_ptr<ZSMark> mark)
+    {
+        m_mark = std::move(mark);
+    }
+    /* Does nothing without a target. Replaces no store by one that has lost pixels. Sets `entry` to the zarr.json of a
+     * local store that was put in place. CE_Failure with CPLError emitted. */
+    CPLErr TakePlace(bool hasLost, std::string &entry);
+
+    /* The dataset was closed: nothing is flushed any more. */
+    void SetDone()
+    {
+        m_isDone = true;
+    }
+    bool IsDone() const
+    {
+        return m_isDone;
+    }
+};
+
+#endif
