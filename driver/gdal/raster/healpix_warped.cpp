@@ -1,4 +1,4 @@
-#include "healpix_warped.h"
+#include "healpix_target.h"
 
 #include <algorithm>
 #include <cmath>
