@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "selection.h"
 #include "gdal/connection.h"
 #include "gdal/guard.h"
 #include "source_axes.h"

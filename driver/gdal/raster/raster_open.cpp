@@ -6,7 +6,6 @@
 
 #include "dataset.h"
 #include "gdal/guard.h"
-#include "selection.h"
 
 extern "C"
 {

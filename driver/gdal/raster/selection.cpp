@@ -1,9 +1,7 @@
-#include "selection.h"
+#include "dataset.h"
 
 #include <algorithm>
 #include <climits>
-
-#include "dataset.h"
 
 /* A message lists at most so many arrays, so that it stays readable. */
 constexpr size_t MOST_NAMES = 12;

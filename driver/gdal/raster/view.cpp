@@ -8,7 +8,6 @@
 #include "gdal/compat.h"
 #include "gdal/guard.h"
 #include "gdal/types.h"
-#include "selection.h"
 
 extern "C"
 {
