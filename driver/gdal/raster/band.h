@@ -10,9 +10,7 @@
 
 #include <gdal_rat.h>
 
-#include "gdal/compat.h"
-#include "items.h"
-#include "view.h"
+#include "dataset_parts.h"
 
 extern "C"
 {
@@ -20,9 +18,6 @@ extern "C"
 #include "geo/bands.h"
 #include "raster/pixels.h"
 }
-
-class ShardedZarrDataset;
-struct ZSMask;
 
 class ShardedZarrRasterBand : public GDALPamRasterBand
 {

@@ -1,5 +1,5 @@
 /* gdal/raster/dataset_parts.h: the parts of a dataset (gdal/raster/dataset.h), each with a state and a source file of
- * its own: none knows another. */
+ * its own: none knows another. That of band properties is in band.h, that of pixels in dataset_pixels.h. */
 #ifndef ZS_GDAL_DATASET_PARTS_H
 #define ZS_GDAL_DATASET_PARTS_H
 
@@ -21,6 +21,37 @@ extern "C"
 }
 
 class ShardedZarrDataset;
+
+/* What a dataset is to another: an overview of it, or its mask. */
+struct ZSRole
+{
+    ShardedZarrDataset *base = nullptr;   /* whose overview it is; null where it is none */
+    ShardedZarrDataset *masked = nullptr; /* whose mask it is; null where it is none, and for overviews of a mask */
+    bool isMask = false;                  /* a mask, or an overview of one */
+    struct zs_validity validity = {};     /* of these: which elements mean "valid" */
+
+    bool IsOverview() const
+    {
+        return base != nullptr;
+    }
+};
+
+/* A part whose changes are documents. */
+class ZSDatasetPart
+{
+  public:
+    ZSDatasetPart() = default;
+    ZSDatasetPart(const ZSDatasetPart &) = delete;
+    ZSDatasetPart &operator=(const ZSDatasetPart &) = delete;
+    virtual ~ZSDatasetPart() = default;
+
+    /* Whether something was set that is not in the store. */
+    virtual bool IsPending() const = 0;
+    /* Puts it into the store's pending documents, which are published together after all parts. */
+    virtual enum zs_status Flush(struct zs_error *err) = 0;
+    /* It was published. */
+    virtual void SetPublished() = 0;
+};
 
 /* ---- Where pixels lie, as the store says: transform, CRS, ground control points, geolocation arrays
  * (dataset_georef.cpp) ---- */

@@ -15,7 +15,6 @@ extern "C"
 #include "base/status.h"
 #include "raster/healpix_read.h"
 #include "raster/listing.h"
-#include "raster/masks.h"
 #include "raster/slices.h"
 }
 
@@ -207,37 +206,5 @@ std::string zsSelectionText(const std::vector<struct zs_selection> &selections);
 
 /* ":name=", behind which a value or a range follows. */
 std::string zsNamedSelection(const struct zs_node *node, int dim);
-
-/* ---- Parts of a dataset ---- */
-
-/* What a dataset is to another: an overview of it, or its mask. */
-struct ZSRole
-{
-    ShardedZarrDataset *base = nullptr;   /* whose overview it is; null where it is none */
-    ShardedZarrDataset *masked = nullptr; /* whose mask it is; null where it is none, and for overviews of a mask */
-    bool isMask = false;                  /* a mask, or an overview of one */
-    struct zs_validity validity = {};     /* of these: which elements mean "valid" */
-
-    bool IsOverview() const
-    {
-        return base != nullptr;
-    }
-};
-
-class ZSDatasetPart
-{
-  public:
-    ZSDatasetPart() = default;
-    ZSDatasetPart(const ZSDatasetPart &) = delete;
-    ZSDatasetPart &operator=(const ZSDatasetPart &) = delete;
-    virtual ~ZSDatasetPart() = default;
-
-    /* Whether something was set that is not in the store. */
-    virtual bool IsPending() const = 0;
-    /* Puts it into the store's pending documents, which are published together after all parts. */
-    virtual enum zs_status Flush(struct zs_error *err) = 0;
-    /* It was published. */
-    virtual void SetPublished() = 0;
-};
 
 #endif
