@@ -94,7 +94,7 @@ static bool isCounted(const std::string &source, const CPLStringList &attributes
 }
 
 /* Reads the dimensions of an array; false when they only number the bands. */
-bool ZSSourceAxes::ReadPlaces(GDALDataset &source)
+bool ZSSourceAxes::ReadPositions(GDALDataset &source)
 {
     return ReadArray(source) && !(m_axes.size() == 1 && isCounted(m_axes[0].source, m_axes[0].attributes));
 }
@@ -232,23 +232,24 @@ bool ZSSourceAxes::Arrange(GDALDataset &source)
 {
     std::vector<size_t> order(m_axes.size());
     std::iota(order.begin(), order.end(), 0);
-    const char *told = source.GetMetadataItem("NETCDF_DIM_EXTRA");
-    told = told != nullptr ? told : source.GetMetadataItem(ZS_EXTRA_DIMENSIONS);
-    const CPLStringList names(CSLTokenizeString2(told != nullptr ? told : "", "{},", 0));
-    const auto place = [&](size_t i) { return names.FindString(m_axes[i].source.c_str()); };
+    const char *stated = source.GetMetadataItem("NETCDF_DIM_EXTRA");
+    stated = stated != nullptr ? stated : source.GetMetadataItem(ZS_EXTRA_DIMENSIONS);
+    const CPLStringList names(CSLTokenizeString2(stated != nullptr ? stated : "", "{},", 0));
+    const auto position = [&](size_t i) { return names.FindString(m_axes[i].source.c_str()); };
     const auto change = [&](size_t i)
     {
         const auto &v = m_axes[i].values;
         return std::find_if(v.begin(), v.end(), [&](const std::string &text) { return text != v[0]; }) - v.begin();
     };
-    auto byPlace = order, byChange = order;
-    std::stable_sort(byPlace.begin(), byPlace.end(), [&](size_t i, size_t k) { return place(i) < place(k); });
+    auto byPosition = order, byChange = order;
+    std::stable_sort(byPosition.begin(), byPosition.end(),
+                     [&](size_t i, size_t k) { return position(i) < position(k); });
     std::stable_sort(byChange.begin(), byChange.end(), [&](size_t i, size_t k) { return change(i) > change(k); });
-    return Reduce(byPlace) || Reduce(order) || Reduce(byChange);
+    return Reduce(byPosition) || Reduce(order) || Reduce(byChange);
 }
 
 /* Names the dimensions and makes their coordinates. False when that is not possible. */
-bool ZSSourceAxes::Settle(GDALDataset &source, const std::vector<std::string> &names)
+bool ZSSourceAxes::MakeDimensions(GDALDataset &source, const std::vector<std::string> &names)
 {
     std::set<std::string> used = {"x", "y"};
     const bool isRenamed = names.size() == m_axes.size() + 2;
@@ -296,13 +297,13 @@ void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::s
     // Where an array was comes first, for it has the exact types; but a copy that could not have a time has bands that
     // are counted, too.
     bool found = false;
-    for (const auto read : {&ZSSourceAxes::ReadPlaces, &ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib,
+    for (const auto read : {&ZSSourceAxes::ReadPositions, &ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib,
                             &ZSSourceAxes::ReadArray})
     {
         if (!found)
         {
             Clear();
-            found = source != nullptr && (this->*read)(*source) && Settle(*source, names);
+            found = source != nullptr && (this->*read)(*source) && MakeDimensions(*source, names);
         }
     }
     if (!found)
@@ -350,26 +351,26 @@ static CPLStringList without(CSLConstList items, const std::vector<std::string> 
 }
 
 /* The description that this driver gives a band for its position: "time=2024-05-01T00:00:00, member=3". */
-std::string ZSSourceAxes::Place(size_t band, size_t bands) const
+std::string ZSSourceAxes::PositionText(size_t band, size_t bands) const
 {
-    std::string place;
+    std::string position;
     size_t inner = bands;
     for (const auto &axis : m_axes)
     {
         inner /= axis.values.size();
-        place += (place.empty() ? "" : ", ") + axis.source + "=" + axis.values[band / inner % axis.values.size()];
+        position += (position.empty() ? "" : ", ") + axis.source + "=" + axis.values[band / inner % axis.values.size()];
     }
-    return place;
+    return position;
 }
 
 /* Removes the position from "temperature, time=2024-05-01T00:00:00"; a label alone is a position, too. */
-static std::string withoutPlace(const char *description, const std::string &place, const char *label)
+static std::string withoutPosition(const char *description, const std::string &position, const char *label)
 {
     std::string text = description != nullptr ? description : "";
-    if ((!place.empty() && text == place) || (label != nullptr && text == label))
+    if ((!position.empty() && text == position) || (label != nullptr && text == label))
         return "";
-    if (!place.empty() && zsEndsWith(text, (", " + place).c_str()))
-        text.resize(text.size() - place.size() - 2);
+    if (!position.empty() && zsEndsWith(text, (", " + position).c_str()))
+        text.resize(text.size() - position.size() - 2);
     return text;
 }
 
@@ -393,7 +394,7 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
         struct zs_band_properties &m = bands[b];
         const CPLStringList kept = without(m.metadata, {}, spent);
         const char *label = only.empty() ? nullptr : zsItemValue(m.metadata, only.c_str());
-        descriptions.push_back(withoutPlace(m.description, Place(b, bands.size()), label));
+        descriptions.push_back(withoutPosition(m.description, PositionText(b, bands.size()), label));
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(kept.List());
     }

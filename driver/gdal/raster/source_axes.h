@@ -59,15 +59,15 @@ class ZSSourceAxes
     std::vector<std::string> m_spent; /* names of items of bands */
 
     bool ReadArray(GDALDataset &source);
-    bool ReadPlaces(GDALDataset &source);
+    bool ReadPositions(GDALDataset &source);
     bool ReadNetcdf(GDALDataset &source);
     bool ReadGrib(GDALDataset &source);
     bool Take(GDALDataset &source, const std::string &name, const std::string &item);
     bool Reduce(const std::vector<size_t> &order);
     bool Arrange(GDALDataset &source);
-    bool Settle(GDALDataset &source, const std::vector<std::string> &names);
+    bool MakeDimensions(GDALDataset &source, const std::vector<std::string> &names);
     void Count(int bands, const std::vector<std::string> &names);
-    std::string Place(size_t band, size_t bands) const;
+    std::string PositionText(size_t band, size_t bands) const;
     void Clear();
 };
 
