@@ -14,7 +14,7 @@
 #define LISTING_THREADS 16
 
 /* The array of a directory, which decides which files in the directory belong to the store. */
-struct place {
+struct owner {
     const char *array;                /* path of the array whose chunks the directory holds; NULL: of none */
     const struct zs_array_meta *meta; /* NULL: the document is missing, or cannot be read */
     bool has_document;
@@ -40,11 +40,11 @@ static bool is_number(const char *text, size_t n)
 }
 
 /* Whether `key`, relative to the array, names a chunk, or with `is_directory` a directory that may hold chunks. */
-static bool is_chunk_key(const struct place *place, const char *key, size_t n, bool is_directory)
+static bool is_chunk_key(const struct owner *owner, const char *key, size_t n, bool is_directory)
 {
-    const struct zs_array_meta *meta = place->meta;
+    const struct zs_array_meta *meta = owner->meta;
     const bool is_prefixed = n > 0 && key[0] == 'c';
-    if (is_prefixed ? meta != NULL && meta->key_is_v2 : !place->has_document || (meta != NULL && !meta->key_is_v2))
+    if (is_prefixed ? meta != NULL && meta->key_is_v2 : !owner->has_document || (meta != NULL && !meta->key_is_v2))
         return false;
     int numbers = 0;
     size_t i = is_prefixed ? 1 : 0;
@@ -64,24 +64,24 @@ static bool is_chunk_key(const struct place *place, const char *key, size_t n, b
     if (is_directory)
         return meta == NULL || numbers < meta->ndim;
     if (meta == NULL)
-        return numbers > 0 || place->has_document;
+        return numbers > 0 || owner->has_document;
     return numbers == meta->ndim || (meta->ndim == 0 && meta->key_is_v2 && numbers == 1);
 }
 
 /* Whether a file belongs to the store. `key` is relative to the root. */
-static bool is_own(const struct place *place, const char *key)
+static bool is_own(const struct owner *owner, const char *key)
 {
     const char *name = zs_path_name(key);
     if (zs_is_temporary_name(name) || zs_is_mark(name))
         return true;
     if (strcmp(name, "zarr.json") == 0)
-        return place->has_document;
+        return owner->has_document;
     if (strcmp(name, "zarr.json.aux.xml") == 0 || strcmp(name, "zarr.json.ovr") == 0)
         return true;
-    if (place->array == NULL)
+    if (owner->array == NULL)
         return false;
-    const size_t above = strlen(place->array) + (place->array[0] != '\0' ? 1 : 0);
-    return is_chunk_key(place, key + above, strlen(key + above), false);
+    const size_t above = strlen(owner->array) + (owner->array[0] != '\0' ? 1 : 0);
+    return is_chunk_key(owner, key + above, strlen(key + above), false);
 }
 
 /* ---- The walk ---- */
@@ -99,22 +99,22 @@ static enum zs_status load(const struct search *s, const char *path, struct zs_n
     return zs_is_no_node(status) || status == ZS_CORRUPT ? ZS_OK : status;
 }
 
-static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth,
+static enum zs_status walk(const struct search *s, const char *path, struct owner above, int depth,
                            struct zs_error *err);
 
-static enum zs_status take_file(const struct search *s, const struct place *place, const char *key,
+static enum zs_status take_file(const struct search *s, const struct owner *owner, const char *key,
                                 struct zs_error *err)
 {
-    if (!is_own(place, key))
+    if (!is_own(owner, key))
         return add_foreign(s->contents, key, err);
     return zs_names_add(&s->contents->own, zs_strdup(key), err);
 }
 
-static enum zs_status take_directory(const struct search *s, const struct place *place, const char *key, int depth,
+static enum zs_status take_directory(const struct search *s, const struct owner *owner, const char *key, int depth,
                                      struct zs_error *err)
 {
-    const size_t skip = place->array != NULL && place->array[0] != '\0' ? strlen(place->array) + 1 : 0;
-    const bool is_for_chunks = place->array != NULL && is_chunk_key(place, key + skip, strlen(key + skip), true);
+    const size_t skip = owner->array != NULL && owner->array[0] != '\0' ? strlen(owner->array) + 1 : 0;
+    const bool is_for_chunks = owner->array != NULL && is_chunk_key(owner, key + skip, strlen(key + skip), true);
     bool is_link = false;
     ZS_TRY(zs_store_is_link(s->store, key, &is_link, err));
     if (is_link) {
@@ -125,7 +125,7 @@ static enum zs_status take_directory(const struct search *s, const struct place 
         return is_for_chunks || is_node ? zs_names_add(&s->contents->own, zs_strdup(key), err)
                                         : add_foreign(s->contents, key, err);
     }
-    ZS_TRY(walk(s, key, is_for_chunks ? *place : (struct place){0}, depth + 1, err));
+    ZS_TRY(walk(s, key, is_for_chunks ? *owner : (struct owner){0}, depth + 1, err));
     return zs_names_add(&s->contents->directories, zs_strdup(key), err);
 }
 
@@ -133,7 +133,7 @@ static enum zs_status take_directory(const struct search *s, const struct place 
  * directories. */
 struct branches {
     const struct search *search;
-    const struct place *place;
+    const struct owner *owner;
     int depth;
     struct zs_names keys;
     struct zs_contents *found;
@@ -143,7 +143,7 @@ static enum zs_status walk_branch(void *ctx, size_t item, struct zs_error *err)
 {
     const struct branches *b = ctx;
     const struct search s = {b->search->store, &b->found[item]};
-    return take_directory(&s, b->place, b->keys.list[item], b->depth, err);
+    return take_directory(&s, b->owner, b->keys.list[item], b->depth, err);
 }
 
 /* Moves names to the end of others. */
@@ -193,11 +193,11 @@ static enum zs_status take_directories(struct branches *b, struct zs_error *err)
 }
 
 /* Takes everything in a directory: its document first, then files, then directories. */
-static enum zs_status take_all(const struct search *s, const char *path, const struct place *place, char **names,
+static enum zs_status take_all(const struct search *s, const char *path, const struct owner *owner, char **names,
                                int depth, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
-    struct branches branches = {.search = s, .place = place, .depth = depth};
+    struct branches branches = {.search = s, .owner = owner, .depth = depth};
     for (int pass = 0; pass < 3; pass++)
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
             const size_t n = strlen(*name);
@@ -215,7 +215,7 @@ static enum zs_status take_all(const struct search *s, const char *path, const s
                 status = zs_names_add(&branches.keys, key, err);
                 key = NULL;
             } else
-                status = take_file(s, place, key, err);
+                status = take_file(s, owner, key, err);
             free(key);
         }
     if (status == ZS_OK && branches.keys.count > 0)
@@ -224,7 +224,7 @@ static enum zs_status take_all(const struct search *s, const char *path, const s
     return status;
 }
 
-static enum zs_status walk(const struct search *s, const char *path, struct place above, int depth,
+static enum zs_status walk(const struct search *s, const char *path, struct owner above, int depth,
                            struct zs_error *err)
 {
     if (depth > MAX_DEPTH)
@@ -244,14 +244,14 @@ static enum zs_status walk(const struct search *s, const char *path, struct plac
         status = load(s, path, &node, err);
     /* Without documents, an array called c looks like the chunks of an array above it. */
     if (has_chunks && !above.has_document)
-        above = (struct place){0};
-    struct place place = above;
+        above = (struct owner){0};
+    struct owner owner = above;
     if (node != NULL)
-        place = (struct place){node->type == ZS_NODE_ARRAY ? path : NULL, node->array, true};
+        owner = (struct owner){node->type == ZS_NODE_ARRAY ? path : NULL, node->array, true};
     else if (above.array == NULL)
-        place = (struct place){path, NULL, false};
+        owner = (struct owner){path, NULL, false};
     if (status == ZS_OK)
-        status = take_all(s, path, &place, names, depth, err);
+        status = take_all(s, path, &owner, names, depth, err);
     zs_node_free(node);
     zs_names_free(names);
     return status;
@@ -261,7 +261,7 @@ enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *cont
 {
     *contents = (struct zs_contents){0};
     const struct search s = {store, contents};
-    return walk(&s, "", (struct place){0}, 0, err);
+    return walk(&s, "", (struct owner){0}, 0, err);
 }
 
 /* Removes the marks among the keys, or all others. */
@@ -330,7 +330,7 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
     ZS_TRY(zs_store_is_link(store, path, &is_link, err));
     if (is_link) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
-    ZS_TRY(walk(&s, path, (struct place){0}, 0, err));
+    ZS_TRY(walk(&s, path, (struct owner){0}, 0, err));
     return zs_names_add(&contents->directories, zs_strdup(path), err);
 }
 
