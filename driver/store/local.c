@@ -115,26 +115,23 @@ static void anchor(struct local_store *s)
     }
 }
 
-/* Whether the root is now another directory, or none; false where that cannot be told (*code: an errno, else 0). Call
- * it after opening a file, which may belong to the other directory. */
-static bool find_elsewhere(const struct local_store *s, int *code)
+enum root { ROOT_SAME, ROOT_OTHER, ROOT_UNKNOWN };
+
+/* Whether the root is now another directory, or none; of one that is unknown errno says why. Call it after opening a
+ * file, which may belong to the other directory. */
+static enum root find_root(const struct local_store *s)
 {
     struct stat st;
-    *code = 0;
     if (s->root < 0)
-        return false;
+        return ROOT_SAME;
     if (stat(s->base.root, &st) == 0)
-        return st.st_dev != s->root_device || st.st_ino != s->root_number;
-    if (means_absent(errno))
-        return true;
-    *code = errno;
-    return false;
+        return st.st_dev == s->root_device && st.st_ino == s->root_number ? ROOT_SAME : ROOT_OTHER;
+    return means_absent(errno) ? ROOT_OTHER : ROOT_UNKNOWN;
 }
 
 static bool is_elsewhere(const struct zs_store *store)
 {
-    int ignored;
-    return find_elsewhere((const struct local_store *)store, &ignored);
+    return find_root((const struct local_store *)store) == ROOT_OTHER;
 }
 
 /* Whether an object is absent because the store is being removed: its metadata go first. */
@@ -152,12 +149,16 @@ static bool is_being_removed(const struct local_store *s, const char *key)
 enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err)
 {
     const struct local_store *s = (const struct local_store *)store;
-    int code;
     if (!atomic_load(&s->has_metadata)) /* it is a folder like any other */
         return ZS_OK;
-    if (find_elsewhere(s, &code))
+    switch (find_root(s)) {
+    case ROOT_OTHER:
         return zs_fail(err, ZS_IO, "%s: this store was replaced or removed after it was opened", store->root);
-    return code == 0 ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be looked at: %s", store->root, strerror(code));
+    case ROOT_UNKNOWN:
+        return zs_fail(err, ZS_IO, "%s: cannot be looked at: %s", store->root, strerror(errno));
+    default:
+        return ZS_OK;
+    }
 }
 
 /* Checks the root after an attempt to open an object, which gave `status`. */
