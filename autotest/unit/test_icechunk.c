@@ -5,7 +5,7 @@
 #include "codec/codec.h"
 #include "icechunk_make.h"
 #include "memory_store.h"
-#include "zarr/flexbuffer.h"
+#include "zarr/flatbuffer.h"
 #include "zarr/hierarchy.h"
 #include "zarr/icechunk_private.h"
 

@@ -1,4 +1,4 @@
-#include "zarr/flexbuffer.h"
+#include "zarr/flatbuffer.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "store/vsi.h"
-#include "zarr/flexbuffer.h"
+#include "zarr/flatbuffer.h"
 #include "zarr/icechunk_private.h"
 
 /* Buckets and servers that the chunks of one repository lie in. */
