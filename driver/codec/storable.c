@@ -1,4 +1,4 @@
-#include "codec/storable.h"
+#include "codec/chain.h"
 
 #include <math.h>
 #include <string.h>
