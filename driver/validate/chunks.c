@@ -1,5 +1,5 @@
 /* One stored object: its index, entry by entry, and its chunks, each decoded. */
-#include "validate/chunks.h"
+#include "validate/validate_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

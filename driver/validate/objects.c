@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/parallel.h"
-#include "validate/chunks.h"
+#include "validate/validate_private.h"
 
 /* Open at once: enough to keep threads busy across the ends of shards, few beside the usual limit of 1024 files. */
 #define BATCH 64
