@@ -100,6 +100,14 @@ void zs_names_sort(char **list)
         qsort(list, n, sizeof *list, compare_names);
 }
 
+bool zs_is_one_of(const char *text, const char *const *list)
+{
+    for (; list != NULL && *list != NULL; list++)
+        if (strcmp(text, *list) == 0)
+            return true;
+    return false;
+}
+
 void zs_names_free(char **list)
 {
     for (char **name = list; name != NULL && *name != NULL; name++)

@@ -36,6 +36,8 @@ enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, ch
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **list); /* NULL is allowed */
 void zs_names_sort(char **list); /* by their bytes */
+/* Whether a text is in a NULL-terminated list; NULL is an empty one. */
+bool zs_is_one_of(const char *text, const char *const *list);
 
 /* Bytes that grow. Zero-initialise; release with zs_buffer_free(). The memory is kept when the size is set to 0, so a
  * worker that keeps its buffer touches fresh memory once (first touch costs more than decoding into it). */

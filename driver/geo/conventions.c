@@ -149,18 +149,10 @@ void zs_place_remove(zs_json *attributes)
         remove_members(*c, attributes);
 }
 
-static bool is_one_of(const char *name, const char *const *list)
-{
-    for (; list != NULL && *list != NULL; list++)
-        if (strcmp(name, *list) == 0)
-            return true;
-    return false;
-}
-
 bool zs_is_convention_attribute(const char *name)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if (is_one_of(name, (*c)->owned) || is_prefixed(name, *c))
+        if (zs_is_one_of(name, (*c)->owned) || is_prefixed(name, *c))
             return true;
     return strcmp(name, DECLARATIONS) == 0 || strcmp(name, ZS_ARRAY_DIMENSIONS) == 0;
 }
@@ -168,7 +160,7 @@ bool zs_is_convention_attribute(const char *name)
 bool zs_is_place_attribute(const char *name)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if (is_one_of(name, (*c)->placing) || is_prefixed(name, *c))
+        if (zs_is_one_of(name, (*c)->placing) || is_prefixed(name, *c))
             return true;
     return false;
 }

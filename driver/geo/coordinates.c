@@ -364,14 +364,6 @@ enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node
     return status;
 }
 
-static bool is_one_of(const char *s, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(s, *list) == 0)
-            return true;
-    return false;
-}
-
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
 {
     /* CF 4.1 and 4.2 list these spellings. */
@@ -387,16 +379,16 @@ char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
     zs_json_string(zs_json_get(attributes, "axis"), &axis);
     zs_json_string(zs_json_get(attributes, "standard_name"), &standard_name);
     zs_json_string(zs_json_get(attributes, "units"), &units);
-    const bool is_east = is_one_of(units, east), is_north = is_one_of(units, north);
+    const bool is_east = zs_is_one_of(units, east), is_north = zs_is_one_of(units, north);
     if (is_degrees != NULL)
         *is_degrees = is_east || is_north;
     if (strcmp(axis, "X") == 0 || strcmp(axis, "x") == 0)
         return 'X';
     if (strcmp(axis, "Y") == 0 || strcmp(axis, "y") == 0)
         return 'Y';
-    if (is_one_of(standard_name, x_names))
+    if (zs_is_one_of(standard_name, x_names))
         return 'X';
-    if (is_one_of(standard_name, y_names))
+    if (zs_is_one_of(standard_name, y_names))
         return 'Y';
     return is_east ? 'X' : is_north ? 'Y' : 0;
 }
@@ -433,5 +425,5 @@ char zs_name_axis(const char *name)
     for (; i < n; i++)
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
     lower[i] = '\0';
-    return is_one_of(lower, x_names) ? 'X' : is_one_of(lower, y_names) ? 'Y' : 0;
+    return zs_is_one_of(lower, x_names) ? 'X' : zs_is_one_of(lower, y_names) ? 'Y' : 0;
 }

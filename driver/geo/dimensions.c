@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "geo/cf_time.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
@@ -107,14 +108,6 @@ static const struct zs_node *find_variable(struct zs_hierarchy *h, const struct 
 
 /* ---- Kinds ---- */
 
-static bool is_one_of(const char *s, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(s, *list) == 0)
-            return true;
-    return false;
-}
-
 static bool is_temporal(const struct zs_node *variable, const char *axis, const char *standard_name)
 {
     const char *units = NULL, *calendar = NULL;
@@ -131,7 +124,7 @@ static bool is_temporal(const struct zs_node *variable, const char *axis, const 
 static bool is_vertical(const char *axis, const char *standard_name, const char *positive)
 {
     static const char *const names[] = {"height", "altitude", "depth", "air_pressure", "model_level_number", NULL};
-    return strcmp(axis, "Z") == 0 || positive[0] != '\0' || is_one_of(standard_name, names);
+    return strcmp(axis, "Z") == 0 || positive[0] != '\0' || zs_is_one_of(standard_name, names);
 }
 
 static void find_kind(struct zs_dimension *dim)

@@ -142,11 +142,8 @@ static bool is_left_out(const char *name)
 {
     static const char *const names[] = {ZS_AXIS_TYPE,   "missing_value", "bounds",    "climatology",
                                         "coordinates",  "valid_min",     "valid_max", "valid_range",
-                                        "actual_range", "NAME",          "CLASS"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return name[0] == '_' || name[0] == '\0';
+                                        "actual_range", "NAME",          "CLASS",     NULL};
+    return zs_is_one_of(name, names) || name[0] == '_' || name[0] == '\0';
 }
 
 enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err)

@@ -79,14 +79,6 @@ bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item
     return is;
 }
 
-static bool is_in_list(const char *const *items, const char *item)
-{
-    for (; items != NULL && *items != NULL; items++)
-        if (strcmp(*items, item) == 0)
-            return true;
-    return false;
-}
-
 bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items)
 {
     const zs_json *next;
@@ -97,7 +89,7 @@ bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), c
         char *item = zs_metadata_item(zs_json_name(m), m);
         if (item == NULL)
             return false;
-        if (!is_in_list(items, item))
+        if (!zs_is_one_of(item, items))
             zs_json_remove(object, zs_json_name(m));
         free(item);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/memory.h"
 #include "geo/conventions.h"
 
 /* ---- Reading ---- */
@@ -241,19 +242,12 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
 
 /* ---- Checking ---- */
 
-static bool is_one_of(const char *name, const char *const *list)
-{
-    while (*list != NULL && strcmp(name, *list) != 0)
-        list++;
-    return *list != NULL;
-}
-
 /* Members of an object of the convention; those of conventions with a prefix may be among them. */
 static void check_known(const struct zs_finding_receiver *to, const char *of, const zs_json *object,
                         const char *const *known)
 {
     for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
-        if (!is_one_of(zs_json_name(m), known) && strchr(zs_json_name(m), ':') == NULL)
+        if (!zs_is_one_of(zs_json_name(m), known) && strchr(zs_json_name(m), ':') == NULL)
             to->report(to->context, ZS_FINDING_ODD, of, "members that the convention knows", zs_json_name(m));
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/scope.h"
 
@@ -48,11 +49,8 @@ static bool fits(const struct zs_node *node, struct zs_axes axes, const struct z
 
 static bool is_called_valid(const struct zs_node *node)
 {
-    static const char *const names[] = {"valid", "is_valid", "validity", "valid_mask", "validity_mask"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(zs_path_name(node->path), names[i]) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"valid", "is_valid", "validity", "valid_mask", "validity_mask", NULL};
+    return zs_is_one_of(zs_path_name(node->path), names);
 }
 
 /* Whether a named array tells validity. */

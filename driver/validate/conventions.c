@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "validate/validate_private.h"
 
 struct declared {
@@ -21,13 +22,6 @@ static void take_finding(void *context, enum zs_finding_kind kind, const char *m
                                                   [ZS_FINDING_UNCHECKED] = ZS_SEVERITY_UNCHECKED};
     const struct declared *d = context;
     zs_report(d->c, severities[kind], d->key, member, expected, found);
-}
-
-static bool is_one_of(const char *name, const char *const *list)
-{
-    while (*list != NULL && strcmp(name, *list) != 0)
-        list++;
-    return *list != NULL;
 }
 
 /* Whether the node or a group above it declares the convention. */
@@ -53,7 +47,7 @@ static void check_prefixed(const struct declared *d, const struct zs_convention 
     const size_t n = strlen(convention->prefix);
     for (const zs_json *m = zs_json_first(d->node->attributes); m != NULL; m = zs_json_next(m)) {
         const char *name = zs_json_name(m);
-        if (strncmp(name, convention->prefix, n) == 0 && !is_one_of(name + n, convention->known))
+        if (strncmp(name, convention->prefix, n) == 0 && !zs_is_one_of(name + n, convention->known))
             zs_report(d->c, ZS_SEVERITY_WARNING, d->key, "attribute with a convention's prefix",
                       "one that the convention knows", name);
     }

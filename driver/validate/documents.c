@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "validate/validate_private.h"
 
@@ -49,13 +50,6 @@ static void report(struct document *d, enum zs_severity severity, const char *wh
 {
     d->has_errors = d->has_errors || severity == ZS_SEVERITY_ERROR;
     zs_report(d->c, severity, d->key, what, expected, found);
-}
-
-static bool is_one_of(const char *name, const char *const *list)
-{
-    while (*list != NULL && strcmp(name, *list) != 0)
-        list++;
-    return *list != NULL;
 }
 
 /* ---- JSON ---- */
@@ -114,7 +108,7 @@ static void check_members(struct document *d, const char *of, const zs_json *obj
     for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m)) {
         bool must_understand = true;
         (void)zs_json_bool(zs_json_get(m, "must_understand"), &must_understand);
-        if (!must_understand || is_one_of(zs_json_name(m), known))
+        if (!must_understand || zs_is_one_of(zs_json_name(m), known))
             continue;
         char what[128], found[128];
         snprintf(what, sizeof what, "%s", of);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/memory.h"
+
 /* Name of an extension, which may be a text alone; NULL where there is none. */
 static const char *name_of(const zs_json *extension)
 {
@@ -61,7 +63,7 @@ static bool are_shards_alike(const zs_json *a, const zs_json *b)
 
 static bool is_codec_alike(const zs_json *a, const zs_json *b)
 {
-    static const char *const told_by_chunks[] = {"blosc", "gzip", "zstd"}; /* each tells how it is to be decoded */
+    static const char *const told_by_chunks[] = {"blosc", "gzip", "zstd", NULL}; /* each tells how to decode it */
     const char *name = name_of(a), *other = name_of(b);
     if (zs_json_is_same(a, b))
         return true;
@@ -71,10 +73,8 @@ static bool is_codec_alike(const zs_json *a, const zs_json *b)
         return are_shards_alike(a, b);
     if (strcmp(name, "bytes") == 0)
         return strcmp(text_of(a, "endian", "little"), text_of(b, "endian", "little")) == 0;
-    for (size_t i = 0; i < sizeof told_by_chunks / sizeof told_by_chunks[0]; i++)
-        if (strcmp(name, told_by_chunks[i]) == 0)
-            return true;
-    return zs_json_size(zs_json_get(a, "configuration")) + zs_json_size(zs_json_get(b, "configuration")) == 0;
+    return zs_is_one_of(name, told_by_chunks) ||
+           zs_json_size(zs_json_get(a, "configuration")) + zs_json_size(zs_json_get(b, "configuration")) == 0;
 }
 
 static bool are_codecs_alike(const zs_json *a, const zs_json *b)

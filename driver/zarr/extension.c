@@ -1,6 +1,6 @@
 #include "zarr/extension.h"
 
-#include <string.h>
+#include "base/memory.h"
 
 const char *zs_extension_name(const zs_json *node, const zs_json **configuration)
 {
@@ -21,10 +21,7 @@ enum zs_status zs_members_check(const zs_json *object, const char *const *known,
     if (zs_json_typeof(object) != ZS_JSON_NULL && !zs_json_is_object(object))
         return zs_fail(err, ZS_INVALID, "expected an object");
     for (const zs_json *member = zs_json_first(object); member != NULL; member = zs_json_next(member)) {
-        const char *const *name = known;
-        while (*name != NULL && strcmp(*name, zs_json_name(member)) != 0)
-            name++;
-        bool must_understand = *name == NULL;
+        bool must_understand = !zs_is_one_of(zs_json_name(member), known);
         if (must_understand)
             (void)zs_json_bool(zs_json_get(member, "must_understand"), &must_understand);
         if (must_understand)
