@@ -51,27 +51,15 @@ static size_t list_size(const zs_json *list)
     return zs_json_is_array(list) ? zs_json_size(list) : 0;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* "#rrggbb" */
 static bool read_colour(const char *text, struct zs_flag *flag)
 {
-    unsigned char *const parts[] = {&flag->r, &flag->g, &flag->b};
-    if (text[0] != '#' || strlen(text) != 7)
+    if (text[0] != '#' || strlen(text) != 7 || strspn(text + 1, "0123456789abcdefABCDEF") != 6)
         return false;
-    for (int i = 0; i < 3; i++) {
-        const int high = hex_digit(text[1 + 2 * i]), low = hex_digit(text[2 + 2 * i]);
-        if (high < 0 || low < 0)
-            return false;
-        *parts[i] = (unsigned char)(high * 16 + low);
-    }
+    const unsigned long rgb = strtoul(text + 1, NULL, 16);
+    flag->r = (unsigned char)(rgb >> 16);
+    flag->g = (unsigned char)(rgb >> 8);
+    flag->b = (unsigned char)rgb;
     return true;
 }
 

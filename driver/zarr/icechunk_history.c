@@ -460,7 +460,7 @@ static zs_json *list_names(struct zs_store *store, const char *what)
         (*name)[length - 1] = '\0';
         if (find_in_folder(store, *name, id, NULL) != ZS_OK) /* what was deleted may leave its folder */
             continue;
-        zs_icechunk_unescape(*name);
+        zs_unescape(*name);
         (void)zs_json_add_string(out, NULL, *name + n + 1);
     }
     zs_names_free(names);

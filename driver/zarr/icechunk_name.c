@@ -6,6 +6,7 @@
 
 #include "store/vsi.h"
 #include "zarr/icechunk_private.h"
+#include "zarr/name.h"
 
 static const char *const words[] = {"branch=", "tag=", "snapshot=", "as_of="};
 #define WORDS (sizeof words / sizeof words[0])
@@ -58,24 +59,6 @@ enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, s
     return ZS_OK;
 }
 
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-    const char *found = c != '\0' ? strchr(digits, c) : NULL;
-    return found != NULL ? (int)(found - digits) % 16 : -1;
-}
-
-void zs_icechunk_unescape(char *text)
-{
-    char *to = text;
-    for (const char *from = text; *from != '\0'; from++, to++) {
-        const bool is_byte = from[0] == '%' && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0;
-        *to = is_byte ? (char)(16 * hex_digit(from[1]) + hex_digit(from[2])) : *from;
-        from += is_byte ? 2 : 0;
-    }
-    *to = '\0';
-}
-
 enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish, struct zs_error *err)
 {
     *wish = (struct zs_icechunk_wish){.text = zs_strdup(commit)};
@@ -90,7 +73,7 @@ enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wis
         if (which == WORDS || *values[which] != NULL)
             return zs_fail(err, ZS_ARGUMENT, "expected branch=, tag=, snapshot= or as_of=, each once, found %.100s",
                            word);
-        zs_icechunk_unescape(word);
+        zs_unescape(word);
         *values[which] = word + strlen(words[which]);
     }
     return ZS_OK;

@@ -75,8 +75,6 @@ struct zs_icechunk_wish {
     const char *branch, *tag, *snapshot, *as_of;
     char *text; /* owns the members above; freed with free() */
 };
-/* Replaces %XX by the bytes that they stand for, in place. */
-void zs_icechunk_unescape(char *text);
 /* Parses what stands behind "?" in the path of a store. Free wish->text, also on failure. ZS_ARGUMENT when it is
  * malformed. */
 enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish,

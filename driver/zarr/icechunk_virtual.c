@@ -9,6 +9,7 @@
 #include "store/vsi.h"
 #include "zarr/flatbuffer.h"
 #include "zarr/icechunk_private.h"
+#include "zarr/name.h"
 
 /* Buckets and servers that the chunks of one repository lie in. */
 #define MOST_STORES 256
@@ -153,7 +154,7 @@ static enum zs_status split_remote(const struct zs_buffer *config, const struct 
                             query);
     s->key = zs_strndup(path + 1, length);
     if (s->key != NULL)
-        zs_icechunk_unescape(s->key); /* not by GDAL's function, for which a plus sign is a blank */
+        zs_unescape(s->key); /* not by GDAL's function, for which a plus sign is a blank */
     return s->root != NULL && s->key != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -167,7 +168,7 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
     char *path = zs_strdup(location + strlen("file://"));
     if (path == NULL)
         return zs_fail_memory(err);
-    zs_icechunk_unescape(path);
+    zs_unescape(path);
     /* The folder below / is the store's root: there are few, unlike those that the files themselves lie in. */
     const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;
     enum zs_status status = ZS_OK;

@@ -25,6 +25,15 @@ static unsigned char next_character(const char *name, size_t n, size_t *i)
     return (unsigned char)(16 * high + low);
 }
 
+void zs_unescape(char *text)
+{
+    const size_t n = strlen(text);
+    size_t to = 0;
+    for (size_t from = 0; from < n; to++)
+        text[to] = (char)next_character(text, n, &from);
+    text[to] = '\0';
+}
+
 static bool is_inside(const char *name, size_t n)
 {
     bool only_dots = true; /* so is an empty name */

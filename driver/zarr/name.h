@@ -24,6 +24,9 @@ bool zs_path_is_clean(const char *path);
  * zs_path_is_clean(). */
 enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Replaces %XX by the bytes that they stand for, in place. */
+void zs_unescape(char *text);
+
 /* ---- Paths of nodes ("" is the root) ---- */
 
 /* Returns the path of the group that holds `path`, freed with free(); NULL for the root, and without memory. */
