@@ -10,9 +10,9 @@ static const char NUMCODECS[] = "numcodecs.";
 
 static const char *name_of(const zs_json *codec)
 {
-    const char *name = "";
-    if (!zs_json_string(codec, &name))
-        zs_json_string(zs_json_get(codec, "name"), &name);
+    const char *name = zs_extension_name(codec, NULL);
+    if (name == NULL)
+        return "";
     return strncmp(name, NUMCODECS, strlen(NUMCODECS)) == 0 ? name + strlen(NUMCODECS) : name;
 }
 

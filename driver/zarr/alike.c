@@ -4,15 +4,6 @@
 
 #include "base/memory.h"
 
-/* Name of an extension, which may be a text alone; NULL where there is none. */
-static const char *name_of(const zs_json *extension)
-{
-    const char *name = NULL;
-    if (!zs_json_string(extension, &name))
-        zs_json_string(zs_json_get(extension, "name"), &name);
-    return name;
-}
-
 /* A text of an extension's configuration, or its default. */
 static const char *text_of(const zs_json *extension, const char *member, const char *otherwise)
 {
@@ -23,7 +14,7 @@ static const char *text_of(const zs_json *extension, const char *member, const c
 
 static const char *separator_of(const zs_json *encoding)
 {
-    return text_of(encoding, "separator", strcmp(name_of(encoding), "v2") == 0 ? "." : "/");
+    return text_of(encoding, "separator", strcmp(zs_extension_name(encoding, NULL), "v2") == 0 ? "." : "/");
 }
 
 /* Whether an encoding has no member but the separator. */
@@ -35,7 +26,7 @@ static bool has_separator_alone(const zs_json *encoding)
 
 static bool are_keys_alike(const zs_json *a, const zs_json *b)
 {
-    const char *name = name_of(a), *other = name_of(b);
+    const char *name = zs_extension_name(a, NULL), *other = zs_extension_name(b, NULL);
     return name != NULL && other != NULL && strcmp(name, other) == 0 && has_separator_alone(a) &&
            has_separator_alone(b) && strcmp(separator_of(a), separator_of(b)) == 0;
 }
@@ -64,7 +55,7 @@ static bool are_shards_alike(const zs_json *a, const zs_json *b)
 static bool is_codec_alike(const zs_json *a, const zs_json *b)
 {
     static const char *const told_by_chunks[] = {"blosc", "gzip", "zstd", NULL}; /* each tells how to decode it */
-    const char *name = name_of(a), *other = name_of(b);
+    const char *name = zs_extension_name(a, NULL), *other = zs_extension_name(b, NULL);
     if (zs_json_is_same(a, b))
         return true;
     if (name == NULL || other == NULL || strcmp(name, other) != 0)
