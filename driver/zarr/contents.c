@@ -89,13 +89,8 @@ static bool is_own(const struct owner *owner, const char *key)
 /* Reads the document in a directory. A file that is not JSON, or not a Zarr v3 node, does not belong to the store. */
 static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
 {
-    char *key = zs_document_key(path);
-    zs_json *document = NULL;
     *node = NULL;
-    enum zs_status status = key != NULL ? zs_document_get(s->store, key, &document, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_node_create(path, document, true, node, err);
-    free(key);
+    const enum zs_status status = zs_document_get_node(s->store, path, node, err);
     return zs_is_no_node(status) || status == ZS_CORRUPT ? ZS_OK : status;
 }
 

@@ -199,6 +199,20 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
     return zs_document_get_tagged(store, key, document, NULL, err);
 }
 
+enum zs_status zs_document_get_node(struct zs_store *store, const char *path, struct zs_node **node,
+                                    struct zs_error *err)
+{
+    char *key = zs_document_key(path);
+    zs_json *document;
+    if (key == NULL)
+        return zs_fail_memory(err);
+    enum zs_status status = zs_document_get(store, key, &document, err);
+    free(key);
+    ZS_TRY(status);
+    status = zs_node_create(path, document, true, node, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
+}
+
 const char zs_found_v2[] = "expected Zarr v3, found Zarr v2, which GDAL's own driver Zarr reads; gdalmdimtranslate -of "
                            "ShardedZarr copies it to Zarr v3";
 

@@ -72,6 +72,10 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
 enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
+/* Makes a node of the zarr.json of the node at `path`; as zs_document_get() and zs_node_create() fail. */
+enum zs_status zs_document_get_node(struct zs_store *store, const char *path, struct zs_node **node,
+                                    struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether a store without zarr.json has a document of Zarr v2 at its root: asks for up to three objects. */
 bool zs_document_is_v2(struct zs_store *store);
 /* The message for such a store. */

@@ -97,21 +97,6 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, str
 
 /* ---- Nodes ---- */
 
-/* Reads the zarr.json at `path`. */
-static enum zs_status load(struct zs_store *store, const char *path, struct zs_node **node, struct zs_error *err)
-{
-    char *key = zs_document_key(path);
-    if (key == NULL)
-        return zs_fail_memory(err);
-    zs_json *document = NULL;
-    enum zs_status status = zs_document_get(store, key, &document, err);
-    free(key);
-    if (status != ZS_OK)
-        return status;
-    status = zs_node_create(path, document, true, node, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", store->root);
-}
-
 enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names, struct zs_error *err)
 {
     return h->is_draft ? zs_draft_list(&h->draft, h->store, path, names, err)
@@ -149,8 +134,8 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
 static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
-    enum zs_status status =
-        h->is_draft ? zs_draft_load(&h->draft, h->store, path, node, err) : load(h->store, path, node, err);
+    enum zs_status status = h->is_draft ? zs_draft_load(&h->draft, h->store, path, node, err)
+                                        : zs_document_get_node(h->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
     if (guess_groups && is_implicit_group(h, path))
