@@ -121,9 +121,4 @@ void zs_pending_find_order(struct zs_array *array);
  * the disk may be full of them. */
 enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
 
-/* ---- write.c ---- */
-
-/* Like zs_pending_publish(), dirty chunks included. */
-enum zs_status zs_pending_flush(struct zs_array *array, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
-
 #endif

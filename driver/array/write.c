@@ -447,7 +447,8 @@ enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_wi
     return status;
 }
 
-enum zs_status zs_pending_flush(struct zs_array *array, bool is_last, struct zs_error *err)
+/* Like zs_pending_publish(), dirty chunks included. */
+static enum zs_status flush_locked(struct zs_array *array, bool is_last, struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
     /* A second turn for chunks that could not be put: publishing frees space, and opens a shard whose writing failed
@@ -465,7 +466,7 @@ enum zs_status zs_pending_flush(struct zs_array *array, bool is_last, struct zs_
 static enum zs_status flush(struct zs_array *array, bool is_last, struct zs_error *err)
 {
     zs_array_lock(array, false);
-    const enum zs_status status = array->pending != NULL ? zs_pending_flush(array, is_last, err) : ZS_OK;
+    const enum zs_status status = array->pending != NULL ? flush_locked(array, is_last, err) : ZS_OK;
     (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }

@@ -37,7 +37,8 @@ static bool isDrive(const std::string &path)
 
 /* ---- Commits of Icechunk repositories ---- */
 
-bool zsIsIcechunkFile(const std::string &path)
+/* Whether a file begins as those of Icechunk's metadata do. */
+static bool isIcechunkFile(const std::string &path)
 {
     char bytes[ZS_ICECHUNK_MAGIC_BYTES];
     VSIStatBufL st;
@@ -64,7 +65,7 @@ static std::string storeOfPath(std::string path)
         if (zsEndsWith(path, entry))
             path.resize(path.size() - strlen(entry));
     }
-    if (zsEndsWith(path, "/" ZS_ICECHUNK_REPOSITORY) && !zsIsRemote(path) && zsIsIcechunkFile(path))
+    if (zsEndsWith(path, "/" ZS_ICECHUNK_REPOSITORY) && !zsIsRemote(path) && isIcechunkFile(path))
         path.resize(path.size() - strlen("/" ZS_ICECHUNK_REPOSITORY));
     while (path.size() > 1 && path.back() == '/')
         path.pop_back();
@@ -422,7 +423,7 @@ bool zsIsRepository(const std::string &store)
 {
     VSIStatBufL st;
     return !zsIsRemote(store) &&
-           (zsIsIcechunkFile(store + "/" ZS_ICECHUNK_REPOSITORY) ||
+           (isIcechunkFile(store + "/" ZS_ICECHUNK_REPOSITORY) ||
             VSIStatExL((store + "/" ZS_ICECHUNK_MAIN).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0);
 }
 

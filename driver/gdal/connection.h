@@ -56,9 +56,6 @@ bool zsParseConnection(const char *name, ZSConnection &connection, std::string &
 /* Name of the array that is the whole store at `root`: that of the store. */
 std::string zsRootArrayName(const std::string &root);
 
-/* Whether a file begins as those of Icechunk's metadata do. */
-bool zsIsIcechunkFile(const std::string &path);
-
 bool zsEndsWith(const std::string &s, const std::string &end);
 
 /* Whether reading this path may mean waiting for a network: see store/store.h. */

@@ -124,7 +124,8 @@ static bool copy_colour_table(const struct zs_band_properties *from, struct zs_b
     return to->colour_table != NULL;
 }
 
-const char *zs_band_properties_colour_name(const struct zs_band_properties *band)
+/* The name of a colour interpretation, NULL when there is none. */
+static const char *colour_name_of(const struct zs_band_properties *band)
 {
     return band->colour_name != NULL ? band->colour_name : zs_colour_name(band->colour);
 }
@@ -147,7 +148,7 @@ bool zs_band_property_is_set(const struct zs_band_properties *band, enum zs_band
     case ZS_BAND_CATEGORIES:
         return band->categories != NULL;
     case ZS_BAND_COLOUR:
-        return zs_band_properties_colour_name(band) != NULL;
+        return colour_name_of(band) != NULL;
     case ZS_BAND_COLOUR_TABLE:
         return colour_count(band) > 0;
     case ZS_BAND_METADATA:
@@ -174,7 +175,7 @@ bool zs_band_property_is_same(const struct zs_band_properties *a, const struct z
     case ZS_BAND_CATEGORIES:
         return is_same_list(a->categories, b->categories);
     case ZS_BAND_COLOUR:
-        return is_same_text(zs_band_properties_colour_name(a), zs_band_properties_colour_name(b));
+        return is_same_text(colour_name_of(a), colour_name_of(b));
     case ZS_BAND_COLOUR_TABLE:
         return is_same_colour_table(a, b);
     case ZS_BAND_METADATA:
@@ -249,7 +250,7 @@ bool zs_band_property_put(const struct zs_band_properties *band, enum zs_band_pr
     case ZS_BAND_CATEGORIES:
         return add_list(object, name, band->categories);
     case ZS_BAND_COLOUR:
-        return zs_json_add_string(object, name, zs_band_properties_colour_name(band)) != NULL;
+        return zs_json_add_string(object, name, colour_name_of(band)) != NULL;
     case ZS_BAND_COLOUR_TABLE:
         return zs_colour_table_write(object, name, band->colour_table, band->colour_count);
     case ZS_BAND_METADATA:

@@ -61,8 +61,6 @@ bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_co
 
 /* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
 const char *zs_colour_name(enum zs_colour colour);
-/* The name of a band's colour interpretation, NULL when it has none. Borrowed. */
-const char *zs_band_properties_colour_name(const struct zs_band_properties *properties);
 
 /* ---- Items of metadata (items.c) ---- */
 

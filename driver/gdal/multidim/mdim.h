@@ -364,17 +364,6 @@ inline std::string zsMdimNameOf(const struct zs_dimension &dim)
     return dim.name != nullptr ? dim.name : "";
 }
 
-/* Whether two arrays share a dimension: it has one name and one size in both, and they are siblings, have the same
- * coordinate variable, or have it as one object that GDAL's user made. */
-inline bool zsIsSameDimension(const struct zs_node *node, const struct zs_dimension &dim, const struct zs_node *other,
-                              const struct zs_dimension &others, bool isMadeAsOne)
-{
-    const bool isCalled = zsMdimNameOf(dim) == zsMdimNameOf(others) && !zsMdimNameOf(dim).empty();
-    const bool isSibling = zsParentPath(node->path) == zsParentPath(other->path);
-    const bool hasSameVariable = dim.variable != nullptr && dim.variable == others.variable;
-    return isCalled && dim.size == others.size && (isSibling || hasSameVariable || isMadeAsOne);
-}
-
 /* ---- mdim_group.cpp ---- */
 
 /* A group that is not the root. */
@@ -442,11 +431,5 @@ std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &s
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
 /* Returns the hierarchy behind a dataset of this face, borrowed; null for another driver's dataset. */
 struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
-
-/* ---- mdim_create.cpp: the creation options of rasters that mean something here ---- */
-
-/* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
- * the same list. */
-void zsWarnOfRasterOptions(CSLConstList options);
 
 #endif

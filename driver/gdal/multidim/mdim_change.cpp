@@ -14,6 +14,17 @@ extern "C"
 #include "zarr/name.h"
 }
 
+/* Whether two arrays share a dimension: it has one name and one size in both, and they are siblings, have the same
+ * coordinate variable, or have it as one object that GDAL's user made. */
+static bool isSameDimension(const struct zs_node *node, const struct zs_dimension &dim, const struct zs_node *other,
+                            const struct zs_dimension &others, bool isMadeAsOne)
+{
+    const bool isCalled = zsMdimNameOf(dim) == zsMdimNameOf(others) && !zsMdimNameOf(dim).empty();
+    const bool isSibling = zsParentPath(node->path) == zsParentPath(other->path);
+    const bool hasSameVariable = dim.variable != nullptr && dim.variable == others.variable;
+    return isCalled && dim.size == others.size && (isSibling || hasSameVariable || isMadeAsOne);
+}
+
 /* ---- Deleting ---- */
 
 /* Drops pending writes of a node and of all below it, and marks their live objects as deleted. */
@@ -273,7 +284,7 @@ static std::vector<Having> allWith(const std::vector<Found> &all, const Found &a
         Having h = {other, {}};
         for (int e = 0; e < other.count; e++)
         {
-            if (zsIsSameDimension(array.node, dim, other.node, other.dims[e], isMade(other)))
+            if (isSameDimension(array.node, dim, other.node, other.dims[e], isMade(other)))
                 h.numbers.push_back(e);
         }
         if (!h.numbers.empty())
@@ -493,7 +504,7 @@ void ZSMdimStore::AddSharing(const struct zs_node *node, const struct zs_dimensi
             const std::string name = zsMdimNameOf(dims[d]);
             const auto made = !name.empty() ? MadeDimension(node->path, name, dims[d].size) : nullptr;
             const bool isMade = made != nullptr && made == MadeDimension(other->path, name, dims[d].size);
-            if (zsIsSameDimension(node, dims[d], other, others[e], isMade))
+            if (isSameDimension(node, dims[d], other, others[e], isMade))
                 shape[static_cast<size_t>(e)] = sizes[d];
         }
     }
@@ -519,7 +530,7 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
     {
         for (size_t e = 0; e < d; e++)
         {
-            if (zsIsSameDimension(node, dims[d], node, dims[e], false) && sizes[d] != sizes[e])
+            if (isSameDimension(node, dims[d], node, dims[e], false) && sizes[d] != sizes[e])
             {
                 zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %s, which it has twice: expected one size", node->path,
                         dims[d].name);

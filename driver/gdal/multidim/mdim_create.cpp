@@ -49,6 +49,24 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
     return false;
 }
 
+/* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
+ * the same list. */
+static void warnOfRasterOptions(CSLConstList options)
+{
+    for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
+    {
+        const std::string name(*o, strcspn(*o, "="));
+        if (zsIsOption(name.c_str(), ZS_DATASET))
+            continue;
+        if (zsIsOption(name.c_str(), ZS_RASTER))
+            CPLError(CE_Warning, CPLE_AppDefined,
+                     "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
+        else
+            CPLError(CE_Warning, CPLE_AppDefined, "expected an option of a copy of arrays, one of %s; found %s",
+                     zsOptionNames(ZS_DATASET).c_str(), name.c_str());
+    }
+}
+
 /* Makes an empty store beside its target. `source`: the dataset that will be copied into it, or null. Null (CPLError
  * emitted) on failure. */
 static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *source, CSLConstList list)
@@ -59,7 +77,7 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
     if (!parse(name, list, options, connection, arrays))
         return nullptr;
     if (source != nullptr)
-        zsWarnOfRasterOptions(arrays.List());
+        warnOfRasterOptions(arrays.List());
     auto target = std::make_unique<ZSTarget>();
     if (!target->Open(connection.store, source, options.overwrite, options.fsync, false))
         return nullptr;
@@ -388,22 +406,6 @@ constexpr uint64_t USUAL_ELEMENTS = ZSCreationOptions::USUAL_BLOCK * ZSCreationO
 constexpr uint64_t FEW_ELEMENTS = 1 << 14;
 /* Coordinates are one chunk, or a few; that of a short one has room for more of them to come. */
 constexpr uint64_t MIN_COORDINATES = 1 << 10, MAX_COORDINATES = 1 << 20;
-
-void zsWarnOfRasterOptions(CSLConstList options)
-{
-    for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
-    {
-        const std::string name(*o, strcspn(*o, "="));
-        if (zsIsOption(name.c_str(), ZS_DATASET))
-            continue;
-        if (zsIsOption(name.c_str(), ZS_RASTER))
-            CPLError(CE_Warning, CPLE_AppDefined,
-                     "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
-        else
-            CPLError(CE_Warning, CPLE_AppDefined, "expected an option of a copy of arrays, one of %s; found %s",
-                     zsOptionNames(ZS_DATASET).c_str(), name.c_str());
-    }
-}
 
 /* ---- Options of one array ---- */
 

@@ -48,6 +48,24 @@ bool ZSView::FindSlices(size_t source, uint64_t before, struct zs_error *err)
     return true;
 }
 
+/* Pixels along the sides of a raster of cells. */
+static bool healpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err)
+{
+    int columns = 0, rows = 0;
+    const int64_t side = static_cast<int64_t>(1) << array.healpix.order;
+    zs_healpix_size(shown, &columns, &rows);
+    if (std::max(columns, rows) * side > INT_MAX)
+    {
+        zs_fail(err, ZS_ARGUMENT,
+                "array /%s: cells of order %d are more than 2147483647 columns; a face opens by itself, as :face=0",
+                array.node->path, array.healpix.order);
+        return false;
+    }
+    width = static_cast<int>(columns * side);
+    height = static_cast<int>(rows * side);
+    return true;
+}
+
 /* All are as large as the first, and of one grid. */
 bool ZSView::CheckSize(size_t source, struct zs_error *err)
 {
@@ -56,7 +74,7 @@ bool ZSView::CheckSize(size_t source, struct zs_error *err)
     const struct zs_axes axes = opened.axes;
     auto columns = static_cast<int>(std::min<uint64_t>(info.shape[axes.x], INT_MAX));
     auto rows = axes.y >= 0 ? static_cast<int>(info.shape[axes.y]) : 1;
-    if (opened.isHealpix && !zsHealpixSize(opened, sources[source].shown, columns, rows, err))
+    if (opened.isHealpix && !healpixSize(opened, sources[source].shown, columns, rows, err))
         return false;
     const bool isOfGrid = opened.isHealpix == first.isHealpix &&
                           (!opened.isHealpix || zs_healpix_is_same(&opened.healpix, &first.healpix));
@@ -341,25 +359,6 @@ bool zsTakeFace(const ZSArray &array, ZSConnection &connection, int &shown, stru
     }
     shown = atoi(text.c_str());
     named.erase(wanted);
-    return true;
-}
-
-/* ---- Size ---- */
-
-bool zsHealpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err)
-{
-    int columns = 0, rows = 0;
-    const int64_t side = static_cast<int64_t>(1) << array.healpix.order;
-    zs_healpix_size(shown, &columns, &rows);
-    if (std::max(columns, rows) * side > INT_MAX)
-    {
-        zs_fail(err, ZS_ARGUMENT,
-                "array /%s: cells of order %d are more than 2147483647 columns; a face opens by itself, as :face=0",
-                array.node->path, array.healpix.order);
-        return false;
-    }
-    width = static_cast<int>(columns * side);
-    height = static_cast<int>(rows * side);
     return true;
 }
 

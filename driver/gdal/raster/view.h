@@ -138,8 +138,6 @@ class ZSView
  * dimension instead. */
 bool zsTakeFace(const ZSArray &array, ZSConnection &connection, int &shown, struct zs_error *err);
 
-/* Pixels along the sides of a raster; false, with the reason in err, when that is too large for GDAL. */
-bool zsHealpixSize(const ZSArray &array, int shown, int &width, int &height, struct zs_error *err);
 /* The side of a block: that of the square which a chunk is, within reason. */
 int zsHealpixBlock(const ZSArray &array);
 
