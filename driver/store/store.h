@@ -283,7 +283,7 @@ struct zs_writing_ops {
     struct zs_writer *(*unwrap)(struct zs_writer *writer);
 };
 
-/* Commits that are sent beside the caller's work: zs_store_overlap(), _settle() and _overlap_end(). */
+/* Commits that are sent beside the caller's work: zs_store_overlap(), _wait_commits() and _overlap_end(). */
 struct zs_overlap_ops {
     bool (*begin)(struct zs_store *s);
     bool (*is_on)(struct zs_store *s);
