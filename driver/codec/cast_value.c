@@ -4,7 +4,6 @@
 
 #include "codec/cast.h"
 #include "codec/codec.h"
-#include "zarr/extension.h"
 
 /* Values that are mapped: a mask of a few, in practice one. Each costs a pass over the chunk. */
 #define MAX_MAPPED 256

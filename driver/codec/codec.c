@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zarr/extension.h"
-
 extern const struct zs_codec zs_codec_packbits, zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value,
     zs_codec_bitround, zs_codec_bytes, zs_codec_sharding, zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
 extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numcodecs_quantize,

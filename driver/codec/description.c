@@ -4,7 +4,6 @@
 
 #include "codec/chain.h"
 #include "codec/codec.h"
-#include "zarr/extension.h"
 
 static const char NUMCODECS[] = "numcodecs.";
 

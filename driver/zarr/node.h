@@ -5,7 +5,6 @@
 
 #include "zarr/chunk_grid.h"
 #include "zarr/dtype.h"
-#include "zarr/extension.h"
 
 /* Metadata of an array, checked and in native form. Sizes are in elements. */
 struct zs_array_meta {

@@ -14,7 +14,6 @@ extern "C"
 {
 #include "base/strided.h"
 #include "codec/description.h"
-#include "zarr/extension.h"
 }
 
 /* Boxes larger than this are cut: it holds as many chunks as threads need to be busy. */
