@@ -16,7 +16,6 @@
 /* Coordinates are looked through so many at a time (8 MiB of doubles). */
 #define BLOCK ((uint64_t)1 << 20)
 
-
 /* Whether a coordinate variable is there and its values cannot be had, which is never the same as "has none". One whose
  * metadata are of another kind than is read here is none. */
 static bool is_failure(enum zs_status status)

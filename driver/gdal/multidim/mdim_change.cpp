@@ -486,7 +486,6 @@ static std::vector<uint64_t> shapeOf(const struct zs_dimension *dims, int count)
     return shape;
 }
 
-
 /* Adds `other` to the shapes where it shares a dimension that becomes longer. An array that cannot be read stays as it
  * is. */
 void ZSMdimStore::AddSharing(const struct zs_node *node, const struct zs_dimension *dims,
