@@ -25,6 +25,17 @@ bool zsIsRemote(const std::string &path)
     return zs_path_is_remote(path.c_str());
 }
 
+bool zsExists(const std::string &path)
+{
+    return zs_vsi_exists(path.c_str());
+}
+
+bool zsIsFile(const std::string &path)
+{
+    VSIStatBufL st;
+    return VSIStatExL(path.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 && VSI_ISREG(st.st_mode);
+}
+
 bool zsEndsWith(const std::string &s, const std::string &end)
 {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
@@ -41,8 +52,7 @@ static bool isDrive(const std::string &path)
 static bool isIcechunkFile(const std::string &path)
 {
     char bytes[ZS_ICECHUNK_MAGIC_BYTES];
-    VSIStatBufL st;
-    if (VSIStatExL(path.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
+    if (!zsIsFile(path))
         return false;
     VSILFILE *file = VSIFOpenL(path.c_str(), "rb");
     const size_t n = file != nullptr ? VSIFReadL(bytes, 1, sizeof bytes, file) : 0;
@@ -274,9 +284,8 @@ static std::string storeAndCommit(const std::string &path, ZSConnection &c)
 
 static bool isOnDisk(const std::string &path)
 {
-    VSIStatBufL st;
     const std::string store = storeOfPath(path);
-    return !zsIsRemote(store) && VSIStatExL((store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
+    return !zsIsRemote(store) && zsExists(store + "/zarr.json");
 }
 
 /* End of the path of a store on disk when the array behind it has no slash; npos where there is none. */
@@ -386,8 +395,6 @@ std::string zsShown(const std::string &name)
 /* ---- What gdal.GetSubdatasetInfo() says of a name ---- */
 
 #if ZS_GDAL_AT_LEAST(8)
-#include "connection.h"
-
 namespace
 {
 struct Info final : public GDALSubdatasetInfo
@@ -421,10 +428,8 @@ GDALSubdatasetInfo *zsSubdatasetInfo(const char *name)
 
 bool zsIsRepository(const std::string &store)
 {
-    VSIStatBufL st;
     return !zsIsRemote(store) &&
-           (isIcechunkFile(store + "/" ZS_ICECHUNK_REPOSITORY) ||
-            VSIStatExL((store + "/" ZS_ICECHUNK_MAIN).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0);
+           (isIcechunkFile(store + "/" ZS_ICECHUNK_REPOSITORY) || zsExists(store + "/" ZS_ICECHUNK_MAIN));
 }
 
 static bool isCalledRepository(const std::string &store)

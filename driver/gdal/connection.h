@@ -58,6 +58,10 @@ std::string zsRootArrayName(const std::string &root);
 
 bool zsEndsWith(const std::string &s, const std::string &end);
 
+/* Whether something is at a path; whether it is a file, and no pipe, for whose writer a reader would wait. */
+bool zsExists(const std::string &path);
+bool zsIsFile(const std::string &path);
+
 /* Whether reading this path may mean waiting for a network: see store/store.h. */
 bool zsIsRemote(const std::string &path);
 

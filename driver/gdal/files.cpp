@@ -12,12 +12,6 @@ extern "C"
 #include "store/store.h"
 }
 
-static bool isStore(const std::string &path)
-{
-    VSIStatBufL st;
-    return VSIStatExL((path + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
-}
-
 static bool copyFile(const std::string &from, const std::string &to, vsi_l_offset size, std::vector<char> &buffer)
 {
     VSILFILE *in = VSIFOpenL(from.c_str(), "rb");
@@ -42,10 +36,8 @@ std::string zsExternalOverviews(const std::string &store)
 
 void zsRemoveExternalOverviews(const std::string &store)
 {
-    VSIStatBufL st;
     const std::string file = zsExternalOverviews(store);
-    if (!zs_path_is_remote(store.c_str()) &&
-        VSIStatExL(file.c_str(), &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 && VSI_ISREG(st.st_mode))
+    if (!zs_path_is_remote(store.c_str()) && zsIsFile(file))
         VSIUnlink(file.c_str());
 }
 
@@ -101,7 +93,7 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
     }
     if (VSIStatL(file.c_str(), &st) != 0)
         return true;
-    if (!isStore(store))
+    if (!zsExists(store + "/zarr.json"))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten",
                  file.c_str());
     else if (zsIsSource(source, file, which))
@@ -174,7 +166,7 @@ static std::string storeOf(const char *name)
                  zsShown(name).c_str());
     else if (!zsIsNoRepository(connection))
         return "";
-    else if (!isStore(connection.store))
+    else if (!zsExists(connection.store + "/zarr.json"))
         CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(connection.store).c_str(),
                  zsIsV2(connection.store) ? zs_found_v2 : "is not a Zarr store");
     else

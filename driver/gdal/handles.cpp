@@ -3,6 +3,8 @@
 #include <map>
 #include <memory>
 
+#include "connection.h"
+
 extern "C"
 {
 #include "base/cache.h"
@@ -234,9 +236,8 @@ static bool dropStatistics(CPLXMLNode *tree, const std::string &path)
 
 void zsDropSideCarStatistics(const std::string &document, const std::string &path)
 {
-    VSIStatBufL st;
     const std::string file = document + ".aux.xml";
-    if (VSIStatExL(file.c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0)
+    if (!zsExists(file))
         return;
     const std::unique_ptr<CPLXMLNode, decltype(&CPLDestroyXMLNode)> tree(CPLParseXMLFile(file.c_str()),
                                                                           CPLDestroyXMLNode);

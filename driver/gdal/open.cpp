@@ -36,9 +36,7 @@ static const char *const WORDS[] = {"\"zarr_format\"",         "\"sharding_index
 /* Which words are in a file. Stops when all of `enough` are found. */
 static unsigned wordsIn(const char *path, unsigned enough)
 {
-    // Reading a pipe would wait for a writer.
-    VSIStatBufL st;
-    if (VSIStatExL(path, &st, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 || !VSI_ISREG(st.st_mode))
+    if (!zsIsFile(path))
         return 0;
     // Read piecewise, with an overlap longer than the longest word.
     constexpr size_t PIECE = 65536, OVERLAP = 32;
@@ -205,10 +203,7 @@ static int identify(const GDALOpenInfo *info)
         case Look::NOT_V3:
             break;
     }
-    VSIStatBufL st;
-    const bool isHive = !zsIsRemote(connection.store) &&
-                        VSIStatExL((connection.store + "/" ZS_HIVE_MANIFEST).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
-    if (isHive)
+    if (!zsIsRemote(connection.store) && zsExists(connection.store + "/" ZS_HIVE_MANIFEST))
         return TRUE;
     if (!zsIsRepository(connection.store))
         return isOfRepository(*info, connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // or nobody says that it is none

@@ -70,12 +70,6 @@ static std::vector<Identity> chainOf(const std::string &path, bool &exists)
     return chain;
 }
 
-static bool isStore(const std::string &path)
-{
-    VSIStatBufL st;
-    return VSIStatExL((path + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0;
-}
-
 /* Without asking a network. */
 static bool mayBePath(const std::string &text)
 {
@@ -105,10 +99,10 @@ class Target
             return true;
         for (std::string at = parentOf(m_path); at.size() > 1; at = parentOf(at))
         {
-            if (isStore(at))
+            if (zsExists(at + "/zarr.json"))
                 return true;
         }
-        return isStore(".");
+        return zsExists("./zarr.json");
     }
     bool Meets(const std::string &name) const
     {
@@ -118,7 +112,7 @@ class Target
         {
             const std::string other = normalized(name);
             return other == m_path || STARTS_WITH(other.c_str(), (m_path + "/").c_str()) ||
-                   (STARTS_WITH(m_path.c_str(), (other + "/").c_str()) && isStore(other));
+                   (STARTS_WITH(m_path.c_str(), (other + "/").c_str()) && zsExists(other + "/zarr.json"));
         }
         bool exists = false;
         const auto chain = chainOf(name, exists);
@@ -126,7 +120,8 @@ class Target
             return false;
         if (m_exists && std::find(chain.begin(), chain.end(), m_chain.front()) != chain.end())
             return true;
-        return std::find(m_chain.begin(), m_chain.end(), chain.front()) != m_chain.end() && isStore(name);
+        return std::find(m_chain.begin(), m_chain.end(), chain.front()) != m_chain.end() &&
+               zsExists(name + "/zarr.json");
     }
 };
 

@@ -438,11 +438,10 @@ bool ZSMdimArray::SetStatistics(bool isApprox, double min, double max, double me
 /* Elements are written: statistics that were known are not true any more. */
 void ZSMdimArray::DropStatistics()
 {
-    VSIStatBufL st;
     const std::string sideCar = std::string(m_store->Store()->root) + "/zarr.json.aux.xml";
     if (!m_isWritten && !m_store->Store()->is_remote) // before it is read
         zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
-    if (!m_isWritten && m_store->Pam() != nullptr && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+    if (!m_isWritten && m_store->Pam() != nullptr && zsExists(sideCar))
         GDALPamMDArray::ClearStatistics();
     if (!m_isWritten && zs_has_statistics(m_node->attributes, true)) // of the raster
         Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {

@@ -199,9 +199,8 @@ char **ShardedZarrDataset::GetFileList()
         if (zsEndsWith(others[i], ".aux.xml"))
             files.AddString(others[i]);
     }
-    VSIStatBufL st;
     const std::string external = zsExternalOverviews(overviews.Beside());
-    if (!overviews.Beside().empty() && VSIStatExL(external.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+    if (!overviews.Beside().empty() && zsExists(external))
         files.AddString(external.c_str());
     return files.StealList();
 }

@@ -68,9 +68,8 @@ char **ShardedZarrContainer::GetFileList()
         return nullptr; // as of a ShardedZarrDataset
     const std::string document = m_store->Entry(), sideCar = document + ".aux.xml";
     CPLStringList files;
-    VSIStatBufL st;
     files.AddString(document.c_str());
-    if (!m_store->store->is_remote && VSIStatExL(sideCar.c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0)
+    if (!m_store->store->is_remote && zsExists(sideCar))
         files.AddString(sideCar.c_str());
     return files.StealList();
 }
