@@ -39,8 +39,7 @@ static std::string arrayName(const ZSCreationOptions &options, const std::string
         return !options.array_name.empty() ? options.array_name : defaultArrayName(store, &spec);
     const std::string name = defaultArrayName(source != nullptr ? source->GetDescription() : store, &spec);
     std::string free = name;
-    VSIStatBufL st;
-    for (int n = 2; VSIStatExL((store + "/" + free).c_str(), &st, VSI_STAT_EXISTS_FLAG) == 0; n++)
+    for (int n = 2; zsExists(store + "/" + free); n++)
         free = name + "_" + std::to_string(n);
     return free;
 }
@@ -107,15 +106,14 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
 {
     if (!options.append)
         return target.Open(connection.store, source, options.overwrite, options.fsync);
-    VSIStatBufL st;
     const std::string group = connection.store + "/" + groupOf(options, array);
-    if (VSIStatExL((connection.store + "/zarr.json").c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0)
+    if (!zsExists(connection.store + "/zarr.json"))
     {
         CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(connection.store).c_str(),
                  zsIsV2(connection.store) ? zs_found_v2 : "there is no Zarr store to append to");
         return false;
     }
-    return VSIStatExL(group.c_str(), &st, VSI_STAT_EXISTS_FLAG) != 0 || zsIsAllOwn(group);
+    return !zsExists(group) || zsIsAllOwn(group);
 }
 
 /* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
