@@ -242,6 +242,30 @@ static int CPL_STDCALL watch(double done, const char *text, void *data)
     return !w.stopped;
 }
 
+/* Fills a level of `base` by resampling `from`, which is that or a larger level: the progress goes from `done` on, by
+ * `share`. */
+static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, ShardedZarrDataset &level,
+                        const char *resampling, double done, double share, Watched &watched, CSLConstList options)
+{
+    const int bands = base.GetRasterCount();
+    for (int b = 1; b <= bands; b++)
+    {
+        // An overview takes its nodata from the source band; levels being made have none of their own to ask.
+        if (&from != &base)
+            from.Band(b).CopyProperties(base.Band(b));
+        level.Band(b).CopyProperties(base.Band(b));
+        const ZSScaledProgress scaled(done + share * (b - 1) / bands, done + share * b / bands, watch, &watched);
+        if (zsMakeLevelBand(from, level, b, resampling, GDALScaledProgress, scaled.Part(), options) != CE_None)
+            return CE_Failure;
+        if (watched.stopped)
+        {
+            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+            return CE_Failure;
+        }
+    }
+    return level.FlushAll(false);
+}
+
 CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                                void *progressData, CSLConstList options)
 {
@@ -290,7 +314,6 @@ CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors
     const ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
 
     CPLErr result = CE_None;
-    const int bands = m_dataset.GetRasterCount();
     std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
     double total = 0, done = 0;
     for (const int f : sorted)
@@ -314,23 +337,8 @@ CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors
                 from = levels[k].get();
         }
         const double share = 1.0 / (static_cast<double>(sorted[i]) * sorted[i]) / total;
-        for (int b = 1; b <= bands && result == CE_None; b++)
-        {
-            // An overview takes its nodata from the source band; levels being made have none of their own to ask.
-            if (from != &m_dataset)
-                from->Band(b).CopyProperties(m_dataset.Band(b));
-            level->Band(b).CopyProperties(m_dataset.Band(b));
-            const ZSScaledProgress scaled(done + share * (b - 1) / bands, done + share * b / bands, watch, &watched);
-            result = zsMakeLevelBand(*from, *level, b, resampling, GDALScaledProgress, scaled.Part(), options);
-            if (result == CE_None && watched.stopped)
-            {
-                CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
-                result = CE_Failure;
-            }
-        }
+        result = fillLevel(m_dataset, *from, *level, resampling, done, share, watched, options);
         done += share;
-        if (result == CE_None)
-            result = level->FlushAll(false);
         levels.push_back(std::move(level));
     }
     if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
