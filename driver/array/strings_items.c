@@ -94,9 +94,7 @@ void zs_text_items_close(struct zs_text_items *items)
 static uint32_t load_code(const struct zs_texts *texts, const unsigned char *p)
 {
     const uint32_t code = zs_load_le32(p);
-    if (!texts->is_big_endian)
-        return code;
-    return code << 24 | (code & 0xFF00) << 8 | (code >> 8 & 0xFF00) | code >> 24;
+    return texts->is_big_endian ? __builtin_bswap32(code) : code;
 }
 
 /* Code points up to the last that is not zero. */

@@ -17,6 +17,15 @@ static inline uint64_t zs_load_le64(const unsigned char *p)
     return zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
 }
 
+/* The same of n <= 8 bytes. */
+static inline uint64_t zs_load_le(const unsigned char *p, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < n; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
 /* The n lowest bytes of `v`. */
 static inline void zs_store_le(unsigned char *p, uint64_t v, int n)
 {

@@ -63,7 +63,7 @@ void zs_swap_bytes(const void *from, void *to, size_t n, size_t size)
         for (size_t i = 0; i + 4 <= n; i += 4) {
             uint32_t v;
             memcpy(&v, p + i, 4);
-            v = v << 24 | (v & 0xFF00u) << 8 | (v >> 8 & 0xFF00u) | v >> 24;
+            v = __builtin_bswap32(v);
             memcpy(q + i, &v, 4);
         }
         break;

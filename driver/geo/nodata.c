@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "geo/band_properties_json.h"
 #include "geo/write.h"
 
@@ -22,11 +23,9 @@ static bool element_of_double(const struct zs_dtype *dtype, double value, unsign
 static bool double_of_base64(const char *text, double *out)
 {
     unsigned char bytes[8];
-    uint64_t bits = 0;
     if (zs_base64_decode(text, bytes, sizeof bytes) != 8)
         return false;
-    for (int i = 7; i >= 0; i--)
-        bits = bits << 8 | bytes[i];
+    const uint64_t bits = zs_load_le64(bytes);
     memcpy(out, &bits, sizeof *out);
     return true;
 }

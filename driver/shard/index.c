@@ -26,16 +26,13 @@ struct zs_shard_index *zs_shard_index_absent(void)
 
 static uint64_t load_u64(const unsigned char *p, bool big_endian)
 {
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | p[big_endian ? i : 7 - i];
-    return v;
+    const uint64_t v = zs_load_le64(p);
+    return big_endian ? __builtin_bswap64(v) : v;
 }
 
 static void store_u64(unsigned char *p, uint64_t v, bool big_endian)
 {
-    for (int i = 0; i < 8; i++)
-        p[big_endian ? 7 - i : i] = (unsigned char)(v >> (8 * i));
+    zs_store_le(p, big_endian ? __builtin_bswap64(v) : v, 8);
 }
 
 enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index, struct zs_error *err)

@@ -2,15 +2,6 @@
 
 #include "base/checked.h"
 
-/* A little-endian number of n <= 8 bytes. */
-static uint64_t load(const unsigned char *p, size_t n)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < n; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    return v;
-}
-
 static bool has(const struct zs_flat *flat, size_t at, size_t n)
 {
     return at <= flat->size && n <= flat->size - at;
@@ -21,7 +12,7 @@ static bool follow(const struct zs_flat *flat, size_t at, size_t *target)
 {
     if (!has(flat, at, 4))
         return false;
-    const size_t offset = (size_t)load(flat->data + at, 4);
+    const size_t offset = (size_t)zs_load_le(flat->data + at, 4);
     if (offset == 0 || offset > flat->size - at || !has(flat, at + offset, 4))
         return false;
     *target = at + offset;
@@ -33,11 +24,11 @@ static bool table_at(const struct zs_flat *flat, size_t at, struct zs_flat_table
 {
     if (!has(flat, at, 4))
         return false;
-    const int64_t vtable = (int64_t)at - (int32_t)load(flat->data + at, 4);
+    const int64_t vtable = (int64_t)at - (int32_t)zs_load_le(flat->data + at, 4);
     if (vtable < 0 || (uint64_t)vtable > flat->size || !has(flat, (size_t)vtable, 4))
         return false;
     const unsigned char *v = flat->data + vtable;
-    const size_t vtable_size = (size_t)load(v, 2), size = (size_t)load(v + 2, 2);
+    const size_t vtable_size = (size_t)zs_load_le(v, 2), size = (size_t)zs_load_le(v + 2, 2);
     if (vtable_size < 4 || vtable_size % 2 != 0 || size < 4 || !has(flat, (size_t)vtable, vtable_size) ||
         !has(flat, at, size))
         return false;
@@ -57,7 +48,8 @@ static bool field_at(const struct zs_flat_table *t, unsigned field, size_t n, si
     *at = 0;
     if (t->of == NULL)
         return false;
-    const size_t offset = field < t->fields ? (size_t)load(t->of->data + t->vtable + 4 + 2 * (size_t)field, 2) : 0;
+    const unsigned char *fields = t->of->data + t->vtable + 4;
+    const size_t offset = field < t->fields ? (size_t)zs_load_le(fields + 2 * (size_t)field, 2) : 0;
     if (offset == 0)
         return true;
     if (offset < 4 || offset > t->size || n > t->size - offset)
@@ -71,7 +63,7 @@ bool zs_flat_number(const struct zs_flat_table *t, unsigned field, size_t size, 
     size_t at;
     if (!field_at(t, field, size, &at))
         return false;
-    *out = at != 0 ? load(t->of->data + at, size) : usual;
+    *out = at != 0 ? zs_load_le(t->of->data + at, size) : usual;
     return true;
 }
 
@@ -107,7 +99,7 @@ bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, 
     }
     if (!follow(t->of, at, &at))
         return false;
-    const uint64_t count = load(t->of->data + at, 4);
+    const uint64_t count = zs_load_le(t->of->data + at, 4);
     uint64_t bytes;
     if (!zs_mul_u64(count, size, &bytes) || bytes > t->of->size - at - 4)
         return false;

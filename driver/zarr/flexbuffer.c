@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 enum { STRING = 5, MAP = 9, BOOL = 26 };
 
 /* The number of `width` bytes at a place. */
@@ -10,9 +12,7 @@ static bool load(const struct zs_flex *f, size_t at, unsigned width, uint64_t *o
 {
     if (at > f->size || width > f->size - at)
         return false;
-    *out = 0;
-    for (unsigned i = 0; i < width; i++)
-        *out |= (uint64_t)f->data[at + i] << (8 * i);
+    *out = zs_load_le(f->data + at, width);
     return true;
 }
 
