@@ -4,7 +4,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/guard.h"
-#include "source_axes.h"
+#include "new_arrays.h"
 
 extern "C"
 {

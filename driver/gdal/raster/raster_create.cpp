@@ -11,7 +11,6 @@
 #include "healpix_target.h"
 #include "items.h"
 #include "new_arrays.h"
-#include "source_axes.h"
 
 extern "C"
 {

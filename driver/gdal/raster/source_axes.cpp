@@ -1,12 +1,12 @@
-#include "source_axes.h"
+#include "new_arrays.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <set>
 
-#include "gdal/creation_options.h"
 #include "dataset.h"
+#include "gdal/creation_options.h"
 
 /* Finds items of band 1 whose name begins and ends so; returns the names between. */
 static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)
