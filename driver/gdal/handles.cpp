@@ -82,7 +82,7 @@ ZSOverlap::~ZSOverlap()
 {
     struct zs_error err;
     if (m_store != nullptr && zs_store_overlap_end(m_store, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message); // it was said why it ends so
+        CPLDebug("ShardedZarr", "%s", err.message); // the reason was reported
 }
 
 ZSArray::~ZSArray()

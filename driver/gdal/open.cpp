@@ -432,7 +432,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     const bool isMeant = a.isOurs || (layout == Layout::ZARR && (isAlone(info) || !isTheirs));
     if (isOpen && findNode(store, connection, isMeant, node, err))
     {
-        a.isOurs = options.Parse(info.papszOpenOptions); // else it has said why
+        a.isOurs = options.Parse(info.papszOpenOptions); // else it has reported why
         if (!a.isOurs)
             return a;
         if (info.eAccess == GA_Update && !mayWrite(*store, node, err))

@@ -98,7 +98,7 @@ bool zs_attribute_exists(const struct zs_node *node, const char *name)
     return zs_json_get(node->attributes, name) != NULL;
 }
 
-/* ---- What is said of all values ---- */
+/* ---- Properties of all values ---- */
 
 enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node, const char *unit, struct zs_error *err)
 {

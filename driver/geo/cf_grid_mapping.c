@@ -489,8 +489,8 @@ static bool is_mapping(const struct zs_node *found, const char *name)
            ((found->array == NULL || found->array->ndim < 2) && is_grid_mapping(found->attributes));
 }
 
-/* Writes the variable's attributes: of what changes, and what is said of neither stays. A transform that stays is that
- * of the variable, or of the one that the array had before. */
+/* Writes the attributes of the CRS and of the transform, as far as they change; others stay. A transform that stays is
+ * that of the variable, or of the one that the array had before. */
 static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *mapping, bool is_new,
                                     const zs_json *former, const struct zs_georef_out *geo, struct zs_error *err)
 {

@@ -156,7 +156,7 @@ static bool add_members(zs_json *parent, const struct zs_domain *domain, bool *i
     return ok;
 }
 
-/* Adds a domain as it is now: what was there of it and says the same stays as it was said. */
+/* Adds a domain as it is now; one that is there with the same items keeps its JSON. */
 static bool add_domain(zs_json *all, const zs_json *before, const struct zs_domain *domain)
 {
     bool is_plain;

@@ -9,7 +9,7 @@
  *   5. leftovers of older proj drafts: `proj:epsg`, and `proj:transform` with a `proj:shape` that is the array's;
  *   6. a `spatial:bbox` where there is no `spatial:transform`: north up, over the array's own shape;
  *   7. OME-NGFF scale and translation (no CRS); WGS 84 where CF coordinates are longitude and latitude in degrees and
- *      nothing else is said;
+ *      nothing else declares a CRS;
  *   8. zagg's `crs`, `resolution` and `bounds` of the group that holds the array;
  *   9. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).

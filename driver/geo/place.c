@@ -71,15 +71,15 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_place_sty
                                   const struct zs_georef_out *geo, bool says_all, bool says_mapping,
                                   struct zs_error *err)
 {
-    struct zs_georef_out said = {0};
+    struct zs_georef_out stated = {0};
     if (geo->brief != NULL && says_all)
-        said.srs = geo->srs;
+        stated.srs = geo->srs;
     else if (style->spatial_proj || !says_all)
-        said = *geo;
-    said.keeps_transform = geo->keeps_transform;
-    said.keeps_srs = geo->keeps_srs;
-    ZS_TRY(zs_write_spatial_proj(attributes, &said, false, err));
-    if (said.has_transform && !said.keeps_transform && said.dim_x == NULL)
+        stated = *geo;
+    stated.keeps_transform = geo->keeps_transform;
+    stated.keeps_srs = geo->keeps_srs;
+    ZS_TRY(zs_write_spatial_proj(attributes, &stated, false, err));
+    if (stated.has_transform && !stated.keeps_transform && stated.dim_x == NULL)
         ZS_TRY(zs_gdal_transform_write(attributes, geo->transform, err));
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
         if ((*c)->change != NULL)
@@ -97,17 +97,17 @@ enum zs_status zs_place_write_beside(struct zs_hierarchy *h, const struct zs_nod
                                      struct zs_place_beside *beside, struct zs_error *err)
 {
     const bool has_group = node->path[0] != '\0', writes_cf = style->cf && has_group;
-    struct zs_georef_out said = *geo;
+    struct zs_georef_out stated = *geo;
     /* rioxarray looks for a variable of our name where nothing names one. */
     const bool is_brief = writes_cf && style->is_brief && is_seen_in_cf(geo) && geo->srs != NULL &&
                           strcmp(style->mapping_name, ZS_GRID_MAPPING) == 0;
     char *code = is_brief ? zs_crs_to_code(geo->srs) : NULL;
-    said.brief = code; /* NULL of a CRS without one, which is said in full */
+    stated.brief = code; /* NULL of a CRS without one, which is written in full */
     enum zs_status status = ZS_OK;
     if (!beside->is_written) {
         *beside = (struct zs_place_beside){.says_all = has_group, .says_mapping = true};
         if (writes_cf)
-            status = zs_cf_write(h, node, axes, style->mapping_name, style->drops_coordinates, &said,
+            status = zs_cf_write(h, node, axes, style->mapping_name, style->drops_coordinates, &stated,
                                  &beside->says_all, &beside->says_mapping, err);
         beside->is_written = status == ZS_OK;
     }
@@ -115,7 +115,7 @@ enum zs_status zs_place_write_beside(struct zs_hierarchy *h, const struct zs_nod
     if (status == ZS_OK)
         status = zs_hierarchy_edit(h, node, &attributes, err);
     if (status == ZS_OK)
-        status = write_array(attributes, style, &said, beside->says_all, writes_cf && beside->says_mapping, err);
+        status = write_array(attributes, style, &stated, beside->says_all, writes_cf && beside->says_mapping, err);
     free(code);
     return status;
 }

@@ -1,4 +1,4 @@
-/* geo/place.h: where one array lies, said in the conventions that its store uses. What raster/update.h and
+/* geo/place.h: where one array lies, written in the conventions that its store uses. What raster/update.h and
  * raster/overviews.h are made of. */
 #ifndef ZS_GEO_PLACE_H
 #define ZS_GEO_PLACE_H
@@ -7,7 +7,7 @@
 #include "geo/georef.h"
 #include "geo/write.h"
 
-/* The conventions an array's place is said in. */
+/* The conventions that declare where an array lies. */
 struct zs_place_style {
     bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
     bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
@@ -29,8 +29,8 @@ struct zs_georef_out zs_place_out(const struct zs_node *node, struct zs_axes axe
  * dimensions. */
 void zs_place_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes);
 
-/* Whether the array's registration (AREA_OR_POINT) is said by spatial: where its transform is known or not; else it is
- * a plain attribute (ZS_REGISTRATION_ATTRIBUTE). */
+/* Whether spatial: declares the array's registration (AREA_OR_POINT), with a transform or without; else it is a plain
+ * attribute (ZS_REGISTRATION_ATTRIBUTE). */
 bool zs_place_has_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                bool has_transform);
 

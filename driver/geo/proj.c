@@ -80,7 +80,7 @@ static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
     return json == NULL || zs_json_add(attributes, "proj:projjson", json) != NULL;
 }
 
-/* *has_any: the CRS can be said. */
+/* Sets *has_any where the convention has a form for the CRS. */
 static bool add_crs(zs_json *members, OGRSpatialReferenceH srs, bool *has_any)
 {
     *has_any = true;

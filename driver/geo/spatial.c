@@ -344,7 +344,7 @@ static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
            (!zs_spatial_size(members, size) || (size[0] == (double)geo->height && size[1] == (double)geo->width));
 }
 
-/* A group says as much as it said, an entry of multiscales what it had. An array's own are written whole
+/* A group and an entry of multiscales keep the members that they had, with new values. An array's own are written whole
  * (zs_place_write()). */
 static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)

@@ -137,7 +137,7 @@ static void find_crs(struct zs_search *s, enum zs_priority priority)
 
 /* ---- Changing ---- */
 
-/* Of companions it is said by what is said of the pixels. */
+/* Members of a group hold for the arrays with these pixels. */
 static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
 {
     struct grid g;
@@ -163,7 +163,7 @@ static bool add_crs(zs_json *members, OGRSpatialReferenceH srs)
     return ok;
 }
 
-/* The same pixels at another place. What the convention cannot say goes: nobody shall be told the old one. */
+/* Moves the same pixels. Where the convention has no form for the new position its members go: the old one is wrong. */
 static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {

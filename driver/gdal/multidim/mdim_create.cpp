@@ -165,7 +165,7 @@ static bool isCoordinate(const std::string &name, const std::vector<std::shared_
 
 namespace
 {
-/* What CPLError was told. */
+/* The errors that CPLError() got. */
 using ZSMessages = std::vector<std::tuple<CPLErr, CPLErrorNum, std::string>>;
 
 /* A new node, removed again unless it is released. */

@@ -77,7 +77,7 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
             struct zs_error err;
             if (!CheckThere() || !m_store->CheckUpdatable())
             {
-                status = ZS_UNSUPPORTED; // which was said
+                status = ZS_UNSUPPORTED; // which was reported
                 return false;
             }
             status = f(&err);

@@ -109,7 +109,7 @@ bool ZSMdimStrings::Chunks(ZSMdimChunks &chunks) const
     struct zs_error err;
     if (zs_strings_chunks(m_store->Hierarchy(), m_node, chunks.chunk, chunks.shard, &err) == ZS_OK)
         return true;
-    CPLDebug("ShardedZarr", "%s", err.message); // who reads is told
+    CPLDebug("ShardedZarr", "%s", err.message); // readers get the error
     return false;
 }
 
@@ -144,7 +144,7 @@ template <class F> static enum zs_status takeText(void *ctx, const uint64_t *num
 {
     if (zsGuard([&] { return (*static_cast<F *>(ctx))(number, std::string(text, n)); }))
         return ZS_OK;
-    err->message[0] = '\0'; // GDAL has said why
+    err->message[0] = '\0'; // GDAL has reported why
     return ZS_ARGUMENT;
 }
 

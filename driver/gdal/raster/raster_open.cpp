@@ -238,7 +238,7 @@ struct PartedDimension
 };
 } // namespace
 
-/* Times of whole hours are told without their minutes. */
+/* Prints times of whole hours without minutes. */
 static void shorten(std::vector<std::string> &labels)
 {
     static const char MINUTES[] = ":00:00";
