@@ -1,7 +1,10 @@
 """Edits that are cut short on a local disk: killed, or without room for all they write."""
 import json
 import os
+import shutil
+import signal
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -255,6 +258,103 @@ os._exit(0)
     assert "done" not in lines and "the mask is not added" in lines[1]
     assert open_ours(name_of(path, "/v")).GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALL_VALID
     assert not [name for name in set(files_of(path)) - before if name.endswith("zarr.json")]
+
+
+# -------------------------------------------------------------------------------------- kills
+
+# The kernel kills a process that makes a file longer than it may be.
+KILLED = """
+import os, resource, signal, sys
+from osgeo import gdal
+gdal.UseExceptions()
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+"""
+
+
+def kill_in(code, most, *arguments):
+    done = subprocess.run([sys.executable, "-c", KILLED + code, str(most), *arguments], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGXFSZ, done.stderr
+
+
+def levels_of(path):
+    return sorted(name for name in os.listdir(path) if name.startswith("ovr_"))
+
+
+CLEAN = """
+dataset = gdal.OpenEx(sys.argv[2], gdal.OF_UPDATE)
+dataset.BuildOverviews("NEAREST", [])
+dataset.FlushCache()
+"""
+
+
+def test_overviews_whose_remover_was_killed_before_the_listing_go_with_the_next_writer(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    assert levels_of(path)
+    kill_in(CLEAN, MOST, name_of(path, "/v"))
+    assert levels_of(path)
+    next_edit(path)
+    assert not levels_of(path)
+    check_consolidated(path)
+    assert open_ours(name_of(path, "/v")).GetRasterBand(1).GetOverviewCount() == 0
+
+
+def removed_journal(path):
+    """What one leaves that was killed between the new listing and the removal of the documents."""
+    kept = str(path) + ".kept"
+    shutil.copytree(path, kept)
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    dataset.BuildOverviews("NEAREST", [])
+    dataset = None
+    assert not levels_of(path)
+    documents = {}
+    for level in levels_of(kept):
+        shutil.copytree(os.path.join(kept, level), os.path.join(path, level))
+        for folder, _, names in os.walk(os.path.join(path, level), topdown=False):
+            if "zarr.json" in names:
+                documents[os.path.relpath(folder, path)] = document_of(folder, "")
+    with open(path + "/.shardedzarr-zarr.json.journal", "w") as file:
+        json.dump({"changes": {}, "removed": documents}, file)
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("since", ["nothing", "changed", "added"])
+def test_overviews_whose_remover_was_killed_after_the_listing_go_with_the_next_writer(tmp_path, since, consolidated):
+    """Unless zarr-python, say, has changed them since."""
+    path = made(tmp_path / "a.zarr", consolidated)
+    removed_journal(path)
+    if since == "changed":
+        document = document_of(path, "ovr_2x/v")
+        with open(path + "/ovr_2x/v/zarr.json", "w") as file:
+            json.dump(with_item(document, "theirs"), file)
+    elif since == "added":
+        shutil.copytree(path + "/ovr_2x/v", path + "/ovr_2x/theirs")
+    before = everything(path + "/ovr_2x")
+    next_edit(path)
+    stays = {"nothing": [], "changed": ["v"], "added": ["theirs"]}[since]
+    assert levels_of(path) == (["ovr_2x"] if stays else [])
+    for name in stays:
+        after = everything(path + "/ovr_2x")
+        assert [key for key in before if key.startswith(name + "/")] and os.path.exists(path + "/ovr_2x/zarr.json")
+        assert {k: v for k, v in before.items() if k.startswith(name + "/")} == {k: v for k, v in after.items() if k.startswith(name + "/")}
+
+
+def test_groups_whose_writer_was_killed_are_made_again(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    kill_in("""
+dataset = gdal.OpenEx(sys.argv[2], gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+dataset.GetRootGroup().CreateGroup("more").CreateGroup("new")
+dataset = None
+""", MOST, path)
+    next_edit(path)
+    check_consolidated(path)
+    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    more = dataset.GetRootGroup().OpenGroup("more") or dataset.GetRootGroup().CreateGroup("more")
+    assert (more.OpenGroup("new") or more.CreateGroup("new")) is not None
+    del more
+    dataset = None
+    check_consolidated(path)
 
 
 # -------------------------------------------------------------------------------------- documents that others spell otherwise

@@ -13,9 +13,10 @@
     "\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[2]}},"                         \
     "\"chunk_key_encoding\":\"default\",\"codecs\":[\"bytes\"],\"dimension_names\":[\"t\"]}"
 #define GROUP "{\"zarr_format\":3,\"node_type\":\"group\"}"
-#define CONSOLIDATED                                                                                   \
+#define LISTING(nodes)                                                                                 \
     "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":{\"kind\":\"inline\","       \
-    "\"must_understand\":false,\"metadata\":{\"g\":" GROUP ",\"g/a\":" ARRAY ",\"g/b\":" ARRAY "}}}"
+    "\"must_understand\":false,\"metadata\":{" nodes "}}}"
+#define CONSOLIDATED LISTING("\"g\":" GROUP ",\"g/a\":" ARRAY ",\"g/b\":" ARRAY)
 
 /* A store on disk, each time anew, before which calls fail. */
 struct stage {
@@ -238,10 +239,222 @@ static void test_what_somebody_else_changed_since_the_kill_stays(void)
     stage_close(&s);
 }
 
+/* ---- Removed nodes ---- */
+
+static bool is_there(struct zs_store *store, const char *key)
+{
+    struct zs_buffer data = {0};
+    const bool is = zs_store_get(store, key, 100000, &data, NULL) == ZS_OK;
+    zs_buffer_free(&data);
+    return is;
+}
+
+/* A store of g, g/a, g/b with chunks, and k. */
+static void stage_open_full(struct stage *s, bool is_consolidated)
+{
+    stage_open(s, is_consolidated);
+    put(s->inner, "k/zarr.json", ARRAY);
+    put(s->inner, "g/a/c/0", "12");
+    put(s->inner, "g/b/c/1", "34");
+    if (is_consolidated)
+        put(s->inner, "zarr.json",
+            LISTING("\"g\":" GROUP ",\"g/a\":" ARRAY ",\"g/b\":" ARRAY ",\"k\":" ARRAY));
+}
+
+/* Removes g, and says so in attributes of k. */
+static bool remove_group(struct zs_hierarchy *h)
+{
+    const struct zs_node *k = NULL;
+    zs_json *attributes;
+    return zs_hierarchy_node(h, "k", &k, NULL) == ZS_OK && zs_hierarchy_edit(h, k, &attributes, NULL) == ZS_OK &&
+           zs_json_set_string(attributes, "is", "alone") && zs_hierarchy_remove(h, "g", NULL) == ZS_OK &&
+           zs_hierarchy_flush(h, NULL) == ZS_OK;
+}
+
+/* Whether g is there, of which all readers see the same: with all its documents and chunks, or with nothing. */
+static bool has_group(struct stage *s)
+{
+    static const char *const keys[] = {"g/zarr.json", "g/a/zarr.json", "g/b/zarr.json", "g/a/c/0", "g/b/c/1"};
+    const bool has = is_there(s->inner, keys[0]);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        CHECK(is_there(s->inner, keys[i]) == has);
+    for (int i = 0; i < 2; i++) {
+        struct zs_hierarchy *h = NULL;
+        const struct zs_node *node = NULL, *k = NULL;
+        CHECK(zs_hierarchy_open(s->inner, i == 0, &h, NULL) == ZS_OK);
+        CHECK((zs_hierarchy_node(h, "g", &node, NULL) == ZS_OK && !node->is_implicit) == has);
+        CHECK((length(h, "g/a") == 4) == has && (length(h, "g/b") == 4) == has && length(h, "k") == 4);
+        CHECK(zs_hierarchy_node(h, "k", &k, NULL) == ZS_OK);
+        CHECK(zs_json_equals(zs_json_get(k->attributes, "is"), "alone") != has);
+        zs_hierarchy_free(h);
+    }
+    return has;
+}
+
+static void test_nodes_whose_remover_was_killed_are_gone_or_all_there(void)
+{
+    int killed = 0, gone = 0;
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
+        bool is_done = false;
+        for (long step = 1; !is_done && step < 100; step++) {
+            struct stage s;
+            stage_open_full(&s, is_consolidated == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            s.store.fail_at = s.store.calls + step;
+            s.store.fail_on = true;
+            is_done = remove_group(h);
+            zs_hierarchy_free(h);
+            const bool was_noted = has_journal(s.inner);
+            CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+            const bool is_gone = !has_group(&s);
+            CHECK(is_gone || !was_noted);
+            stage_close(&s);
+            killed += is_done ? 0 : 1;
+            gone += is_gone && !is_done;
+        }
+        CHECK(is_done);
+    }
+    CHECK(killed > 20 && gone > 10);
+}
+
+/* Kills what removes g when the documents go. */
+static void stage_killed(struct stage *s, bool is_consolidated)
+{
+    bool is_cut = false;
+    for (long step = 1; !is_cut && step < 100; step++) {
+        if (step > 1)
+            stage_close(s);
+        stage_open_full(s, is_consolidated);
+        struct zs_hierarchy *h = opened(&s->store.base);
+        s->store.fail_at = s->store.calls + step;
+        s->store.fail_on = true;
+        CHECK(!remove_group(h));
+        zs_hierarchy_free(h);
+        h = opened(s->inner);
+        const struct zs_node *node = NULL;
+        is_cut = is_consolidated ? zs_hierarchy_node(h, "g", &node, NULL) == ZS_NOT_FOUND : has_journal(s->inner);
+        zs_hierarchy_free(h);
+    }
+    CHECK(is_cut && has_journal(s->inner) && is_there(s->inner, "g/b/zarr.json"));
+}
+
+static void test_what_somebody_else_put_where_nodes_were_removed_stays(void)
+{
+    static const char other[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[9],\"data_type\":\"uint8\","
+                                "\"fill_value\":0,\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_"
+                                "shape\":[2]}},\"chunk_key_encoding\":\"default\",\"codecs\":[\"bytes\"]}";
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
+        struct stage s;
+        stage_killed(&s, is_consolidated == 1);
+        put(s.inner, "g/b/zarr.json", other);
+        put(s.inner, "g/n/zarr.json", ARRAY);
+        CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+        CHECK(!is_there(s.inner, "g/a/zarr.json") && !is_there(s.inner, "g/a/c/0"));
+        CHECK(is_there(s.inner, "g/b/zarr.json") && is_there(s.inner, "g/b/c/1") && is_there(s.inner, "g/n/zarr.json"));
+        CHECK(is_there(s.inner, "g/zarr.json"));
+        stage_close(&s);
+    }
+}
+
+static void test_removed_nodes_that_somebody_listed_again_stay(void)
+{
+    struct stage s;
+    stage_killed(&s, true);
+    put(s.inner, "zarr.json", LISTING("\"g\":" GROUP ",\"g/b\":" ARRAY ",\"k\":" ARRAY));
+    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+    CHECK(!is_there(s.inner, "g/a/zarr.json") && is_there(s.inner, "g/b/zarr.json") && is_there(s.inner, "g/b/c/1"));
+    struct zs_hierarchy *h = opened(s.inner);
+    CHECK(length(h, "g/b") == 4);
+    zs_hierarchy_free(h);
+    stage_close(&s);
+}
+
+/* Adds a group and one in it. */
+static bool add_groups(struct zs_hierarchy *h)
+{
+    const struct zs_node *node = NULL;
+    return zs_group_make(h, "", "more", &node, NULL) == ZS_OK && zs_group_make(h, "more", "new", &node, NULL) == ZS_OK &&
+           zs_hierarchy_flush(h, NULL) == ZS_OK;
+}
+
+static void test_new_groups_whose_writer_was_killed_are_made_again(void)
+{
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
+        bool is_done = false;
+        int both = 0;
+        for (long step = 1; !is_done && step < 100; step++) {
+            struct stage s;
+            stage_open(&s, is_consolidated == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            s.store.fail_at = s.store.calls + step;
+            s.store.fail_on = true;
+            is_done = add_groups(h);
+            zs_hierarchy_free(h);
+            CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+            const bool has = is_there(s.inner, "more/zarr.json");
+            CHECK(is_there(s.inner, "more/new/zarr.json") == has);
+            const struct zs_node *node = NULL;
+            h = opened(s.inner);
+            CHECK((zs_hierarchy_node(h, "more/new", &node, NULL) == ZS_OK) == has);
+            CHECK(has || add_groups(h));
+            zs_hierarchy_free(h);
+            stage_close(&s);
+            both += has && !is_done;
+        }
+        CHECK(is_done && both > 0);
+    }
+}
+
+/* An array that is told of its new neighbour. */
+static bool add_one_beside(struct zs_hierarchy *h)
+{
+    const struct zs_node *node = NULL, *a = NULL;
+    zs_json *attributes, *document = NULL;
+    return zs_json_parse(ARRAY, strlen(ARRAY), &document, NULL) == ZS_OK &&
+           zs_node_make(h, "g", "A", document, &node, NULL) == ZS_OK && zs_hierarchy_node(h, "g/a", &a, NULL) == ZS_OK &&
+           zs_hierarchy_edit(h, a, &attributes, NULL) == ZS_OK && zs_json_set_string(attributes, "of", "A") &&
+           zs_hierarchy_flush(h, NULL) == ZS_OK;
+}
+
+static void test_an_array_never_names_one_whose_writer_was_killed(void)
+{
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
+        bool is_done = false;
+        int both = 0;
+        for (long step = 1; !is_done && step < 100; step++) {
+            struct stage s;
+            stage_open(&s, is_consolidated == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            s.store.fail_at = s.store.calls + step;
+            s.store.fail_on = true;
+            is_done = add_one_beside(h);
+            zs_hierarchy_free(h);
+            for (int i = 0; i < 3; i++) { /* what readers find, and the next writer */
+                const struct zs_node *a = NULL;
+                if (i == 2)
+                    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+                CHECK(zs_hierarchy_open(s.inner, i == 1, &h, NULL) == ZS_OK);
+                CHECK(zs_hierarchy_node(h, "g/a", &a, NULL) == ZS_OK);
+                const bool names = zs_json_equals(zs_json_get(a->attributes, "of"), "A"), has = length(h, "g/A") == 4;
+                CHECK(i == 2 ? names == has : !names || has);
+                both += i == 2 && names && has && !is_done;
+                zs_hierarchy_free(h);
+            }
+            stage_close(&s);
+        }
+        CHECK(is_done && both > 0);
+    }
+}
+
 static void test_a_journal_that_is_none_is_in_nobodys_way(void)
 {
     static const char *const texts[] = {"", "{", "[]", "{}", "{\"changes\":{\"../x\":{}}}", "{\"changes\":{\"g/a\":{}}}",
                                         "{\"changes\":{\"g/a\":{\"before\":1,\"after\":2}}}",
+                                        "{\"removed\":{\"../x\":{}}}", "{\"removed\":{\"\":" GROUP "}}", "{\"removed\":[1]}",
+                                        "{\"removed\":{\"g/a\":" GROUP "}}", "{\"removed\":{\"g/a\":1},\"root\":-1}",
+                                        "{\"new\":{\"x\":" GROUP "},\"made\":[\"../x\"]}",
+                                        "{\"new\":{\"x\":" GROUP "},\"made\":[7]}", "{\"new\":{\"x\":1},\"made\":[\"g\"]}",
+                                        "{\"new\":{\"x\":" GROUP "},\"made\":{\"x\":\"x\"}}",
                                         "{\"from\":\"..\",\"to\":\"g\"}", "{\"from\":\"p\",\"to\":\"q\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct stage s;
@@ -260,6 +473,11 @@ int main(void)
     RUN(test_a_node_that_is_renamed_is_listed_after_a_kill);
     RUN(test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all);
     RUN(test_what_somebody_else_changed_since_the_kill_stays);
+    RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
+    RUN(test_what_somebody_else_put_where_nodes_were_removed_stays);
+    RUN(test_removed_nodes_that_somebody_listed_again_stay);
+    RUN(test_new_groups_whose_writer_was_killed_are_made_again);
+    RUN(test_an_array_never_names_one_whose_writer_was_killed);
     RUN(test_a_journal_that_is_none_is_in_nobodys_way);
     return check_result();
 }

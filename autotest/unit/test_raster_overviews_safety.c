@@ -64,7 +64,9 @@ static enum zs_status build(struct zs_store *store, uint8_t value, struct zs_err
     const struct zs_node *a = NULL;
     uint8_t pixels[10 * 15];
     memset(pixels, value, sizeof pixels);
-    enum zs_status status = zs_hierarchy_open(store, true, &h, err);
+    enum zs_status status = zs_hierarchy_recover(store, err); /* as whoever opens a store to change it */
+    if (status == ZS_OK)
+        status = zs_hierarchy_open(store, true, &h, err);
     if (status == ZS_OK)
         status = zs_hierarchy_node(h, "a", &a, err);
     if (status == ZS_OK)
@@ -84,7 +86,9 @@ static enum zs_status clean(struct zs_store *store, struct zs_error *err)
 {
     struct zs_hierarchy *h = NULL;
     const struct zs_node *a = NULL;
-    enum zs_status status = zs_hierarchy_open(store, true, &h, err);
+    enum zs_status status = zs_hierarchy_recover(store, err); /* as whoever opens a store to change it */
+    if (status == ZS_OK)
+        status = zs_hierarchy_open(store, true, &h, err);
     if (status == ZS_OK)
         status = zs_hierarchy_node(h, "a", &a, err);
     if (status == ZS_OK)

@@ -288,8 +288,11 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *h, const char *path
     ZS_TRY(zs_path_clean(path, &clean, err));
     enum zs_status status = zs_hierarchy_find(h, clean, false, node, err);
     const bool is_known = status != ZS_NOT_FOUND && (status != ZS_OK || !(*node)->is_implicit);
-    if (!is_known && !h->is_new && !zs_changes_hide(&h->pending, clean))
-        status = zs_document_load(h->store, clean, &document, err);
+    if (!is_known && !h->is_new && !zs_changes_hide(&h->pending, clean)) {
+        status = zs_hierarchy_recover(h->store, err); /* else the next flush may remove what is found here */
+        if (status == ZS_OK)
+            status = zs_document_load(h->store, clean, &document, err);
+    }
     if (!is_known && document != NULL)
         status = zs_node_create(clean, document, true, &found, err);
     else if (!is_known && (status == ZS_OK || status == ZS_NOT_FOUND))

@@ -244,10 +244,19 @@ static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_
     return ZS_OK;
 }
 
-/* Orders deeper documents first, so that a group follows its members; documents of one depth by their rank. */
+/* Whether the document is new, and not the root's, by which the store opens. */
+static bool is_new(const struct outgoing *o)
+{
+    return o->change != NULL && o->change->kind == ZS_CHANGE_NEW && o->path[0] != '\0';
+}
+
+/* Orders new documents before those that refer to them, then deeper ones first, so that a group follows its members,
+ * then by their rank. */
 static int compare_order(const void *a, const void *b)
 {
     const struct outgoing *x = a, *y = b;
+    if (is_new(x) != is_new(y))
+        return is_new(x) ? -1 : 1;
     if (x->depth != y->depth)
         return y->depth < x->depth ? -1 : 1;
     const int x_rank = x->change != NULL ? x->change->rank : 0, y_rank = y->change != NULL ? y->change->rank : 0;

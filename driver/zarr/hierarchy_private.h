@@ -113,8 +113,8 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
 
 /* ---- recover.c: the caller holds the lock of the root's document ---- */
 
-/* Writes a journal of the stored documents that are about to change in more than attributes, and of new documents that
- * consolidated metadata are to list. *is_put is false when there are none. */
+/* Writes a journal of the stored documents that are about to change in more than attributes, of new documents that
+ * others refer to, and of documents that are to be removed. *is_put is false when there are none. */
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to,
                                        struct zs_error *err) ZS_MUST_CHECK;

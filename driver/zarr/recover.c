@@ -4,13 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/mark.h"
+#include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* Writes the journal: {"changes": {path: {"before": document, "after": document}}}, or {"from": path, "to": path} of a
- * rename. Beside "changes" there may be {"new": {path: document}, "beside": {path: as in changes}}: new nodes that
- * consolidated metadata are to list, and further changes that belong to them. These two apply only if the documents of
- * all new nodes are stored. */
+/* Writes the journal, an object of
+ *
+ *   "changes"     {path: {"before": document, "after": document}}
+ *   "from", "to"  paths of a rename
+ *   "new"         {path: document}: new nodes
+ *   "made"        [path]: those of them of which the store had nothing
+ *   "beside"      as "changes": changes that belong to the new nodes
+ *   "removed"     {path: document as it was removed}, nodes before the groups above them
+ *   "root"        version of the root's document before all this
+ *
+ * "beside" and "removed" apply only if the documents of all new nodes are stored. Else those of "made" are removed. */
 static enum zs_status put_journal(struct zs_store *store, zs_json *journal, struct zs_error *err)
 {
     char *key = zs_journal_key("zarr.json");
@@ -40,54 +49,153 @@ static bool is_edit(const struct zs_change *change)
     return change->kind == ZS_CHANGE_EDIT && (!change->may_be_gone || change->replaced != NULL);
 }
 
-/* Whether edits change several documents: consolidated metadata list those of nodes below the root. */
-static bool edits_several(const struct zs_hierarchy *h)
+/* How many changes of each kind a flush writes. */
+struct tally {
+    size_t edits, listed; /* of stored documents; ... that consolidated metadata list, too */
+    size_t added, removed;
+};
+
+static struct tally count_changes(const struct zs_hierarchy *h)
 {
-    size_t edits = 0, listed = 0;
+    struct tally t = {0};
     for (size_t i = 0; i < h->pending.count; i++) {
-        edits += is_edit(h->pending.list[i]);
-        listed += is_edit(h->pending.list[i]) && h->is_consolidated && h->pending.list[i]->path[0] != '\0';
+        const struct zs_change *change = h->pending.list[i];
+        t.edits += is_edit(change);
+        t.listed += is_edit(change) && h->is_consolidated && change->path[0] != '\0';
+        t.added += change->kind == ZS_CHANGE_NEW;
+        t.removed += change->kind == ZS_CHANGE_REMOVED;
     }
-    return edits > 1 || listed > 0;
+    return t;
 }
 
-/* Returns whether the journal lists new nodes: only with consolidated metadata, and when no node is removed. */
-static bool names_new(const struct zs_hierarchy *h)
+/* Notes the documents at and below a path, those below first, except behind links. Arrays have no nodes below them. */
+static enum zs_status note_tree(struct zs_store *store, const char *path, int depth, zs_json *removed,
+                                struct zs_error *err)
 {
-    bool any = false;
-    for (size_t i = 0; i < h->pending.count; i++) {
-        if (h->pending.list[i]->was_removed)
-            return false;
-        any = any || h->pending.list[i]->kind == ZS_CHANGE_NEW;
+    bool is_link = false;
+    zs_json *document = NULL;
+    char **names = NULL;
+    ZS_TRY(zs_store_is_link(store, path, &is_link, err));
+    if (is_link || depth > ZS_HIERARCHY_MAX_DEPTH)
+        return ZS_OK;
+    enum zs_status status = zs_document_load(store, path, &document, err);
+    if (status != ZS_OK)
+        return status == ZS_CORRUPT ? ZS_OK : status;
+    if (!zs_json_equals(zs_json_get(document, "node_type"), "array"))
+        status = zs_store_list(store, path, &names, err);
+    if (status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED)
+        status = ZS_OK;
+    for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
+        const size_t n = strlen(*name);
+        if (n < 2 || (*name)[n - 1] != '/' || (*name)[strspn(*name, "./")] == '\0')
+            continue;
+        char *below = zs_format("%s/%.*s", path, (int)(n - 1), *name);
+        status = below != NULL ? note_tree(store, below, depth + 1, removed, err) : zs_fail_memory(err);
+        free(below);
     }
-    return any && h->is_consolidated;
+    zs_names_free(names);
+    if (status == ZS_OK && document != NULL && zs_json_add(removed, path, zs_document_own(document)) == NULL)
+        status = zs_fail_memory(err);
+    zs_json_free(document);
+    return status;
+}
+
+/* Notes the version of the root's document, which another writer who lists nodes changes. */
+static enum zs_status note_root(struct zs_store *store, zs_json *journal, struct zs_error *err)
+{
+    struct zs_object *root;
+    const enum zs_status status = zs_object_open(store, "zarr.json", &root, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    const uint64_t version = root->is_versioned ? root->version : 0;
+    zs_object_close(root);
+    return version == 0 || zs_json_add_uint64(journal, "root", version) != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+static enum zs_status note_removals(const struct zs_hierarchy *h, zs_json *journal, struct zs_error *err)
+{
+    zs_json *removed = zs_json_add_object(journal, "removed");
+    if (removed == NULL)
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < h->pending.count; i++)
+        if (h->pending.list[i]->kind == ZS_CHANGE_REMOVED)
+            ZS_TRY(note_tree(h->store, h->pending.list[i]->path, 0, removed, err));
+    return note_root(h->store, journal, err);
+}
+
+/* Notes a new node, or one that replaces another or an implicit group. */
+static enum zs_status note_new(const struct zs_hierarchy *h, const struct zs_change *change,
+                               const struct zs_node *node, zs_json *added, zs_json *made, struct zs_error *err)
+{
+    zs_json *stored = NULL;
+    if (zs_json_add(added, change->path, zs_document_own(node->document)) == NULL)
+        return zs_fail_memory(err);
+    if (change->kind != ZS_CHANGE_NEW)
+        return ZS_OK;
+    const enum zs_status status = zs_document_load(h->store, change->path, &stored, err);
+    const bool is_made = status == ZS_OK && stored == NULL;
+    zs_json_free(stored);
+    if (status != ZS_OK)
+        return status == ZS_CORRUPT ? ZS_OK : status; /* the flush says so */
+    return !is_made || zs_json_add_string(made, NULL, change->path) != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+/* The members of a journal that are being filled; NULL: none. */
+struct noting {
+    zs_json *changes, *added, *made, *beside;
+    bool has_new, is_needed;
+};
+
+static enum zs_status note_change(const struct zs_hierarchy *h, const struct zs_change *change, bool is_one_of_several,
+                                  struct noting *n, struct zs_error *err)
+{
+    const struct zs_node *node = zs_hierarchy_known(h, change->path);
+    if (node == NULL)
+        return ZS_OK;
+    const bool is_structural = is_edit(change) && zs_change_is_structural(change, node);
+    n->is_needed |= is_structural;
+    if (is_structural || (is_edit(change) && is_one_of_several))
+        return add_change(n->has_new && !is_structural ? n->beside : n->changes, change, node) ? ZS_OK
+                                                                                               : zs_fail_memory(err);
+    if (n->has_new && (change->kind == ZS_CHANGE_NEW || change->may_be_gone))
+        return note_new(h, change, node, n->added, n->made, err);
+    return ZS_OK;
+}
+
+static enum zs_status note_all(const struct zs_hierarchy *h, const struct tally *t, zs_json *journal, bool *is_needed,
+                               struct zs_error *err)
+{
+    struct noting n = {.changes = zs_json_add_object(journal, "changes")};
+    const bool has_several = t->edits > 1 || t->listed > 0 || t->removed > 0;
+    *is_needed = false;
+    n.has_new = t->added > 0 && (h->is_consolidated || t->added + t->edits + t->removed > 1);
+    n.added = n.has_new ? zs_json_add_object(journal, "new") : NULL;
+    n.made = n.has_new ? zs_json_add_array(journal, "made") : NULL;
+    n.beside = n.has_new ? zs_json_add_object(journal, "beside") : NULL;
+    n.is_needed = n.has_new || has_several;
+    if (n.changes == NULL || (n.has_new && (n.added == NULL || n.made == NULL || n.beside == NULL)))
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < h->pending.count; i++)
+        ZS_TRY(note_change(h, h->pending.list[i], n.has_new || has_several, &n, err));
+    *is_needed = n.is_needed;
+    return t->removed > 0 ? note_removals(h, journal, err) : ZS_OK;
 }
 
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err)
 {
+    const struct tally t = count_changes(h);
     zs_json *journal = zs_json_new_object();
-    zs_json *changes = zs_json_add_object(journal, "changes");
-    const bool has_new = names_new(h);
-    zs_json *added = has_new ? zs_json_add_object(journal, "new") : NULL;
-    zs_json *beside = has_new ? zs_json_add_object(journal, "beside") : NULL;
-    const bool has_several = edits_several(h);
-    bool ok = changes != NULL && (!has_new || beside != NULL);
-    *is_put = has_new || has_several;
-    for (size_t i = 0; i < h->pending.count && ok; i++) {
-        const struct zs_change *change = h->pending.list[i];
-        const struct zs_node *node = zs_hierarchy_known(h, change->path);
-        const bool is_edited = node != NULL && is_edit(change);
-        const bool is_structural = is_edited && zs_change_is_structural(change, node);
-        if (is_structural || (is_edited && (has_new || has_several)))
-            ok = add_change(has_new && !is_structural ? beside : changes, change, node);
-        else if (node != NULL && has_new && (change->kind == ZS_CHANGE_NEW || change->may_be_gone))
-            ok = zs_json_add(added, change->path, zs_document_own(node->document)) != NULL;
-        *is_put = *is_put || is_structural;
+    *is_put = false;
+    enum zs_status status = note_all(h, &t, journal, is_put, err);
+    if (status != ZS_OK || !*is_put) {
+        zs_json_free(journal);
+        return status;
     }
-    if (ok && *is_put)
-        return put_journal(h->store, journal, err);
-    zs_json_free(journal);
-    return ok ? ZS_OK : zs_fail_memory(err);
+    status = put_journal(h->store, journal, err);
+    if (status == ZS_OK || status == ZS_NO_MEMORY || t.edits + t.added > 0)
+        return status;
+    *is_put = false; /* a full disk does not keep anyone from removing what is on it */
+    return ZS_OK;
 }
 
 enum zs_status zs_recovery_note_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
@@ -219,35 +327,187 @@ static enum zs_status are_there(struct zs_store *store, const zs_json *added, bo
     return ZS_OK;
 }
 
-/* Lists new nodes, and applies the changes that belong to them. */
-static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal, struct zs_error *err)
+/* Whether consolidated metadata list nodes below a path. */
+static bool lists_below(const struct zs_hierarchy *h, const char *path)
+{
+    size_t first, end;
+    zs_hierarchy_within(h, path, &first, &end);
+    for (size_t i = first; i < end; i++)
+        if (h->entries[i].node != NULL && strcmp(h->entries[i].path, path) != 0)
+            return true;
+    return false;
+}
+
+/* Whether the document at a path is the noted one (*is_same), or there is none (*is_absent). */
+static enum zs_status compare_noted(struct zs_store *store, const char *path, const zs_json *noted, bool *is_same,
+                                    bool *is_absent, struct zs_error *err)
+{
+    zs_json *stored = NULL;
+    *is_same = *is_absent = false;
+    const enum zs_status status = zs_document_load(store, path, &stored, err);
+    if (status != ZS_OK)
+        return status == ZS_CORRUPT ? ZS_OK : status;
+    zs_json *own = stored != NULL ? zs_document_own(stored) : NULL;
+    const bool has_memory = stored == NULL || own != NULL;
+    *is_absent = stored == NULL;
+    *is_same = own != NULL && zs_json_is_same(own, noted);
+    zs_json_free(own);
+    zs_json_free(stored);
+    return has_memory ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Adds a node to those that are to go (*gone), and takes it out of consolidated metadata. A node stays that is not the
+ * noted one, or that consolidated metadata list, unless they are those of the killed writer (is_untouched). */
+static enum zs_status take_out(struct zs_hierarchy *h, const char *path, const zs_json *noted, bool is_untouched,
+                               bool may_be_absent, struct zs_names *gone, struct zs_error *err)
+{
+    const struct zs_node *node;
+    bool is_same, is_absent;
+    if (path[0] == '\0' || !zs_path_is_clean(path) || !zs_json_is_object(noted))
+        return zs_fail(err, ZS_INVALID, "expected the path of a node and its document");
+    ZS_TRY(compare_noted(h->store, path, noted, &is_same, &is_absent, err));
+    if (!is_same && !(is_absent && may_be_absent))
+        return ZS_OK;
+    if (h->is_consolidated && zs_hierarchy_find(h, path, false, &node, NULL) != ZS_NOT_FOUND) {
+        if (!is_untouched || lists_below(h, path))
+            return ZS_OK;
+        ZS_TRY(zs_hierarchy_unlist(h, path, err));
+    }
+    return zs_names_add(gone, zs_strdup(path), err);
+}
+
+/* Finds the paths of new nodes that the killed writer made and nobody changed since: none if one was changed. */
+static enum zs_status find_made(struct zs_store *store, const zs_json *journal, const char **paths, size_t *n,
+                                struct zs_error *err)
+{
+    const zs_json *made = zs_json_get(journal, "made"), *added = zs_json_get(journal, "new");
+    *n = 0;
+    for (const zs_json *c = zs_json_is_array(made) ? zs_json_first(made) : NULL; c != NULL; c = zs_json_next(c)) {
+        bool is_same, is_absent;
+        if (!zs_json_string(c, &paths[*n]) || paths[*n][0] == '\0' || !zs_path_is_clean(paths[*n]))
+            return zs_fail(err, ZS_INVALID, "expected the path of a node");
+        ZS_TRY(compare_noted(store, paths[*n], zs_json_get(added, paths[*n]), &is_same, &is_absent, err));
+        if (!is_same && !is_absent) {
+            *n = 0;
+            return ZS_OK;
+        }
+        *n += is_same;
+    }
+    return ZS_OK;
+}
+
+/* Takes out new nodes of which not all are there: those below first. */
+static enum zs_status undo_new(struct zs_hierarchy *h, const zs_json *journal, struct zs_names *gone,
+                               struct zs_error *err)
+{
+    const char **paths = zs_calloc(zs_json_size(zs_json_get(journal, "made")) + 1, sizeof *paths);
+    size_t n;
+    if (paths == NULL)
+        return zs_fail_memory(err);
+    enum zs_status status = find_made(h->store, journal, paths, &n, err);
+    while (status == ZS_OK && n-- > 0)
+        status = take_out(h, paths[n], zs_json_get(zs_json_get(journal, "new"), paths[n]), false, false, gone, err);
+    free(paths);
+    return status;
+}
+
+/* Whether the root's document is as it was before the flush that the journal is of. */
+static enum zs_status find_untouched(struct zs_store *store, const zs_json *journal, bool *is, struct zs_error *err)
+{
+    struct zs_object *root;
+    uint64_t version;
+    *is = false;
+    if (!zs_json_uint64(zs_json_get(journal, "root"), &version))
+        return ZS_OK;
+    ZS_TRY(zs_object_open(store, "zarr.json", &root, err));
+    *is = root->is_versioned && root->version == version;
+    zs_object_close(root);
+    return ZS_OK;
+}
+
+static enum zs_status finish_removals(struct zs_hierarchy *h, const zs_json *journal, struct zs_names *gone,
+                                      struct zs_error *err)
+{
+    bool is_untouched;
+    const zs_json *removed = zs_json_get(journal, "removed");
+    if (!zs_json_is_object(removed))
+        return ZS_OK;
+    ZS_TRY(find_untouched(h->store, journal, &is_untouched, err));
+    for (const zs_json *c = zs_json_first(removed); c != NULL; c = zs_json_next(c))
+        ZS_TRY(take_out(h, zs_json_name(c), c, is_untouched, true, gone, err));
+    return ZS_OK;
+}
+
+/* Lists new nodes, applies the changes that belong to them, and finds the removed ones; or undoes the new nodes. */
+static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal, struct zs_names *gone,
+                                 struct zs_error *err)
 {
     const zs_json *added = zs_json_get(journal, "new"), *beside = zs_json_get(journal, "beside");
     bool are;
     ZS_TRY(are_there(h->store, added, &are, err));
+    if (!are && zs_json_size(added) > 0)
+        return undo_new(h, journal, gone, err);
     for (const zs_json *c = are ? zs_json_first(added) : NULL; c != NULL; c = zs_json_next(c))
         ZS_TRY(relist(h, zs_json_name(c), zs_json_copy(c), zs_json_copy(c), err));
     for (const zs_json *c = are ? zs_json_first(beside) : NULL; c != NULL; c = zs_json_next(c))
         ZS_TRY(finish_change(h, c, err));
-    return ZS_OK;
+    return finish_removals(h, journal, gone, err);
 }
 
-static enum zs_status finish(struct zs_store *store, const zs_json *journal, struct zs_error *err)
+/* Whether nothing of another is among what is at and below a path: no other node, and no mark of a maker. */
+static bool is_alone(const struct zs_contents *found, const char *path)
 {
-    struct zs_hierarchy *h = NULL;
+    const size_t n = strlen(path);
+    for (size_t i = 0; i < found->own.count; i++) {
+        const char *key = found->own.list[i];
+        const bool is_its = strncmp(key, path, n) == 0 && strcmp(key + n, "/zarr.json") == 0;
+        if (zs_is_mark(key) || (!is_its && strcmp(zs_path_name(key), "zarr.json") == 0))
+            return false;
+    }
+    return true;
+}
+
+/* Removes the documents and chunks of nodes that nothing lists any more. What cannot be removed stays: it hinders no
+ * writer. */
+static enum zs_status remove_all(struct zs_store *store, const struct zs_names *gone, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < gone->count && status != ZS_NO_MEMORY; i++) {
+        struct zs_contents found = {0};
+        status = zs_contents_find_below(store, gone->list[i], &found, err);
+        if (status == ZS_OK && is_alone(&found, gone->list[i]))
+            status = zs_contents_remove(store, &found, err);
+        zs_contents_clear(&found);
+    }
+    return status == ZS_NO_MEMORY ? status : ZS_OK;
+}
+
+static enum zs_status finish_in(struct zs_hierarchy *h, const zs_json *journal, struct zs_error *err)
+{
     const char *from, *to;
-    ZS_TRY(zs_hierarchy_open(store, true, &h, err));
+    struct zs_names gone = {0};
     enum zs_status status = ZS_OK;
     const zs_json *changes = zs_json_get(journal, "changes");
     for (const zs_json *c = zs_json_first(changes); c != NULL && status == ZS_OK; c = zs_json_next(c))
         status = finish_change(h, c, err);
     if (status == ZS_OK)
-        status = finish_new(h, journal, err);
+        status = finish_new(h, journal, &gone, err);
     if (status == ZS_OK && zs_json_string(zs_json_get(journal, "from"), &from) && zs_path_is_clean(from) &&
         zs_json_string(zs_json_get(journal, "to"), &to) && zs_path_is_clean(to))
         status = finish_rename(h, from, to, err);
     if (status == ZS_OK && h->pending.count > 0)
         status = zs_hierarchy_flush_locked(h, err);
+    if (status == ZS_OK)
+        status = remove_all(h->store, &gone, err);
+    zs_names_free(gone.list);
+    return status;
+}
+
+static enum zs_status finish(struct zs_store *store, const zs_json *journal, struct zs_error *err)
+{
+    struct zs_hierarchy *h = NULL;
+    ZS_TRY(zs_hierarchy_open(store, true, &h, err));
+    const enum zs_status status = finish_in(h, journal, err);
     zs_hierarchy_free(h);
     return status;
 }
