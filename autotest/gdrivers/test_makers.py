@@ -1,6 +1,8 @@
 """Several that make a store, or an array, of one name at once: one makes it, the others are told who does."""
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from osgeo import gdal
 
 import writers
 from support import assert_same, error_of, open_array, read_all
+from test_edits import everything
 from writing import copy, driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
@@ -221,6 +224,40 @@ def test_what_a_killed_process_was_appending_is_appended_by_the_next_one(tmp_pat
     assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
     assert sorted(os.listdir(path + "/w")) == ["spatial_ref", "w", "x", "y", "zarr.json"] or "w" in os.listdir(path + "/w")
     assert not [name for name in gdal.ReadDirRecursive(path) if ".unfinished" in name]
+
+
+def put_array(path, name):
+    """As zarr-python makes one, with a chunk."""
+    document = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 0, "codecs": ["bytes"],
+                "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"}}
+    os.makedirs(os.path.join(path, name, "c"))
+    with open(os.path.join(path, name, "zarr.json"), "w") as file:
+        json.dump(document, file)
+    with open(os.path.join(path, name, "c/0"), "wb") as file:
+        file.write(b"mine")
+
+
+@pytest.mark.parametrize("has_group", [True, False], ids=["group", "array"])
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_what_somebody_put_into_the_group_of_a_killed_maker_is_not_replaced(tmp_path, consolidated, has_group):
+    path = str(tmp_path / "a.zarr")
+    made(3, path, CREATE_CONSOLIDATED_METADATA=consolidated)
+    for _ in kill_one(path, "127.0.0.1:1", ARRAY_NAME="w", APPEND_SUBDATASET="YES"):
+        pass
+    put_array(path, "w/precious")
+    if has_group:
+        with open(path + "/w/zarr.json", "w") as file:
+            json.dump({"zarr_format": 3, "node_type": "group"}, file)
+    before = everything(path)
+    for _ in range(2):
+        assert re.search("there is a /w(/precious)? already", error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES"))
+        assert everything(path) == before
+    made(1, path, ARRAY_NAME="other", APPEND_SUBDATASET="YES")
+    shutil.rmtree(path + "/w/precious")
+    if has_group:
+        os.remove(path + "/w/zarr.json")
+    made(1, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
 
 
 @pytest.mark.parametrize("other", [lambda path: driver().Delete(path), lambda path: made(2, path, 160, OVERWRITE="YES")], ids=["delete", "overwrite"])

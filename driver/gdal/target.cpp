@@ -427,7 +427,7 @@ bool ZSMark::Put(const std::string &root)
     enum zs_status status = zs_store_open(root.c_str(), &m_store, &err);
     const bool isHeld = status == ZS_OK && zs_store_may_have_conditions(m_store);
     if (isHeld)
-        status = zs_mark_put(m_store, ZS_MARK_NAME, &wasLeft, &err);
+        status = zs_mark_put(m_store, ZS_MARK_NAME, nullptr, &wasLeft, &err);
     if (status != ZS_OK)
         zsReport(err);
     if (status != ZS_OK || !isHeld)

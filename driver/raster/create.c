@@ -354,6 +354,36 @@ static enum zs_status check_absent(struct zs_hierarchy *h, const char *group, en
     return found == ZS_NOT_FOUND ? ZS_OK : found;
 }
 
+/* A group that is to be made. */
+struct room {
+    struct zs_hierarchy *h;
+    const char *group;
+};
+
+/* Checks that no document is in the group. Where there are locks, those of a killed maker are all listed or gone
+ * (zarr/recover.c): another writer has put what is there. ZS_ARGUMENT names it. */
+static enum zs_status check_no_document(void *ctx, struct zs_error *err)
+{
+    const struct room *room = ctx;
+    struct zs_store *store = zs_hierarchy_store(room->h);
+    struct zs_contents found = {0};
+    const char *first = NULL;
+    enum zs_status status = zs_contents_find_below(store, room->group, &found, err);
+    for (size_t i = 0; i < found.own.count && status == ZS_OK; i++) {
+        const char *key = found.own.list[i];
+        const bool is_document = strcmp(zs_path_name(key), "zarr.json") == 0;
+        if (is_document && (first == NULL || strlen(first) < strlen(key)))
+            first = key; /* of a node in the group rather than the group */
+    }
+    if (first != NULL)
+        status = zs_fail(err, ZS_ARGUMENT,
+                         "%s: there is a /%.*s already, beside what a killed writer left of /%s: it is not replaced; "
+                         "choose another ARRAY_NAME, or remove /%s",
+                         store->root, (int)(strlen(first) - strlen("/zarr.json")), first, room->group, room->group);
+    zs_contents_clear(&found);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+}
+
 /* What is done under the mark. Another maker may have finished since the metadata were read. */
 static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const char *mark, bool is_left,
                                 bool is_listed, struct zs_error *err)
@@ -364,7 +394,7 @@ static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const
     if (is_listed) {
         ZS_TRY(zs_hierarchy_remove(h, group, err));
         ZS_TRY(zs_hierarchy_flush(h, err)); /* the mark goes with it; nothing of ours is there yet */
-        ZS_TRY(zs_mark_put(zs_hierarchy_store(h), mark, &is_left, err));
+        ZS_TRY(zs_mark_put(zs_hierarchy_store(h), mark, NULL, &is_left, err));
     }
     return zs_contents_remove_unmarked_below(zs_hierarchy_store(h), group, err);
 }
@@ -375,10 +405,12 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
     struct zs_error ignored;
     const struct zs_node *node;
     bool is_left, is_complete, is_listed;
+    struct room room = {h, group};
+    const struct zs_mark_question question = {check_no_document, &room};
     ZS_TRY(find_complete(h, group, &is_complete, &is_listed, err));
     if (is_complete)
         return check_absent(h, group, ZS_OK, err);
-    ZS_TRY(zs_mark_put(store, mark, &is_left, err));
+    ZS_TRY(zs_mark_put(store, mark, &question, &is_left, err));
     enum zs_status status = is_left ? ZS_OK : check_absent(h, group, zs_hierarchy_node(h, group, &node, err), err);
     if (status == ZS_OK)
         status = make_room(h, group, mark, is_left, is_listed, err);

@@ -200,75 +200,89 @@ static enum zs_status look(struct zs_store *store, const char *key, const struct
 
 /* ---- Putting and removing ---- */
 
+/* A mark that is to be put. */
+struct putting {
+    struct zs_store *store;
+    const char *key;
+    const struct maker *us;
+    const char *text;
+    const struct zs_mark_question *question;
+};
+
+/* Looks for a mark that may be replaced, as look(). */
+static enum zs_status look_and_ask(const struct putting *p, bool *was_left, char **etag, struct zs_error *err)
+{
+    ZS_TRY(look(p->store, p->key, p->us, was_left, etag, err));
+    return *was_left && p->question != NULL ? p->question->may_replace(p->question->ctx, err) : ZS_OK;
+}
+
 /* Puts a mark where a lock, or nothing, keeps other makers away. */
-static enum zs_status put_locked(struct zs_store *store, const char *key, const struct maker *us, const char *text,
-                                 bool *was_left, struct zs_error *err)
+static enum zs_status put_locked(const struct putting *p, bool *was_left, struct zs_error *err)
 {
     struct zs_lock *lock;
     char *etag = NULL;
-    ZS_TRY(zs_store_lock(store, key, &lock, err));
+    ZS_TRY(zs_store_lock(p->store, p->key, &lock, err));
     (void)pthread_mutex_lock(&put_lock);
-    enum zs_status status = look(store, key, us, was_left, &etag, err);
+    enum zs_status status = look_and_ask(p, was_left, &etag, err);
     if (status == ZS_OK)
-        status = zs_store_put(store, key, text, strlen(text), err);
+        status = zs_store_put(p->store, p->key, p->text, strlen(p->text), err);
     (void)pthread_mutex_unlock(&put_lock);
-    zs_store_unlock(store, lock);
+    zs_store_unlock(p->store, lock);
     free(etag);
     return status;
 }
 
 /* Puts a mark over that of a dead maker. ZS_CONFLICT where the mark was replaced or removed meanwhile (*is_over), and
  * where its maker lives. */
-static enum zs_status take_over(struct zs_store *store, const char *key, const struct maker *us, const char *text,
-                                bool *was_left, bool *is_over, struct zs_error *err)
+static enum zs_status take_over(const struct putting *p, bool *was_left, bool *is_over, struct zs_error *err)
 {
     char *etag = NULL;
-    enum zs_status status = look(store, key, us, was_left, &etag, err);
+    enum zs_status status = look_and_ask(p, was_left, &etag, err);
     *is_over = status == ZS_OK;
     if (status == ZS_OK)
-        status = *was_left ? zs_store_put_over(store, key, etag, text, strlen(text), err)
-                           : zs_fail(err, ZS_CONFLICT, "%s/%s: others put and remove it again and again", store->root,
-                                     key);
+        status = *was_left ? zs_store_put_over(p->store, p->key, etag, p->text, strlen(p->text), err)
+                           : zs_fail(err, ZS_CONFLICT, "%s/%s: others put and remove it again and again",
+                                     p->store->root, p->key);
     free(etag);
     return status;
 }
 
 /* Puts a mark under a condition: where nothing is, or over that of a dead maker. */
-static enum zs_status put_held(struct zs_store *store, const char *key, const struct maker *us, const char *text,
-                               bool *was_left, struct zs_error *err)
+static enum zs_status put_held(const struct putting *p, bool *was_left, struct zs_error *err)
 {
     int tries = 0;
     bool is_over;
     enum zs_status status;
     do {
         *was_left = is_over = false;
-        status = zs_store_put_over(store, key, "", text, strlen(text), err);
+        status = zs_store_put_over(p->store, p->key, "", p->text, strlen(p->text), err);
         if (status == ZS_CONFLICT)
-            status = take_over(store, key, us, text, was_left, &is_over, err);
+            status = take_over(p, was_left, &is_over, err);
     } while (status == ZS_CONFLICT && is_over && zs_conflict_again(&tries));
     return status;
 }
 
-static enum zs_status put(struct zs_store *store, const char *key, const struct maker *us, bool *was_left,
-                          struct zs_error *err)
+static enum zs_status put(const struct putting *p, bool *was_left, struct zs_error *err)
 {
-    char text[MOST_BYTES];
-    (void)snprintf(text, sizeof text, FORMAT, us->token, us->process, us->since, us->in, us->boot, us->host);
-    if (!zs_store_may_have_conditions(store))
-        return put_locked(store, key, us, text, was_left, err);
-    ZS_TRY(put_held(store, key, us, text, was_left, err));
-    if (zs_store_refuses_again(store, key))
+    if (!zs_store_may_have_conditions(p->store))
+        return put_locked(p, was_left, err);
+    ZS_TRY(put_held(p, was_left, err));
+    if (zs_store_refuses_again(p->store, p->key))
         return ZS_OK;
-    return zs_store_put(store, key, text, strlen(text), err); /* it took the question */
+    return zs_store_put(p->store, p->key, p->text, strlen(p->text), err); /* it took the question */
 }
 
-enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool *was_left, struct zs_error *err)
+enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct zs_mark_question *question,
+                           bool *was_left, struct zs_error *err)
 {
     struct maker us;
+    char text[MOST_BYTES];
     *was_left = false;
     if (!describe(&us) || !add_own(&us)) /* before it is there for others of this process to see */
         return zs_fail_memory(err);
-    const enum zs_status status = put(store, key, &us, was_left, err);
+    (void)snprintf(text, sizeof text, FORMAT, us.token, us.process, us.since, us.in, us.boot, us.host);
+    const struct putting p = {store, key, &us, text, question};
+    const enum zs_status status = put(&p, was_left, err);
     if (status != ZS_OK)
         forget(us.token);
     return status;

@@ -13,9 +13,16 @@
 
 #define ZS_MARK_NAME ".unfinished"
 
+/* Asked before the mark of a dead maker is replaced: unless ZS_OK, that mark stays, and this is the answer. */
+struct zs_mark_question {
+    enum zs_status (*may_replace)(void *ctx, struct zs_error *err); /* not ZS_CONFLICT */
+    void *ctx;
+};
+
 /* Puts the mark at `key`, whose last name is ZS_MARK_NAME. ZS_CONFLICT where another maker's is there, unless that is
- * dead: then it is replaced, and *was_left is true. */
-enum zs_status zs_mark_put(struct zs_store *store, const char *key, bool *was_left, struct zs_error *err) ZS_MUST_CHECK;
+ * dead: then it is replaced, if the question (NULL: none) allows it, and *was_left is true. */
+enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct zs_mark_question *question,
+                           bool *was_left, struct zs_error *err) ZS_MUST_CHECK;
 /* ZS_CONFLICT where a mark is there whose maker lives, or may live. */
 enum zs_status zs_mark_check(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes the mark, which the caller put, unless another maker's is there by now. */

@@ -165,19 +165,27 @@ static void waitForUploads(const ZSStore &store)
         CPLDebug("ShardedZarr", "%s", err.message);
 }
 
-/* Removes the group that a failed creation was about to append, which the metadata above may mention already. */
+/* Removes the group that a failed creation was about to append, which the metadata above may mention already: only then
+ * they are written, which a full disk may refuse. */
 static void removeAppended(const std::string &path, const std::string &group)
 {
     ZSStore store;
     struct zs_error err;
-    if (zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
-        zs_hierarchy_open(store.store, true, &store.hierarchy, &err) != ZS_OK ||
-        zs_hierarchy_remove(store.hierarchy, group.c_str(), &err) != ZS_OK ||
-        zs_hierarchy_flush(store.hierarchy, &err) != ZS_OK) {
-        CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
-        return; // arrays that the metadata list must not lose their chunks
+    const struct zs_node *node = nullptr;
+    enum zs_status status = zs_store_open(path.c_str(), &store.store, &err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
+    if (status == ZS_OK && (!zs_hierarchy_is_consolidated(store.hierarchy) ||
+                            zs_hierarchy_node(store.hierarchy, group.c_str(), &node, &err) != ZS_NOT_FOUND))
+    {
+        status = zs_hierarchy_remove(store.hierarchy, group.c_str(), &err);
+        if (status == ZS_OK)
+            status = zs_hierarchy_flush(store.hierarchy, &err);
     }
-    zsRemoveSilently(path + "/" + group);
+    if (status == ZS_OK)
+        zsRemoveSilently(path + "/" + group);
+    else // arrays that the metadata list must not lose their chunks
+        CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
 }
 
 /* Path of the store by now: as the user named it, unless that is the working directory, which the store replaced. */
