@@ -16,7 +16,7 @@ import oracle
 from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, plain_meta, random_store, sharding, transpose
 from test_peers import PEERS, stores_of  # noqa: F401
-from support import GDAL, fixture_path, need, open_ours
+from support import GDAL, fixture_path, need, open_ours, run_peer
 from writing import UTM, change_document, copy, created, document, files_of, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
@@ -421,6 +421,75 @@ def test_consolidated_metadata_with_other_spellings_of_the_same_are_fine(grouped
     listed["v"] = {**dict(reversed(listed["v"].items())), "storage_transformers": [], "fill_value": float(listed["v"]["fill_value"])}
     change_document(grouped, **root)
     assert_clean(grouped)
+
+
+SPELLINGS = [  # (data type, members of an array's own document, how they are listed, where they differ; None: they say the same)
+    ("float32", {"fill_value": "NaN"}, {"fill_value": "0x7fc00000"}, None),
+    ("float32", {"fill_value": "0xffc00000"}, {"fill_value": "NaN"}, None),
+    ("float32", {"fill_value": 1.0}, {"fill_value": "0x3f800000"}, None),
+    ("float32", {"fill_value": 0.1}, {"fill_value": 0.10000000149011612}, None),
+    ("float32", {"fill_value": "NaN"}, {"fill_value": 0}, "fill_value"),
+    ("float32", {"fill_value": 0.0}, {"fill_value": -0.0}, "fill_value"),
+    ("complex64", {"fill_value": [0, "NaN"]}, {"fill_value": [0.0, "0x7fc00000"]}, None),
+    ("uint16", {"chunk_key_encoding": {"name": "default"}},
+     {"chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}}}, None),
+    ("uint16", {"chunk_key_encoding": "default"}, {"chunk_key_encoding": {"name": "default", "configuration": {}}}, None),
+    ("uint16", {"chunk_key_encoding": {"name": "v2"}}, {"chunk_key_encoding": {"name": "v2", "configuration": {"separator": "/"}}},
+     "chunk_key_encoding.configuration.separator"),
+    ("uint16", {"dimension_names": [None, None]}, {}, None),
+    ("uint16", {"dimension_names": [None, "x"]}, {}, "dimension_names"),
+    ("uint16", {"data_type": {"name": "uint16"}}, {}, None),
+    ("numpy.datetime64", {"data_type": {"name": "numpy.datetime64", "configuration": {"unit": "\u03bcs"}}, "fill_value": "NaT"},
+     {"data_type": {"name": "numpy.datetime64", "configuration": {"unit": "us", "scale_factor": 1}}, "fill_value": -2**63}, None),
+    ("uint16", {"codecs": [LITTLE, codec("zstd")]}, {"codecs": [LITTLE, codec("zstd", level=0, checksum=False)]}, None),
+    ("uint16", {"codecs": [LITTLE, codec("zstd", level=3)]}, {"codecs": [LITTLE, codec("zstd", level=3, checksum=True)]},
+     "codecs[1].configuration.checksum"),
+    ("uint16", {"codecs": [LITTLE, codec("gzip", level=1)]}, {"codecs": [LITTLE, codec("gzip", level=2)]}, "codecs[1].configuration.level"),
+    ("uint16", {"codecs": [LITTLE, codec("gzip", level=1)]}, {"codecs": [LITTLE, codec("gzip", level=1, window=9)]},
+     "codecs[1].configuration.window"),
+    ("uint16", {"codecs": [LITTLE, codec("blosc", cname="lz4", clevel=5, shuffle="shuffle")]},
+     {"codecs": [LITTLE, codec("blosc", cname="lz4", clevel=5, shuffle="shuffle", typesize=2, blocksize=0)]}, None),
+    ("uint16", {"codecs": [LITTLE, codec("blosc", cname="lz4", clevel=5, shuffle="shuffle", typesize=2, blocksize=0)]},
+     {"codecs": [LITTLE, codec("blosc", cname="zlib", clevel=5, shuffle="shuffle", typesize=2, blocksize=0)]}, "codecs[1].configuration.cname"),
+    ("uint8", {"codecs": [codec("bytes", endian="big")]}, {"codecs": ["bytes"]}, None),
+    ("uint16", {"codecs": [codec("bytes", endian="big")]}, {"codecs": [LITTLE]}, "codecs[0].configuration.endian"),
+    ("uint8", {"codecs": [sharding((4, 4), "bytes")]}, {"codecs": [sharding((4, 4), "bytes", index=(codec("bytes", endian="big"), CRC32C))]},
+     "codecs[0].configuration.index_codecs[0].configuration.endian"),
+    ("uint16", {"codecs": [codec("sharding_indexed", chunk_shape=[4, 4], codecs=[LITTLE])]}, {"codecs": [sharding((4, 4))]}, None),
+    ("uint16", {"codecs": [codec("sharding_indexed", chunk_shape=[4, 4], codecs=[LITTLE])]}, {"codecs": [sharding((4, 4), location="start")]},
+     "codecs[0].configuration.index_location"),
+    ("uint16", {"attributes": {"a": [1.0, 1e3], "b": {}}}, {"attributes": {"b": {}, "a": [1, 1000]}}, None),
+    ("uint16", {"attributes": {"a": {}}}, {}, "attributes"),
+]
+
+
+@pytest.mark.parametrize("data_type, own, listed, where", SPELLINGS)
+def test_consolidated_metadata_are_compared_by_what_they_say(tmp_path, data_type, own, listed, where):
+    plain = {**array_meta((8, 8), data_type, (8, 8), [LITTLE]), "fill_value": 0}
+    entry = {**plain, **listed}
+    root = {**group_meta(), "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": {"v": entry}}}
+    oracle.put(str(tmp_path), {"zarr.json": root, "v/zarr.json": {**plain, **own}})
+    found = [finding for finding in validate(tmp_path, options=["--metadata-only"]).findings if finding[1] == "zarr.json"]
+    assert [re.sub(': expected.*', '', finding[2]) for finding in found] == ['consolidated metadata of "v": %s' % where] * (where is not None)
+
+
+def test_a_store_of_tensorstore_that_zarr_python_consolidated_is_clean(tmp_path):
+    path = tmp_path / "a.zarr"
+    run_peer("tensorstore_consolidated.py", path)
+    root = document(path)
+    listed = root["consolidated_metadata"]["metadata"]
+    assert len(listed) > 10 and [name for name in listed if listed[name]["codecs"] != document(path, name)["codecs"]]
+    assert_clean(path)
+    for name in listed:
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/%s' % (path, name), gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.GetRasterBand(1).WriteArray(np.ones((8, 8)))
+        dataset.SetMetadataItem("k", name)
+        dataset = None
+    assert_clean(path)
+    root = document(path)
+    root["consolidated_metadata"]["metadata"]["uint16_zstd"]["codecs"][0]["configuration"]["index_location"] = "start"
+    change_document(path, **root)
+    assert_found(path, "error", "zarr.json", r'"uint16_zstd": codecs\[0\].configuration.index_location: expected "end", found "start"')
 
 
 def test_what_consolidated_metadata_list_and_what_they_leave_out(grouped):

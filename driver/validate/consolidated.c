@@ -20,32 +20,6 @@ struct consolidated {
 
 /* ---- Comparing ---- */
 
-static bool same_number(const zs_json *a, const zs_json *b)
-{
-    const char *x, *y;
-    if (!zs_json_number(a, &x) || !zs_json_number(b, &y))
-        return false;
-    int64_t i, j;
-    double p, q;
-    if (strcmp(x, y) == 0)
-        return true;
-    if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
-        return i == j;
-    return zs_json_double(a, &p) && zs_json_double(b, &q) && p == q;
-}
-
-/* Members whose absence says the same as an empty one, and the caches of groups further down, which are of their
- * own. */
-static bool may_be_absent(const zs_json *member)
-{
-    const char *name = zs_json_name(member);
-    if (strcmp(name, "consolidated_metadata") == 0)
-        return true;
-    return zs_json_first(member) == NULL &&
-           (strcmp(name, "attributes") == 0 || strcmp(name, "storage_transformers") == 0 ||
-            (strcmp(name, "dimension_names") == 0 && zs_json_typeof(member) == ZS_JSON_NULL));
-}
-
 /* Appends ".name" or "[i]" to the path of a difference. */
 static void append_step(char *path, size_t capacity, const zs_json *child, size_t i)
 {
@@ -58,42 +32,26 @@ static void append_step(char *path, size_t capacity, const zs_json *child, size_
 
 /* Finds the first place in which two values differ: its path is appended, *a and *b are what is there (NULL: nothing).
  * Members may come in any order. */
-static bool find_difference(const zs_json **a, const zs_json **b, bool is_document, char *path, size_t capacity)
+static bool find_difference(const zs_json **a, const zs_json **b, char *path, size_t capacity)
 {
     const zs_json *x = *a, *y = *b;
-    const enum zs_json_type type = zs_json_typeof(x);
-    const char *s, *t;
-    bool p, q;
-    if (type != zs_json_typeof(y))
-        return true;
-    if (type == ZS_JSON_NUMBER)
-        return !same_number(x, y);
-    if (zs_json_string(x, &s) && zs_json_string(y, &t))
-        return strcmp(s, t) != 0;
-    if (zs_json_bool(x, &p) && zs_json_bool(y, &q))
-        return p != q;
+    const bool is_object = zs_json_is_object(x);
+    if (zs_json_typeof(x) != zs_json_typeof(y) || (!is_object && !zs_json_is_array(x)))
+        return !zs_json_is_same(x, y);
     size_t i = 0;
-    const bool is_object = type == ZS_JSON_OBJECT;
     const zs_json *other = zs_json_first(y);
     for (const zs_json *c = zs_json_first(x); c != NULL;
          c = zs_json_next(c), i++, other = is_object ? other : zs_json_next(other)) {
         *a = c;
         *b = is_object ? zs_json_get(y, zs_json_name(c)) : other;
-        if (is_document && strcmp(zs_json_name(c), "consolidated_metadata") == 0)
-            continue;
-        if (*b == NULL && is_document && may_be_absent(c))
-            continue;
-        /* of codecs each member counts here: a reader may refuse one that it does not know */
-        if (is_document && strcmp(zs_json_name(c), "codecs") != 0 && zs_is_alike(NULL, zs_json_name(c), c, *b))
-            continue;
         const size_t n = strlen(path);
         append_step(path, capacity, c, i);
-        if (*b == NULL || find_difference(a, b, false, path, capacity))
+        if (*b == NULL || find_difference(a, b, path, capacity))
             return true;
         path[n] = '\0';
     }
     for (const zs_json *c = is_object ? zs_json_first(y) : other; c != NULL; c = zs_json_next(c), i++)
-        if ((!is_object || zs_json_get(x, zs_json_name(c)) == NULL) && !(is_document && may_be_absent(c))) {
+        if (!is_object || zs_json_get(x, zs_json_name(c)) == NULL) {
             append_step(path, capacity, c, i);
             *a = NULL;
             *b = c;
@@ -118,19 +76,32 @@ static char *path_of(const struct consolidated *s, const char *name)
     return s->group->path[0] != '\0' ? zs_format("%s/%s", s->group->path, name) : zs_strdup(name);
 }
 
-static void compare(const struct consolidated *s, const char *name, const zs_json *listed, const zs_json *own)
+/* Both in one spelling. */
+static void compare_spelled(const struct consolidated *s, const char *name, const zs_json *listed, const zs_json *own)
 {
     char what[512], expected[SHOWN + 4], found[SHOWN + 4];
     snprintf(what, sizeof what, "consolidated metadata of \"%.100s\": ", name);
     const size_t n = strlen(what);
     char *path = what + n;
-    if (!find_difference(&own, &listed, true, path, sizeof what - n))
+    if (!find_difference(&own, &listed, path, sizeof what - n))
         return;
     show(own, expected);
     show(listed, found);
-    if (path[0] == '\0')
-        what[n - 2] = '\0';
     zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, expected, found);
+}
+
+static enum zs_status compare(const struct consolidated *s, const char *name, const zs_json *listed,
+                              const struct zs_node *node, struct zs_error *err)
+{
+    if (zs_json_is_same(listed, node->document))
+        return ZS_OK;
+    zs_json *there = zs_spelled(node->array, listed), *own = zs_spelled(node->array, node->document);
+    if (there != NULL && own != NULL)
+        compare_spelled(s, name, there, own);
+    const bool has_memory = there != NULL && own != NULL;
+    zs_json_free(there);
+    zs_json_free(own);
+    return has_memory ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status check_entry(const struct consolidated *s, const zs_json *listed, struct zs_error *err)
@@ -147,8 +118,8 @@ static enum zs_status check_entry(const struct consolidated *s, const zs_json *l
         name[0] != '\0' && name[0] != '/' && name[strlen(name) - 1] != '/' && (status != ZS_INVALID || node != NULL);
     free(path);
     if (status == ZS_OK && is_path && !node->is_implicit)
-        compare(s, name, listed, node->document);
-    else if (status == ZS_NOT_FOUND || (status == ZS_OK && is_path))
+        return compare(s, name, listed, node, err);
+    if (status == ZS_NOT_FOUND || (status == ZS_OK && is_path))
         zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "a node that is there", "no zarr.json");
     else if (status == ZS_OK)
         zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "a path of names separated by \"/\"", "another key");

@@ -1,91 +1,255 @@
 #include "zarr/alike.h"
 
+#include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
+/* What is spelled, and what of it counts. Functions that return bool give false without memory only. */
+struct spelling {
+    const struct zs_array_meta *meta; /* NULL: not known */
+    bool is_stored;                   /* only what stores and decodes chunks counts, not how they are encoded */
+    bool is_typed;                    /* values that the codecs here get are of the array's data type */
+};
 
-/* A text of an extension's configuration, or its default. */
-static const char *text_of(const zs_json *extension, const char *member, const char *otherwise)
+/* Members that a configuration may leave out. A codec's own file reads them with the same defaults, or ignores those
+ * that only an encoder needs; for these zarr-python's count, since it spells them out. */
+static const struct {
+    const char *extension, *member, *value;
+} defaults[] = {
+    {"default", "separator", "\"/\""},
+    {"v2", "separator", "\".\""},
+    {"bytes", "endian", "\"little\""},
+    {"sharding_indexed", "index_location", "\"end\""},
+    {"sharding_indexed", "index_codecs", "[\"bytes\", \"crc32c\"]"},
+    {"zstd", "level", "0"},
+    {"zstd", "checksum", "false"},
+    {"gzip", "level", "5"},
+    {"blosc", "cname", "\"zstd\""},
+    {"blosc", "clevel", "5"},
+    {"blosc", "blocksize", "0"},
+    {"packbits", "padding_encoding", "\"none\""},
+    {"scale_offset", "scale", "1"},
+    {"scale_offset", "offset", "0"},
+    {"cast_value", "rounding", "\"nearest-even\""},
+};
+
+/* ---- Values ---- */
+
+/* Copies a value with its numbers printed in one way. */
+static bool add_value(zs_json *parent, const char *name, const zs_json *value)
 {
-    const char *text = otherwise;
-    zs_json_string(zs_json_get(zs_json_get(extension, "configuration"), member), &text);
-    return text;
+    int64_t i;
+    uint64_t u;
+    double d;
+    if (zs_json_int64(value, &i))
+        return zs_json_add_int64(parent, name, i) != NULL;
+    if (zs_json_uint64(value, &u))
+        return zs_json_add_uint64(parent, name, u) != NULL;
+    if (zs_json_double(value, &d) && isfinite(d))
+        return zs_json_add_double(parent, name, d) != NULL;
+    if (!zs_json_is_object(value) && !zs_json_is_array(value))
+        return zs_json_add(parent, name, zs_json_copy(value)) != NULL;
+    zs_json *copy = zs_json_is_object(value) ? zs_json_add_object(parent, name) : zs_json_add_array(parent, name);
+    bool ok = copy != NULL;
+    for (const zs_json *c = zs_json_first(value); ok && c != NULL; c = zs_json_next(c))
+        ok = add_value(copy, zs_json_name(c), c);
+    return ok;
 }
 
-static const char *separator_of(const zs_json *encoding)
+/* NaN is one value: zarr-python does not keep which of them it is. */
+static bool is_nan(const struct zs_dtype *dtype, const void *value)
 {
-    return text_of(encoding, "separator", strcmp(zs_extension_name(encoding, NULL), "v2") == 0 ? "." : "/");
+    const bool is_float = dtype->type == ZS_FLOAT16 || dtype->type == ZS_FLOAT32 || dtype->type == ZS_FLOAT64;
+    return is_float && isnan(zs_dtype_to_double(dtype, value));
 }
 
-/* Whether an encoding has no member but the separator. */
-static bool has_separator_alone(const zs_json *encoding)
+static bool add_fill_value(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value)
 {
-    const zs_json *configuration = zs_json_get(encoding, "configuration");
-    return zs_json_size(configuration) == (zs_json_get(configuration, "separator") != NULL ? 1 : 0);
-}
-
-static bool are_keys_alike(const zs_json *a, const zs_json *b)
-{
-    const char *name = zs_extension_name(a, NULL), *other = zs_extension_name(b, NULL);
-    return name != NULL && other != NULL && strcmp(name, other) == 0 && has_separator_alone(a) &&
-           has_separator_alone(b) && strcmp(separator_of(a), separator_of(b)) == 0;
-}
-
-/* A number may be spelled in many ways. */
-static bool is_fill_alike(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
-{
-    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
-    bool x_is_null = false, y_is_null = false;
-    return meta != NULL && zs_fill_value_parse(&meta->dtype, a, x, &x_is_null, NULL) == ZS_OK &&
-           zs_fill_value_parse(&meta->dtype, b, y, &y_is_null, NULL) == ZS_OK && x_is_null == y_is_null &&
-           memcmp(x, y, meta->dtype.size) == 0;
-}
-
-static bool are_codecs_alike(const zs_json *a, const zs_json *b);
-
-static bool are_shards_alike(const zs_json *a, const zs_json *b)
-{
-    const zs_json *x = zs_json_get(a, "configuration"), *y = zs_json_get(b, "configuration");
-    return zs_json_is_same(zs_json_get(x, "chunk_shape"), zs_json_get(y, "chunk_shape")) &&
-           are_codecs_alike(zs_json_get(x, "codecs"), zs_json_get(y, "codecs")) &&
-           are_codecs_alike(zs_json_get(x, "index_codecs"), zs_json_get(y, "index_codecs")) &&
-           strcmp(text_of(a, "index_location", "end"), text_of(b, "index_location", "end")) == 0;
-}
-
-static bool is_codec_alike(const zs_json *a, const zs_json *b)
-{
-    static const char *const told_by_chunks[] = {"blosc", "gzip", "zstd", NULL}; /* each tells how to decode it */
-    const char *name = zs_extension_name(a, NULL), *other = zs_extension_name(b, NULL);
-    if (zs_json_is_same(a, b))
+    unsigned char bits[ZS_MAX_ITEM_SIZE] = {0};
+    bool is_null = false;
+    if (s->meta == NULL || zs_fill_value_parse(&s->meta->dtype, value, bits, &is_null, NULL) != ZS_OK)
+        return add_value(parent, name, value);
+    if (is_null) /* as if it were absent */
         return true;
-    if (name == NULL || other == NULL || strcmp(name, other) != 0)
-        return false;
-    if (strcmp(name, "sharding_indexed") == 0)
-        return are_shards_alike(a, b);
-    if (strcmp(name, "bytes") == 0)
-        return strcmp(text_of(a, "endian", "little"), text_of(b, "endian", "little")) == 0;
-    return zs_is_one_of(name, told_by_chunks) ||
-           zs_json_size(zs_json_get(a, "configuration")) + zs_json_size(zs_json_get(b, "configuration")) == 0;
+    if (is_nan(&s->meta->dtype, bits))
+        return zs_json_add_string(parent, name, "NaN") != NULL;
+    return zs_fill_value_add(parent, name, &s->meta->dtype, bits) != NULL;
 }
 
-static bool are_codecs_alike(const zs_json *a, const zs_json *b)
+/* ---- Extensions ---- */
+
+static bool add_extension(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value);
+
+static bool add_codecs(const struct spelling *s, zs_json *parent, const char *name, const zs_json *codecs)
 {
-    const zs_json *x = zs_json_first(a), *y = zs_json_first(b);
-    bool alike = zs_json_size(a) == zs_json_size(b);
-    for (; alike && x != NULL && y != NULL; x = zs_json_next(x), y = zs_json_next(y))
-        alike = is_codec_alike(x, y);
-    return alike;
+    struct spelling inner = *s;
+    zs_json *copy = zs_json_add_array(parent, name);
+    bool ok = copy != NULL;
+    for (const zs_json *c = zs_json_first(codecs); ok && c != NULL; c = zs_json_next(c)) {
+        const char *codec = zs_extension_name(c, NULL);
+        ok = add_extension(&inner, copy, NULL, c);
+        /* the data type is another one behind it */
+        inner.is_typed = inner.is_typed && codec != NULL && strcmp(codec, "cast_value") != 0;
+    }
+    return ok;
+}
+
+/* Codecs within a codec. An index is of other values than the array. */
+static bool add_member(const struct spelling *s, zs_json *configuration, const char *name, const zs_json *value)
+{
+    struct spelling inner = *s;
+    inner.is_typed = s->is_typed && strcmp(name, "index_codecs") != 0;
+    const bool are_codecs = strcmp(name, "codecs") == 0 || strcmp(name, "index_codecs") == 0;
+    return are_codecs && zs_json_is_array(value) ? add_codecs(&inner, configuration, name, value)
+                                                 : add_value(configuration, name, value);
+}
+
+static bool add_default(const struct spelling *s, zs_json *configuration, const char *member, const char *text)
+{
+    zs_json *holder = zs_json_new_object();
+    const zs_json *value = zs_json_add_raw(holder, member, text);
+    const bool ok = value != NULL && add_member(s, configuration, member, value);
+    zs_json_free(holder);
+    return ok;
+}
+
+/* blosc: by the size of elements, as zarr-python chooses. */
+static bool add_blosc_defaults(const struct spelling *s, zs_json *configuration)
+{
+    const int64_t size = s->meta != NULL && s->is_typed ? (int64_t)zs_dtype_stored_size(&s->meta->dtype) : 1;
+    return (zs_json_get(configuration, "typesize") != NULL ||
+            zs_json_add_int64(configuration, "typesize", size) != NULL) &&
+           (zs_json_get(configuration, "shuffle") != NULL ||
+            zs_json_add_string(configuration, "shuffle", size == 1 ? "bitshuffle" : "shuffle") != NULL);
+}
+
+/* Elements of one byte each. */
+static bool has_no_order(const struct spelling *s)
+{
+    return s->meta != NULL && s->is_typed &&
+           (s->meta->dtype.swap_unit == 1 || zs_dtype_stored_size(&s->meta->dtype) == 1);
+}
+
+static bool add_defaults(const struct spelling *s, zs_json *configuration, const char *extension)
+{
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
+        if (strcmp(defaults[i].extension, extension) == 0 &&
+            zs_json_get(configuration, defaults[i].member) == NULL &&
+            !add_default(s, configuration, defaults[i].member, defaults[i].value))
+            return false;
+    if (strcmp(extension, "bytes") == 0 && has_no_order(s))
+        zs_json_remove(configuration, "endian");
+    return strcmp(extension, "blosc") != 0 || add_blosc_defaults(s, configuration);
+}
+
+/* Codecs whose chunks tell how they are to be decoded. */
+static bool is_told_by_chunks(const char *codec)
+{
+    return strcmp(codec, "blosc") == 0 || strcmp(codec, "gzip") == 0 || strcmp(codec, "zstd") == 0;
+}
+
+static bool add_configuration(const struct spelling *s, zs_json *parent, const char *extension,
+                              const zs_json *configuration)
+{
+    zs_json *copy = zs_json_add_object(parent, "configuration");
+    bool ok = copy != NULL;
+    if (s->is_stored && is_told_by_chunks(extension))
+        return ok;
+    for (const zs_json *m = zs_json_first(configuration); ok && m != NULL; m = zs_json_next(m))
+        ok = zs_json_typeof(m) == ZS_JSON_NULL || add_member(s, copy, zs_json_name(m), m);
+    return ok && add_defaults(s, copy, extension);
+}
+
+/* Adds an extension, which may be a name alone. */
+static bool add_extension(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value)
+{
+    const zs_json *configuration = NULL;
+    const char *extension = zs_extension_name(value, &configuration);
+    if (extension == NULL || (configuration != NULL && !zs_json_is_object(configuration)))
+        return add_value(parent, name, value);
+    zs_json *copy = zs_json_add_object(parent, name);
+    bool ok =
+        zs_json_add_string(copy, "name", extension) != NULL && add_configuration(s, copy, extension, configuration);
+    for (const zs_json *m = zs_json_first(value); ok && m != NULL; m = zs_json_next(m)) {
+        bool is_understood = false;
+        const bool is_default = strcmp(zs_json_name(m), "must_understand") == 0 && zs_json_bool(m, &is_understood) &&
+                                is_understood;
+        if (!is_default && strcmp(zs_json_name(m), "name") != 0 && strcmp(zs_json_name(m), "configuration") != 0)
+            ok = add_value(copy, zs_json_name(m), m);
+    }
+    return ok;
+}
+
+/* Units and their factors have defaults, and microseconds several names. */
+static bool add_data_type(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value)
+{
+    struct zs_dtype dtype;
+    if (zs_dtype_parse(value, &dtype, NULL) != ZS_OK || dtype.unit[0] == '\0')
+        return add_extension(s, parent, name, value);
+    zs_json *copy = zs_json_add_object(parent, name);
+    zs_json *configuration = zs_json_add_object(copy, "configuration");
+    return zs_json_add_string(copy, "name", dtype.name) != NULL &&
+           zs_json_add_string(configuration, "unit", dtype.unit) != NULL &&
+           zs_json_add_int64(configuration, "scale_factor", dtype.unit_scale) != NULL;
+}
+
+/* ---- Members of a document ---- */
+
+/* Whether a value is null, or holds nothing but that. */
+static bool is_empty(const zs_json *value)
+{
+    const enum zs_json_type type = zs_json_typeof(value);
+    const zs_json *c = zs_json_first(value);
+    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
+        c = zs_json_next(c);
+    return c == NULL && (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
+}
+
+/* Whether a member has the meaning of an absent one. */
+static bool has_no_meaning(const char *name, const zs_json *value)
+{
+    if (strcmp(name, "attributes") == 0)
+        return zs_json_first(value) == NULL && is_empty(value);
+    return strcmp(name, "consolidated_metadata") == 0 ||
+           ((strcmp(name, "storage_transformers") == 0 || strcmp(name, "dimension_names") == 0) && is_empty(value));
+}
+
+static bool add_document_member(const struct spelling *s, zs_json *copy, const char *name, const zs_json *value)
+{
+    if (has_no_meaning(name, value))
+        return true;
+    if (strcmp(name, "fill_value") == 0)
+        return add_fill_value(s, copy, name, value);
+    if (strcmp(name, "data_type") == 0)
+        return add_data_type(s, copy, name, value);
+    if (strcmp(name, "chunk_grid") == 0 || strcmp(name, "chunk_key_encoding") == 0)
+        return add_extension(s, copy, name, value);
+    return strcmp(name, "codecs") == 0 && zs_json_is_array(value) ? add_codecs(s, copy, name, value)
+                                                                  : add_value(copy, name, value);
+}
+
+zs_json *zs_spelled(const struct zs_array_meta *meta, const zs_json *document)
+{
+    const struct spelling s = {.meta = meta, .is_typed = true};
+    zs_json *copy = zs_json_new_object();
+    bool ok = copy != NULL;
+    for (const zs_json *m = zs_json_first(document); ok && m != NULL; m = zs_json_next(m))
+        ok = add_document_member(&s, copy, zs_json_name(m), m);
+    if (ok)
+        return copy;
+    zs_json_free(copy);
+    return NULL;
 }
 
 bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_json *a, const zs_json *b)
 {
     if (zs_json_is_same(a, b))
         return true;
-    if (strcmp(member, "chunk_key_encoding") == 0)
-        return are_keys_alike(a, b);
-    if (strcmp(member, "storage_transformers") == 0)
-        return zs_json_size(a) + zs_json_size(b) == 0;
-    if (strcmp(member, "fill_value") == 0)
-        return is_fill_alike(meta, a, b);
-    return strcmp(member, "codecs") == 0 && a != NULL && b != NULL && are_codecs_alike(a, b);
+    const struct spelling s = {.meta = meta, .is_stored = true, .is_typed = true};
+    zs_json *x = zs_json_new_object(), *y = zs_json_new_object();
+    const bool ok = x != NULL && y != NULL && (a == NULL || add_document_member(&s, x, member, a)) &&
+                    (b == NULL || add_document_member(&s, y, member, b));
+    const bool alike = ok && zs_json_is_same(x, y);
+    zs_json_free(x);
+    zs_json_free(y);
+    return alike;
 }
