@@ -260,6 +260,20 @@ def test_what_somebody_put_into_the_group_of_a_killed_maker_is_not_replaced(tmp_
     assert_same(stored(path, "/w/w"), np.full((160, 160), 1, "uint8"))
 
 
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("name", ["w/w", "w/precious", "w/deep/er"])
+def test_an_array_that_nothing_lists_is_not_replaced_by_an_append(tmp_path, name, consolidated):
+    """zarr-python makes one in a group that has no document."""
+    path = str(tmp_path / "a.zarr")
+    made(3, path, CREATE_CONSOLIDATED_METADATA=consolidated)
+    put_array(path, name)
+    before = everything(path)
+    for action in (lambda: made(1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES"),
+                   lambda: driver().Create(path, 50, 50, 1, options=["ARRAY_NAME=w", "APPEND_SUBDATASET=YES"])):
+        assert re.search("there is a /w(/.*)? already", error_of(action))
+        assert everything(path) == before
+
+
 @pytest.mark.parametrize("other", [lambda path: driver().Delete(path), lambda path: made(2, path, 160, OVERWRITE="YES")], ids=["delete", "overwrite"])
 def test_a_store_to_which_somebody_appends_is_neither_deleted_nor_replaced(place, other):
     made(3, place)

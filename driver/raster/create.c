@@ -377,20 +377,24 @@ static enum zs_status check_no_document(void *ctx, struct zs_error *err)
     }
     if (first != NULL)
         status = zs_fail(err, ZS_ARGUMENT,
-                         "%s: there is a /%.*s already, beside what a killed writer left of /%s: it is not replaced; "
-                         "choose another ARRAY_NAME, or remove /%s",
-                         store->root, (int)(strlen(first) - strlen("/zarr.json")), first, room->group, room->group);
+                         "%s: there is a /%.*s already: it is not replaced; choose another ARRAY_NAME, or remove /%s",
+                         store->root, (int)(strlen(first) - strlen("/zarr.json")), first, room->group);
     zs_contents_clear(&found);
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-/* What is done under the mark. Another maker may have finished since the metadata were read. */
+/* What is done under the mark. Another maker may have finished since the metadata were read, and a writer of another
+ * kind may have put arrays into a group that has no document, which consolidated metadata do not list: looking for
+ * these is cheap on a local disk. */
 static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const char *mark, bool is_left,
                                 bool is_listed, struct zs_error *err)
 {
     const struct zs_node *node;
-    if (!is_left)
-        return check_absent(h, group, zs_hierarchy_stored_node(h, group, &node, err), err);
+    if (!is_left) {
+        struct room room = {h, group};
+        ZS_TRY(check_absent(h, group, zs_hierarchy_stored_node(h, group, &node, err), err));
+        return zs_hierarchy_store(h)->is_remote ? ZS_OK : check_no_document(&room, err);
+    }
     if (is_listed) {
         ZS_TRY(zs_hierarchy_remove(h, group, err));
         ZS_TRY(zs_hierarchy_flush(h, err)); /* the mark goes with it; nothing of ours is there yet */
