@@ -1,6 +1,7 @@
 #!/bin/sh
 # recipes.sh BUILD: follows "Add a codec" and "Add an option" of driver/doc/contributing.md in a copy of the sources below BUILD, builds the
 # plugin of it, and uses both. The files that are touched here are those that the page names. Not optimized: it is the build that takes time.
+# It is the build without the libraries that a user may do without, too.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p "$1"
@@ -57,7 +58,8 @@ sed -i 's/^        {ANY, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag
     "$copy/driver/gdal/options.cpp"
 sed -i 's/^    bool statistics = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/creation_options.h"
 
-cmake -S "$copy" -B "$build" -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -DCMAKE_CXX_FLAGS=-O0 >"$build/cmake.log"
+cmake -S "$copy" -B "$build" -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -DCMAKE_CXX_FLAGS=-O0 \
+    -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF -DSHARDEDZARR_BZ2=OFF -DSHARDEDZARR_ZFP=OFF >"$build/cmake.log"
 cmake --build "$build" -j "$(nproc)" --target gdal_ShardedZarr >>"$build/cmake.log" || { tail -n 30 "$build/cmake.log"; exit 1; }
 export GDAL_DRIVER_PATH="$build/gdalplugins"
 
