@@ -5,6 +5,7 @@ GDAL_DRIVER_PATH says where the plugin is; by default it is where `cmake --build
 import os
 import shutil
 import zipfile
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -21,6 +22,30 @@ gdal.UseExceptions()
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "no_driver: the test is of the test's own tools and does not need the plugin")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With PYTEST_CASES=n at most n cases of each test, from the first to the last."""
+    most, tests = int(os.environ.get("PYTEST_CASES", 0)), defaultdict(list)
+    if most < 2:
+        return
+    for item in items:
+        tests[item.nodeid.split("[")[0]].append(item)
+    kept = {cases[number * (len(cases) - 1) // (most - 1)] if len(cases) > most else case
+            for cases in tests.values() for number, case in enumerate(cases[:most])}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Which files take the time, in seconds of all processes."""
+    seconds = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            seconds[getattr(report, "nodeid", "").split("::")[0]] += getattr(report, "duration", 0)
+    terminalreporter.section("slowest files")
+    for name, taken in seconds.most_common(12 if any(seconds.values()) else 0):
+        terminalreporter.line("%6.1f s  %s" % (taken, name))
 
 
 @pytest.fixture(autouse=True)
