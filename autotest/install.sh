@@ -14,7 +14,13 @@ done
 echo "Installing with apt-get:$missing"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-if ! { apt-get update && apt-get install -y --no-install-recommends -o APT::Keep-Downloaded-Packages=false $missing; } >"$log" 2>&1 </dev/null; then
+exec 9>"${TMPDIR:-/tmp}/shardedzarr-install.lock"
+flock 9 # apt-get does not wait for another
+# Lists that are there are mostly of today; and what is installed is not worth that dpkg waits for the disk.
+install_missing() {
+    apt-get install -y --no-install-recommends -o APT::Keep-Downloaded-Packages=false -o DPkg::Options::=--force-unsafe-io $missing
+}
+if ! { install_missing || { apt-get update && install_missing; }; } >"$log" 2>&1 </dev/null; then
     tail -n 20 "$log"
     echo "FAILED: apt-get install$missing"
     exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # pytest.sh BUILD PEERS [ARGUMENT...]: the tests in Python, with the plugin of BUILD and the libraries that peers.sh put in PEERS, side by side
-# in PYTEST_WORKERS processes (as many as there are processors).
+# in PYTEST_WORKERS processes (as many as there are processors); with PYTEST_CASES=n at most n cases of each test.
 set -eu
 cd "$(dirname "$0")/.."
 GDAL_DRIVER_PATH=$(cd "$1" && pwd)/gdalplugins
