@@ -1,32 +1,56 @@
 #!/bin/sh
-# suite.sh BUILD [NAME]: installs what the project needs, builds it in BUILD with this Debian's gcc and GDAL, warnings being errors, and
-# runs the tests in C (ctest) and in Python (pytest); with NAME that C test, or the Python tests of that name, or with NAME "C" all in C.
+# suite.sh [--prepare] BUILD [NAME]: installs what the project needs, builds it in BUILD with this Debian's gcc and GDAL, warnings being errors,
+# and runs the tests in C (ctest) and in Python (pytest); with NAME that C test, or the Python tests of that name, or with NAME "C" all in C.
+# --prepare: installs alone.
 # autotest/run.sh calls it here and, through in_debian.sh, in other Debians.
 set -eu
 cd "$(dirname "$0")/.."
-if [ "${2:-}" = C ]; then
+prepare=
+[ "$1" != --prepare ] || {
+    prepare=yes
+    shift
+}
+build=$1 name=${2:-}
+mkdir -p "$build"
+if [ "$name" = C ]; then
     sh autotest/install.sh --build binutils proj-data ca-certificates
-    cmake -S . -B "$1" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON
-    cmake --build "$1" -j "$(nproc)"
-    exec ctest --test-dir "$1" --output-on-failure -j "$(nproc)"
+else
+    sh autotest/install.sh --build binutils dpkg-dev file gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray python3-cftime procps proj-bin proj-data ca-certificates
+    case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
 fi
-sh autotest/install.sh --build binutils gdal-bin python3-gdal python3-numpy python3-pytest python3-pytest-xdist python3-venv python3-distributed python3-rasterio python3-rioxarray python3-cftime procps proj-bin proj-data ca-certificates
-case $(gdalinfo --version) in "GDAL 3.10"*) sh autotest/install.sh python3-qgis ;; esac # test_qgis.py: minutes, in one Debian alone
-echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
+if [ -n "$prepare" ]; then
+    [ "$name" = C ] || sh autotest/peers.sh "$build/peers"
+    exit
+fi
 
-cmake -S . -B "$1" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON
-name=${2:-}
-if [ -e "autotest/unit/$name.c" ]; then
-    cmake --build "$1" --target "$name" -j "$(nproc)"
-    exec ctest --test-dir "$1" --output-on-failure -R "^$name\$"
+make_all() {
+    cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON && cmake --build "$build" -j "$(nproc)"
+}
+run_c() {
+    ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+}
+if [ "$name" = C ]; then
+    make_all
+    run_c
+    exit
 fi
+echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
 if [ -n "$name" ]; then
-    cmake --build "$1" --target gdal_ShardedZarr shardedzarr-validate -j "$(nproc)"
-    sh autotest/peers.sh "$1/peers"
-    exec sh autotest/pytest.sh "$1" "$1/peers" -k "$name"
+    cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON
+    if [ -e "autotest/unit/$name.c" ]; then
+        cmake --build "$build" --target "$name" -j "$(nproc)"
+        exec ctest --test-dir "$build" --output-on-failure -R "^$name\$"
+    fi
+    cmake --build "$build" --target gdal_ShardedZarr shardedzarr-validate -j "$(nproc)"
+    sh autotest/peers.sh "$build/peers"
+    exec sh autotest/pytest.sh "$build" "$build/peers" -k "$name"
 fi
-cmake --build "$1" -j "$(nproc)"
-ctest --test-dir "$1" --output-on-failure -j "$(nproc)"
-sh autotest/package.sh "$1"
-sh autotest/peers.sh "$1/peers"
-sh autotest/pytest.sh "$1" "$1/peers"
+. autotest/steps.sh
+beside peers sh autotest/peers.sh "$build/peers"
+step "build" make_all
+step "tests in C" run_c
+step "other Zarr libraries" await peers
+beside package sh autotest/package.sh "$build"
+step "tests in Python" sh autotest/pytest.sh "$build" "$build/peers"
+step "packages" await package
+tell_steps
