@@ -8,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta, plain_meta, random_values, sharding
-from support import assert_same, error_of, name_of, open_array, open_ours, subdatasets, warnings_of
+from support import assert_same, error_of, held_band, name_of, open_array, open_ours, subdatasets, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
 
 
@@ -135,6 +135,28 @@ def test_statistics_that_are_asked_for_are_in_the_store(tmp_path, options):
     assert messages == [] and seen == sorted(seen) and seen[-1] == 1
     assert_statistics(statistics_in(tmp_path / "a.zarr"), expected)
     check_consolidated(tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("bands", [1, 2])
+@pytest.mark.parametrize("way", ["copy", "computed", "set", "gdaladdo"])
+def test_overviews_have_no_statistics_of_the_pixels_that_they_are_made_of(tmp_path, way, bands):
+    pixels = np.random.default_rng(1).integers(0, 1000, (bands, 90, 80)).astype("uint16")
+    copy(tmp_path / "a.zarr", source(pixels), ARRAY_NAME="v", CHUNK_SHAPE=16, RESAMPLING="AVERAGE",
+         **({"STATISTICS": "YES"} if way in ("copy", "gdaladdo") else {}), OVERVIEWS="NONE" if way == "gdaladdo" else 2)
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    if way == "computed":
+        dataset.GetRasterBand(1).ComputeStatistics(False)
+    if way == "set":
+        dataset.GetRasterBand(1).SetStatistics(1, 2, 1.5, 0.5)
+    if way == "gdaladdo":
+        dataset.BuildOverviews("AVERAGE", [2])
+    dataset.GetRasterBand(1).SetMetadataItem("k", "1")
+    dataset = None
+    base, level = open_array(tmp_path / "a.zarr", "v"), open_array(tmp_path / "a.zarr", "ovr_2x/v")
+    assert "STATISTICS_MINIMUM" in base.GetRasterBand(1).GetMetadata()
+    level = held_band(level)
+    assert level.GetMetadata() == {"k": "1"} and "STATISTICS" not in str(document(tmp_path / "a.zarr", "ovr_2x", "v"))
+    assert level.GetStatistics(False, True)[:2] == [level.ReadAsArray().min(), level.ReadAsArray().max()]
 
 
 def test_statistics_of_a_warped_raster_are_in_its_store(tmp_path):

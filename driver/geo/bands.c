@@ -339,10 +339,27 @@ static void remove_statistics_of(zs_json *items)
     }
 }
 
+/* Removes an entry's metadata, or the entries, where nothing is left in them. */
+static void prune(zs_json *attributes)
+{
+    bool is_empty = true;
+    for (const zs_json *e = zs_json_first(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)); e != NULL;
+         e = zs_json_next(e)) {
+        const zs_json *items = zs_json_get(e, "metadata");
+        if (zs_json_is_object(items) && zs_json_size(items) == 0)
+            zs_json_remove((zs_json *)(uintptr_t)e, "metadata");
+        is_empty = is_empty && zs_json_is_object(e) && zs_json_size(e) == 0;
+    }
+    if (is_empty)
+        zs_json_remove(attributes, ZS_BANDS_ATTRIBUTE);
+}
+
 void zs_remove_statistics(zs_json *attributes, bool of_bands)
 {
     const zs_json *entries = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
     remove_statistics_of(attributes);
     for (const zs_json *e = of_bands ? zs_json_first(entries) : NULL; e != NULL; e = zs_json_next(e))
         remove_statistics_of(zs_json_get_mutable((zs_json *)(uintptr_t)e, "metadata"));
+    if (entries != NULL && of_bands)
+        prune(attributes);
 }

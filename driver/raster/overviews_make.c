@@ -122,6 +122,7 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
         return NULL;
     }
     zs_place_remove(attributes); /* a level's is its own (geo/place.h) */
+    zs_remove_statistics(attributes, true); /* of other pixels */
     return document;
 }
 

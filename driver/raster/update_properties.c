@@ -80,9 +80,9 @@ static enum zs_status update_one(struct zs_hierarchy *h, const struct zs_node *n
     return write(attributes, node->array, wanted, err);
 }
 
-/* Changes the array and its overviews alike. */
+/* Changes the array, and its overviews by a function of their own. */
 static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                    write_fn write, const void *wanted, struct zs_error *err)
+                                    write_fn write, write_fn write_level, const void *wanted, struct zs_error *err)
 {
     char **overviews;
     size_t count;
@@ -93,7 +93,7 @@ static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         const struct zs_node *level;
         if (zs_hierarchy_node(h, overviews[i], &level, NULL) == ZS_OK)
-            status = update_one(h, level, write, wanted, err);
+            status = update_one(h, level, write_level, wanted, err);
     }
     zs_paths_free(overviews, count);
     return status;
@@ -109,7 +109,7 @@ static enum zs_status write_nodata(zs_json *attributes, const struct zs_array_me
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err)
 {
-    return update_family(h, node, axes, write_nodata, value, err);
+    return update_family(h, node, axes, write_nodata, write_nodata, value, err);
 }
 
 struct bands {
@@ -123,6 +123,17 @@ static enum zs_status write_bands(zs_json *attributes, const struct zs_array_met
 {
     const struct bands *m = wanted;
     return zs_bands_write(attributes, &meta->dtype, meta, false, m->bands, m->count, m->which, err);
+}
+
+/* Statistics are those of the array's own pixels. */
+static enum zs_status write_level_bands(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
+                                        struct zs_error *err)
+{
+    const struct bands *m = wanted;
+    ZS_TRY(write_bands(attributes, meta, wanted, err));
+    if ((m->which & ZS_BAND_METADATA) != 0)
+        zs_remove_statistics(attributes, true);
+    return ZS_OK;
 }
 
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
@@ -140,7 +151,7 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     }
     if (which == 0)
         return ZS_OK;
-    return update_family(h, node, axes, write_bands, &(struct bands){bands, count, which}, err);
+    return update_family(h, node, axes, write_bands, write_level_bands, &(struct bands){bands, count, which}, err);
 }
 
 enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
