@@ -270,6 +270,20 @@ def test_the_name_of_something_else_is_not_taken(tmp_path):
     assert document(tmp_path / "a.zarr", "mask")["attributes"]["ancillary_variables"] == "mask_2"
 
 
+def test_a_mask_of_an_array_whose_dimensions_have_no_names_is_found_again(tmp_path):
+    path = tmp_path / "a.zarr"
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(str(path / "v"), array_meta((2, 12, 16), shard=(1, 8, 8)), np.ones((2, 12, 16), "uint16"))
+    valid = np.where(np.arange(192).reshape(12, 16) % 3 == 0, 0, 255).astype("uint8")
+    dataset = update(path, "v")
+    dataset.CreateMaskBand(PER_DATASET)
+    held_band(dataset).GetMaskBand().WriteArray(valid)
+    dataset = None
+    dataset = open_array(path, "v")
+    assert flags_of(dataset) == [PER_DATASET] * 2 and (mask_of(dataset, 2) == valid).all()
+    assert [name.split(":")[-1] for name, _ in open_ours(str(path)).GetSubDatasets()] in ([], ["/v", "/mask"])
+
+
 def test_a_mask_of_a_group_is_one_for_all_its_arrays(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS, UTM, "EPSG:32633"), SINGLE_ARRAY="NO", ARRAY_NAME="a")
     dataset = update(tmp_path / "a.zarr")

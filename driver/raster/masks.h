@@ -1,7 +1,7 @@
 /* raster/masks.h: the array beside a raster that says which of its pixels are valid: found, and made.
  *
- * Taken for a mask is an array in the group of the raster, of its X and Y (called alike, as long; without names of the
- * same shape) and no dimensions that the raster has not, which
+ * Taken for a mask is an array in the group of the raster, of its X and Y (called alike, as long; without names the
+ * last of the raster's) and no dimensions that the raster has not, which
  *   - `ancillary_variables` of the raster names (CF 3.4), and whose flags tell validity (geo/flags.h), or which is
  *     boolean and called valid, is_valid, validity, valid_mask or validity_mask: the first of those named;
  *   - or is called aoi_mask and is boolean, in a rectilinear product of zagg (zs_zagg): true is valid;
