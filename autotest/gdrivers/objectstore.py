@@ -17,6 +17,7 @@ class ObjectStore(webserver.Server):
     objects   {"bucket/key": bytes}
     removed   keys of the objects that were removed, in their order
     ages      {"bucket/key": days since it was modified}, 0 where nothing is said
+    classes   {"bucket/key": storage class}, STANDARD where nothing is said; what is archived is for refuse() to refuse
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
     fault     called with (method, "bucket/key", query as a dictionary); a status that it returns is the answer, or bytes with status 200
@@ -30,6 +31,7 @@ class ObjectStore(webserver.Server):
     def __init__(self):
         self.objects, self.uploads, self.log, self.removed, self.refuse, self.lock = {}, {}, [], [], lambda method, key: False, threading.Lock()
         self.fault = lambda method, key, query: None
+        self.classes = {}
         self.ages, self.latency, self.under_way, self.most = {}, 0.0, 0, 0
         self.holds = ("If-Match", "If-None-Match")
         self.loses, self.sees = lambda method, key: False, lambda headers: None
@@ -201,8 +203,8 @@ class _Handler(webserver.Handler):
             else:
                 key = "%s/%s" % (bucket, name)
                 modified = time.gmtime(time.time() - 86400 * owner.ages.get(key, 0))
-                entries += "<Contents><Key>%s</Key><Size>%d</Size><LastModified>%s</LastModified></Contents>" % (
-                    escape(name), len(owner.objects[key]), time.strftime("%Y-%m-%dT%H:%M:%S.000Z", modified))
+                entries += "<Contents><Key>%s</Key><Size>%d</Size><LastModified>%s</LastModified><StorageClass>%s</StorageClass></Contents>" % (
+                    escape(name), len(owner.objects[key]), time.strftime("%Y-%m-%dT%H:%M:%S.000Z", modified), owner.classes.get(key, "STANDARD"))
         if is_cut:
             marker = "NextContinuationToken" if "list-type" in query else "NextMarker"
             entries += "<%s>%s</%s>" % (marker, escape(page[-1]), marker)

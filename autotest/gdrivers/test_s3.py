@@ -515,3 +515,109 @@ def test_listing_costs_no_more_requests_than_looking_up(s3):
     s3.log.clear()
     assert all(is_empty(dataset, x * SHARD, 60 * SHARD, SHARD, SHARD) for x in range(60))
     assert listings(s3) <= 4 and len(s3.log) <= 66
+
+
+MANY = 6000  # pixels along a raster of 47 x 47 shards, or of as many chunks that are objects
+
+
+def mostly_empty(sharded=True):
+    """The pixels of a raster of which 100 x 100 are stored."""
+    shape = ["CHUNK_SHAPE=64", "SHARD_SHAPE=128"] if sharded else ["CHUNK_SHAPE=[[128,46],112],[[128,46],112]"]
+    dataset = driver().Create(PATH, MANY, MANY, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "COMPRESS=NONE", "OVERVIEWS=NONE", *shape])
+    array = np.zeros((MANY, MANY), "uint8")
+    array[4000:4100, 2000:2100] = np.arange(100) + 1
+    dataset.GetRasterBand(1).WriteArray(array[4000:4100, 2000:2100], 2000, 4000)
+    dataset = None
+    gdal.VSICurlClearCache()
+    return array
+
+
+def translated(dataset, **options):
+    return gdal.Translate("", dataset, format="MEM", **options).ReadAsArray()
+
+
+WHOLE_READS = {
+    "statistics": lambda dataset: np.array(dataset.GetRasterBand(1).ComputeStatistics(False)),
+    "histogram": lambda dataset: np.array(dataset.GetRasterBand(1).GetHistogram(approx_ok=False)),
+    "checksum": lambda dataset: np.array(dataset.GetRasterBand(1).Checksum()),
+    "pixels": lambda dataset: dataset.ReadAsArray(),
+    "nearest": lambda dataset: dataset.ReadAsArray(buf_xsize=500, buf_ysize=500),
+    "average": lambda dataset: dataset.ReadAsArray(buf_xsize=500, buf_ysize=500, resample_alg=gdal.GRIORA_Average),
+    "translate": translated,
+    "reduced": lambda dataset: translated(dataset, width=300, height=300)}
+
+
+@pytest.mark.parametrize("sharded", [True, False], ids=["shards", "chunks"])
+@pytest.mark.parametrize("how", WHOLE_READS)
+def test_a_whole_read_of_a_nearly_empty_raster_does_not_ask_for_each_shard(s3, how, sharded):
+    """There were 2,200 requests."""
+    array = mostly_empty(sharded)
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
+    s3.log.clear()
+    assert_same(WHOLE_READS[how](dataset), WHOLE_READS[how](source(array[np.newaxis])))
+    assert len(s3.log) < 150 and 0 < listings(s3) < 50
+
+
+@pytest.mark.parametrize("fault", ["refused", "a page of a proxy", "later"])
+@pytest.mark.parametrize("sharded", [True, False], ids=["shards", "chunks"])
+def test_a_listing_that_fails_proves_nothing_to_a_reader(s3, fault, sharded):
+    array = mostly_empty(sharded)
+    answer = {"refused": 403, "a page of a proxy": b"<html></html>", "later": 503}[fault]
+    s3.fault = lambda method, key, query: answer if method == "GET" and "/" not in key.rstrip("/") else None
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
+    s3.log.clear()
+    window = (1024, 3072, 4096, 2048)
+    assert_same(dataset.ReadAsArray(*window), array[3072:5120, 1024:5120])
+    assert len({key for key in asked(s3) if "/c/" in key}) == 32 * 16, "each is asked for"
+
+
+def test_what_is_not_listed_is_absent_for_seconds_and_not_for_long(s3):
+    """Others' shards are seen later, also where the list lacked them."""
+    array = mostly_empty()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
+    s3.log.clear()
+    assert_same(dataset.ReadAsArray(), array)
+    assert listings(s3)
+    other = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    other.GetRasterBand(1).WriteArray(np.full((128, 128), 5, "uint8"), 128 * 40, 128 * 41)
+    other = None
+    fresh = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
+    assert (fresh.ReadAsArray(128 * 40, 128 * 41, 128, 128) == 5).all(), "who opens it later sees it at once"
+    time.sleep(6.1)
+    assert (dataset.ReadAsArray(128 * 40, 128 * 41, 128, 128) == 5).all()
+
+
+def test_what_a_session_wrote_is_not_absent_by_an_older_list(s3):
+    array = mostly_empty()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    assert_same(dataset.ReadAsArray(), array)
+    dataset.GetRasterBand(1).WriteArray(np.full((100, 100), 5, "uint8"), 128 * 40, 128 * 41)
+    array[128 * 41:128 * 41 + 100, 128 * 40:128 * 40 + 100] = 5
+    assert_same(dataset.ReadAsArray(), array)
+    dataset.FlushCache()
+    assert_same(dataset.ReadAsArray(), array)
+
+
+def test_listing_for_a_reader_costs_no_more_requests_than_looking_up(s3):
+    """All shards lie in one folder, whose listing could have 100 pages: a window of few absent shards is no reason to list it."""
+    dataset = driver().Create(PATH, 32000, 16000, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=64", "SHARD_SHAPE=64", "OVERVIEWS=NONE", "DIM_SEPARATOR=."])
+    dataset = None
+    gdal.VSICurlClearCache()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
+    s3.log.clear()
+    assert not dataset.ReadAsArray(0, 0, 640, 640).any()
+    assert listings(s3) == 0 and len(s3.log) == 100
+
+
+@pytest.mark.parametrize("kind", ["GLACIER", "DEEP_ARCHIVE"])
+def test_an_archived_shard_is_an_error_and_not_absent(s3, kind):
+    """GDAL's listings leave it out, and a GET is refused."""
+    mostly_empty()
+    archived = next(key for key in s3.objects if "/v/c/31/" in key)  # of two in that folder
+    s3.classes, s3.refuse = {archived: kind}, lambda method, key: key == archived
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
+    assert "403" in error_of(dataset.ReadAsArray) and listings(s3)
+    dataset = None
+    s3.refuse = lambda method, key: False
+    driver().Delete(PATH)
+    assert s3.objects == {}

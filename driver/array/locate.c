@@ -5,6 +5,7 @@
 
 #include "array/indexes.h"
 #include "array/pending_writes.h"
+#include "array/shard_list.h"
 
 /* Decoded size of the largest remote shard that is fetched as a whole when all of it is wanted: larger ones come faster
  * in several requests side by side. */
@@ -202,7 +203,7 @@ bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number)
             return false;
         struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){(uint64_t)j, shard});
         if (entry == NULL)
-            return false;
+            return j == 0 && zs_shard_list_lacks(array, shard);
         const struct zs_shard_index *index = zs_cache_value(entry);
         bool is_empty = index->is_absent;
         bool is_known = !index->is_remembered && (j == 0 || index->version == version);
@@ -412,6 +413,22 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
     return status;
 }
 
+enum zs_status zs_locate_listed(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
+                                bool *is_stale, struct zs_error *err)
+{
+    const uint64_t shard = locations[0]->shard;
+    if (!array->store->lists_all)
+        return zs_locate(array, locations, n, pins, is_stale, err);
+    if (zs_is_known_empty(array, 0, shard)) {
+        mark(locations, n, ZS_LOCATION_EMPTY);
+        return ZS_OK;
+    }
+    ZS_TRY(zs_locate(array, locations, n, pins, is_stale, err));
+    if (locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, 0, shard))
+        zs_shard_list_note_missed(array);
+    return ZS_OK;
+}
+
 enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins, struct zs_error *err)
 {
     struct zs_level room;
@@ -424,7 +441,7 @@ enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struc
     struct zs_location where = {.chunk = chunk, .shard = shard}, *location = &where;
     struct zs_pins own = {0};
     bool is_stale = false; /* the next reader finds that out, too */
-    const enum zs_status status = zs_locate(array, &location, 1, &own, &is_stale, err);
+    const enum zs_status status = zs_locate_listed(array, &location, 1, &own, &is_stale, err);
     own.index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
     if (pins != NULL)
         *pins = own;

@@ -247,7 +247,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
     }
     bool is_stale = false;
     const enum zs_status status =
-        n > 0 ? zs_locate(plan->array, locations, n, &plan->pins[item], &is_stale, err) : ZS_OK;
+        n > 0 ? zs_locate_listed(plan->array, locations, n, &plan->pins[item], &is_stale, err) : ZS_OK;
     if (is_stale)
         plan->stale = true;
     free(locations);

@@ -5,6 +5,7 @@
 
 #include "array/indexes.h"
 #include "array/plan.h"
+#include "array/shard_list.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 
@@ -210,11 +211,16 @@ static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *c, str
 {
     struct zs_array *array = plan->array;
     char *key;
+    if (zs_shard_list_lacks(array, c->where.shard)) { /* it was listed since the plan was made */
+        zs_scatter(plan, c, NULL, NULL);
+        return ZS_OK;
+    }
     ZS_TRY(zs_shard_key(array, c->where.shard, &key, err));
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
+        zs_shard_list_note_missed(array);
         zs_scatter(plan, c, NULL, NULL);
         return ZS_OK;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array/indexes.h"
+#include "array/shard_list.h"
 #include "base/parallel.h"
 
 /* ---- What it costs ----
@@ -147,6 +148,10 @@ static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, con
     const struct zs_cache_key key = {0, c->where.shard};
     /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
     struct zs_cache_entry *entry = array->store->is_remote ? zs_cache_get(array->objects, key) : NULL;
+    if (entry == NULL && zs_shard_list_lacks(array, c->where.shard)) {
+        c->where.kind = ZS_LOCATION_EMPTY;
+        return ZS_OK;
+    }
     if (entry == NULL) {
         char *name;
         struct zs_object *object = NULL;
@@ -159,6 +164,7 @@ static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, con
                 : zs_object_open(array->store, name, &object, err);
         free(name);
         if (status == ZS_NOT_FOUND) {
+            zs_shard_list_note_missed(array);
             c->where.kind = ZS_LOCATION_EMPTY;
             return ZS_OK;
         }

@@ -7,7 +7,8 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 
-/* So many absent shards are looked up before the store is listed, in a remote store with a request each. */
+/* So many absent shards are looked up before the store is listed, in a remote store with a request each and only before
+ * the first listing. */
 #define LEAST_MISSED 1024
 #define LEAST_MISSED_REMOTE 32
 /* Names of a page; each page is read twice where pages may be cut (store/vsi_list.c). */
@@ -25,6 +26,7 @@ struct listing {
     const char *folder;
     char **folders;        /* of one level, "" or with "/" at their ends: listed side by side */
     uint64_t requests, most; /* made; at most */
+    uint64_t each;           /* requests of one folder at most */
     pthread_mutex_t lock;  /* of what follows */
     struct zs_names below; /* folders of the next level */
     uint64_t *numbers;
@@ -103,9 +105,9 @@ static enum zs_status list_levels(struct listing *l, struct zs_error *err)
     ZS_TRY(zs_names_add(&l->below, zs_strdup(""), err));
     for (int level = 0; level <= l->array->meta->ndim && l->below.count > 0; level++) {
         const size_t n = l->below.count;
-        l->requests += n;
-        if (l->requests + l->names / NAMES_OF_A_REQUEST > l->most)
+        if (l->requests > l->most || (l->most - l->requests) / n < l->each)
             return zs_fail(err, ZS_UNSUPPORTED, "array /%s: look-ups are cheaper", l->array->node->path);
+        l->requests += n;
         l->folders = l->below.list;
         l->below = (struct zs_names){0};
         const enum zs_status status = zs_parallel_for(l->array->fetch_threads, n, list_folder, l, err);
@@ -113,6 +115,17 @@ static enum zs_status list_levels(struct listing *l, struct zs_error *err)
         ZS_TRY(status);
     }
     return ZS_OK;
+}
+
+/* Requests that listing one folder takes at most: of all shards, or of those along one dimension. */
+static uint64_t most_requests(const struct zs_array *array)
+{
+    uint64_t names = 1;
+    for (int d = 0; d < array->meta->ndim; d++) {
+        const uint64_t n = array->grid.count[0][d];
+        names = array->meta->key_separator == '/' ? zs_max_u64(names, n) : names * n; /* all numbers fit */
+    }
+    return 1 + names / NAMES_OF_A_REQUEST;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -153,7 +166,7 @@ static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t 
     struct zs_error ignored;
     const int64_t began = (int64_t)time(NULL);
     char *folder = zs_chunk_folder(array->meta, array->node->path);
-    struct listing l = {.array = array, .folder = folder, .most = most};
+    struct listing l = {.array = array, .folder = folder, .most = most, .each = most_requests(array)};
     (void)pthread_mutex_init(&l.lock, NULL);
     struct zs_shard_list *list = folder != NULL && list_levels(&l, &ignored) == ZS_OK
                                      ? list_of(l.numbers, l.count)
@@ -190,8 +203,8 @@ const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_
 
 static bool is_due(const struct zs_array *array)
 {
-    const uint64_t least = array->store->is_remote ? LEAST_MISSED_REMOTE : LEAST_MISSED;
     const uint64_t due = atomic_load(&array->list_due);
+    const uint64_t least = !array->store->is_remote ? LEAST_MISSED : due == 0 ? LEAST_MISSED_REMOTE : 1;
     return atomic_load(&array->missed) >= (due > least ? due : least);
 }
 
@@ -229,6 +242,25 @@ const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct 
         return make_list(array, entry);
     zs_cache_abandon(array->indexes, list_key);
     return NULL;
+}
+
+void zs_shard_list_note_missed(struct zs_array *array)
+{
+    struct zs_cache_entry *entry;
+    if (array->store->lists_all && zs_shard_list_missed(array, &entry) != NULL)
+        zs_cache_release(array->indexes, entry);
+}
+
+bool zs_shard_list_lacks(struct zs_array *array, uint64_t shard)
+{
+    struct zs_cache_entry *entry;
+    const struct zs_shard_list *list = array->store->lists_all ? zs_shard_list_get(array, &entry) : NULL;
+    if (list == NULL)
+        return false;
+    const size_t at = zs_find_u64(list->numbers, list->count, shard);
+    const bool lacks = at == list->count || list->numbers[at] != shard;
+    zs_cache_release(array->indexes, entry);
+    return lacks;
 }
 
 void zs_shard_list_forget(struct zs_array *array)

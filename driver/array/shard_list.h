@@ -1,5 +1,7 @@
 /* array/shard_list.h: which shards of an array a store lists, so that those of a mostly empty array need no request
- * each. Only searches for what is stored use it (stored.c): readers of pixels and writers ask for each object. */
+ * each. Searches for what is stored use it (stored.c) and, of remote stores whose listings prove what is not there
+ * (store.h), readers of pixels (locate.c). Writers ask for each object. A chunk that is an object of its own counts as
+ * a shard here. */
 #ifndef ZS_ARRAY_SHARD_LIST_H
 #define ZS_ARRAY_SHARD_LIST_H
 
@@ -17,6 +19,10 @@ const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_
  * costs no more requests than the look-ups that were counted since the last listing. A listing that fails is no error:
  * each shard is looked up then. */
 const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct zs_cache_entry **entry);
+/* Counts one likewise, for a reader of pixels; may list the store. */
+void zs_shard_list_note_missed(struct zs_array *array);
+/* Whether a reader of pixels may take a shard for absent without a look-up: the list that is kept lacks it. */
+bool zs_shard_list_lacks(struct zs_array *array, uint64_t shard);
 /* Returns the shards that an unpublished array (zs_array_is_unpublished()) has stored, without a request; freed with
  * free(). NULL without memory. */
 struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array);

@@ -13,7 +13,11 @@ static enum zs_status open_at(const char *path, const struct zs_path_kind *kind,
         return zs_store_open_local(path, store, err);
     ZS_TRY(zs_store_open_vsi(path, kind, store, err));
     ZS_TRY(zs_store_open_http(*store, store, err));
-    return kind->is_remote ? zs_store_open_uploads(*store, store, err) : ZS_OK;
+    if (!kind->is_remote)
+        return ZS_OK;
+    ZS_TRY(zs_store_open_uploads(*store, store, err));
+    (*store)->lists_all = kind->page_option != NULL; /* OpenStack's listings are behind, and have no page to compare */
+    return ZS_OK;
 }
 
 enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err)

@@ -66,18 +66,35 @@ struct listing {
     size_t most;       /* so many names are enough; 0: all */
 };
 
-/* Lists once. */
+/* Names of storage classes that GDAL leaves out of listings. */
+#define IGNORED_CLASSES "CPL_VSIL_CURL_IGNORE_STORAGE_CLASSES"
+
+/* Sets an option of GDAL's for this thread. Returns the thread's own value until then, for set_back(). */
+static char *set_here(const char *option, const char *value)
+{
+    const char *told = CPLGetThreadLocalConfigOption(option, NULL);
+    char *kept = told != NULL ? zs_strdup(told) : NULL;
+    CPLSetThreadLocalConfigOption(option, value);
+    return kept;
+}
+
+static void set_back(const char *option, char *kept)
+{
+    CPLSetThreadLocalConfigOption(option, kept);
+    free(kept);
+}
+
+/* Lists once, archived objects too: GDAL leaves those out, but they are there. */
 static enum zs_status read_names(const struct zs_store *store, const char *prefix, const struct listing *l,
                                  bool *is_open, struct zs_names *found, struct zs_error *err)
 {
     const char *option = l->page > 0 ? zs_vsi_kind(store)->page_option : NULL;
-    const char *told = option != NULL ? CPLGetThreadLocalConfigOption(option, NULL) : NULL;
-    char number[16], *kept = told != NULL ? zs_strdup(told) : NULL;
+    char number[16];
     char *filter = l->begin != NULL ? zs_format("PREFIX=%s", l->begin) : NULL;
     const char *const options[] = {filter, NULL};
     snprintf(number, sizeof number, "%u", l->page);
-    if (option != NULL)
-        CPLSetThreadLocalConfigOption(option, number);
+    char *classes = set_here(IGNORED_CLASSES, "");
+    char *length = option != NULL ? set_here(option, number) : NULL;
     enum zs_status status = ZS_OK;
     VSIDIR *dir = VSIOpenDir(l->path, 0, options);
     const VSIDIREntry *entry;
@@ -95,8 +112,8 @@ static enum zs_status read_names(const struct zs_store *store, const char *prefi
     if (dir != NULL)
         VSICloseDir(dir);
     if (option != NULL)
-        CPLSetThreadLocalConfigOption(option, kept);
-    free(kept);
+        set_back(option, length);
+    set_back(IGNORED_CLASSES, classes);
     free(filter);
     return status;
 }
