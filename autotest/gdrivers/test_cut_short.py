@@ -409,3 +409,28 @@ def test_an_array_that_is_stored_otherwise_is_not_written(tmp_path, change):
         dataset.GetRasterBand(1).Fill(3)
         dataset.FlushCache()
     assert '"codecs" is not what it was' in error_of(write)
+
+
+def test_a_transform_that_fails_keeps_the_coordinates_that_another_session_wrote_since(tmp_path):
+    path = made(tmp_path / "a.zarr")
+    process = subprocess.Popen([sys.executable, "-c", """
+import os, sys
+from osgeo import gdal
+gdal.UseExceptions()
+dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+dataset.SetGeoTransform((7000, 5, 0, 8000, 0, -5))
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    dataset.FlushCache()
+except RuntimeError as error:
+    print(error, flush=True)
+os._exit(0)
+""", name_of(path, "/v")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    dataset.SetGeoTransform(MOVED)
+    dataset = None
+    before = everything(path)
+    assert "somebody else gave this coordinate other values meanwhile" in process.communicate("\n")[0]
+    assert everything(path) == before and geotransform(open_ours(name_of(path, "/v"))) == MOVED

@@ -8,6 +8,7 @@
 #include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
+#include "zarr/document.h"
 #include "zarr/name.h"
 
 /* A coordinate of a type that rounds may be off by this part of a step. */
@@ -281,6 +282,27 @@ static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot 
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
+/* Fails where chunks of the stored variable have the keys that new chunks are about to get: another session replaced
+ * the variable since it was opened. */
+static enum zs_status check_keys_are_free(struct zs_hierarchy *h, const struct zs_slot *slot,
+                                          const struct zs_node *made, struct zs_error *err)
+{
+    zs_json *stored = NULL;
+    struct zs_array_meta *keys = NULL;
+    zs_store_forget(zs_hierarchy_store(h), slot->own->key);
+    const enum zs_status status = zs_document_get(zs_hierarchy_store(h), slot->own->key, &stored, err);
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        return status;
+    const bool is_array = stored != NULL && zs_array_keys_parse(stored, &keys, NULL) == ZS_OK;
+    const bool is_taken = is_array && keys->key_is_v2 == made->array->key_is_v2 &&
+                          keys->key_separator == made->array->key_separator;
+    zs_array_meta_free(keys);
+    zs_json_free(stored);
+    return !is_taken ? ZS_OK
+                     : zs_fail(err, ZS_INVALID,
+                               "/%s: somebody else gave this coordinate other values meanwhile: they stay", slot->path);
+}
+
 /* Writes the values of a variable of this document (taken over), then gives the variable the document. Chunks have
  * other keys than those of the stored document, which stay until the new document is stored: whoever is killed, or
  * cannot write all of the values, leaves coordinates that agree with the metadata. */
@@ -294,6 +316,8 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     enum zs_status status = ZS_OK;
     if (slot->own == NULL && !zs_hierarchy_is_new(h))
         status = clear_chunks(h, slot, err);
+    if (status == ZS_OK && slot->own != NULL && !zs_hierarchy_is_unpublished(h, slot->own))
+        status = check_keys_are_free(h, slot, made, err);
     if (status == ZS_OK)
         status = zs_write_small_array(zs_hierarchy_store(h), made, true, elements, err);
     if (status != ZS_OK) {
