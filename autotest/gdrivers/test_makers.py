@@ -178,8 +178,8 @@ def test_of_two_that_find_a_dead_maker_one_goes_on(s3):
     assert_is(2, s3)
 
 
-@pytest.mark.parametrize("setting, holds, marks, gets", [("NO", (), 0, 0), ("YES", ("If-None-Match",), 1, 2), ("AUTO", ("If-None-Match",), 2, 3),
-                                                          ("AUTO", (), 3, 2)], ids=["no", "yes", "held", "not held"])
+@pytest.mark.parametrize("setting, holds, marks, gets", [("NO", (), 0, 0), ("YES", ("If-None-Match",), 1, 3), ("AUTO", ("If-None-Match",), 2, 4),
+                                                          ("AUTO", (), 3, 3)], ids=["no", "yes", "held", "not held"])
 def test_who_makes_a_store_asks_whether_his_mark_is_held(s3, config, setting, holds, marks, gets):
     config("SHARDEDZARR_CONDITIONAL_PUT", setting)
     s3.holds = holds
@@ -281,3 +281,83 @@ def test_a_store_to_which_somebody_appends_is_neither_deleted_nor_replaced(place
     made(1, place, meanwhile=lambda: said.append(error_of(other, place)), ARRAY_NAME="w", APPEND_SUBDATASET="YES")
     assert "/w/.unfinished: " + LIVES in said[0]
     assert (stored(place) == 3).all() and (stored(place, "/w/w") == 1).all()
+
+
+# ------------------------------------------------------------------------------------------------------------- who slept
+
+OTHER = b"""A raster is being written here, or was when its writer was killed.
+0123 process 17 since 5 in pid:[1] boot b on elsewhere
+"""
+TOOK_OVER = "process 17 on elsewhere took this one for killed"
+
+
+def assert_theirs(s3, before):
+    """What was there is there, and what another maker put."""
+    there = {key: data for key, data in s3.objects.items() if key.startswith("bucket/a.zarr/")}
+    assert {key: there.get(key) for key in {**before, **THEIRS}} == {**before, **THEIRS}
+    assert there.get("bucket/a.zarr/zarr.json") == before.get("bucket/a.zarr/zarr.json")
+
+
+THEIRS = {"bucket/a.zarr/theirs/zarr.json": b"{}", MARK: OTHER}
+
+
+@pytest.mark.parametrize("replaces", [False, True], ids=["new", "replaces"])
+def test_a_maker_that_slept_publishes_and_removes_nothing_where_another_took_over(s3, replaces):
+    if replaces:
+        made(3)
+    before = dict(s3.objects)
+    assert TOOK_OVER in error_of(made, 1, meanwhile=lambda: s3.objects.update(THEIRS))
+    assert_theirs(s3, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_store_of_the_multidimensional_api_is_not_published_where_another_took_over(s3):
+    dataset = driver().CreateMultiDimensional(PATH)
+    root = dataset.GetRootGroup()
+    array = root.CreateMDArray("v", [root.CreateDimension("x", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte))
+    assert array.Write(np.ones(4, "uint8")) == gdal.CE_None
+    s3.objects.update(THEIRS)
+    said = []
+    gdal.PushErrorHandler(lambda *error: said.append(error[2]))
+    array = root = dataset = None
+    gdal.PopErrorHandler()
+    assert TOOK_OVER in "".join(said)
+    assert_theirs(s3, {})
+
+
+def test_a_maker_that_slept_until_another_had_made_the_store_leaves_it_as_it_is(s3):
+    said, done = [], []
+
+    def progress(part, *_):
+        if part >= 1 and not done:  # all pixels are there
+            done.append(part)
+            time.sleep(0.5)
+            s3.objects[MARK] = re.sub(rb"boot \S+ on \S+", b"boot 0123 on elsewhere", s3.objects[MARK])
+            s3.ages = {key: 2 for key in s3.objects}
+            gdal.VSICurlClearCache()
+            made(2)
+        return 1
+
+    def sleeps():
+        driver().CreateCopy(PATH, raster(1), options=["%s=%s" % item for item in OPTIONS.items()], callback=progress)
+    said = error_of(sleeps)
+    assert done and "/.unfinished: is gone" in said
+    assert_is(2, s3)
+
+
+def test_who_appends_and_slept_publishes_and_removes_nothing_where_another_took_over(place):
+    made(3, place)
+    theirs = place + "/w/.unfinished"
+
+    def takes_over():
+        file = gdal.VSIFOpenL(theirs, "wb")
+        assert gdal.VSIFWriteL(OTHER, 1, len(OTHER), file) == len(OTHER)
+        assert gdal.VSIFCloseL(file) == 0
+    assert TOOK_OVER in error_of(made, 1, place, meanwhile=takes_over, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    gdal.VSICurlClearCache()
+    names = gdal.ReadDirRecursive(place)
+    assert "w/.unfinished" in names and "w/zarr.json" not in names
+    assert (stored(place) == 3).all()
+    assert gdal.Unlink(theirs) == 0
+    made(1, place, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert (stored(place, "/w/w") == 1).all()

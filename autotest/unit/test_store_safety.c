@@ -12,6 +12,7 @@
 #include "array/array_private.h"
 #include "fault_vsi.h"
 #include "oracle_store.h"
+#include "store/lease.h"
 
 static struct zs_store *vsi_store(const char *root)
 {
@@ -60,6 +61,45 @@ static void make_link(const char *target, const char *root, const char *name)
     char *path = zs_format("%s/%s", root, name);
     CHECK(symlink(target, path) == 0);
     free(path);
+}
+
+/* ---- Makers ---- */
+
+static void test_a_maker_that_slept_commits_nothing_where_another_took_over(void)
+{
+    static const char other[] = "A raster is being written here, or was when its writer was killed.\n"
+                                "0123 process 17 since 5 in pid:[1] boot b on elsewhere\n";
+    struct zs_error err;
+    bool was_left;
+    char *root = new_directory();
+    struct zs_store *store = vsi_store(root);
+    must(zs_mark_put(store, ZS_MARK_NAME, &was_left, &err), &err);
+    must(zs_mark_hold(store, ZS_MARK_NAME, &err), &err);
+    must(zs_mark_check_own(store, ZS_MARK_NAME, &err), &err);
+    struct zs_buffer own = get_object(store, ZS_MARK_NAME);
+    const int64_t long_ago = (int64_t)time(NULL) - 3600;
+
+    write_file(root, ZS_MARK_NAME, other, strlen(other));
+    put_object(store, "a", "one", 3); /* what was committed a moment ago is not looked after */
+    store->lease->seen = long_ago;
+    CHECK(zs_store_put(store, "a", "two", 3, &err) == ZS_IO);
+    CHECK_CONTAINS(err.message, "process 17 on elsewhere took this one for killed");
+    CHECK(zs_store_put(store, "b", "two", 3, &err) == ZS_IO);
+    CHECK(zs_mark_check_own(store, ZS_MARK_NAME, &err) == ZS_IO);
+    must(zs_store_remove(store, ZS_MARK_NAME, &err), &err);
+    CHECK(zs_store_put(store, "b", "two", 3, &err) == ZS_IO);
+    CHECK_CONTAINS(err.message, "is gone");
+    struct zs_buffer a = get_object(store, "a");
+    CHECK(a.size == 3 && memcmp(a.data, "one", 3) == 0 && !exists(root, "b"));
+
+    write_file(root, ZS_MARK_NAME, own.data, own.size);
+    put_object(store, "b", "two", 3);
+    CHECK(store->lease->seen > long_ago);
+    must(zs_mark_remove(store, ZS_MARK_NAME, &err), &err);
+    zs_buffer_free(&a);
+    zs_buffer_free(&own);
+    zs_store_free(store);
+    remove_directory(root);
 }
 
 /* ---- Uploads and removals ---- */
@@ -539,6 +579,7 @@ static void test_more_objects_are_read_than_files_may_be_open(void)
 
 int main(void)
 {
+    RUN(test_a_maker_that_slept_commits_nothing_where_another_took_over);
     RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
     RUN(test_what_neither_goes_nor_is_known_to_be_gone_is_not_removed);
     RUN(test_absent_on_hdfs_is_absent_and_refused_is_not);

@@ -438,6 +438,20 @@ bool ZSMark::Put(const std::string &root)
     return status == ZS_OK;
 }
 
+enum zs_status ZSMark::Check(struct zs_error *err) const
+{
+    return m_store != nullptr ? zs_mark_check_own(m_store, ZS_MARK_NAME, err) : ZS_OK;
+}
+
+bool ZSMark::Hold(struct zs_store *store) const
+{
+    struct zs_error err;
+    if (m_store == nullptr || zs_mark_hold(store, ZS_MARK_NAME, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
 ZSMark::~ZSMark()
 {
     struct zs_error err;
@@ -460,6 +474,25 @@ bool ZSTarget::PutMark(const std::string &root)
     Contents c;
     return !m_mark->IsPut() || m_replaces ||
            (c.Find(root, true) && (c.IsEmpty() || mayReplace(root, m_overwrite, m_canAppend, m_replaces)));
+}
+
+enum zs_status ZSTarget::CheckMark(struct zs_error *err) const
+{
+    return m_mark != nullptr ? m_mark->Check(err) : ZS_OK;
+}
+
+bool ZSTarget::Hold(struct zs_store *store) const
+{
+    return m_mark == nullptr || m_path != m_staging.root || m_mark->Hold(store);
+}
+
+bool ZSTarget::IsOurs()
+{
+    struct zs_error err;
+    if (CheckMark(&err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
 }
 
 bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend)
@@ -578,7 +611,7 @@ bool ZSTarget::Move()
 {
     Contents from;
     const std::string root = m_staging.root;
-    if (!from.Find(m_path))
+    if (!IsOurs() || !from.Find(m_path))
         return false;
     if (!removeOwn(root))
     {
@@ -645,7 +678,9 @@ bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
 
 ZSTarget::~ZSTarget()
 {
-    if (m_isOpen)
+    struct zs_error ignored;
+    const bool isInPlace = m_isOpen && m_path == m_staging.root;
+    if (m_isOpen && (!isInPlace || CheckMark(&ignored) == ZS_OK)) // else all that is there is another maker's
         removeSilently(m_path, false);
     zs_staging_end(&m_staging);
 }

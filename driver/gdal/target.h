@@ -35,6 +35,11 @@ class ZSMark
     {
         return m_store != nullptr;
     }
+    /* ZS_OK unless another program took over meanwhile, also where no mark was put. */
+    enum zs_status Check(struct zs_error *err) const;
+    /* Has commits to the store at the same root look likewise, after a long pause. False (CPLError emitted) without
+     * memory. */
+    bool Hold(struct zs_store *store) const;
 };
 
 class ZSTarget
@@ -50,6 +55,7 @@ class ZSTarget
     std::unique_ptr<ZSMark> m_mark;
 
     bool PutMark(const std::string &root);
+    enum zs_status CheckMark(struct zs_error *err) const;
     bool Move();
 
   public:
@@ -79,9 +85,15 @@ class ZSTarget
     {
         return m_replaces;
     }
+    /* Before the root's metadata are written: false (CPLError emitted) where this program did nothing for so long that
+     * another one took over. What is there stays then: it is the other's. */
+    bool IsOurs();
     /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there
      * is there. */
     bool Commit();
+    /* Has commits to the store that was opened at Path() look, after a long pause, whether it is still ours. False
+     * (CPLError emitted) without memory. */
+    bool Hold(struct zs_store *store) const;
     /* Hands the mark over to a dataset that goes on to write; without this call the target's end removes it. */
     std::unique_ptr<ZSMark> TakeMark()
     {

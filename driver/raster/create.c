@@ -418,6 +418,8 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
     enum zs_status status = is_left ? ZS_OK : check_absent(h, group, zs_hierarchy_node(h, group, &node, err), err);
     if (status == ZS_OK)
         status = make_room(h, group, mark, is_left, is_listed, err);
+    if (status == ZS_OK)
+        status = zs_mark_hold(store, mark, err);
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
         zs_error_prefix(err, "%s/%s stays", store->root, mark);
     return status;
@@ -428,6 +430,16 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct
     ZS_TRY(zs_hierarchy_check_writable(h, err));
     char *mark = mark_of(group);
     const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail_memory(err);
+    free(mark);
+    return status;
+}
+
+enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err)
+{
+    if (group[0] == '\0')
+        return ZS_OK;
+    char *mark = mark_of(group);
+    const enum zs_status status = mark != NULL ? zs_mark_check_own(store, mark, err) : zs_fail_memory(err);
     free(mark);
     return status;
 }

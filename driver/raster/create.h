@@ -101,6 +101,8 @@ struct zs_raster;
  * zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was killed; then its remains go, unless
  * there are documents beside them: ZS_ARGUMENT. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
+/* ZS_IO where another process took over the group meanwhile (zs_mark_check_own()). ZS_OK for the root. */
+enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 

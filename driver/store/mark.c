@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/limits.h"
+#include "store/lease.h"
 #include "store/staging.h"
 #include "store/vsi.h"
 
@@ -298,6 +300,67 @@ enum zs_status zs_mark_check(struct zs_store *store, const char *key, struct zs_
     const enum zs_status status = look(store, key, &us, &is_left, &etag, err);
     free(etag);
     return status;
+}
+
+enum zs_status zs_mark_check_own(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    struct maker maker;
+    zs_store_forget(store, key);
+    enum zs_status status = zs_store_get(store, key, MOST_BYTES, &text, err);
+    const bool is_told = status == ZS_OK && parse(&text, &maker);
+    if (status == ZS_NOT_FOUND)
+        status = zs_fail(err, ZS_IO, "%s/%s: is gone: another process took this one for killed, and made what "
+                         "shall be there", store->root, key);
+    else if (is_told && !is_own(maker.token))
+        status = zs_fail(err, ZS_IO, "%s/%s: process %ld on %s took this one for killed, and is making what "
+                         "shall be there", store->root, key, maker.process, maker.host);
+    else if (status == ZS_OK && !is_told)
+        status = zs_fail(err, ZS_IO, "%s/%s: was replaced by another process", store->root, key);
+    zs_buffer_free(&text);
+    return status;
+}
+
+/* Half of the time after which others take a maker for killed. */
+#define LEASE (30 * 60)
+
+enum zs_status zs_mark_hold(struct zs_store *store, const char *key, struct zs_error *err)
+{
+    struct zs_lease *lease = zs_calloc(1, sizeof *lease);
+    if (lease == NULL || (lease->key = zs_strdup(key)) == NULL) {
+        free(lease);
+        return zs_fail_memory(err);
+    }
+    lease->store = store;
+    zs_lease_renew(lease);
+    for (struct zs_store *s = store; s != NULL; s = s->inner)
+        s->lease = lease;
+    return ZS_OK;
+}
+
+enum zs_status zs_lease_check(struct zs_lease *lease, struct zs_error *err)
+{
+    const int64_t now = (int64_t)time(NULL);
+    const int64_t seen = lease != NULL ? atomic_load(&lease->seen) : now;
+    if (now >= seen && now - seen < LEASE)
+        return ZS_OK;
+    ZS_TRY(zs_mark_check_own(lease->store, lease->key, err));
+    zs_lease_renew(lease);
+    return ZS_OK;
+}
+
+void zs_lease_renew(struct zs_lease *lease)
+{
+    if (lease != NULL)
+        atomic_store(&lease->seen, (int64_t)time(NULL));
+}
+
+void zs_lease_free(struct zs_lease *lease)
+{
+    if (lease == NULL)
+        return;
+    free(lease->key);
+    free(lease);
 }
 
 enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err)

@@ -25,6 +25,13 @@ enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct
                            bool *was_left, struct zs_error *err) ZS_MUST_CHECK;
 /* ZS_CONFLICT where a mark is there whose maker lives, or may live. */
 enum zs_status zs_mark_check(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+/* ZS_IO where the mark that this process put is no longer there: it did nothing for an hour, and another maker took
+ * over, whom the message names. Then nothing may be published or removed. */
+enum zs_status zs_mark_check_own(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+/* Has commits to a store, in which this process has put a mark at `key`, call zs_mark_check_own() when the last one is
+ * half an hour old: what a process that slept goes on to write would lie among what another maker wrote meanwhile. Once
+ * per store. */
+enum zs_status zs_mark_hold(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes the mark, which the caller put, unless another maker's is there by now. */
 enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -356,6 +356,7 @@ struct zs_store {
     bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     enum zs_conditions conditions;
     bool lacks_conditions; /* see zs_store_lacks_conditions() */
+    struct zs_lease *lease; /* of who makes what is in it (lease.h); NULL: none */
 };
 struct zs_object {
     struct zs_store *store;

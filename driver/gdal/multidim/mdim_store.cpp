@@ -297,7 +297,7 @@ bool ZSMdimStore::Flush(bool isLast)
     }
     else
     {
-        ok = WriteDocuments() && ok;
+        ok = (m_target == nullptr || m_target->IsOurs()) && WriteDocuments() && ok;
         ok = ok && (m_target == nullptr || TakePlace());
     }
     if (isLast && !ok)

@@ -454,10 +454,12 @@ class ZSClosing
     {
         m_target = std::move(target);
     }
-    /* Others make no store there until the dataset is closed. */
-    void HoldMark(std::unique_ptr<ZSMark> mark)
+    /* Others make no store there until the dataset is closed. `mark` may be null. False (CPLError emitted) without
+     * memory. */
+    bool HoldMark(std::unique_ptr<ZSMark> mark)
     {
         m_mark = std::move(mark);
+        return m_mark == nullptr || m_mark->Hold(m_view.store->store);
     }
     /* Does nothing without a target. Replaces no store by one that has lost pixels. Sets `entry` to the zarr.json of a
      * local store that was put in place. CE_Failure with CPLError emitted. */

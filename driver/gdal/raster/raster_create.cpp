@@ -188,6 +188,18 @@ static void removeAppended(const std::string &path, const std::string &group)
         CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
 }
 
+/* Whether no other program took over the group that is appended, while this one slept. Else CPLError is emitted, unless
+ * something else failed (`ok`). */
+static bool isClaimed(const ZSStore &store, const std::string &group, bool ok)
+{
+    struct zs_error err;
+    if (zs_raster_check_claim(store.store, group.c_str(), &err) == ZS_OK)
+        return true;
+    if (ok)
+        zsReport(err);
+    return false;
+}
+
 /* Path of the store by now: as the user named it, unless that is the working directory, which the store replaced. */
 static std::string pathOf(const ZSConnection &connection, const ZSTarget &target)
 {
@@ -441,7 +453,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
         return nullptr;
     auto raster =
         createRaster(connection, options.append ? connection.store : target.Path(), options, spec, axes, *store);
-    if (raster == nullptr)
+    if (raster == nullptr || (!options.append && !target.Hold(store->store)))
         return nullptr;
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
@@ -466,6 +478,9 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
                          factors, GDALScaledProgress, ofRest.Part());
     }
     zs_hierarchy_defer(store->hierarchy, false);
+    const bool isOurs =
+        options.append ? isClaimed(*store, group, ok) : !ok || target.IsOurs(); // a target looks itself before it removes
+    ok = ok && isOurs;
     if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
     {
         zsReport(err);
@@ -480,7 +495,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     }
     if (!ok)
         waitForUploads(*store); // an upload that is under way would end after the removal
-    if (!ok && options.append)
+    if (!ok && options.append && isOurs)
         removeAppended(connection.store, group);
     if (!ok || (!options.append && !target.Commit()))
         return nullptr;
@@ -612,7 +627,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
         made->closing.SetStatistics();
     if (waits)
         made->closing.SetTarget(std::move(target));
-    else
-        made->closing.HoldMark(target->TakeMark());
+    else if (!made->closing.HoldMark(target->TakeMark()))
+        return nullptr;
     return ds.release();
 }

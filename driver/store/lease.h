@@ -1,0 +1,21 @@
+/* store/lease.h: what zs_mark_hold() (mark.h) leaves in a store, for its commits. Not for C++, which has other
+ * atomics. */
+#ifndef ZS_STORE_LEASE_H
+#define ZS_STORE_LEASE_H
+
+#include <stdatomic.h>
+
+#include "store/mark.h"
+
+/* One for a store and those that it stands before; the first owns it. */
+struct zs_lease {
+    struct zs_store *store;
+    char *key;
+    atomic_int_least64_t seen; /* seconds since 1970: when the mark was ours, or something was committed */
+};
+/* Before a commit: as zs_mark_hold() says. NULL: ZS_OK. */
+enum zs_status zs_lease_check(struct zs_lease *lease, struct zs_error *err) ZS_MUST_CHECK;
+void zs_lease_renew(struct zs_lease *lease); /* after one; NULL is allowed */
+void zs_lease_free(struct zs_lease *lease);  /* NULL is allowed */
+
+#endif
