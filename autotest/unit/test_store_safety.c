@@ -73,7 +73,7 @@ static void test_a_maker_that_slept_commits_nothing_where_another_took_over(void
     bool was_left;
     char *root = new_directory();
     struct zs_store *store = vsi_store(root);
-    must(zs_mark_put(store, ZS_MARK_NAME, &was_left, &err), &err);
+    must(zs_mark_put(store, ZS_MARK_NAME, NULL, &was_left, &err), &err);
     must(zs_mark_hold(store, ZS_MARK_NAME, &err), &err);
     must(zs_mark_check_own(store, ZS_MARK_NAME, &err), &err);
     struct zs_buffer own = get_object(store, ZS_MARK_NAME);
