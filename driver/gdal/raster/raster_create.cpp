@@ -479,7 +479,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset *source, bool stric
     }
     zs_hierarchy_defer(store->hierarchy, false);
     const bool isOurs =
-        options.append ? isClaimed(*store, group, ok) : !ok || target.IsOurs(); // a target looks itself before it removes
+        options.append ? isClaimed(*store, group, ok) : !ok || target.IsOurs(); // a target looks before it removes
     ok = ok && isOurs;
     if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
     {
