@@ -230,11 +230,11 @@ def put_array(path, name):
     """As zarr-python makes one, with a chunk."""
     document = {"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 0, "codecs": ["bytes"],
                 "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"}}
-    os.makedirs(os.path.join(path, name, "c"))
-    with open(os.path.join(path, name, "zarr.json"), "w") as file:
-        json.dump(document, file)
-    with open(os.path.join(path, name, "c/0"), "wb") as file:
-        file.write(b"mine")
+    if not path.startswith("/vsis3/"):
+        assert gdal.MkdirRecursive("/".join([path, name, "c"]), 0o755) == 0
+    for key, text in {"zarr.json": json.dumps(document), "c/0": "mine"}.items():
+        file = gdal.VSIFOpenL("/".join([path, name, key]), "wb")
+        assert file is not None and gdal.VSIFWriteL(text, 1, len(text), file) == len(text) and gdal.VSIFCloseL(file) == 0
 
 
 @pytest.mark.parametrize("has_group", [True, False], ids=["group", "array"])
@@ -262,16 +262,17 @@ def test_what_somebody_put_into_the_group_of_a_killed_maker_is_not_replaced(tmp_
 
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
 @pytest.mark.parametrize("name", ["w/w", "w/precious", "w/deep/er"])
-def test_an_array_that_nothing_lists_is_not_replaced_by_an_append(tmp_path, name, consolidated):
+def test_an_array_that_nothing_lists_is_not_replaced_by_an_append(place, name, consolidated):
     """zarr-python makes one in a group that has no document."""
-    path = str(tmp_path / "a.zarr")
-    made(3, path, CREATE_CONSOLIDATED_METADATA=consolidated)
-    put_array(path, name)
-    before = everything(path)
-    for action in (lambda: made(1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES"),
-                   lambda: driver().Create(path, 50, 50, 1, options=["ARRAY_NAME=w", "APPEND_SUBDATASET=YES"])):
+    made(3, place, CREATE_CONSOLIDATED_METADATA=consolidated)
+    put_array(place, name)
+    for action in (lambda: made(1, place, ARRAY_NAME="w", APPEND_SUBDATASET="YES"),
+                   lambda: driver().Create(place, 50, 50, 1, options=["ARRAY_NAME=w", "APPEND_SUBDATASET=YES"])):
         assert re.search("there is a /w(/.*)? already", error_of(action))
-        assert everything(path) == before
+        gdal.VSICurlClearCache()
+        names = [key for key in gdal.ReadDirRecursive(place) if key.startswith("w/") and not key.endswith("/")]
+        assert sorted(names) == [name + "/c/0", name + "/zarr.json"]
+        assert gdal.VSIStatL(place + "/" + name + "/c/0").size == 4
 
 
 @pytest.mark.parametrize("other", [lambda path: driver().Delete(path), lambda path: made(2, path, 160, OVERWRITE="YES")], ids=["delete", "overwrite"])

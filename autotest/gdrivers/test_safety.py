@@ -175,6 +175,12 @@ def test_an_appending_that_is_killed_leaves_the_store_as_it_was_or_with_all_that
             assert_levels(found["n%d" % number if seen > 1 else ""], numbered(number))
 
 
+def remove_documents(folder):
+    """As a killed writer had not put them yet, or the next one has removed them (zarr/recover.c)."""
+    for document in folder.rglob("zarr.json"):
+        document.unlink()
+
+
 def test_a_name_of_which_a_killed_writer_listed_the_levels_alone_can_be_appended(tmp_path):
     path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
     copy(path, ones, ARRAY_NAME="first")
@@ -184,9 +190,9 @@ def test_a_name_of_which_a_killed_writer_listed_the_levels_alone_can_be_appended
     listed = root["consolidated_metadata"]["metadata"]
     for name in ("second", "second/second"):
         del listed[name]
-        (path / name / "zarr.json").unlink()
     assert "second/ovr_2x" in listed
     (path / "zarr.json").write_text(json.dumps(root))
+    remove_documents(path / "second")
     (path / "second" / ".unfinished").write_text("")
     dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)
     assert not dataset.ReadAsArray().any()
@@ -201,7 +207,8 @@ def test_chunks_that_a_killed_writer_left_do_not_show_in_what_takes_their_place(
     append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
     before = (path / "zarr.json").read_bytes()
     driver().CreateCopy(str(path), ones, options=append + ["OVERVIEWS=2", "CHUNK_SHAPE=16"])
-    (path / "zarr.json").write_bytes(before)  # which comes last
+    (path / "zarr.json").write_bytes(before)
+    remove_documents(path / "second")
     assert shards(path, "second/second") and ".unfinished" not in os.listdir(path / "second")
     (path / "second" / ".unfinished").write_text("")  # until then
     dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)

@@ -384,8 +384,7 @@ static enum zs_status check_no_document(void *ctx, struct zs_error *err)
 }
 
 /* What is done under the mark. Another maker may have finished since the metadata were read, and a writer of another
- * kind may have put arrays into a group that has no document, which consolidated metadata do not list: looking for
- * these is cheap on a local disk. */
+ * kind may have put arrays into a group that has no document, which consolidated metadata do not list. */
 static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const char *mark, bool is_left,
                                 bool is_listed, struct zs_error *err)
 {
@@ -393,7 +392,7 @@ static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const
     if (!is_left) {
         struct room room = {h, group};
         ZS_TRY(check_absent(h, group, zs_hierarchy_stored_node(h, group, &node, err), err));
-        return zs_hierarchy_store(h)->is_remote ? ZS_OK : check_no_document(&room, err);
+        return check_no_document(&room, err);
     }
     if (is_listed) {
         ZS_TRY(zs_hierarchy_remove(h, group, err));
