@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 build=$1
 shift
 [ $# -gt 0 ] || set -- $(cd autotest/unit && ls test_*.c | sed 's/[.]c$//; /^test_faults/d')
-cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 -DSHARDEDZARR_SANITIZE=thread
+cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g1" -DCMAKE_CXX_FLAGS="-O1 -g1" \
+    -DSHARDEDZARR_SANITIZE=thread
 cmake --build "$build" -j "$(nproc)" --target "$@"
 # One test forks from threads on purpose, one asks for more memory than there is.
 TSAN_OPTIONS="suppressions=$PWD/autotest/sanitizers/tsan.supp die_after_fork=0 allocator_may_return_null=1" \
