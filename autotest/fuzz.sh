@@ -1,7 +1,8 @@
 #!/bin/sh
 # fuzz.sh BUILD [TARGET...]: builds the fuzz targets (or those named) with clang's libFuzzer, ASan and UBSan in BUILD, and runs each for
-# FUZZ_SECONDS (60). An input that fails is kept as BUILD/TARGET-crash-*, inputs that raise coverage in BUILD/corpus/TARGET. These come
-# into the corpus with BUILD/fuzz/fuzz_TARGET -merge=1 autotest/fuzz/corpus/TARGET BUILD/corpus/TARGET, which takes only what it lacks.
+# FUZZ_SECONDS (60), as many at once as there are processors. An input that fails is kept as BUILD/TARGET-crash-*, inputs that raise coverage
+# in BUILD/corpus/TARGET. These come into the corpus with BUILD/fuzz/fuzz_TARGET -merge=1 autotest/fuzz/corpus/TARGET BUILD/corpus/TARGET,
+# which takes only what it lacks.
 set -eu
 cd "$(dirname "$0")/.."
 build=$1
@@ -12,7 +13,8 @@ cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DB
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 >/dev/null
 cmake --build "$build" -j "$(nproc)" --target $(printf 'fuzz_%s ' "$@")
 export ASAN_OPTIONS=allocator_may_return_null=1 LSAN_OPTIONS=suppressions=autotest/sanitizers/leaks.supp:print_suppressions=0
-for target in "$@"; do
+printf '%s\n' "$@" | xargs -P "$(nproc)" -I TARGET sh -c '
+    build=$1 target=$2
     mkdir -p "$build/corpus/$target"
     "$build/fuzz/fuzz_$target" -max_total_time="${FUZZ_SECONDS:-60}" -print_final_stats=1 -artifact_prefix="$build/$target-" \
         "$build/corpus/$target" "autotest/fuzz/corpus/$target" >"$build/$target.log" 2>&1 || {
@@ -20,5 +22,5 @@ for target in "$@"; do
         echo "FAILED: fuzz_$target"
         exit 1
     }
-    echo "fuzz_$target: $(sed -n 's/.*number_of_executed_units: *//p' "$build/$target.log") runs, $(sed -n 's/.*DONE *\(cov: [0-9]*\).*/\1/p' "$build/$target.log")"
-done
+    echo "fuzz_$target: $(sed -n "s/.*number_of_executed_units: *//p" "$build/$target.log") runs, $(sed -n "s/.*DONE *\(cov: [0-9]*\).*/\1/p" "$build/$target.log")"
+' sh "$build" TARGET
