@@ -362,3 +362,20 @@ def test_who_appends_and_slept_publishes_and_removes_nothing_where_another_took_
     assert gdal.Unlink(theirs) == 0
     made(1, place, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
     assert (stored(place, "/w/w") == 1).all()
+
+
+def appended(path):
+    made(2, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+
+
+@pytest.mark.parametrize("overwrite, said", [("NO", "OVERWRITE=YES replaces it"), ("YES", None)])
+def test_a_store_to_which_somebody_appended_meanwhile_is_replaced_where_that_was_asked_for(place, overwrite, said):
+    made(3, place)
+    options = {"path": place, "side": 200, "OVERWRITE": overwrite, "meanwhile": lambda: appended(place)}
+    if said is None:
+        made(1, **options)
+        assert (stored(place) == 1).all() and gdal.OpenEx(place).GetSubDatasets() == []
+    else:
+        assert said in error_of(made, 1, **options)
+        assert (stored(place) == 3).all() and (stored(place, "/w/w") == 2).all()
+    assert not [name for name in gdal.ReadDirRecursive(os.path.dirname(place)) if ".tmp" in name or ".unfinished" in name]

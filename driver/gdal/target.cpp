@@ -162,13 +162,6 @@ static bool removeFound(const std::string &store, Contents &c, bool andMark)
     return ok;
 }
 
-/* Removes a store, and nothing that is not its own: a warning says what stays. Our mark stays. */
-static bool removeOwn(const std::string &store)
-{
-    Contents c;
-    return c.Find(store) && removeFound(store, c, false);
-}
-
 /* The same for what was never in place: nobody is told of it. */
 static void removeSilently(const std::string &path, bool andMark)
 {
@@ -323,6 +316,14 @@ static bool mayDelete(const std::string &store, const Contents &c)
              "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
              zsShown(store).c_str(), c.found.foreign, ADVICE);
     return false;
+}
+
+/* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Our mark stays, and so
+ * does all while somebody appends an array: what he puts after this listing stays too. */
+static bool removeOwn(const std::string &store)
+{
+    Contents c;
+    return c.Find(store) && isUnmarked(c, false) && removeFound(store, c, false);
 }
 
 bool zsDeleteStore(const std::string &store)
@@ -639,8 +640,12 @@ bool ZSTarget::Commit()
     bool isThere = false;
     if (!m_staging.is_beside)
     {
+        // Somebody may have appended an array, or added what is not of the store.
+        const bool isMoved = m_path != m_staging.root;
+        if (isMoved && !mayReplace(m_staging.root, m_overwrite, m_canAppend, isThere))
+            return false;
         zsRemoveExternalOverviews(m_staging.root); // they would be taken for the new store's
-        const bool ok = m_path == m_staging.root || Move();
+        const bool ok = !isMoved || Move();
         if (ok && m_replaces)
             removeOldLeftovers(m_staging.root);
         m_isOpen = m_isOpen && !ok;
