@@ -621,3 +621,15 @@ def test_an_archived_shard_is_an_error_and_not_absent(s3, kind):
     s3.refuse = lambda method, key: False
     driver().Delete(PATH)
     assert s3.objects == {}
+
+
+@pytest.mark.skipif(not hasattr(gdal.MDArray, "Rename"), reason="GDAL has no Rename() before 3.8")
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_a_rename_is_refused_before_anything_is_written(s3, consolidated):
+    made(noise(1, 100, 100), CREATE_CONSOLIDATED_METADATA=consolidated)
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    array = dataset.GetRootGroup().OpenMDArray("v")
+    s3.log.clear()
+    assert "could be renamed" in error_of(array.Rename, "w")
+    array = dataset = None
+    assert not [key for method, key in s3.log if method != "GET" and method != "HEAD"]

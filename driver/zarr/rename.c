@@ -134,6 +134,9 @@ static enum zs_status new_path(struct zs_hierarchy *h, const char *path, const c
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
     ZS_TRY(zs_hierarchy_check_writable(h, err));
+    if (zs_hierarchy_store(h)->is_remote) /* before a document is taken off its list */
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: a store of objects has no directories that could be renamed",
+                       zs_hierarchy_store(h)->root, path);
     char *parent = zs_path_parent(path);
     char *to = parent != NULL ? zs_path_join(parent, name) : NULL;
     enum zs_status status = to != NULL ? ZS_OK : zs_fail_memory(err);
