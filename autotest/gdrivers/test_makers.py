@@ -379,3 +379,73 @@ def test_a_store_to_which_somebody_appended_meanwhile_is_replaced_where_that_was
         assert said in error_of(made, 1, **options)
         assert (stored(place) == 3).all() and (stored(place, "/w/w") == 2).all()
     assert not [name for name in gdal.ReadDirRecursive(os.path.dirname(place)) if ".tmp" in name or ".unfinished" in name]
+
+
+def opened_md(path):
+    gdal.VSICurlClearCache()
+    return gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+
+
+def new_array(dataset, value, size=64, name="n"):
+    root = dataset.GetRootGroup()
+    array = root.CreateMDArray(name, [root.CreateDimension("d%d" % value, None, None, size)], gdal.ExtendedDataType.Create(gdal.GDT_Byte),
+                               ["CHUNK_SHAPE=8", "SHARD_SHAPE=16"])
+    array.Write(np.full(size, value, "uint8"))
+
+
+def values(path, name="n"):
+    gdal.VSICurlClearCache()
+    return gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray(name).ReadAsArray()
+
+
+@pytest.mark.parametrize("size", [64, 48])
+def test_of_two_that_make_an_array_of_one_name_one_does_and_has_its_values(place, size):
+    made(3, place)
+    ours, theirs = opened_md(place), opened_md(place)
+    new_array(ours, 1)
+    assert "/n/.unfinished: " + LIVES in error_of(new_array, theirs, 2, size)
+    theirs.FlushCache()
+    theirs = None
+    ours.FlushCache()
+    ours = None
+    assert_same(values(place), np.full(64, 1, "uint8"))
+    assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
+
+
+def test_an_array_that_was_made_since_a_store_was_opened_stays(place):
+    made(3, place)
+    theirs, ours = opened_md(place), opened_md(place)
+    new_array(ours, 1)
+    ours.FlushCache()
+    ours = None
+    gdal.VSICurlClearCache()
+    assert error_of(new_array, theirs, 2, 48)
+    theirs.FlushCache()
+    theirs = None
+    assert_same(values(place), np.full(64, 1, "uint8"))
+    assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
+
+
+@pytest.mark.skipif(not hasattr(gdal.Group, "DeleteMDArray"), reason="GDAL has no DeleteMDArray() before 3.8")
+def test_an_array_that_is_given_up_leaves_no_mark(place):
+    made(3, place)
+    before = sorted(gdal.ReadDirRecursive(place))
+    dataset = opened_md(place)
+    new_array(dataset, 1)
+    dataset.GetRootGroup().DeleteMDArray("n")
+    dataset.FlushCache()
+    dataset = None
+    assert [name for name in sorted(gdal.ReadDirRecursive(place)) if name not in before] == []
+
+
+@pytest.mark.parametrize("what", ["group", "array"])
+def test_a_group_of_that_name_removes_nothing_of_what_somebody_appends(place, what):
+    made(3, place)
+    said = []
+
+    def other():
+        dataset = opened_md(place)
+        said.append(error_of(dataset.GetRootGroup().CreateGroup, "w") if what == "group" else error_of(new_array, dataset, 2, name="w"))
+    made(1, place, meanwhile=other, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
+    assert "/w/.unfinished: " + LIVES in said[0]
+    assert (stored(place, "/w/w") == 1).all()

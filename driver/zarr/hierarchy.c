@@ -351,6 +351,8 @@ void zs_hierarchy_free(struct zs_hierarchy *h)
 {
     if (h == NULL)
         return;
+    zs_hierarchy_remove_marks(h);
+    zs_names_free(h->marks.list);
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
     while (h->count > 0)
         zs_hierarchy_entry_free(&h->entries[--h->count]);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/mark.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
@@ -345,7 +346,7 @@ static enum zs_status has_nodes_below(struct zs_store *store, const char *path, 
         else if (is_directory)
             status = has_nodes_below(store, below, depth + 1, has, err);
         else
-            *has = depth > 0 && !zs_is_temporary_name(*name);
+            *has = depth > 0 && !zs_is_temporary_name(*name) && !zs_is_mark(*name);
         free(below);
     }
     zs_names_free(names);

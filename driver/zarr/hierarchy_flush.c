@@ -512,7 +512,12 @@ static enum zs_status lock_and_flush(struct zs_hierarchy *h, struct zs_error *er
 
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err)
 {
-    return h->pending.count == 0 || h->is_deferred ? ZS_OK : lock_and_flush(h, err);
+    if (h->is_deferred)
+        return ZS_OK;
+    const enum zs_status status = h->pending.count > 0 ? lock_and_flush(h, err) : ZS_OK;
+    if (status == ZS_OK)
+        zs_hierarchy_remove_marks(h);
+    return status;
 }
 
 /* Returns the pending removal of a path or of a group above it; NULL when there is none, or without memory. */

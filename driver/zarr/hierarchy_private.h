@@ -38,6 +38,7 @@ struct zs_hierarchy {
 
     /* Used by one thread at a time, like all functions that change documents. */
     struct zs_pending_changes pending;
+    struct zs_names marks;    /* of arrays that are not published: keys (make.c) */
     bool is_deferred;         /* see zs_hierarchy_defer() */
     size_t savepoints;        /* number of open savepoints (savepoint.c): */
     uint64_t period;          /* ... a new one at each beginning, end and flush: a path is noted once per period */
@@ -110,6 +111,11 @@ enum zs_status zs_hierarchy_remove_chunks(const struct zs_hierarchy *h, const st
 /* Publishes the pending removal of the node at `path`, if there is one, with all nodes below it: objects that are
  * created there before the next flush must not share the keys of the removed ones. */
 enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- make.c ---- */
+
+/* Removes the marks of arrays that were made here: they are published, or never will be. */
+void zs_hierarchy_remove_marks(struct zs_hierarchy *h);
 
 /* ---- recover.c: the caller holds the lock of the root's document ---- */
 

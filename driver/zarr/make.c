@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/mark.h"
 #include "zarr/contents.h"
 #include "zarr/hierarchy_private.h"
 
@@ -35,10 +36,72 @@ enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node,
     return add(h, "", zs_group_document(), node, err);
 }
 
+/* Checks that nobody made or makes what is to be at a path since it was looked for. `mark`: our own, or NULL. */
+static enum zs_status check_found(struct zs_hierarchy *h, const char *path, const struct zs_contents *found,
+                                  const char *mark, struct zs_error *err)
+{
+    for (size_t i = 0; i < found->own.count; i++) {
+        const char *key = found->own.list[i];
+        if (strcmp(zs_path_name(key), "zarr.json") == 0)
+            return zs_fail(err, ZS_ARGUMENT, "%s: somebody else made /%s meanwhile", zs_hierarchy_store(h)->root,
+                           path);
+        if (zs_is_mark(key) && (mark == NULL || strcmp(key, mark) != 0))
+            ZS_TRY(zs_mark_check(zs_hierarchy_store(h), key, err));
+    }
+    return ZS_OK;
+}
+
+/* Removes chunks that were left at a path. */
+static enum zs_status remove_left(struct zs_hierarchy *h, const char *path, const char *mark, struct zs_error *err)
+{
+    struct zs_contents found = {0};
+    enum zs_status status = zs_contents_find_below(zs_hierarchy_store(h), path, &found, err);
+    if (status == ZS_OK)
+        status = check_found(h, path, &found, mark, err);
+    if (status == ZS_OK)
+        status = (mark != NULL ? zs_contents_remove_unmarked : zs_contents_remove)(zs_hierarchy_store(h), &found, err);
+    zs_contents_clear(&found);
+    if (status == ZS_UNSUPPORTED) /* of a store that cannot be listed */
+        return ZS_OK;
+    return status == ZS_OK ? zs_hierarchy_note_empty(h, path, err) : status;
+}
+
+/* Puts the mark of an array whose chunks come before its document: two that make one array would write over each
+ * other's chunks. It goes when the document is stored. */
+static enum zs_status put_mark(struct zs_hierarchy *h, const char *path, const char **mark, struct zs_error *err)
+{
+    bool was_left;
+    char *key = zs_path_join(path, ZS_MARK_NAME);
+    ZS_TRY(zs_names_add(&h->marks, key, err));
+    const enum zs_status status = zs_mark_put(zs_hierarchy_store(h), key, NULL, &was_left, err);
+    if (status != ZS_OK) {
+        free(key);
+        h->marks.list[--h->marks.count] = NULL;
+    }
+    *mark = status == ZS_OK ? key : NULL;
+    return status;
+}
+
+static void remove_last_mark(struct zs_hierarchy *h)
+{
+    char *key = h->marks.list[--h->marks.count];
+    h->marks.list[h->marks.count] = NULL;
+    const enum zs_status ignored = zs_mark_remove(zs_hierarchy_store(h), key, NULL);
+    (void)ignored; /* the next maker sees that this process is gone */
+    free(key);
+}
+
+void zs_hierarchy_remove_marks(struct zs_hierarchy *h)
+{
+    while (h->marks.count > 0)
+        remove_last_mark(h);
+}
+
 /* Checks that a node may be created at a path, and removes chunks that were left there. */
-static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+static enum zs_status clear(struct zs_hierarchy *h, const char *path, bool is_array, struct zs_error *err)
 {
     const struct zs_node *occupant;
+    const char *mark = NULL;
     ZS_TRY(zs_hierarchy_occupant(h, path, &occupant, err));
     if (occupant != NULL)
         return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
@@ -46,10 +109,12 @@ static enum zs_status clear(struct zs_hierarchy *h, const char *path, struct zs_
     ZS_TRY(zs_hierarchy_flush_removal(h, path, err)); /* never chunks without the document that describes them */
     if (zs_hierarchy_is_new(h))
         return ZS_OK;
-    const enum zs_status status = zs_contents_remove_below(zs_hierarchy_store(h), path, err);
-    if (status == ZS_UNSUPPORTED) /* of a store that cannot be listed */
-        return ZS_OK;
-    return status == ZS_OK ? zs_hierarchy_note_empty(h, path, err) : status;
+    if (is_array)
+        ZS_TRY(put_mark(h, path, &mark, err));
+    const enum zs_status status = remove_left(h, path, mark, err);
+    if (status != ZS_OK && mark != NULL)
+        remove_last_mark(h);
+    return status;
 }
 
 enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const char *name, zs_json *document,
@@ -67,7 +132,7 @@ enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const ch
     if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK)
-        status = clear(h, path, err);
+        status = clear(h, path, zs_json_get(document, "shape") != NULL, err);
     if (status == ZS_OK)
         status = add(h, path, document, node, err);
     else
