@@ -449,3 +449,34 @@ def test_a_group_of_that_name_removes_nothing_of_what_somebody_appends(place, wh
     made(1, place, meanwhile=other, ARRAY_NAME="w", APPEND_SUBDATASET="YES")
     assert "/w/.unfinished: " + LIVES in said[0]
     assert (stored(place, "/w/w") == 1).all()
+
+
+def build(path, resampling, progress=lambda *_: 1):
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.BuildOverviews(resampling, [2, 4], callback=progress)
+    dataset.FlushCache()
+
+
+def levels_of(path):
+    gdal.VSICurlClearCache()
+    dataset = open_array(path, "/v")
+    band = dataset.GetRasterBand(1)
+    return [band.GetOverview(i).ReadAsArray() for i in range(band.GetOverviewCount())]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["made", "cancelled"])
+def test_who_builds_overviews_while_another_builds_them_takes_nothing_from_it(place, fails):
+    made(3, place)
+    said = []
+
+    def other(part, *_):
+        if part > 0.3 and not said:
+            said.append("")
+            thread = threading.Thread(target=lambda: said.append(error_of(build, place, "NEAREST", lambda part, *_: not fails)))
+            thread.start()
+            thread.join()
+        return 1
+    build(place, "AVERAGE", other)
+    assert "/.unfinished: " + LIVES in said[1]
+    assert [level.shape for level in levels_of(place)] == [(64, 64), (32, 32)] and all((level == 3).all() for level in levels_of(place))
+    assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]

@@ -10,6 +10,7 @@
 #include "geo/place.h"
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
+#include "store/mark.h"
 
 /* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and
  * again. */
@@ -22,6 +23,7 @@ struct made_level {
     const struct zs_node *node; /* the hierarchy's, or until it is published: */
     struct zs_node *own;        /* ... this one, owned */
     struct zs_array *array;
+    char *mark; /* what keeps others from making it, too; NULL: none */
     char *older[MAX_PLACES]; /* levels of this factor and of other sizes, which go when this one is there */
     int older_count;
 };
@@ -207,18 +209,68 @@ static enum zs_status look_into_group(struct zs_overviews *o, const char *path, 
     return status;
 }
 
-/* Removes chunks that a killed process left: they would show through where only fill values are. */
-static enum zs_status clear_place(struct zs_overviews *o, const struct made_level *level, const char *path,
+/* Removes what is below a path, but for the mark. Lists as removals do: also after uploads that failed. */
+static enum zs_status remove_unmarked(struct zs_store *store, const char *path, struct zs_error *err)
+{
+    char **names;
+    enum zs_status status = store->ops->list(store, path, &names, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED ? ZS_OK : status;
+    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
+        const size_t n = strlen(*name);
+        const bool is_directory = n > 0 && (*name)[n - 1] == '/';
+        if ((*name)[strspn(*name, "./")] == '\0')
+            continue;
+        char *key = zs_format("%s/%.*s", path, (int)(is_directory ? n - 1 : n), *name);
+        if (key == NULL)
+            status = zs_fail_memory(err);
+        else if (is_directory)
+            status = zs_store_remove_tree(store, key, err);
+        else if (!zs_is_mark(key))
+            status = zs_store_remove(store, key, err);
+        free(key);
+    }
+    zs_names_free(names);
+    return status;
+}
+
+/* Puts a mark where a level is to be: another one that makes it would write over its chunks, and remove them where it
+ * fails. Removes chunks that a killed process left: they would show through where only fill values are. */
+static enum zs_status claim_place(struct zs_overviews *o, struct made_level *level, const char *path,
                                   struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(o->h);
-    bool is_empty = false;
+    bool is_empty = false, was_left;
     if (zs_hierarchy_is_new(o->h))
         return ZS_OK;
     if (store->is_remote && !level->has_group)
         ZS_TRY(look_into_group(o, path, &is_empty, err));
-    const enum zs_status status = is_empty ? ZS_OK : zs_store_remove_tree(store, path, err);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
+    char *mark = zs_path_join(path, ZS_MARK_NAME);
+    const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, NULL, &was_left, err) : zs_fail_memory(err);
+    if (status != ZS_OK) {
+        free(mark);
+        return status;
+    }
+    level->mark = mark;
+    return is_empty ? ZS_OK : remove_unmarked(store, path, err);
+}
+
+/* Removes the marks of all levels: they are published, or never will be. */
+static enum zs_status remove_marks(struct zs_overviews *o, struct zs_error *err)
+{
+    enum zs_status first = ZS_OK;
+    for (size_t i = 0; i < o->count; i++) {
+        struct made_level *level = &o->levels[i];
+        struct zs_error ignored;
+        if (level->mark == NULL)
+            continue;
+        const enum zs_status status =
+            zs_mark_remove(zs_hierarchy_store(o->h), level->mark, first == ZS_OK ? err : &ignored);
+        first = first == ZS_OK ? status : first;
+        free(level->mark);
+        level->mark = NULL;
+    }
+    return first;
 }
 
 static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths,
@@ -233,7 +285,7 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     zs_json *document = level_document(o, level->factor);
     enum zs_status status = document != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = clear_place(o, level, path, err);
+        status = claim_place(o, level, path, err);
     if (status == ZS_OK) {
         level->is_new = true;
         status = zs_node_create(path, document, true, &level->own, err);
@@ -465,7 +517,17 @@ enum zs_status zs_overviews_publish(struct zs_overviews *o, struct zs_error *err
         status = zs_hierarchy_flush(o->h, err);
     for (size_t i = 0; i < o->count && status == ZS_OK; i++)
         o->levels[i].is_new = false; /* published: nothing to take back */
-    return status;
+    return status == ZS_OK ? remove_marks(o, err) : status;
+}
+
+/* Removes the directories of a level that was not made, if nothing else is in them. */
+static void remove_directories(const struct zs_overviews *o, const char *path)
+{
+    char *group = zs_path_parent(path);
+    zs_store_remove_directory(zs_hierarchy_store(o->h), path);
+    if (group != NULL)
+        zs_store_remove_directory(zs_hierarchy_store(o->h), group);
+    free(group);
 }
 
 void zs_overviews_free(struct zs_overviews *o)
@@ -477,14 +539,16 @@ void zs_overviews_free(struct zs_overviews *o)
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
             /* Only chunks without a document can stay behind, and no reader finds these. */
-            struct zs_store *store = zs_hierarchy_store(o->h);
-            const enum zs_status ignored = zs_store_remove_tree(store, level->own->path, NULL);
+            const enum zs_status ignored = remove_unmarked(zs_hierarchy_store(o->h), level->own->path, NULL);
             (void)ignored;
-            char *group = zs_path_parent(level->own->path);
-            if (group != NULL)
-                zs_store_remove_directory(store, group); /* if nothing else is in it */
-            free(group);
         }
+    }
+    const enum zs_status unmarked = remove_marks(o, NULL); /* else the next maker sees that this one has failed */
+    (void)unmarked;
+    for (size_t i = 0; i < o->count; i++) {
+        struct made_level *level = &o->levels[i];
+        if (level->is_new && level->own != NULL)
+            remove_directories(o, level->own->path);
         zs_node_free(level->own);
         while (level->older_count > 0)
             free(level->older[--level->older_count]);

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "store/lease.h"
 #include "store/staging.h"
 #include "store/vsi.h"
@@ -37,6 +38,7 @@ struct own_mark {
     struct own_mark *next;
     long process; /* not that of a forked one */
     char token[WORD];
+    uint64_t hash; /* of the store and the key */
 };
 static struct own_mark *own_marks;
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -57,12 +59,32 @@ static void forget(const char *token)
     (void)pthread_mutex_unlock(&own_lock);
 }
 
-static bool add_own(const struct maker *us)
+static uint64_t hash_of(const struct zs_store *store, const char *key)
+{
+    return zs_hash(zs_hash(ZS_HASH, store->root, strlen(store->root) + 1), key, strlen(key));
+}
+
+/* The token of this process's mark at a key; false where it has none. */
+static bool find_own(uint64_t hash, char *token)
+{
+    bool is_found = false;
+    (void)pthread_mutex_lock(&own_lock);
+    for (const struct own_mark *m = own_marks; m != NULL && !is_found; m = m->next) {
+        is_found = m->process == (long)getpid() && m->hash == hash;
+        if (is_found)
+            memcpy(token, m->token, sizeof m->token);
+    }
+    (void)pthread_mutex_unlock(&own_lock);
+    return is_found;
+}
+
+static bool add_own(const struct maker *us, uint64_t hash)
 {
     struct own_mark *m = malloc(sizeof *m);
     if (m == NULL)
         return false;
     m->process = us->process;
+    m->hash = hash;
     memcpy(m->token, us->token, sizeof m->token);
     (void)pthread_mutex_lock(&own_lock);
     m->next = own_marks;
@@ -280,7 +302,8 @@ enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct
     struct maker us;
     char text[MOST_BYTES];
     *was_left = false;
-    if (!describe(&us) || !add_own(&us)) /* before it is there for others of this process to see */
+    /* before it is there for others of this process to see */
+    if (!describe(&us) || !add_own(&us, hash_of(store, key)))
         return zs_fail_memory(err);
     (void)snprintf(text, sizeof text, FORMAT, us.token, us.process, us.since, us.in, us.boot, us.host);
     const struct putting p = {store, key, &us, text, question};
@@ -367,12 +390,16 @@ enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs
 {
     struct zs_buffer text = {0};
     struct maker maker;
+    char token[WORD];
+    const bool is_known = find_own(hash_of(store, key), token);
     zs_store_forget(store, key);
     enum zs_status status = zs_store_get(store, key, MOST_BYTES, &text, err);
     if (status == ZS_OK && parse(&text, &maker) && is_own(maker.token)) {
         status = zs_store_remove(store, key, err);
         forget(maker.token);
     }
+    if (is_known) /* what stays because it could not be read or removed is a dead maker's from now on */
+        forget(token);
     zs_buffer_free(&text);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }
