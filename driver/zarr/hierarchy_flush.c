@@ -180,6 +180,16 @@ struct outgoing {
     bool needs_update; /* other writers changed what it consolidates: build it again before writing */
 };
 
+/* Fails where the root's document is gone that was there: what is added to a deleted store is in none. */
+static enum zs_status check_root(const struct zs_hierarchy *h, const struct outgoing *o, struct zs_error *err)
+{
+    const struct zs_node *root = o->path[0] == '\0' && o->change == NULL ? zs_hierarchy_known(h, "") : NULL;
+    if (root == NULL || root->document == NULL || root->is_implicit)
+        return ZS_OK;
+    return zs_fail(err, ZS_INVALID, "%s: somebody else removed this store meanwhile: nothing is added to it",
+                   h->store->root);
+}
+
 /* Reads the stored document, merges the change of the node and the changes below it, and prints the result. */
 static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct zs_error *err)
 {
@@ -193,6 +203,8 @@ static enum zs_status prepare(struct zs_hierarchy *h, struct outgoing *o, struct
     o->needs_update = false;
     if (!zs_hierarchy_root_is_pending(h) || (o->change != NULL && o->change->kind == ZS_CHANGE_EDIT))
         status = load_tagged(h->store, o->path, &document, &o->etag, err);
+    if (status == ZS_OK && document == NULL)
+        status = check_root(h, o, err);
     if (status == ZS_OK && o->change != NULL) {
         zs_json_free(o->change->loaded);
         o->change->loaded = document != NULL ? zs_document_own(document) : NULL;
