@@ -370,10 +370,37 @@ bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_n
            (change->kind == ZS_CHANGE_NEW || zs_change_has_new_keys(change, node));
 }
 
+/* Whether the document of a new array is certainly not stored, unless another writer made one. A remote store is not
+ * asked for each shard. */
+static bool is_to_be_absent(const struct zs_hierarchy *h, const struct zs_change *change)
+{
+    return change != NULL && change->kind == ZS_CHANGE_NEW && !change->was_removed && !change->is_put && !h->is_new &&
+           !h->store->is_remote;
+}
+
+/* Fails where another writer made an array, or a group, at the path of a new one: the chunks there are not ours. */
+static enum zs_status check_is_absent(const struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    struct zs_error ignored;
+    zs_store_forget(h->store, node->key);
+    const enum zs_status status = zs_object_open(h->store, node->key, &object, &ignored);
+    zs_object_close(object);
+    if (status == ZS_NOT_FOUND)
+        return ZS_OK;
+    return status != ZS_OK ? zs_fail(err, status, "%s", ignored.message)
+                           : zs_fail(err, ZS_INVALID,
+                                     "/%s: somebody else made it meanwhile: it stays as it is, and no pixels are "
+                                     "written",
+                                     node->path);
+}
+
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
                                         struct zs_error *err)
 {
     const struct zs_change *change = zs_changes_find(&h->pending, node->path);
+    if (is_to_be_absent(h, change))
+        return check_is_absent(h, node, err);
     if (change != NULL && (change->kind != ZS_CHANGE_EDIT || change->may_be_gone))
         return ZS_OK;
     const enum zs_status status = check_document(h, node, change, version, err);
