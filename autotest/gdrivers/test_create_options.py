@@ -68,10 +68,12 @@ def test_usual_shards_have_about_64_mib_along_all_dimensions(tmp_path, shape, da
     ({"COMPRESS": "NONE"}, []), ({"COMPRESS": "GZIP"}, [("gzip", {"level": 6})]), ({"COMPRESS": "GZIP", "LEVEL": 0}, [("gzip", {"level": 0})]),
     ({"COMPRESS": "ZSTD"}, [("zstd", {"level": 3})]), ({"COMPRESS": "ZSTD", "LEVEL": -7}, [("zstd", {"level": -7})]),
     ({"COMPRESS": "ZSTD", "LEVEL": 22}, [("zstd", {"level": 22})]),
-    ({}, [("blosc", {"cname": "zstd", "typesize": 2, "clevel": 2, "blocksize": 262144})]),
+    ({}, [("blosc", {"cname": "zstd", "typesize": 2, "blocksize": 262144})]),
+    ({"BLOSC_SHUFFLE": "BIT"}, [("blosc", {"clevel": 1, "cname": "zstd"})]), ({"BLOSC_SHUFFLE": "BYTE"}, [("blosc", {"clevel": 2, "cname": "zstd"})]),
+    ({"LEVEL": 2, "BLOSC_SHUFFLE": "BIT"}, [("blosc", {"clevel": 2, "cname": "zstd"})]),
     ({"LEVEL": 1}, [("blosc", {"clevel": 1, "cname": "zstd", "blocksize": 262144})]),
-    ({"LEVEL": 3}, [("blosc", {"clevel": 3, "cname": "zstd", "blocksize": 0})]),
-    ({"BLOSC_BLOCKSIZE": 65536}, [("blosc", {"clevel": 2, "cname": "zstd", "blocksize": 65536})]),
+    ({"LEVEL": 3}, [("blosc", {"clevel": 3, "cname": "zstd", "blocksize": 262144})]),
+    ({"BLOSC_BLOCKSIZE": 65536}, [("blosc", {"cname": "zstd", "blocksize": 65536})]),
     ({"BLOSC_CNAME": "lz4"}, [("blosc", {"cname": "lz4", "clevel": 3, "blocksize": 0})]),
     ({"COMPRESS": "BLOSC", "LEVEL": 9, "BLOSC_CNAME": "lz4"}, [("blosc", {"cname": "lz4", "clevel": 9})]),
     ({"BLOSC_CNAME": "lz4hc", "BLOSC_SHUFFLE": "BYTE"}, [("blosc", {"cname": "lz4hc", "shuffle": "shuffle"})]),
@@ -96,6 +98,35 @@ def test_blocks_of_deep_chunks_are_smaller_since_maps_are_read_out_of_them(tmp_p
     copy(tmp_path / "a.zarr", source(np.zeros((3, 32, 32), "float32")), CHUNK_SHAPE=chunk, OVERVIEWS="NONE")
     found = dict(oracle.named(c) for c in inner(document(tmp_path / "a.zarr", "a"))["codecs"])
     assert found["blosc"]["blocksize"] == blocksize
+
+
+@pytest.mark.parametrize("kind", ["scene", "terrain", "scaled", "scaled double"])
+@pytest.mark.parametrize("way", ["copy", "create"])
+def test_level_and_blocks_are_those_of_the_filter_that_the_pixels_get(tmp_path, kind, way):
+    """The filter of Create() changes with the first window."""
+    need("blosc", oracle.available("blosc:zstd"))
+    pixels, path = KINDS[kind](surface(512)), tmp_path / "a.zarr"
+    options = ["CHUNK_SHAPE=512", "OVERVIEWS=NONE", "ARRAY_NAME=a"]
+    if way == "copy":
+        gdal.GetDriverByName("ShardedZarr").CreateCopy(str(path), source(pixels), options=options)
+    else:
+        made = gdal.GetDriverByName("ShardedZarr").Create(str(path), 512, 512, 1, source(pixels).GetRasterBand(1).DataType, options)
+        made.WriteArray(pixels)
+        del made
+    found = dict(oracle.named(c) for c in inner(document(path, "a"))["codecs"])["blosc"]
+    is_small = found["shuffle"] == "noshuffle" and pixels.itemsize < 8
+    assert (found["clevel"], found["blocksize"]) == ((1, 524288) if found["shuffle"] == "bitshuffle" else (2, 262144 if is_small else 1048576))
+    assert np.array_equal(open_ours(str(path)).ReadAsArray(), pixels)
+
+
+def test_large_blocks_are_smaller_where_a_filter_has_put_bytes_in_order(tmp_path):
+    need("blosc", oracle.available("blosc:zstd"))
+    heights, sizes = np.round(surface(512) * 90000) / 100, {}
+    for size in (0, 262144):
+        copy(tmp_path / ("%d.zarr" % size), source(heights.astype("float32")), CHUNK_SHAPE=512, OVERVIEWS="NONE", BLOSC_SHUFFLE="BYTE",
+             BLOSC_BLOCKSIZE=size)
+        sizes[size] = sum(map(len, shards(tmp_path / ("%d.zarr" % size), str(size)).values()))
+    assert sizes[0] < 0.98 * sizes[262144]
 
 
 def test_floats_that_were_integers_are_smaller_in_blocks_of_the_default_than_in_small_ones(tmp_path):

@@ -17,10 +17,11 @@ static struct zs_array_spec spec_of(enum zs_data_type type, const char *guess)
 static const char *chosen(enum zs_data_type type, const char *guess, const void *sample)
 {
     const struct zs_array_spec spec = spec_of(type, guess);
-    const void *const samples[] = {sample, sample};
+    const void *const elements[] = {sample, sample};
+    const struct zs_samples samples = {elements, 2, 2, spec.chunk_shape};
     const char *filter = NULL;
     struct zs_error err;
-    CHECK(zs_filter_choose(&spec, samples, 2, &filter, &err) == ZS_OK);
+    CHECK(zs_filter_choose(&spec, &samples, &filter, &err) == ZS_OK);
     return filter;
 }
 
@@ -73,6 +74,38 @@ static void test_samples_stay_as_they_are(void)
     CHECK(memcmp(sample, before, sizeof sample) == 0);
 }
 
+static void test_level_and_blocks_go_with_the_filter_and_the_chunk(void)
+{
+    static const struct {
+        const char *filter;
+        enum zs_data_type type;
+        uint64_t chunk[3];
+        int asked; /* level; 0: none */
+        int level, block_size;
+    } cases[] = {
+        {"bitshuffle", ZS_UINT16, {1, 512, 512}, 0, 1, 512 << 10},
+        {"bitshuffle", ZS_UINT16, {1, 512, 512}, 2, 2, 1 << 20},
+        {"bitshuffle", ZS_UINT16, {1, 256, 256}, 0, 1, 256 << 10},
+        {"shuffle", ZS_FLOAT32, {1, 512, 512}, 0, 2, 1 << 20},
+        {"shuffle", ZS_FLOAT32, {1, 512, 512}, 7, 7, 1 << 20},
+        {"noshuffle", ZS_FLOAT32, {1, 512, 512}, 0, 2, 256 << 10},
+        {"noshuffle", ZS_FLOAT32, {1, 512, 512}, 3, 3, 1 << 20},
+        {"noshuffle", ZS_FLOAT64, {1, 512, 512}, 0, 2, 1 << 20},
+        {"bitshuffle", ZS_UINT16, {9, 512, 512}, 0, 1, 128 << 10},
+        {"shuffle", ZS_FLOAT32, {9, 512, 512}, 3, 3, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct zs_array_spec spec = spec_of(cases[i].type, cases[i].filter);
+        spec.ndim = 3;
+        memcpy(spec.chunk_shape, cases[i].chunk, sizeof cases[i].chunk);
+        spec.encoding.is_usual_level = cases[i].asked == 0;
+        spec.encoding.level = cases[i].asked == 0 ? 2 : cases[i].asked;
+        const struct zs_blosc_settings s = zs_blosc_settings_of(&spec);
+        CHECK_EQ_I64(s.level, cases[i].level);
+        CHECK_EQ_I64(s.block_size, cases[i].block_size);
+    }
+}
+
 int main(void)
 {
     RUN(test_bits_of_a_mask_are_best_apart);
@@ -80,5 +113,6 @@ int main(void)
     RUN(test_smooth_floats_with_noise_are_best_by_bytes);
     RUN(test_the_guess_stays_where_nothing_is_saved);
     RUN(test_samples_stay_as_they_are);
+    RUN(test_level_and_blocks_go_with_the_filter_and_the_chunk);
     return check_result();
 }

@@ -3,7 +3,7 @@
 #ifndef ZS_CODEC_DESCRIPTION_H
 #define ZS_CODEC_DESCRIPTION_H
 
-#include "zarr/node.h"
+#include "zarr/document.h"
 
 /* The compressor of the innermost chunks, else that of whole shards, as GTiff spells it: "ZSTD", "DEFLATE". NULL where
  * nothing is compressed, and for others: rasterio fails on a name that it does not know, and makes of this one a
@@ -14,9 +14,9 @@ const char *zs_compression_name(const struct zs_array_meta *meta);
  * NULL without that codec. */
 const char *zs_blosc_filter_name(const struct zs_array_meta *meta);
 
-/* Sets the filter of that codec in the `codecs` of a document: "noshuffle", "shuffle" or "bitshuffle". False without
- * that codec, or memory. A frame of blosc tells its filter itself: chunks that are there are read as before. */
-bool zs_blosc_set_filter(zs_json *codecs, const char *filter);
+/* Sets the filter of that codec, and what goes with it, in the `codecs` of a document. False without that codec, or
+ * memory. A frame of blosc tells its filter itself: chunks that are there are read as before. */
+bool zs_blosc_set(zs_json *codecs, const struct zs_blosc_settings *settings);
 
 /* Whether each innermost chunk has a crc32c, as CHUNK_CHECKSUM=YES makes it. */
 bool zs_has_chunk_checksum(const struct zs_array_meta *meta);

@@ -218,8 +218,8 @@ static const std::vector<Row<Creation>> &creationRows()
                                                                                             : v.choice);
          }},
         {ANY, "LEVEL", narrowed(integer(-131072, 22)),
-         "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 2, of other than zstd 3), "
-         "GZIP 0 to 9 (default 6)",
+         "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 2, with BLOSC_SHUFFLE=BIT 1, of "
+         "other than zstd 3), GZIP 0 to 9 (default 6)",
          [](Creation &o, Value &v) {
              o.encoding.level = static_cast<int>(v.number);
              o.has_level = true;
@@ -234,8 +234,9 @@ static const std::vector<Row<Creation>> &creationRows()
              o.blosc_shuffle = names[v.choice];
          }},
         {ANY, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"),
-         "Bytes of a block inside BLOSC; 0: 262144 for zstd at LEVEL 1 and 2, or 131072 where a chunk extends in more "
-         "than two dimensions; else as BLOSC chooses",
+         "Bytes of a block inside BLOSC; 0: for zstd 1048576, at LEVEL 1 524288, without a filter at LEVEL 1 and 2 "
+         "262144 for elements of up to four bytes; in chunks that extend in more than two dimensions 131072 at LEVEL 1 "
+         "and 2; else as BLOSC chooses",
          [](Creation &o, Value &v) { o.encoding.blosc_blocksize = static_cast<int>(v.number); }},
         {ANY, "ZSTD_CHECKSUM", flag("NO"), "Whether zstd adds its checksum",
          [](Creation &o, Value &v) { o.encoding.zstd_checksum = v.isYes; }},
@@ -584,7 +585,8 @@ static bool checkCompression(Creation &options)
         CPLError(CE_Failure, CPLE_NotSupported, "COMPRESS: %s", err.message);
         return false;
     }
-    if (!options.has_level || e.compression == ZS_COMPRESS_NONE)
+    e.is_usual_level = !options.has_level || e.compression == ZS_COMPRESS_NONE;
+    if (e.is_usual_level)
         e.level = usual[e.compression];
     if (e.level >= low[e.compression] && e.level <= high[e.compression])
         return true;

@@ -12,7 +12,9 @@ extern "C"
 #include "codec/filter.h"
 }
 
-constexpr uint64_t SAMPLE_BYTES = 256 << 10; /* about one block of blosc */
+/* A small block of blosc and a little more: zstd takes blocks of more than 256 KiB otherwise, as it does the large ones
+ * (zarr/document.c). */
+constexpr uint64_t SAMPLE_BYTES = 264 << 10;
 constexpr uint64_t MOST_SAMPLES = 8;
 constexpr uint64_t ONE_OF = 150; /* elements is read at most (each is encoded three times), at least one sample */
 
@@ -90,25 +92,17 @@ static std::vector<std::vector<unsigned char>> readSamples(const ZSSampling &sam
 const char *zsFilterOfSamples(const struct zs_array_spec &spec, const char *name, const ZSSampling &sampling,
                               const ZSReadSample &read)
 {
-    struct zs_array_spec array = spec;
-    array.ndim = static_cast<int>(sampling.shape.size());
-    array.is_sharded = false;
-    array.encoding.blosc_blocksize = zs_blosc_block_size(&spec.encoding, spec.chunk_shape, spec.ndim);
-    for (int d = 0; d < array.ndim; d++)
-    {
-        array.chunk_shape[d] = sampling.window[static_cast<size_t>(d)];
-        array.edges[d] = nullptr;
-        array.dimension_names[d] = nullptr;
-    }
     if (elementsOf(sampling.shape) == 0)
         return nullptr;
     const auto samples = readSamples(sampling, spec.dtype.size, read);
     std::vector<const void *> pointers;
     for (const auto &sample : samples)
         pointers.push_back(sample.data());
+    const struct zs_samples windows = {pointers.data(), pointers.size(), static_cast<int>(sampling.window.size()),
+                                       sampling.window.data()};
     struct zs_error err;
     const char *filter = nullptr;
-    if (pointers.empty() || zs_filter_choose(&array, pointers.data(), pointers.size(), &filter, &err) != ZS_OK)
+    if (pointers.empty() || zs_filter_choose(&spec, &windows, &filter, &err) != ZS_OK)
         return nullptr;
     CPLDebug("ShardedZarr", "%s: BLOSC_SHUFFLE: %s (samples: %d)", name, filter, static_cast<int>(samples.size()));
     return filter;

@@ -19,6 +19,7 @@
 #include "geo/axes.h"
 #include "geo/band_properties.h"
 #include "geo/healpix.h"
+#include "zarr/document.h"
 
 /* Where the array lies: what is not said here is not known any more, but what it keeps is not looked at. */
 struct zs_georef_update {
@@ -89,10 +90,11 @@ enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
                                     const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets the filter of blosc ("noshuffle", "shuffle" or "bitshuffle") with which chunks are encoded from now on. The
- * array's node is replaced as by zs_update_fill_value(). ZS_UNSUPPORTED without the codec. */
-enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node, const char *filter,
-                                      const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+/* Sets the filter of blosc with which chunks are encoded from now on, and what goes with it. The array's node is
+ * replaced as by zs_update_fill_value(). ZS_UNSUPPORTED without the codec. */
+enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node,
+                                      const struct zs_blosc_settings *settings, const struct zs_node **replacement,
+                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that
  * all have as zs_update_nodata(). */

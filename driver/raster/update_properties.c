@@ -55,13 +55,14 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
     return replace(h, node->path, document, replacement, err);
 }
 
-enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node, const char *filter,
-                                      const struct zs_node **replacement, struct zs_error *err)
+enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node,
+                                      const struct zs_blosc_settings *settings, const struct zs_node **replacement,
+                                      struct zs_error *err)
 {
     zs_json *document = zs_json_copy(node->document);
     if (document == NULL)
         return zs_fail_memory(err);
-    if (!zs_blosc_set_filter(zs_json_get_mutable(document, "codecs"), filter)) {
+    if (!zs_blosc_set(zs_json_get_mutable(document, "codecs"), settings)) {
         zs_json_free(document);
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);
     }

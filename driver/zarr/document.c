@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 static void add_shape(zs_json *parent, const char *name, const uint64_t *shape, int n)
 {
     zs_json *list = zs_json_add_array(parent, name);
@@ -57,19 +59,51 @@ static void add_reversed_order(zs_json *codecs, int ndim)
         zs_json_add_int64(order, NULL, d);
 }
 
-/* Bytes of a block at blosc's quick levels of zstd, for which it would take a quarter or less. zstd matches four bytes
- * in sources of 128 to 256 KiB, five in others: blocks of this size are the smallest, in hardly more time. */
-#define QUICK_BLOCK (256 << 10)
+/* Bytes of a block of blosc with zstd, which would take a quarter or less. At the quick levels zstd matches four bytes
+ * in sources of 128 to 256 KiB, five and more in others: numbers of four bytes that repeat need the small block. Of
+ * others, and of what a filter has put in order, large blocks are smaller, in less time. */
+#define SMALL_BLOCK (256 << 10)
+#define LARGE_BLOCK (1 << 20)
+#define LOOKS_BACK (512 << 10) /* so far zstd looks for repetition at level 1: in larger blocks it misses some */
 #define MAX_QUICK_LEVEL 2
+#define BITS_LEVEL 1 /* of bits that a filter has put in order level 2 makes no less, in a quarter more time */
 
-int zs_blosc_block_size(const struct zs_encoding *e, const uint64_t *chunk_shape, int ndim)
+static size_t stored_size(const struct zs_array_spec *spec)
 {
-    if (e->blosc_blocksize != 0 || strcmp(e->blosc_cname, "zstd") != 0 || e->level < 1 || e->level > MAX_QUICK_LEVEL)
-        return e->blosc_blocksize;
+    const struct zs_dtype packed = zs_dtype_of(spec->encoding.packed_type);
+    return zs_dtype_stored_size(spec->encoding.is_packed ? &packed : &spec->dtype);
+}
+
+static int zstd_block_size(const struct zs_array_spec *spec, int level)
+{
+    const struct zs_encoding *e = &spec->encoding;
+    const bool is_quick = level <= MAX_QUICK_LEVEL, is_plain = strcmp(e->blosc_shuffle, "noshuffle") == 0;
+    const size_t item = stored_size(spec);
+    uint64_t chunk = item;
     int extended = 0;
-    for (int d = 0; d < ndim; d++)
-        extended += chunk_shape[d] > 1;
-    return extended > 2 ? QUICK_BLOCK / 2 : QUICK_BLOCK;
+    for (int d = 0; d < spec->ndim; d++) {
+        extended += spec->chunk_shape[d] > 1;
+        if (!zs_mul_u64(chunk, spec->chunk_shape[d], &chunk))
+            chunk = UINT64_MAX;
+    }
+    if (extended > 2)
+        return is_quick ? SMALL_BLOCK / 2 : 0;
+    if (chunk <= SMALL_BLOCK || (is_plain && is_quick && item <= 4))
+        return SMALL_BLOCK;
+    return level == 1 ? LOOKS_BACK : LARGE_BLOCK;
+}
+
+struct zs_blosc_settings zs_blosc_settings_of(const struct zs_array_spec *spec)
+{
+    const struct zs_encoding *e = &spec->encoding;
+    struct zs_blosc_settings s = {e->blosc_shuffle, e->level, e->blosc_blocksize};
+    if (strcmp(e->blosc_cname, "zstd") != 0 || e->level < 1)
+        return s;
+    if (e->is_usual_level && strcmp(e->blosc_shuffle, "bitshuffle") == 0)
+        s.level = BITS_LEVEL;
+    if (s.block_size == 0)
+        s.block_size = zstd_block_size(spec, s.level);
+    return s;
 }
 
 /* Adds the codecs of a chunk: those that change elements, then bytes, a compressor, crc32c, as the encoding wants. */
@@ -89,6 +123,8 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
                           e->keepbits);
     add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit,
                     e->is_big_endian);
+    const struct zs_blosc_settings blosc =
+        e->compression == ZS_COMPRESS_BLOSC ? zs_blosc_settings_of(spec) : (struct zs_blosc_settings){0};
     zs_json *configuration;
     switch (e->compression) {
     case ZS_COMPRESS_NONE:
@@ -105,11 +141,11 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
     case ZS_COMPRESS_BLOSC:
         configuration = zs_json_add_object(add_codec(codecs, "blosc"), "configuration");
         zs_json_add_string(configuration, "cname", e->blosc_cname);
-        zs_json_add_int64(configuration, "clevel", e->level);
-        zs_json_add_string(configuration, "shuffle", e->blosc_shuffle);
+        zs_json_add_int64(configuration, "clevel", blosc.level);
+        zs_json_add_string(configuration, "shuffle", blosc.shuffle);
         zs_json_add_uint64(configuration, "typesize", zs_dtype_stored_size(dtype));
         zs_json_add_int64(configuration, "blocksize",
-                          zs_blosc_block_size(e, spec->chunk_shape, spec->ndim));
+                          (uint64_t)blosc.block_size);
         break;
     }
     if (e->chunk_checksum)

@@ -12,12 +12,13 @@ enum zs_compression { ZS_COMPRESS_NONE, ZS_COMPRESS_ZSTD, ZS_COMPRESS_BLOSC, ZS_
 struct zs_encoding {
     enum zs_compression compression;
     int level;
+    bool is_usual_level;       /* nobody asked for it: of zstd in blosc, the filter may have a quicker one */
     const char *blosc_cname;   /* "zstd", "lz4" ...; borrowed */
     const char *blosc_shuffle; /* "noshuffle", "shuffle", "bitshuffle" */
     bool chunk_checksum;       /* crc32c behind each chunk */
     bool index_at_start;
     bool zstd_checksum;   /* zstd's own, in each frame */
-    int blosc_blocksize;  /* bytes; 0: for zstd at levels 1 and 2 by the chunk's shape, else as blosc chooses */
+    int blosc_blocksize;  /* bytes; 0: for zstd by the filter and the chunk's shape, else as blosc chooses */
     bool is_column_major; /* the first dimension of a chunk is the fastest */
     bool is_big_endian;
     bool has_dotted_keys; /* chunk c.0.1, not c/0/1 */
@@ -47,9 +48,16 @@ struct zs_array_spec {
     struct zs_encoding encoding;
 };
 
-/* Returns the bytes of a block of blosc in chunks of that shape; 0: as blosc chooses. Blocks of deep chunks are half as
- * large, because maps are read out of them block by block. */
-int zs_blosc_block_size(const struct zs_encoding *e, const uint64_t *chunk_shape, int ndim);
+/* What goes with a filter in the blosc codec. */
+struct zs_blosc_settings {
+    const char *shuffle; /* borrowed */
+    int level;
+    int block_size; /* bytes; 0: as blosc chooses */
+};
+
+/* Returns the settings for an array's encoding, with its filter, data type and chunk_shape. Blocks of deep chunks are
+ * small, because maps are read out of them block by block. */
+struct zs_blosc_settings zs_blosc_settings_of(const struct zs_array_spec *spec);
 
 /* Makes the document of an array, with empty attributes; NULL without memory. Released with zs_json_free(). */
 zs_json *zs_array_document(const struct zs_array_spec *spec);

@@ -99,12 +99,13 @@ CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType 
 {
     const ZSArray &first = m_view.Array(0);
     const double missing = m_dataset.Band(window.bands[0]).Missing();
-    const char *filter = first.isHealpix ? nullptr : m_firstFilter.Choose(first.node, window, type, missing);
+    const struct zs_blosc_settings *chosen =
+        first.isHealpix ? nullptr : m_firstFilter.Choose(first.node, window, type, missing);
     struct zs_error err;
     const struct zs_node *node = nullptr;
-    if (filter == nullptr)
+    if (chosen == nullptr)
         return CE_None;
-    if (zs_update_blosc_filter(m_view.store->hierarchy, first.node, filter, &node, &err) == ZS_OK)
+    if (zs_update_blosc_filter(m_view.store->hierarchy, first.node, chosen, &node, &err) == ZS_OK)
         return OpenReplaced(node);
     zsReport(err);
     return CE_Failure;

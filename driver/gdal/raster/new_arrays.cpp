@@ -316,7 +316,7 @@ void ZSFilterOfFirst::Start(const ZSCreationOptions &options, const struct zs_ra
 {
     m_isOpen = options.guesses_shuffle && spec.encoding.compression == ZS_COMPRESS_BLOSC;
     m_encoding = spec.encoding;
-    m_encoding.blosc_blocksize = zs_blosc_block_size(&spec.encoding, spec.chunk, zs_raster_ndim(&spec));
+    std::copy_n(spec.chunk, zs_raster_ndim(&spec), m_chunk.begin());
     m_cname = spec.encoding.blosc_cname;
     m_guess = spec.encoding.blosc_shuffle;
 }
@@ -337,8 +337,8 @@ static void storeRows(const struct zs_band_window &window, const uint64_t *start
     }
 }
 
-const char *ZSFilterOfFirst::Choose(const struct zs_node *node, const struct zs_band_window &window, GDALDataType type,
-                                    double missing)
+const struct zs_blosc_settings *ZSFilterOfFirst::Choose(const struct zs_node *node, const struct zs_band_window &window,
+                                                        GDALDataType type, double missing)
 {
     const struct zs_array_meta &meta = *node->array;
     const bool isOpen = m_isOpen;
@@ -351,6 +351,7 @@ const char *ZSFilterOfFirst::Choose(const struct zs_node *node, const struct zs_
     array.encoding = m_encoding;
     array.encoding.blosc_cname = m_cname.c_str();
     array.encoding.blosc_shuffle = m_guess.c_str();
+    std::copy_n(m_chunk.begin(), meta.ndim, array.chunk_shape);
     memcpy(array.fill_value, meta.fill_value, sizeof array.fill_value);
 
     ZSSampling sampling;
@@ -367,5 +368,9 @@ const char *ZSFilterOfFirst::Choose(const struct zs_node *node, const struct zs_
         return true;
     };
     const char *filter = zsFilterOfSamples(array, node->path, sampling, read);
-    return filter != nullptr && m_guess != filter ? filter : nullptr;
+    if (filter == nullptr || m_guess == filter)
+        return nullptr;
+    array.encoding.blosc_shuffle = filter;
+    m_chosen = zs_blosc_settings_of(&array);
+    return &m_chosen;
 }

@@ -3,6 +3,7 @@
 #ifndef ZS_GDAL_NEW_ARRAYS_H
 #define ZS_GDAL_NEW_ARRAYS_H
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
@@ -96,6 +97,8 @@ class ZSFilterOfFirst
 {
     bool m_isOpen = false; /* it is still to be chosen */
     struct zs_encoding m_encoding = {};
+    std::array<uint64_t, ZS_MAX_NDIM> m_chunk = {};
+    struct zs_blosc_settings m_chosen = {};
     std::string m_cname, m_guess; /* what the encoding borrows */
 
   public:
@@ -105,8 +108,8 @@ class ZSFilterOfFirst
     /* The filter that makes samples of a window smallest, if that is not the one that the options took. Null as well
      * after the first call, and for windows that are too small to tell, or have one value.
      *   missing  the value that is stored as NaN; NaN: none */
-    const char *Choose(const struct zs_node *node, const struct zs_band_window &window, GDALDataType type,
-                       double missing);
+    const struct zs_blosc_settings *Choose(const struct zs_node *node, const struct zs_band_window &window,
+                                           GDALDataType type, double missing);
 };
 
 /* ---- The dimensions that the bands of a new raster are flattened from (source_axes.cpp) ---- */
