@@ -2,7 +2,7 @@
 
   GDAL_DRIVER_PATH=build/gdalplugins python3 autotest/benchmark/sizes.py [SIDE]     prints two tables, in a few minutes (SIDE: 4096)
 
-The rasters are made: scenes of the benchmark (rasters.py), fractal terrain, and what is derived from them."""
+The rasters are made: scenes of the benchmark (rasters.py), fractal terrain, and what is derived from them. EGM96 is PROJ's."""
 import os
 import resource
 import statistics
@@ -17,6 +17,7 @@ from rasters import Landscape
 
 gdal.UseExceptions()
 TYPES = {"u1": gdal.GDT_Byte, "u2": gdal.GDT_UInt16, "i2": gdal.GDT_Int16, "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64}
+EGM96 = "/usr/share/proj/egm96_15.gtx"
 BLOCKS = ["TILED=YES", "BLOCKXSIZE=512", "BLOCKYSIZE=512"]
 ROUNDS = 3
 
@@ -48,6 +49,8 @@ def rasters(side):
     times = np.stack([280 + terrain(side // 8, rng) / 60 + 0.2 * rng.normal(size=(side // 8, side // 8)) for _ in range(24)])
     yield "temperatures x 0.01, float32", (np.round(times * 100) * np.float32(0.01)).astype("f4")
     yield "temperatures, int16", np.round((times - 273.15) * 100).astype("i2")
+    if os.path.exists(EGM96):
+        yield "EGM96 geoid, float32", gdal.Open(EGM96).ReadAsArray()
 
 
 def save(path, values):
