@@ -113,6 +113,28 @@ def what_documents_say(path):
             for name, said in documents.items()}
 
 
+def test_a_transform_follows_one_that_was_cut_short_before_it_was_listed(tmp_path):
+    """On an object store no journal finishes it."""
+    path = made(tmp_path / "a.zarr")
+    listed = document_of(path, "")
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    dataset.SetGeoTransform(MOVED)
+    dataset = None
+    for name in "xy":
+        shutil.copytree(os.path.join(path, name), str(tmp_path / name))
+    shutil.rmtree(path)
+    made(path)
+    for name in "xy":  # with the chunks that the listed documents name
+        shutil.copytree(str(tmp_path / name), os.path.join(path, name), dirs_exist_ok=True)
+    assert document_of(path, "") == listed
+    again = (700000.0, 5.0, 0.0, 3000000.0, 0.0, -5.0)
+    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
+    dataset.SetGeoTransform(again)
+    dataset = None
+    assert place_of(path) == (again, again, "32633")
+    check_consolidated(path)
+
+
 EDITED_AND_SET_BACK = LIMITED + """
 dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
 def edit(place, srs, value):
@@ -432,5 +454,5 @@ os._exit(0)
     dataset.SetGeoTransform(MOVED)
     dataset = None
     before = everything(path)
-    assert "somebody else gave this coordinate other values meanwhile" in process.communicate("\n")[0]
+    assert "somebody else gave this array other values meanwhile" in process.communicate("\n")[0]
     assert everything(path) == before and geotransform(open_ours(name_of(path, "/v"))) == MOVED

@@ -81,12 +81,22 @@ def is_chunk(key):
     return not key.endswith("zarr.json")
 
 
+def chunk_of(said, key):
+    """Coordinates that change get chunks of other keys: one name for those that the document names, one for those that it does not."""
+    folder, _, name = key.replace("/c/0", "/c.0").rpartition("/")
+    document = said.get(folder + "/zarr.json")
+    if name != "c.0" or document is None:
+        return key
+    is_named = document["chunk_key_encoding"].get("configuration", {}).get("separator", "/") == key[-2]
+    return folder + "/" + ("chunk" if is_named else "former chunk")
+
+
 def place_of(objects):
     """What a store says of where its arrays lie. Texts that are not needed (GeoTransform beside coordinates) may be missing, but not old."""
-    found = {}
-    for key, value in content_of(objects).items():
+    said, found = content_of(objects), {}
+    for key, value in said.items():
         if is_chunk(key):
-            found[key] = value
+            found[chunk_of(said, key)] = value
             continue
         attributes = value["attributes"]
         found[key] = {name: member for name, member in attributes.items() if name not in ("GeoTransform", "coordinates", "zarr_conventions")}

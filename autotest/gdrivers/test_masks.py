@@ -355,7 +355,7 @@ def test_a_new_mask_that_cannot_be_written_is_an_error_and_not_named(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS), CHUNK_SHAPE=16, SHARD_SHAPE=64)
     dataset = update(tmp_path / "a.zarr")
     dataset.CreateMaskBand(PER_DATASET)
-    os.makedirs(tmp_path / "a.zarr" / "mask")
+    os.makedirs(tmp_path / "a.zarr" / "mask", exist_ok=True)
     (tmp_path / "a.zarr" / "mask" / "c").write_text("a file where a folder is to be")
     held_band(dataset).GetMaskBand().WriteArray(MASK[:9, :9] + 255)
     assert "mask/c" in error_of(dataset.FlushCache)

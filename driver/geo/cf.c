@@ -8,7 +8,6 @@
 #include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
-#include "zarr/document.h"
 #include "zarr/name.h"
 
 /* A coordinate of a type that rounds may be off by this part of a step. */
@@ -282,27 +281,6 @@ static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot 
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-/* Fails where chunks of the stored variable have the keys that new chunks are about to get: another session replaced
- * the variable since it was opened. */
-static enum zs_status check_keys_are_free(struct zs_hierarchy *h, const struct zs_slot *slot,
-                                          const struct zs_node *made, struct zs_error *err)
-{
-    zs_json *stored = NULL;
-    struct zs_array_meta *keys = NULL;
-    zs_store_forget(zs_hierarchy_store(h), slot->own->key);
-    const enum zs_status status = zs_document_get(zs_hierarchy_store(h), slot->own->key, &stored, err);
-    if (status != ZS_OK && status != ZS_NOT_FOUND)
-        return status;
-    const bool is_array = stored != NULL && zs_array_keys_parse(stored, &keys, NULL) == ZS_OK;
-    const bool is_taken = is_array && keys->key_is_v2 == made->array->key_is_v2 &&
-                          keys->key_separator == made->array->key_separator;
-    zs_array_meta_free(keys);
-    zs_json_free(stored);
-    return !is_taken ? ZS_OK
-                     : zs_fail(err, ZS_INVALID,
-                               "/%s: somebody else gave this coordinate other values meanwhile: they stay", slot->path);
-}
-
 /* Writes the values of a variable of this document (taken over), then gives the variable the document. Chunks have
  * other keys than those of the stored document, which stay until the new document is stored: whoever is killed, or
  * cannot write all of the values, leaves coordinates that agree with the metadata. */
@@ -316,8 +294,6 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     enum zs_status status = ZS_OK;
     if (slot->own == NULL && !zs_hierarchy_is_new(h))
         status = clear_chunks(h, slot, err);
-    if (status == ZS_OK && slot->own != NULL && !zs_hierarchy_is_unpublished(h, slot->own))
-        status = check_keys_are_free(h, slot, made, err);
     if (status == ZS_OK)
         status = zs_write_small_array(zs_hierarchy_store(h), made, true, elements, err);
     if (status != ZS_OK) {
@@ -329,24 +305,28 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     return ZS_OK;
 }
 
-static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
+static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *found, const char *name,
                                    const double *values, uint64_t n, const struct zs_node **coordinate,
                                    struct zs_error *err)
 {
+    struct zs_slot slot = *found;
     float *narrow = NULL;
-    if (slot->own != NULL && can_hold(slot->own, values, n, &narrow)) {
+    const bool is_published = slot.own != NULL && !zs_hierarchy_is_unpublished(h, slot.own);
+    if (is_published) /* whose keys are not those of the new chunks */
+        ZS_TRY(zs_hierarchy_take_stored(h, &slot.own, err));
+    if (slot.own != NULL && can_hold(slot.own, values, n, &narrow)) {
         const void *elements = narrow != NULL ? (const void *)narrow : values;
         enum zs_status status;
-        *coordinate = slot->own;
-        if (zs_hierarchy_is_unpublished(h, slot->own))
-            status = zs_write_small_array(zs_hierarchy_store(h), slot->own, false, elements, err);
+        *coordinate = slot.own;
+        if (is_published)
+            status = replace_axis(h, &slot, rekeyed_document(slot.own), elements, coordinate, err);
         else
-            status = replace_axis(h, slot, rekeyed_document(slot->own), elements, coordinate, err);
+            status = zs_write_small_array(zs_hierarchy_store(h), slot.own, false, elements, err);
         free(narrow);
         if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
             return status;
     }
-    return replace_axis(h, slot, new_axis_document(slot, name, n), values, coordinate, err);
+    return replace_axis(h, &slot, new_axis_document(&slot, name, n), values, coordinate, err);
 }
 
 /* Whether units are of another kind than the CRS, or, once its own, are not its own any more. */

@@ -144,8 +144,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
         zs_json_add_int64(configuration, "clevel", blosc.level);
         zs_json_add_string(configuration, "shuffle", blosc.shuffle);
         zs_json_add_uint64(configuration, "typesize", zs_dtype_stored_size(dtype));
-        zs_json_add_int64(configuration, "blocksize",
-                          (uint64_t)blosc.block_size);
+        zs_json_add_int64(configuration, "blocksize", blosc.block_size);
         break;
     }
     if (e->chunk_checksum)

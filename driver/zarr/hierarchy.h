@@ -151,6 +151,12 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *h);
  * because each document is then visible as soon as it is written. */
 void zs_hierarchy_defer(struct zs_hierarchy *h, bool is_deferred);
 
+/* Replaces an array, whose chunks are about to get other keys, by the one that is stored, where consolidated metadata
+ * still list it with keys that it had before: its writer ended before it could list it, and the next flush does.
+ * ZS_INVALID where somebody gave it other keys since it was opened. */
+enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_node **node,
+                                        struct zs_error *err) ZS_MUST_CHECK;
+
 /* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got
  * other keys of chunks, and its document is not written yet. */
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node);

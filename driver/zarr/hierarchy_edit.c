@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "store/mark.h"
+#include "zarr/alike.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
@@ -258,6 +259,59 @@ enum zs_status zs_hierarchy_relist(struct zs_hierarchy *h, struct zs_node *node,
     change->kind = ZS_CHANGE_EDIT;
     change->before = before;
     return put_node(h, node, err);
+}
+
+/* Whether documents of an array have their chunks under the same keys. */
+static bool has_same_keys(const struct zs_node *node, const zs_json *document)
+{
+    static const char member[] = "chunk_key_encoding";
+    return zs_is_alike(node->array, member, zs_json_get(document, member), zs_json_get(node->document, member));
+}
+
+/* Whether the root's consolidated metadata, as they are stored, list the keys that the node has. */
+static enum zs_status is_listed_still(struct zs_hierarchy *h, const struct zs_node *node, bool *is,
+                                      struct zs_error *err)
+{
+    zs_json *root = NULL;
+    ZS_TRY(zs_document_load(h->store, "", &root, err));
+    const zs_json *consolidated = zs_json_get(root, "consolidated_metadata");
+    const zs_json *listed = zs_json_get(zs_json_get(consolidated, "metadata"), node->path);
+    *is = listed != NULL && has_same_keys(node, listed);
+    zs_json_free(root);
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_node **node, struct zs_error *err)
+{
+    const struct zs_node *known = *node;
+    zs_json *stored = NULL;
+    bool is_older = false;
+    zs_store_forget(h->store, known->key);
+    ZS_TRY(zs_document_load(h->store, known->path, &stored, err));
+    if (stored == NULL || has_same_keys(known, stored)) {
+        zs_json_free(stored);
+        return ZS_OK;
+    }
+    const bool is_copy = !known->owns_document && zs_changes_find(&h->pending, known->path) == NULL;
+    enum zs_status status = is_copy ? is_listed_still(h, known, &is_older, err) : ZS_OK;
+    if (status == ZS_OK && !is_older)
+        status = zs_fail(err, ZS_INVALID, "/%s: somebody else gave this array other values meanwhile: they stay",
+                         known->path);
+    if (status == ZS_OK)
+        status = zs_savepoint_note(h, known->path, err);
+    struct zs_node *made = NULL;
+    zs_json *before = status == ZS_OK ? zs_document_own(stored) : NULL;
+    if (status != ZS_OK)
+        zs_json_free(stored);
+    else
+        status = zs_node_create(known->path, stored, true, &made, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_relist(h, made, before, err);
+    else
+        zs_json_free(before);
+    if (status == ZS_OK)
+        *node = made;
+    return status;
 }
 
 enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
