@@ -645,3 +645,15 @@ def test_an_array_that_is_added_to_a_store_that_was_deleted_meanwhile_is_an_erro
     assert "removed this store meanwhile" in error_of(dataset.FlushCache)
     root = dataset = None
     assert not [key for key in s3.objects if key.endswith("zarr.json")]
+
+
+@pytest.mark.parametrize("answer", [403, 503])
+def test_a_store_that_cannot_be_asked_for_is_not_called_absent(s3, answer):
+    copy(PATH, source(noise(1, 64, 64)), ARRAY_NAME="a")
+    before = dict(s3.objects)
+    s3.fault = lambda method, key, query: answer if key == "bucket/a.zarr/zarr.json" or "prefix" in query else None
+    gdal.VSICurlClearCache()
+    said = error_of(copy, PATH, source(noise(1, 64, 64)), ARRAY_NAME="b", APPEND_SUBDATASET="YES")
+    assert str(answer) in said and "no Zarr store" not in said
+    assert "cannot be reached" in error_of(driver().Delete, PATH)
+    assert s3.objects == before

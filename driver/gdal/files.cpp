@@ -166,10 +166,7 @@ static std::string storeOf(const char *name)
                  zsShown(name).c_str());
     else if (!zsIsNoRepository(connection))
         return "";
-    else if (!zsExists(connection.store + "/zarr.json"))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(connection.store).c_str(),
-                 zsIsV2(connection.store) ? zs_found_v2 : "is not a Zarr store");
-    else
+    else if (zsHasRoot(connection.store, "is not a Zarr store"))
         return connection.store;
     return "";
 }

@@ -112,12 +112,32 @@ bool zsIsLink(const std::string &path)
     return isLink;
 }
 
-bool zsIsV2(const std::string &path)
+/* Whether a directory without zarr.json is a store of Zarr v2. */
+static bool isV2(const std::string &path)
 {
     struct zs_store *store = nullptr;
     const bool is = zs_store_open(path.c_str(), &store, nullptr) == ZS_OK && zs_document_is_v2(store);
     zs_store_free(store);
     return is;
+}
+
+bool zsHasRoot(const std::string &path, const char *otherwise)
+{
+    struct zs_error err;
+    struct zs_store *store = nullptr;
+    struct zs_buffer text = {};
+    if (zsExists(path + "/zarr.json"))
+        return true;
+    enum zs_status status = zs_store_open(path.c_str(), &store, &err);
+    if (status == ZS_OK) // GDAL does not tell what is absent from what cannot be asked for
+        status = zs_store_get(store, "zarr.json", ZS_JSON_MAX_BYTES, &text, &err);
+    zs_buffer_free(&text);
+    zs_store_free(store);
+    if (status == ZS_NOT_FOUND)
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(path).c_str(), isV2(path) ? zs_found_v2 : otherwise);
+    else if (status != ZS_OK)
+        zsReport(err);
+    return status == ZS_OK;
 }
 
 bool zsIsAllOwn(const std::string &store)
@@ -366,7 +386,7 @@ static bool mayReplace(const std::string &root, bool overwrite, bool canAppend, 
     if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
     {
         CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(root).c_str(),
-                 isDirectory && zsIsV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
+                 isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
                                              : "exists and is not a Zarr store; it is not overwritten");
         return false;
     }

@@ -120,8 +120,9 @@ void zsForgetListing(const std::string &path);
 bool zsIsLeftover(const std::string &path);
 bool zsIsLink(const std::string &path);
 
-/* Whether a directory without zarr.json is a store of Zarr v2. */
-bool zsIsV2(const std::string &path);
+/* Whether a store is at a path. Else false with CPLError emitted: `otherwise`, unless that is a store of Zarr v2, or
+ * could not be found out. */
+bool zsHasRoot(const std::string &path, const char *otherwise);
 
 /* Name of an archive while it is being packed, in a directory beside its place. */
 #define ZS_PACKED_NAME "packed.zarr.zip"

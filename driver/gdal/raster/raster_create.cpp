@@ -106,13 +106,8 @@ static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &
     if (!options.append)
         return target.Open(connection.store, source, options.overwrite, options.fsync);
     const std::string group = connection.store + "/" + groupOf(options, array);
-    if (!zsExists(connection.store + "/zarr.json"))
-    {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(connection.store).c_str(),
-                 zsIsV2(connection.store) ? zs_found_v2 : "there is no Zarr store to append to");
-        return false;
-    }
-    return !zsExists(group) || zsIsAllOwn(group);
+    return zsHasRoot(connection.store, "there is no Zarr store to append to") &&
+           (!zsExists(group) || zsIsAllOwn(group));
 }
 
 /* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
