@@ -106,11 +106,11 @@ def test_level_and_blocks_are_those_of_the_filter_that_the_pixels_get(tmp_path, 
     """The filter of Create() changes with the first window."""
     need("blosc", oracle.available("blosc:zstd"))
     pixels, path = KINDS[kind](surface(512)), tmp_path / "a.zarr"
-    options = ["CHUNK_SHAPE=512", "OVERVIEWS=NONE", "ARRAY_NAME=a"]
+    options, given = ["CHUNK_SHAPE=512", "OVERVIEWS=NONE", "ARRAY_NAME=a"], source(pixels)
     if way == "copy":
-        gdal.GetDriverByName("ShardedZarr").CreateCopy(str(path), source(pixels), options=options)
+        gdal.GetDriverByName("ShardedZarr").CreateCopy(str(path), given, options=options)
     else:
-        made = gdal.GetDriverByName("ShardedZarr").Create(str(path), 512, 512, 1, source(pixels).GetRasterBand(1).DataType, options)
+        made = gdal.GetDriverByName("ShardedZarr").Create(str(path), 512, 512, 1, given.GetRasterBand(1).DataType, options)
         made.WriteArray(pixels)
         del made
     found = dict(oracle.named(c) for c in inner(document(path, "a"))["codecs"])["blosc"]
