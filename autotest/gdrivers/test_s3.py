@@ -11,6 +11,7 @@ from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
+MOST = 17  # 16 requests side by side, and one of who looks at his mark meanwhile
 
 
 def noise(*shape):
@@ -143,7 +144,7 @@ def test_shards_that_are_changed_go_side_by_side_and_their_neighbours_come_so(s3
     array[:, 100:500, 100:900] ^= 255  # 3 x 7 shards of which it is all, and a frame of those of which it is a part
     dataset.GetRasterBand(1).WriteArray(array[0, 100:500, 100:900], 100, 100)
     dataset = None
-    assert 8 <= s3.most <= 16 and [key for method, key in s3.log if method == "PUT"].count("bucket/a.zarr/v/c/1/1") == 1
+    assert 8 <= s3.most <= MOST and [key for method, key in s3.log if method == "PUT"].count("bucket/a.zarr/v/c/1/1") == 1
     assert len([key for method, key in s3.log if method == "PUT"]) == 4 * 8
     s3.latency = 0
     gdal.VSICurlClearCache()
@@ -187,7 +188,7 @@ def test_overviews_of_a_store_that_is_there_go_side_by_side_and_are_not_read_bac
     assert dataset.BuildOverviews("AVERAGE", [2, 4, 8]) == 0
     dataset = None
     s3.latency = 0
-    assert 4 <= s3.most <= 16
+    assert 4 <= s3.most <= MOST
     put = [key for method, key in s3.log if method == "PUT"]
     assert len(put) == len(set(put)) and put[-1] == "bucket/a.zarr/zarr.json"
     is_document = [key.endswith("zarr.json") for key in put]
@@ -247,7 +248,7 @@ def test_a_new_store_with_overviews_asks_for_nothing_and_puts_each_object_once(s
 def test_shards_of_a_new_store_go_side_by_side(s3):
     s3.latency = 0.05
     log = requests_of_new(s3, noise(1, 1024, 1024))
-    assert len([key for _, key in log if "/v/c/" in key]) == 64 and 4 <= s3.most <= 16
+    assert len([key for _, key in log if "/v/c/" in key]) == 64 and 4 <= s3.most <= MOST
 
 
 def test_more_than_may_be_kept_is_read_back_from_the_store(s3):
@@ -304,7 +305,7 @@ def test_what_create_makes_goes_side_by_side_with_its_metadata_last(s3, tmp_path
     dataset = None
     s3.latency = 0
     put = [key for method, key in s3.log if method == "PUT"]
-    assert 8 <= s3.most <= 16 and put[-1] == "bucket/a.zarr/zarr.json" and put.count(put[-1]) == 2
+    assert 8 <= s3.most <= MOST and put[-1] == "bucket/a.zarr/zarr.json" and put.count(put[-1]) == 2
     whole = put.index(put[-1])  # the raster is whole, and then has its overviews
     assert len([key for key in put[:whole] if key.startswith("bucket/a.zarr/v/c/")]) == 3 * 5 * 4
     for part in (put[:whole], put[whole + 1:]):
