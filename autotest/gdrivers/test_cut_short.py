@@ -29,6 +29,16 @@ def attempt(action, most):
         print(error)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 """
+# Moves the array, and ends without closing it.
+MOVED_AND_KILLED = LIMITED + """
+def edit():
+    dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
+    dataset.SetGeoTransform(eval(sys.argv[2]))
+    dataset.SetProjection(sys.argv[3])
+    dataset.FlushCache()
+attempt(edit, sys.argv[4])
+os._exit(0)
+"""
 # Consolidated metadata are longer than this, the documents of v are shorter.
 MOST = 100000
 
@@ -57,15 +67,7 @@ def next_edit(path):
 
 def test_an_edit_that_could_not_write_all_its_documents_is_finished_by_the_next_writer(tmp_path):
     path = made(tmp_path / "a.zarr")
-    told, = in_process(LIMITED + """
-def edit():
-    dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
-    dataset.SetGeoTransform(eval(sys.argv[2]))
-    dataset.SetProjection(sys.argv[3])
-    dataset.FlushCache()
-attempt(edit, sys.argv[4])
-os._exit(0)
-""", name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), MOST)
+    told, = in_process(MOVED_AND_KILLED, name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), MOST)
     assert "zarr.json" in told
     next_edit(path)
     check_consolidated(path)
@@ -87,15 +89,7 @@ def place_of(path):
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
 def test_a_transform_that_does_not_fit_on_the_disk_is_made_whole_or_not_at_all(tmp_path, consolidated, most):
     path = made(tmp_path / "a.zarr", consolidated)
-    told, = in_process(LIMITED + """
-def edit():
-    dataset = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE)
-    dataset.SetGeoTransform(eval(sys.argv[2]))
-    dataset.SetProjection(sys.argv[3])
-    dataset.FlushCache()
-attempt(edit, sys.argv[4])
-os._exit(0)
-""", name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), most)
+    told, = in_process(MOVED_AND_KILLED, name_of(path, "/v"), MOVED, wkt(32634).ExportToWkt(), most)
     has_journal = ".shardedzarr-zarr.json.journal" in os.listdir(path)
     expected = (MOVED, MOVED, "32634") if has_journal or told == "done" else (UTM, UTM, "32633")
     if not has_journal:

@@ -17,7 +17,7 @@ static inline uint64_t zs_load_le64(const unsigned char *p)
     return zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
 }
 
-/* The same of n <= 8 bytes. */
+/* Reads the n <= 8 bytes of a little-endian number. */
 static inline uint64_t zs_load_le(const unsigned char *p, size_t n)
 {
     uint64_t v = 0;

@@ -281,9 +281,9 @@ static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot 
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-/* Writes the values of a variable of this document (taken over), then gives the variable the document. Chunks have
- * other keys than those of the stored document, which stay until the new document is stored: whoever is killed, or
- * cannot write all of the values, leaves coordinates that agree with the metadata. */
+/* Writes the values of a variable of this document (taken over), then gives the variable the document. New chunks have
+ * other keys than the stored ones, which stay until the new document is stored. So a writer that is killed, or cannot
+ * write all values, leaves coordinates that agree with the metadata. */
 static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, zs_json *document,
                                    const void *elements, const struct zs_node **out, struct zs_error *err)
 {

@@ -371,8 +371,7 @@ static enum zs_status check_no_document(void *ctx, struct zs_error *err)
     enum zs_status status = zs_contents_find_below(store, room->group, &found, err);
     for (size_t i = 0; i < found.own.count && status == ZS_OK; i++) {
         const char *key = found.own.list[i];
-        const bool is_document = strcmp(zs_path_name(key), "zarr.json") == 0;
-        if (is_document && (first == NULL || strlen(first) < strlen(key)))
+        if (zs_is_document(key) && (first == NULL || strlen(first) < strlen(key)))
             first = key; /* of a node in the group rather than the group */
     }
     if (first != NULL)

@@ -72,9 +72,9 @@ enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs
 
 /* ---- The same cells at coarser orders: half as many pixels along each side, so overviews (healpix_levels.c) ---- */
 
-/* Arrays of coarser orders of what `node` holds, finest first, at most one for each order: of its name in groups beside
- * its own that are called by their order (zagg), as far as there is one after the other, and in the levels of a
- * `multiscales` convention. They have the data type and the other dimensions of the array, and lie on the same sphere.
+/* Finds the arrays with coarser orders of the cells of `node`, finest first, at most one for each order. They have the
+ * name of the array, and lie in groups beside its own that are called by consecutive orders (zagg), or in the levels of
+ * a `multiscales` convention. They have the data type and the other dimensions of the array, and the same sphere.
  * Returns their number; the nodes are borrowed. */
 size_t zs_healpix_levels_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
                               const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER]);

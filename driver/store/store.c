@@ -420,7 +420,7 @@ struct removal {
     size_t n, step; /* keys of one item of work */
 };
 
-static bool is_document(const char *key)
+bool zs_is_document(const char *key)
 {
     const char *slash = strrchr(key, '/');
     return strcmp(slash != NULL ? slash + 1 : key, "zarr.json") == 0;
@@ -454,7 +454,7 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
         return zs_fail_memory(err);
     for (size_t i = 0; i < n && status == ZS_OK; i++) {
         status = check_key(store, keys[i], err);
-        if (status == ZS_OK && is_document(keys[i]))
+        if (status == ZS_OK && zs_is_document(keys[i]))
             status = zs_store_remove(store, keys[i], err);
         else
             others[r.n++] = keys[i];

@@ -42,6 +42,8 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MU
  * changes: commits overlap already, or the store is not remote. */
 bool zs_store_overlap(struct zs_store *store);
 bool zs_store_overlaps(struct zs_store *store); /* whether commits overlap now */
+/* Whether a key is that of a node's document: its last name is zarr.json. */
+bool zs_is_document(const char *key);
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
 enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* Like zs_store_wait_commits(), and makes commits wait again. Close every object opened since zs_store_overlap()

@@ -303,7 +303,7 @@ enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_co
     size_t kept = 0;
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < contents->own.count; i++) {
-        const bool is_document = strcmp(zs_path_name(keys[i]), "zarr.json") == 0;
+        const bool is_document = zs_is_document(keys[i]);
         if (status == ZS_OK && is_document)
             status = zs_store_remove(store, keys[i], err);
         if (status == ZS_OK && is_document)

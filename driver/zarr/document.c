@@ -60,8 +60,8 @@ static void add_reversed_order(zs_json *codecs, int ndim)
 }
 
 /* Bytes of a block of blosc with zstd, which would take a quarter or less. At the quick levels zstd matches four bytes
- * in sources of 128 to 256 KiB, five and more in others: numbers of four bytes that repeat need the small block. Of
- * others, and of what a filter has put in order, large blocks are smaller, in less time. */
+ * in sources of 128 to 256 KiB, five and more in others: numbers of four bytes that repeat need the small block.
+ * Large blocks of other numbers, and of filtered ones, are smaller and take less time. */
 #define SMALL_BLOCK (256 << 10)
 #define LARGE_BLOCK (1 << 20)
 #define LOOKS_BACK (512 << 10) /* so far zstd looks for repetition at level 1: in larger blocks it misses some */

@@ -163,9 +163,9 @@ bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_n
 
 /* Checks that the store still has the array that `node` describes, for callers that are about to write chunks. ZS_OK
  * when the members of its zarr.json that matter to chunks are unchanged (attributes and names may differ), or when the
- * document is still pending (on a local disk: and nobody else made one there). ZS_INVALID when the array is gone or
- * another array has taken its place. *version caches
- * the version of the zarr.json that was last found unchanged (0 at first): the same version is not read again. */
+ * document is still pending; on a local disk, no other writer must have stored one. ZS_INVALID when the array is gone
+ * or another array has taken its place. *version caches the version of the zarr.json that was last found unchanged (0
+ * at first): the same version is not read again. */
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const struct zs_node *node, uint64_t *version,
                                         struct zs_error *err) ZS_MUST_CHECK;
 

@@ -438,8 +438,8 @@ static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *a
 }
 
 /* Keeps what a flush that failed tried to store of each edit: some documents may be stored, and the next writer may
- * finish the others. */
-static enum zs_status note_tried(struct zs_hierarchy *h, struct zs_error *err)
+ * finish the others. Returns false without memory. */
+static bool note_tried(struct zs_hierarchy *h)
 {
     for (size_t i = 0; i < h->pending.count; i++) {
         struct zs_change *change = h->pending.list[i];
@@ -449,9 +449,9 @@ static enum zs_status note_tried(struct zs_hierarchy *h, struct zs_error *err)
         zs_json_free(change->tried);
         change->tried = zs_document_own(node->document);
         if (change->tried == NULL)
-            return zs_fail_memory(err);
+            return false;
     }
-    return ZS_OK;
+    return true;
 }
 
 static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, struct zs_error *err)
@@ -460,7 +460,7 @@ static enum zs_status put_all(struct zs_hierarchy *h, struct outgoings *all, str
     enum zs_status status = find_removed(h, &removed, err); /* when a listing fails, nothing has changed yet */
     if (status == ZS_OK) {
         status = put_and_remove(h, all, &removed, err);
-        if (status != ZS_OK && note_tried(h, NULL) != ZS_OK)
+        if (status != ZS_OK && !note_tried(h))
             status = ZS_NO_MEMORY;
     }
     zs_contents_clear(&removed);

@@ -36,13 +36,14 @@ enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node,
     return add(h, "", zs_group_document(), node, err);
 }
 
-/* Checks that nobody made or makes what is to be at a path since it was looked for. `mark`: our own, or NULL. */
+/* Checks that no other writer has stored a document at a path, or put a mark there, since the hierarchy found nothing
+ * at it. `mark` is the caller's own; NULL: it has none. */
 static enum zs_status check_found(struct zs_hierarchy *h, const char *path, const struct zs_contents *found,
                                   const char *mark, struct zs_error *err)
 {
     for (size_t i = 0; i < found->own.count; i++) {
         const char *key = found->own.list[i];
-        if (strcmp(zs_path_name(key), "zarr.json") == 0)
+        if (zs_is_document(key))
             return zs_fail(err, ZS_ARGUMENT, "%s: somebody else made /%s meanwhile", zs_hierarchy_store(h)->root,
                            path);
         if (zs_is_mark(key) && (mark == NULL || strcmp(key, mark) != 0))

@@ -376,7 +376,7 @@ static enum zs_status take_out(struct zs_hierarchy *h, const char *path, const z
     return zs_names_add(gone, zs_strdup(path), err);
 }
 
-/* Finds the paths of new nodes that the killed writer made and nobody changed since: none if one was changed. */
+/* Finds the paths of the nodes that the killed writer added. There are none if another writer changed one of them. */
 static enum zs_status find_made(struct zs_store *store, const zs_json *journal, const char **paths, size_t *n,
                                 struct zs_error *err)
 {
@@ -461,7 +461,7 @@ static bool is_alone(const struct zs_contents *found, const char *path)
     for (size_t i = 0; i < found->own.count; i++) {
         const char *key = found->own.list[i];
         const bool is_its = strncmp(key, path, n) == 0 && strcmp(key + n, "/zarr.json") == 0;
-        if (zs_is_mark(key) || (!is_its && strcmp(zs_path_name(key), "zarr.json") == 0))
+        if (zs_is_mark(key) || (!is_its && zs_is_document(key)))
             return false;
     }
     return true;
