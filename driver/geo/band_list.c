@@ -11,14 +11,14 @@
 size_t zs_band_list_place(const zs_json *attributes, const char *name)
 {
     const zs_json *list = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
-    size_t place = 0;
+    size_t index = 0;
     if (!zs_json_is_array(list))
         return SIZE_MAX;
-    for (const zs_json *band = zs_json_first(list); band != NULL; band = zs_json_next(band), place++) {
+    for (const zs_json *band = zs_json_first(list); band != NULL; band = zs_json_next(band), index++) {
         const char *found;
         if (zs_json_string(zs_json_is_object(band) ? zs_json_get(band, "name") : band, &found) &&
             strcmp(found, name) == 0)
-            return place;
+            return index;
     }
     return SIZE_MAX;
 }

@@ -499,7 +499,7 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
 
 /* ---- Checking ---- */
 
-/* Coordinate variables are compared by their values, by who can read (validate/places.c). */
+/* Coordinate variables are compared by their values, by who can read (validate/georef.c). */
 static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     bool in_own_group;
@@ -516,7 +516,7 @@ static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor 
 static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
                                     "add_offset",   "units",       "flag_values", "flag_meanings",
                                     "ancillary_variables", ZS_UNSIGNED_ATTRIBUTE, NULL};
-static const char *const placing[] = {"grid_mapping", NULL};
+static const char *const georef_members[] = {"grid_mapping", NULL};
 static const char *const spell_checked[] = {
     "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",
     "add_offset",   "standard_name", "long_name",   "flag_values",   "flag_meanings",
@@ -526,7 +526,7 @@ const struct zs_convention zs_cf = {
     .uuid = "77c308c7-4db2-4774-8b2d-aa37e9997db6",
     .name = "CF",
     .owned = owned,
-    .placing = placing,
+    .georef_members = georef_members,
     .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,

@@ -143,7 +143,7 @@ static void remove_members(const struct zs_convention *convention, zs_json *memb
     }
 }
 
-void zs_place_remove(zs_json *attributes)
+void zs_georef_remove(zs_json *attributes)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
         remove_members(*c, attributes);
@@ -157,10 +157,10 @@ bool zs_is_convention_attribute(const char *name)
     return strcmp(name, DECLARATIONS) == 0 || strcmp(name, ZS_ARRAY_DIMENSIONS) == 0;
 }
 
-bool zs_is_place_attribute(const char *name)
+bool zs_is_georef_attribute(const char *name)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if (zs_is_one_of(name, (*c)->placing) || is_prefixed(name, *c))
+        if (zs_is_one_of(name, (*c)->georef_members) || is_prefixed(name, *c))
             return true;
     return false;
 }

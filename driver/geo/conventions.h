@@ -75,7 +75,7 @@ struct zs_convention {
     const char *prefix;        /* that all its members begin with */
     const char *const *known;  /* what may come after it; NULL-terminated, as the next three */
     const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
-    const char *const *placing; /* of these, what says where an array lies, as all that has the prefix does */
+    const char *const *georef_members; /* of these, what says where an array lies, as all that has the prefix does */
     const char *const *spell_checked; /* names whose misspelling is worth a warning */
 
     /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
@@ -100,7 +100,7 @@ struct zs_convention {
     /* What an array states itself goes before what its group states. */
     bool has_own_first;
     /* Brings the members that say a place up to date; others stay. Fails with ZS_NO_MEMORY alone. */
-    enum zs_status (*change)(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+    enum zs_status (*change)(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err);
     /* Makes attributes that call a dimension `from` call it `to`. False without memory. */
     bool (*rename_dimension)(zs_json *attributes, const char *from, const char *to);
@@ -134,10 +134,10 @@ void zs_check_declarations(const zs_json *attributes, const struct zs_finding_re
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
 
 /* Removes all that says where the array of these attributes lies. */
-void zs_place_remove(zs_json *attributes);
+void zs_georef_remove(zs_json *attributes);
 
 /* Whether an attribute of this name says where its array lies. */
-bool zs_is_place_attribute(const char *name);
+bool zs_is_georef_attribute(const char *name);
 
 /* Calls f for each name of an attribute whose misspelling is worth a warning. */
 void zs_convention_names(void (*f)(void *context, const char *name), void *context);

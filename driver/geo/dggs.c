@@ -133,7 +133,7 @@ const struct zs_convention zs_dggs = {
     .description = "Discrete Global Grid Systems convention for zarr",
     .repositories = repositories,
     .owned = owned,
-    .placing = owned,
+    .georef_members = owned,
     .find_healpix = find_healpix,
     .rename_dimension = rename_dimension,
 };

@@ -46,11 +46,11 @@ enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transf
 }
 
 /* Updates these members of an array where they exist; they come from stores older than other conventions. */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {
     bool ok = true;
-    if (kind != ZS_PLACE_ARRAY)
+    if (kind != ZS_SOURCE_ARRAY)
         return ZS_OK;
     if (zs_json_get(members, GEOTRANSFORM) != NULL && !geo->keeps_transform) {
         if (geo->has_transform)
@@ -94,13 +94,13 @@ static const char *const owned[] = {"_CRS",
                                     "COLOR_INTERPRETATION",
                                     ZS_NO_NODATA_ATTRIBUTE,
                                     NULL};
-static const char *const placing[] = {"_CRS", GEOTRANSFORM, NULL};
+static const char *const georef_members[] = {"_CRS", GEOTRANSFORM, NULL};
 static const char *const spell_checked[] = {"gdal:bands", "gdal:color_table", NULL};
 
 const struct zs_convention zs_gdal_members = {
     .name = "GDAL",
     .owned = owned,
-    .placing = placing,
+    .georef_members = georef_members,
     .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,

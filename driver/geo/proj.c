@@ -31,8 +31,8 @@ static OGRSpatialReferenceH crs_of(const zs_json *members)
 static void find_crs(struct zs_search *s, enum zs_priority priority)
 {
     int64_t code;
-    for (int p = 0; p < s->scope.places && s->out->srs == NULL; p++) {
-        const zs_json *members = s->scope.place[p].members;
+    for (int p = 0; p < s->scope.sources && s->out->srs == NULL; p++) {
+        const zs_json *members = s->scope.source[p].members;
         if (priority == ZS_DECLARED || priority == ZS_STATED)
             s->out->srs = crs_of(members);
         else if (priority == ZS_PARTIAL && zs_json_int64(zs_json_get(members, "proj:epsg"), &code))
@@ -119,12 +119,12 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
 }
 
 /* Of a group and an array it is written together with where they lie (zs_spatial). */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {
     static const char *const names[] = {"proj:code", "proj:wkt2", "proj:projjson", "proj:epsg"};
     bool had_crs = false, ignored;
-    if (kind != ZS_PLACE_ENTRY || geo->keeps_srs)
+    if (kind != ZS_SOURCE_ENTRY || geo->keeps_srs)
         return ZS_OK;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         had_crs = had_crs || zs_json_get(members, names[i]) != NULL;
@@ -156,16 +156,16 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     const char *text;
-    for (int p = 0; p < s->scope.places; p++) {
-        const struct zs_place *place = &s->scope.place[p];
+    for (int p = 0; p < s->scope.sources; p++) {
+        const struct zs_scope_source *source = &s->scope.source[p];
         /* A group's CRS is that of the arrays directly in it; further up it is not meant. */
-        if (p > 0 && place->group != s->scope.group[0] && place->kind == ZS_PLACE_GROUP && !place->has_layout)
+        if (p > 0 && source->group != s->scope.group[0] && source->kind == ZS_SOURCE_GROUP && !source->has_layout)
             continue;
         const char *path = zs_scope_path(&s->scope, p);
-        const zs_json *projjson = zs_json_get(place->members, "proj:projjson");
-        if (zs_json_string(zs_json_get(place->members, "proj:code"), &text))
+        const zs_json *projjson = zs_json_get(source->members, "proj:projjson");
+        if (zs_json_string(zs_json_get(source->members, "proj:code"), &text))
             ZS_TRY(visitor->crs(visitor->context, path, "proj:code", zs_crs_from_code(text), true, err));
-        if (zs_json_string(zs_json_get(place->members, "proj:wkt2"), &text))
+        if (zs_json_string(zs_json_get(source->members, "proj:wkt2"), &text))
             ZS_TRY(visitor->crs(visitor->context, path, "proj:wkt2", zs_crs_from_wkt(text), false, err));
         if (zs_json_typeof(projjson) != ZS_JSON_NULL)
             ZS_TRY(visitor->crs(visitor->context, path, "proj:projjson", zs_crs_from_projjson(projjson), false, err));

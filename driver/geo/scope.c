@@ -43,14 +43,14 @@ bool zs_has_word(const char *list, const char *name, bool with_keys)
     return false;
 }
 
-static void add_place(struct zs_scope *scope, struct zs_place place)
+static void add_source(struct zs_scope *scope, struct zs_scope_source source)
 {
-    if (place.members != NULL && scope->places < (int)(sizeof scope->place / sizeof scope->place[0]))
-        scope->place[scope->places++] = place;
+    if (source.members != NULL && scope->sources < (int)(sizeof scope->source / sizeof scope->source[0]))
+        scope->source[scope->sources++] = source;
 }
 
 /* What group number i above the array says of it. */
-static void add_group_places(struct zs_scope *scope, const struct zs_node *node, int i)
+static void add_group_sources(struct zs_scope *scope, const struct zs_node *node, int i)
 {
     const struct zs_node *group = scope->group[i];
     const char *below = zs_path_below(group->path, node->path);
@@ -59,18 +59,18 @@ static void add_group_places(struct zs_scope *scope, const struct zs_node *node,
     if (below != NULL && zs_layout_first(group->attributes, &layout) && !layout.is_ome)
         level = zs_layout_find(&layout, below);
     if (level >= 0)
-        add_place(scope, (struct zs_place){ZS_PLACE_ENTRY, layout.level[level].entry, group, false, false});
+        add_source(scope, (struct zs_scope_source){ZS_SOURCE_ENTRY, layout.level[level].entry, group, false, false});
     /* Group members hold for the arrays directly in it, and for the levels it lays out: nothing else inherits. */
     const bool is_direct = below != NULL && strchr(below, '/') == NULL;
     if (level >= 0 || is_direct)
-        add_place(scope, (struct zs_place){ZS_PLACE_GROUP, group->attributes, group, level >= 0, level == 0});
+        add_source(scope, (struct zs_scope_source){ZS_SOURCE_GROUP, group->attributes, group, level >= 0, level == 0});
 }
 
 void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope)
 {
     memset(scope, 0, sizeof *scope);
     scope->node = node;
-    add_place(scope, (struct zs_place){ZS_PLACE_ARRAY, node->attributes, NULL, false, false});
+    add_source(scope, (struct zs_scope_source){ZS_SOURCE_ARRAY, node->attributes, NULL, false, false});
     char *path = zs_path_parent(node->path);
     while (path != NULL && scope->groups < ZS_MAX_GROUPS) {
         const bool is_root = path[0] == '\0';
@@ -86,22 +86,22 @@ void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs
     }
     free(path);
     for (int i = 0; i < scope->groups; i++)
-        add_group_places(scope, node, i);
+        add_group_sources(scope, node, i);
 }
 
-const zs_json *zs_scope_inherited(const struct zs_scope *scope, int place, const char *name)
+const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name)
 {
-    for (int i = place; i < scope->places; i++) {
-        const zs_json *member = zs_json_get(scope->place[i].members, name);
+    for (int i = source; i < scope->sources; i++) {
+        const zs_json *member = zs_json_get(scope->source[i].members, name);
         if (member != NULL)
             return member;
     }
     return NULL;
 }
 
-const char *zs_scope_path(const struct zs_scope *scope, int place)
+const char *zs_scope_path(const struct zs_scope *scope, int source)
 {
-    const struct zs_node *group = scope->place[place].group;
+    const struct zs_node *group = scope->source[source].group;
     return group != NULL ? group->path : scope->node->path;
 }
 

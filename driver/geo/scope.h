@@ -19,24 +19,24 @@ bool zs_has_word(const char *list, const char *name, bool with_keys);
  * some writers declare the conventions of the whole store. More would cost requests. */
 #define ZS_MAX_GROUPS 4
 
-enum zs_place_kind {
-    ZS_PLACE_ARRAY, /* the array's attributes */
-    ZS_PLACE_ENTRY, /* the multiscales entry that names the array or its group */
-    ZS_PLACE_GROUP  /* attributes of its group, or of the group with that multiscales */
+enum zs_source_kind {
+    ZS_SOURCE_ARRAY, /* the array's attributes */
+    ZS_SOURCE_ENTRY, /* the multiscales entry that names the array or its group */
+    ZS_SOURCE_GROUP  /* attributes of its group, or of the group with that multiscales */
 };
-struct zs_place {
-    enum zs_place_kind kind;
+struct zs_scope_source {
+    enum zs_source_kind kind;
     const zs_json *members;
-    const struct zs_node *group; /* NULL for ZS_PLACE_ARRAY */
-    bool has_layout;             /* ZS_PLACE_GROUP: what it says holds for the base level of its pyramid ... */
+    const struct zs_node *group; /* NULL for ZS_SOURCE_ARRAY */
+    bool has_layout;             /* ZS_SOURCE_GROUP: what it says holds for the base level of its pyramid ... */
     bool is_base;                /* ... and the array is of that level */
 };
 
 /* Where the members of the conventions about one array may stand, the most specific first. */
 struct zs_scope {
     const struct zs_node *node;
-    struct zs_place place[1 + 2 * ZS_MAX_GROUPS];
-    int places;
+    struct zs_scope_source source[1 + 2 * ZS_MAX_GROUPS];
+    int sources;
     const struct zs_node *group[ZS_MAX_GROUPS]; /* nearest first */
     int groups;
 };
@@ -44,10 +44,10 @@ void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs
 
 /* Member `name` at place number `place`, or at those less specific: a multiscales entry leaves to its group what is
  * common to all. */
-const zs_json *zs_scope_inherited(const struct zs_scope *scope, int place, const char *name);
+const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name);
 
 /* Path of the node that has the members of a place. */
-const char *zs_scope_path(const struct zs_scope *scope, int place);
+const char *zs_scope_path(const struct zs_scope *scope, int source);
 
 /* A named variable in the nearest of the scope's groups that has it, NULL when none has. */
 const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,

@@ -36,8 +36,8 @@ static bool rename_dimension(zs_json *attributes, const char *from, const char *
 /* X and Y as the nearest dimensions that fit the array have them. */
 static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *found)
 {
-    for (int p = 0; p < scope->places; p++) {
-        const zs_json *dimensions = zs_json_get(scope->place[p].members, DIMENSIONS);
+    for (int p = 0; p < scope->sources; p++) {
+        const zs_json *dimensions = zs_json_get(scope->source[p].members, DIMENSIONS);
         const char *first, *second;
         if (zs_json_size(dimensions) != 2 || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
             !zs_json_string(zs_json_at(dimensions, 1), &second))
@@ -81,18 +81,18 @@ static bool dimensions_agree(const struct zs_search *s, const zs_json *dimension
 /* ---- Transform ---- */
 
 /* Size of the level that a group's own members speak of: theirs, or that of the base of its pyramid. */
-static bool base_size(const struct zs_search *s, const struct zs_place *place, double *height, double *width)
+static bool base_size(const struct zs_search *s, const struct zs_scope_source *source, double *height, double *width)
 {
     double size[2];
     struct zs_layout layout;
     uint64_t columns, rows;
-    if (zs_spatial_size(place->members, size)) {
+    if (zs_spatial_size(source->members, size)) {
         *height = size[0];
         *width = size[1];
         return size[0] >= 1 && size[1] >= 1;
     }
-    if (!zs_layout_first(place->members, &layout) ||
-        !zs_level_size(s->h, place->group, &layout.level[0], s->node, s->axes, &columns, &rows))
+    if (!zs_layout_first(source->members, &layout) ||
+        !zs_level_size(s->h, source->group, &layout.level[0], s->node, s->axes, &columns, &rows))
         return false;
     *height = (double)rows;
     *width = (double)columns;
@@ -128,10 +128,10 @@ static bool take_transform(struct zs_search *s, double *t, bool is_swapped, bool
  * sizes. */
 static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
 {
-    const struct zs_place *place = &s->scope.place[p];
+    const struct zs_scope_source *source = &s->scope.source[p];
     double a[6], shape[2];
     bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(place->members, "spatial:transform"), a, 6) || !is_understood(s, p, &is_swapped))
+    if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) || !is_understood(s, p, &is_swapped))
         return false;
     const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, p, "spatial:registration"), "node");
     double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
@@ -141,12 +141,12 @@ static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
     }
     const double width = (double)(is_swapped ? s->height : s->width),
                  height = (double)(is_swapped ? s->width : s->height);
-    const bool has_shape = zs_spatial_size(place->members, shape);
+    const bool has_shape = zs_spatial_size(source->members, shape);
     const bool is_other_level = (has_shape && (shape[0] != height || shape[1] != width)) ||
-                                (place->has_layout && !place->is_base && !has_shape);
+                                (source->has_layout && !source->is_base && !has_shape);
     if (is_other_level) {
         double base_height, base_width;
-        if (!only_scaled || !place->has_layout || is_swapped || !base_size(s, place, &base_height, &base_width))
+        if (!only_scaled || !source->has_layout || is_swapped || !base_size(s, source, &base_height, &base_width))
             return false;
         t[1] *= base_width / width;
         t[4] *= base_width / width;
@@ -162,11 +162,11 @@ static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
  * ground. Beside a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
 static bool take_bbox(struct zs_search *s, int p)
 {
-    const struct zs_place *place = &s->scope.place[p];
+    const struct zs_scope_source *source = &s->scope.source[p];
     double b[4], shape[2];
     bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(place->members, "spatial:bbox"), b, 4) || !is_understood(s, p, &is_swapped) ||
-        zs_json_typeof(zs_json_get(place->members, "spatial:transform")) != ZS_JSON_NULL)
+    if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) || !is_understood(s, p, &is_swapped) ||
+        zs_json_typeof(zs_json_get(source->members, "spatial:transform")) != ZS_JSON_NULL)
         return false;
     double east = b[2] - b[0], north = b[3] - b[1];
     if (!(east > 0) || !(north > 0) || !isfinite(east) || !isfinite(north))
@@ -174,12 +174,12 @@ static bool take_bbox(struct zs_search *s, int p)
     const double width = (double)(is_swapped ? s->height : s->width),
                  height = (double)(is_swapped ? s->width : s->height);
     double of_height = height, of_width = width; /* the size that the box is of */
-    if (zs_spatial_size(place->members, shape)) {
-        if (!place->has_layout && (shape[0] != height || shape[1] != width))
+    if (zs_spatial_size(source->members, shape)) {
+        if (!source->has_layout && (shape[0] != height || shape[1] != width))
             return false;
         of_height = shape[0];
         of_width = shape[1];
-    } else if (place->has_layout && !place->is_base && !base_size(s, place, &of_height, &of_width)) {
+    } else if (source->has_layout && !source->is_base && !base_size(s, source, &of_height, &of_width)) {
         return false;
     }
     const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, p, "spatial:registration"), "node");
@@ -199,7 +199,7 @@ static bool take_bbox(struct zs_search *s, int p)
 /* Takes what the first place says that says it. */
 static bool take_first(struct zs_search *s, bool only_scaled)
 {
-    for (int p = 0; p < s->scope.places; p++)
+    for (int p = 0; p < s->scope.sources; p++)
         if (take_spatial(s, p, only_scaled))
             return true;
     return false;
@@ -212,7 +212,7 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_priority prior
         (void)!take_first(s, false);
     if (priority == ZS_STATED && !s->out->has_transform)
         (void)!take_first(s, true);
-    for (int p = 0; priority == ZS_PARTIAL && p < s->scope.places && !s->out->has_transform; p++)
+    for (int p = 0; priority == ZS_PARTIAL && p < s->scope.sources && !s->out->has_transform; p++)
         (void)!take_bbox(s, p);
     return ZS_OK;
 }
@@ -282,7 +282,7 @@ static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
 
 /* Replaces all members of the convention by those of a place; without a transform, or names of dimensions, there are
  * none. A group names those of arrays that have no names itself. */
-static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bool is_group)
+static bool write_members(zs_json *attributes, const struct zs_georef_out *geo, bool is_group)
 {
     if (geo->keeps_transform)
         return true;
@@ -309,8 +309,8 @@ static bool write_place(zs_json *attributes, const struct zs_georef_out *geo, bo
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
                                      struct zs_error *err)
 {
-    const bool ok = write_place(attributes, geo, is_group) &&
-                    (geo->keeps_srs || zs_proj_write(attributes, geo->srs, is_group));
+    const bool ok =
+        write_members(attributes, geo, is_group) && (geo->keeps_srs || zs_proj_write(attributes, geo->srs, is_group));
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -345,23 +345,23 @@ static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
 }
 
 /* A group and an entry of multiscales keep the members that they had, with new values. An array's own are written whole
- * (zs_place_write()). */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+ * (zs_georef_write()). */
+static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {
-    static const char *const place[] = {"spatial:transform", "spatial:bbox", "spatial:registration",
+    static const char *const names[] = {"spatial:transform", "spatial:bbox", "spatial:registration",
                                         "spatial:transform_type"};
     const bool had_bbox = zs_json_get(members, "spatial:bbox") != NULL;
     const bool had_transform = zs_json_get(members, "spatial:transform") != NULL;
-    if (kind == ZS_PLACE_GROUP) {
+    if (kind == ZS_SOURCE_GROUP) {
         struct zs_georef_out declared = *geo;
         declared.has_transform = geo->has_transform && zs_spatial_is_declared(members);
         return zs_write_spatial_proj(members, &declared, true, err);
     }
-    if (kind == ZS_PLACE_ARRAY || geo->keeps_transform || (!had_bbox && !had_transform))
+    if (kind == ZS_SOURCE_ARRAY || geo->keeps_transform || (!had_bbox && !had_transform))
         return ZS_OK;
-    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++)
-        zs_json_remove(members, place[i]);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        zs_json_remove(members, names[i]);
     bool ok = true;
     if (geo->has_transform) {
         double t[6];
@@ -444,16 +444,16 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 /* Each place's transform and box, as far as they are of this array's level. */
 static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
-    for (int p = 0; p < s->scope.places; p++) {
-        const struct zs_place *place = &s->scope.place[p];
+    for (int p = 0; p < s->scope.sources; p++) {
+        const struct zs_scope_source *source = &s->scope.source[p];
         const char *path = zs_scope_path(&s->scope, p);
         double box[4];
         char what[200];
         snprintf(what, sizeof what, "spatial:transform against what else is said of %.100s", s->node->path);
         if (take_spatial(s, p, false))
             ZS_TRY(visitor->transform(visitor->context, path, what, s->out->transform, err));
-        if ((place->kind != ZS_PLACE_GROUP || !place->has_layout || place->is_base) &&
-            zs_json_doubles(zs_json_get(place->members, "spatial:bbox"), box, 4))
+        if ((source->kind != ZS_SOURCE_GROUP || !source->has_layout || source->is_base) &&
+            zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), box, 4))
             ZS_TRY(visitor->box(visitor->context, path, "spatial:bbox against the transform", box, err));
     }
     return ZS_OK;

@@ -164,11 +164,11 @@ static bool add_crs(zs_json *members, OGRSpatialReferenceH srs)
 }
 
 /* Moves the same pixels. Where the convention has no form for the new position its members go: the old one is wrong. */
-static enum zs_status change(zs_json *members, enum zs_place_kind kind, const struct zs_georef_out *geo,
+static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {
     struct grid g;
-    if (kind != ZS_PLACE_GROUP || !grid_of(members, &g))
+    if (kind != ZS_SOURCE_GROUP || !grid_of(members, &g))
         return ZS_OK;
     const double *t = geo->transform;
     const double across = (g.bounds[2] - g.bounds[0]) / g.resolution[0];

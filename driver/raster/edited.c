@@ -60,12 +60,12 @@ void zs_edited_clear(struct zs_edits *r)
 }
 
 enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited base,
-                             const struct zs_place_style *style, struct zs_error *err)
+                             const struct zs_georef_conventions *conventions, struct zs_error *err)
 {
     char **paths;
     size_t count;
-    if (style != NULL)
-        base.style = *style;
+    if (conventions != NULL)
+        base.conventions = *conventions;
     ZS_TRY(add_array_once(r, base, err));
     ZS_TRY(zs_overviews_find(h, base.node, base.axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
@@ -74,11 +74,11 @@ enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct 
         level.is_level = true;
         if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
             continue;
-        if (style != NULL) {
-            zs_place_style_find(h, level.node, level.axes, &level.style);
-            if (level.style.is_default)
-                level.style = *style;
-            level.style.drops_coordinates = style->drops_coordinates;
+        if (conventions != NULL) {
+            zs_georef_conventions_find(h, level.node, level.axes, &level.conventions);
+            if (level.conventions.is_default)
+                level.conventions = *conventions;
+            level.conventions.drops_coordinates = conventions->drops_coordinates;
         }
         status = add_array_once(r, level, err);
     }
@@ -100,15 +100,15 @@ int zs_same_dimension(const struct zs_node *node, const char *name, uint64_t siz
 static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited sibling,
                                   const struct zs_edited *of, struct zs_error *err)
 {
-    struct zs_place_style style;
+    struct zs_georef_conventions conventions;
     struct zs_georef now;
     if (zs_edited_find(r, sibling.node) != NULL)
         return ZS_OK;
-    zs_place_style_find(h, sibling.node, sibling.axes, &style);
-    style.drops_coordinates = of->style.drops_coordinates;
-    if (style.is_default)
+    zs_georef_conventions_find(h, sibling.node, sibling.axes, &conventions);
+    conventions.drops_coordinates = of->conventions.drops_coordinates;
+    if (conventions.is_default)
         return ZS_OK;
-    style.spatial_proj = style.spatial_proj || (of->needs_spatial_proj && !of->keeps_transform);
+    conventions.spatial_proj = conventions.spatial_proj || (of->needs_spatial_proj && !of->keeps_transform);
     sibling.needs_spatial_proj = of->needs_spatial_proj;
     ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
     sibling.srs = now.srs;
@@ -117,7 +117,7 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *r, st
     sibling.keeps_transform = of->keeps_transform;
     sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
     sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
-    const enum zs_status status = zs_edited_add(h, r, sibling, &style, err);
+    const enum zs_status status = zs_edited_add(h, r, sibling, &conventions, err);
     zs_georef_clear(&now);
     return status;
 }

@@ -3,14 +3,14 @@
 #ifndef ZS_RASTER_EDITED_H
 #define ZS_RASTER_EDITED_H
 
-#include "geo/place.h"
+#include "geo/georef_write.h"
 #include "zarr/hierarchy.h"
 
 struct zs_edited {
     const struct zs_node *node;
     struct zs_axes axes;
-    struct zs_place_style style;
-    const char *former_mapping; /* the name of style before another grid mapping was chosen; borrowed */
+    struct zs_georef_conventions conventions;
+    const char *former_mapping; /* its name before another grid mapping was chosen; borrowed */
     char *mapping;              /* that of the chosen one; owned; NULL: the former */
     OGRSpatialReferenceH srs;   /* the CRS that it had; NULL: none */
     bool is_level;              /* an overview of the nearest array before it in the list that is none */
@@ -32,10 +32,10 @@ struct zs_edits {
 /* The array of a node, NULL where the edit does not write that. The list moves when it grows. */
 const struct zs_edited *zs_edited_find(const struct zs_edits *r, const struct zs_node *node);
 
-/* Adds an array and its overviews, unless they are there. With `style` those that use no convention of their own get
- * that of the array. */
+/* Adds an array and its overviews, unless they are there. With `conventions` those that use none of their own get that
+ * of the array. */
 enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited base,
-                             const struct zs_place_style *style, struct zs_error *err) ZS_MUST_CHECK;
+                             const struct zs_georef_conventions *conventions, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds the siblings of an array, which share its coordinate variables, and their overviews. */
 enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_edited *of,
@@ -60,14 +60,15 @@ bool zs_is_same_text(const char *a, const char *b);
 /* ---- Which other arrays use the coordinate variables and the grid mapping of an array that the edit writes
  * (sharing.c). The store is not changed ---- */
 
-/* Chooses the grid mapping that `one` gets, whose new CRS is in one->at: `own`, the variable that its style names
+/* Chooses the grid mapping that `one` gets, whose new CRS is in one->at: `own`, the variable that its conventions name
  * (NULL: none is there, one is made), or another, where with that another raster which does not follow would change:
  * one that names it, one that names none beside a variable of the default name, which rioxarray gives it, or one that
  * has its transform from the GeoTransform in it.
  *
- * Unless the transform stays, sets is_text_shared and is_text_needed of one->at, and the style that `one` then needs.
- * Where arrays of other grids in its group use its grid mapping, a GeoTransform in that would move them, and a rotated
- * one would override their coordinates: `one` states its transform in spatial: instead, where coordinates do not. */
+ * Unless the transform stays, sets is_text_shared and is_text_needed of one->at, and the conventions that `one` then
+ * needs. Where arrays of other grids in its group use its grid mapping, a GeoTransform in that would move them, and a
+ * rotated one would override their coordinates: `one` states its transform in spatial: instead, where coordinates do
+ * not. */
 enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
                                          const struct zs_node *own, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -8,7 +8,7 @@
 #include "geo/band_properties.h"
 #include "geo/bands.h"
 #include "geo/healpix.h"
-#include "geo/place.h"
+#include "geo/georef_write.h"
 #include "geo/scope.h"
 #include "raster/healpix.h"
 #include "raster/slices.h"
@@ -62,7 +62,7 @@ struct member {
     struct zs_axes axes;
     uint64_t width, height, slices;
     const char *x, *y; /* names; "" where it has none */
-    char *place;       /* owned */
+    char *georef;       /* owned */
     size_t band;       /* place among those that the group lists */
 };
 
@@ -89,7 +89,7 @@ static int compare_grids(const struct member *a, const struct member *b)
         order = strcmp(a->x, b->x);
     if (order == 0)
         order = strcmp(a->y, b->y);
-    return order != 0 ? order : strcmp(a->place, b->place);
+    return order != 0 ? order : strcmp(a->georef, b->georef);
 }
 
 /* Puts arrays of one grid beside each other. */
@@ -139,9 +139,9 @@ static enum zs_status describe_cells(const struct zs_healpix *healpix, struct me
     m->axes = (struct zs_axes){healpix->dim, -1};
     m->width = m->height = (uint64_t)ZS_HEALPIX_SIDE << healpix->order;
     m->x = m->y = "";
-    m->place = zs_format("healpix %.17g %.17g %d %s", healpix->semi_major, healpix->inverse_flattening,
-                         healpix->is_ring, coordinate);
-    return m->place != NULL ? ZS_OK : zs_fail_memory(err);
+    m->georef = zs_format("healpix %.17g %.17g %d %s", healpix->semi_major, healpix->inverse_flattening,
+                          healpix->is_ring, coordinate);
+    return m->georef != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t count, struct member *m,
@@ -153,13 +153,13 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
     const char *x = zs_dimension_name(node, m->axes.x), *y = zs_dimension_name(node, m->axes.y);
     m->x = x != NULL ? x : "";
     m->y = y != NULL ? y : "";
-    m->place = zs_place_text(node->attributes);
-    if (m->place == NULL)
+    m->georef = zs_georef_text(node->attributes);
+    if (m->georef == NULL)
         return zs_fail_memory(err);
-    return add_coordinates(nodes, count, node, &m->place, err);
+    return add_coordinates(nodes, count, node, &m->georef, err);
 }
 
-/* Whether the array can be of a group; ZS_NO_MEMORY only. m->place is to be freed. */
+/* Whether the array can be of a group; ZS_NO_MEMORY only. m->georef is to be freed. */
 static enum zs_status describe(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
                                const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
                                bool *is_possible, struct zs_error *err)
@@ -288,7 +288,7 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
         if (is_possible)
             n++;
         else
-            free(members[n].place);
+            free(members[n].georef);
     }
     if (status == ZS_OK)
         status = zs_hierarchy_check_since(h, failures, err);
@@ -297,7 +297,7 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
         status = collect(h, members, n, &found, err);
     }
     for (size_t i = 0; i < n; i++)
-        free(members[i].place);
+        free(members[i].georef);
     free(members);
     free(nodes);
     if (status != ZS_OK)

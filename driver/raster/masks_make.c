@@ -85,13 +85,13 @@ static bool add_flags(zs_json *attributes)
 }
 
 /* Copies the raster's georeferencing attributes. */
-static bool add_place(zs_json *attributes, const zs_json *from)
+static bool add_georef_attributes(zs_json *attributes, const zs_json *from)
 {
     bool ok = true;
     for (const zs_json *a = zs_json_first(from); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (name != NULL && (zs_is_place_attribute(name) || strcmp(name, "zarr_conventions") == 0 ||
-                             strcmp(name, "coordinates") == 0))
+        if (name != NULL &&
+            (zs_is_georef_attribute(name) || strcmp(name, "zarr_conventions") == 0 || strcmp(name, "coordinates") == 0))
             ok = zs_json_add(attributes, name, zs_json_copy(a)) != NULL;
     }
     return ok;
@@ -114,7 +114,7 @@ enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes,
                    &spec.shard_shape[d]);
     }
     zs_json *made = zs_array_document(&spec), *attributes = made != NULL ? zs_document_attributes(made) : NULL;
-    if (attributes == NULL || !add_place(attributes, base->attributes) || !add_flags(attributes)) {
+    if (attributes == NULL || !add_georef_attributes(attributes, base->attributes) || !add_flags(attributes)) {
         zs_json_free(made);
         return zs_fail_memory(err);
     }

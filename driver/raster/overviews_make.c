@@ -7,7 +7,7 @@
 #include "geo/bands.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
-#include "geo/place.h"
+#include "geo/georef_write.h"
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
 #include "store/mark.h"
@@ -123,7 +123,7 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
         zs_json_free(document);
         return NULL;
     }
-    zs_place_remove(attributes); /* a level's is its own (geo/place.h) */
+    zs_georef_remove(attributes); /* a level's is its own (geo/georef_write.h) */
     zs_remove_statistics(attributes, true); /* of other pixels */
     return document;
 }
@@ -439,7 +439,7 @@ static enum zs_status copy_coordinates(struct zs_overviews *o, const struct zs_n
 }
 
 static enum zs_status publish_level(struct zs_overviews *o, struct made_level *level,
-                                    const struct zs_place_style *style, const struct zs_georef_out *geo,
+                                    const struct zs_georef_conventions *style, const struct zs_georef_out *geo,
                                     struct zs_error *err)
 {
     ZS_TRY(add_group(o, level->node, err));
@@ -447,10 +447,10 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
     level->own = NULL; /* the hierarchy owns it now, also after a failure */
     ZS_TRY(zs_hierarchy_add(o->h, own, err));
     struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[o->axes.x], own->array->shape[o->axes.y]);
-    zs_place_name_dimensions(&at, own, o->axes);
-    struct zs_place_style brief = *style;
+    zs_georef_out_name_dimensions(&at, own, o->axes);
+    struct zs_georef_conventions brief = *style;
     brief.is_brief = style->spatial_proj && style->cf;
-    ZS_TRY(zs_place_write(o->h, own, o->axes, &brief, &at, err));
+    ZS_TRY(zs_georef_write(o->h, own, o->axes, &brief, &at, err));
     return copy_coordinates(o, own, err);
 }
 
@@ -495,9 +495,9 @@ enum zs_status zs_overviews_publish(struct zs_overviews *o, struct zs_error *err
         ZS_TRY(zs_array_flush(o->levels[i].array, err));
     struct zs_georef georef;
     ZS_TRY(zs_georef_read(o->h, o->base, o->axes, &georef, err));
-    struct zs_place_style style;
-    zs_place_style_find(o->h, o->base, o->axes, &style);
-    struct zs_georef_out geo = zs_place_out(o->base, o->axes, &georef);
+    struct zs_georef_conventions style;
+    zs_georef_conventions_find(o->h, o->base, o->axes, &style);
+    struct zs_georef_out geo = zs_georef_out_make(o->base, o->axes, &georef);
     enum zs_status status = ZS_OK;
     bool has_older = false;
     for (size_t i = 0; i < o->count && status == ZS_OK; i++) {

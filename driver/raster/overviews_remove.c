@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "geo/cf.h"
-#include "geo/place.h"
+#include "geo/georef_write.h"
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
 
@@ -198,9 +198,9 @@ enum zs_status zs_overviews_take_out(struct zs_hierarchy *h, const struct zs_nod
         return ZS_OK;
     struct zs_georef georef;
     ZS_TRY(zs_georef_read(h, node, axes, &georef, err));
-    struct zs_place_style style;
-    zs_place_style_find(h, node, axes, &style);
-    struct zs_georef_out geo = zs_place_out(node, axes, &georef);
+    struct zs_georef_conventions style;
+    zs_georef_conventions_find(h, node, axes, &style);
+    struct zs_georef_out geo = zs_georef_out_make(node, axes, &georef);
     geo.has_transform = geo.has_transform && style.spatial_proj;
     enum zs_status status = find_levels(h, node, axes, removed, &paths, err);
     if (status == ZS_OK)

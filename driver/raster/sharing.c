@@ -165,7 +165,7 @@ static enum zs_status choose_name(struct choice *context, struct zs_edited *one,
                                   bool has_crs, struct zs_error *err)
 {
     const struct zs_mapping_choice choice = {may_use, context};
-    const char *name = one->style.mapping_name;
+    const char *name = one->conventions.mapping_name;
     bool is_free = has_crs || own == NULL ? may_use(context, name, own)
                                           : !has_user(context->h, context->r, one, context->l, name);
     /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
@@ -174,7 +174,7 @@ static enum zs_status choose_name(struct choice *context, struct zs_edited *one,
     if (is_free)
         return ZS_OK;
     ZS_TRY(zs_array_mapping_find(context->h, one->node, one->at.srs, &choice, &one->mapping, err));
-    one->style.mapping_name = one->mapping;
+    one->conventions.mapping_name = one->mapping;
     return ZS_OK;
 }
 
@@ -189,9 +189,9 @@ enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs
     ZS_TRY(list_all(h, &l, err));
     const enum zs_status status = choose_name(&(struct choice){h, r, one, &l}, one, own, has_crs, err);
     if (status == ZS_OK && !one->keeps_transform) {
-        find_text(h, r, one, &l, one->style.mapping_name, &at->is_text_shared, &at->is_text_needed);
-        one->style.spatial_proj = one->style.spatial_proj || at->is_text_needed ||
-                                  (at->is_text_shared && is_told_by_text(at));
+        find_text(h, r, one, &l, one->conventions.mapping_name, &at->is_text_shared, &at->is_text_needed);
+        one->conventions.spatial_proj =
+            one->conventions.spatial_proj || at->is_text_needed || (at->is_text_shared && is_told_by_text(at));
     }
     clear_listed(&l);
     return status;

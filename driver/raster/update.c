@@ -8,7 +8,7 @@
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
-#include "geo/place.h"
+#include "geo/georef_write.h"
 #include "geo/variables.h"
 #include "raster/edited.h"
 #include "raster/overviews_private.h"
@@ -37,7 +37,7 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
         zs_json *entry = (zs_json *)(uintptr_t)layout.level[i].entry;
         for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
             if ((*c)->change != NULL)
-                ZS_TRY((*c)->change(entry, ZS_PLACE_ENTRY, &at, err));
+                ZS_TRY((*c)->change(entry, ZS_SOURCE_ENTRY, &at, err));
     }
     return ZS_OK;
 }
@@ -81,7 +81,7 @@ static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_edits 
         if (has)
             continue;
         ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
-        ZS_TRY((*c)->change(attributes, ZS_PLACE_GROUP, geo, err));
+        ZS_TRY((*c)->change(attributes, ZS_SOURCE_GROUP, geo, err));
     }
     return ZS_OK;
 }
@@ -93,10 +93,10 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_edits
 {
     struct zs_scope scope;
     zs_scope_find(h, node, &scope);
-    for (int i = 0; i < scope.places; i++) {
-        const struct zs_place *place = &scope.place[i];
-        if (place->kind == ZS_PLACE_GROUP && (!place->has_layout || place->is_base))
-            ZS_TRY(write_group(h, r, place->group, geo, stays, err));
+    for (int i = 0; i < scope.sources; i++) {
+        const struct zs_scope_source *source = &scope.source[i];
+        if (source->kind == ZS_SOURCE_GROUP && (!source->has_layout || source->is_base))
+            ZS_TRY(write_group(h, r, source->group, geo, stays, err));
     }
     for (int g = 0; g < scope.groups; g++)
         ZS_TRY(write_entries(h, scope.group[g], node, axes, geo, err));
@@ -198,7 +198,7 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs
     one->keeps_transform = one->keeps_transform && !(of_transform && c.has_other_transform);
     one->keeps_srs = one->keeps_srs && !(of_srs && c.has_other_srs);
     if (!one->keeps_transform && one->needs_spatial_proj)
-        one->style.spatial_proj = true;
+        one->conventions.spatial_proj = true;
     return status;
 }
 
@@ -272,23 +272,23 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, cons
                                 struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
 {
     struct zs_georef now;
-    struct zs_place_style style;
+    struct zs_georef_conventions conventions;
     if (node->array == NULL || axes.x < 0 || axes.y < 0)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more",
                        zs_hierarchy_store(h)->root, node->path);
     ZS_TRY(zs_georef_read(h, node, axes, &now, err));
-    zs_place_style_find(h, node, axes, &style);
+    zs_georef_conventions_find(h, node, axes, &conventions);
     const bool keeps = keeps_transform(update, &now);
     const bool is_rotated = sets_rotation(update);
-    style.spatial_proj = style.spatial_proj || (is_rotated && !keeps);
-    style.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
+    conventions.spatial_proj = conventions.spatial_proj || (is_rotated && !keeps);
+    conventions.drops_coordinates = !keeps && now.has_transform && !update->has_transform;
     const struct zs_edited one = {.node = node,
                                  .axes = axes,
                                  .srs = now.srs,
                                  .keeps_srs = update->keeps_srs || zs_crs_is_same(update->srs, now.srs),
                                  .keeps_transform = keeps,
                                  .needs_spatial_proj = is_rotated};
-    const enum zs_status status = zs_edited_add(h, r, one, &style, err);
+    const enum zs_status status = zs_edited_add(h, r, one, &conventions, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -307,17 +307,17 @@ static enum zs_status path_beside(const struct zs_node *node, const char *name, 
 
 /* Finds the array of a name beside another as the store has it by now: another session may have made it. NULL where
  * there is none. */
-static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *beside, const char *name,
+static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
                                   const struct zs_node **found, struct zs_error *err)
 {
     char *path;
     *found = NULL;
-    ZS_TRY(path_beside(beside, name, &path, err));
+    ZS_TRY(path_beside(node, name, &path, err));
     if (path == NULL)
         return ZS_OK;
     const enum zs_status status = zs_hierarchy_stored_node(h, path, found, err);
     free(path);
-    if (zs_is_no_node(status) || (status == ZS_OK && ((*found)->type != ZS_NODE_ARRAY || *found == beside)))
+    if (zs_is_no_node(status) || (status == ZS_OK && ((*found)->type != ZS_NODE_ARRAY || *found == node)))
         *found = NULL;
     return zs_is_no_node(status) ? ZS_OK : status;
 }
@@ -327,9 +327,9 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edi
                                      struct zs_error *err)
 {
     const struct zs_node *own = NULL;
-    if (!one->style.cf || one->node->path[0] == '\0')
+    if (!one->conventions.cf || one->node->path[0] == '\0')
         return ZS_OK;
-    ZS_TRY(find_stored(h, one->node, one->style.mapping_name, &own, err));
+    ZS_TRY(find_stored(h, one->node, one->conventions.mapping_name, &own, err));
     return zs_sharing_choose_mapping(h, r, one, own, err);
 }
 
@@ -337,8 +337,8 @@ static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edi
 static bool is_alike(const struct zs_edited *a, const struct zs_edited *b)
 {
     return zs_edited_is_on_one_grid(a, b) && a->keeps_srs == b->keeps_srs && a->keeps_transform == b->keeps_transform &&
-           a->style.cf == b->style.cf && a->style.is_brief == b->style.is_brief &&
-           a->style.drops_coordinates == b->style.drops_coordinates &&
+           a->conventions.cf == b->conventions.cf && a->conventions.is_brief == b->conventions.is_brief &&
+           a->conventions.drops_coordinates == b->conventions.drops_coordinates &&
            zs_is_same_text(a->former_mapping, b->former_mapping) && zs_crs_is_same(a->srs, b->srs);
 }
 
@@ -357,14 +357,14 @@ static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *r,
                                         zs_coordinate_find(h, one->node, one->axes.x)};
         const bool has[2] = {own[0] != NULL && zs_edited_is_in_one_group(own[0], one->node),
                              own[1] != NULL && zs_edited_is_in_one_group(own[1], one->node)};
-        if (!one->keeps_transform || !one->style.cf || (!has[0] && !has[1]))
+        if (!one->keeps_transform || !one->conventions.cf || (!has[0] && !has[1]))
             continue;
         ZS_TRY(zs_sharing_find_coordinates(h, r, one, &at, err));
         has_leftovers = (has[0] && !at.is_shared[0]) || (has[1] && !at.is_shared[1]);
     }
     for (size_t i = 0; i < r->count && has_leftovers; i++) {
         r->list[i].keeps_transform = false;
-        r->list[i].style.spatial_proj = true;
+        r->list[i].conventions.spatial_proj = true;
     }
     return ZS_OK;
 }
@@ -374,7 +374,7 @@ static struct zs_georef_out georef_of(const struct zs_edited *one, const struct 
 {
     struct zs_georef_out at =
         zs_georef_at_size(base, one->node->array->shape[one->axes.x], one->node->array->shape[one->axes.y]);
-    zs_place_name_dimensions(&at, one->node, one->axes);
+    zs_georef_out_name_dimensions(&at, one->node, one->axes);
     return at;
 }
 
@@ -393,7 +393,7 @@ static enum zs_status find_wanted(struct zs_hierarchy *h, const struct zs_node *
     wanted.pixel_is_point =
         update->keeps_transform || update->keeps_registration ? now.pixel_is_point : update->pixel_is_point;
     zs_georef_clear(&now);
-    *out = zs_place_out(node, axes, &wanted);
+    *out = zs_georef_out_make(node, axes, &wanted);
     return ZS_OK;
 }
 
@@ -415,21 +415,21 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, 
         one->at.srs = one->srs;
     if (one->is_sibling)
         one->at.pixel_is_point = one->pixel_is_point;
-    one->former_mapping = one->style.mapping_name;
+    one->former_mapping = one->conventions.mapping_name;
     one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
     return one->is_alike || !is_changed(one) ? ZS_OK : zs_sharing_find_coordinates(h, r, one, &one->at, err);
 }
 
-static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
-                                bool is_alone, struct zs_place_beside *beside, struct zs_error *err)
+static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r, size_t i, bool is_alone,
+                                struct zs_georef_shared *shared, struct zs_error *err)
 {
     struct zs_edited *one = &r->list[i];
-    beside->is_written = beside->is_written && one->is_alike;
-    if (beside->is_written)
-        one->style.mapping_name = r->list[i - 1].style.mapping_name;
+    shared->is_written = shared->is_written && one->is_alike;
+    if (shared->is_written)
+        one->conventions.mapping_name = r->list[i - 1].conventions.mapping_name;
     else
         ZS_TRY(choose_mapping(h, r, one, err));
-    ZS_TRY(zs_place_write_beside(h, one->node, one->axes, &one->style, &one->at, beside, err));
+    ZS_TRY(zs_georef_write_shared(h, one->node, one->axes, &one->conventions, &one->at, shared, err));
     return one->has_other_srs ? ZS_OK
                               : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
 }
@@ -440,7 +440,7 @@ static enum zs_status put_last(struct zs_hierarchy *h, const struct zs_edited *o
 {
     char *mapping = NULL;
     if (one->node->path[0] != '\0')
-        ZS_TRY(path_beside(one->node, one->style.mapping_name, &mapping, err));
+        ZS_TRY(path_beside(one->node, one->conventions.mapping_name, &mapping, err));
     zs_hierarchy_put_last(h, one->node->path, 1);
     if (mapping != NULL)
         zs_hierarchy_put_last(h, mapping, 2);
@@ -454,10 +454,10 @@ static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *r
                                 bool is_alone, struct zs_error *err)
 {
     for (int pass = 0; pass < 2; pass++) {
-        struct zs_place_beside beside = {.is_written = false};
+        struct zs_georef_shared shared = {.is_written = false};
         for (size_t i = 0; i < r->count; i++)
             if (is_changed(&r->list[i]) && zs_edited_is_in_one_group(r->list[i].node, asked) == (pass == 1))
-                ZS_TRY(write_one(h, r, i, is_alone, &beside, err));
+                ZS_TRY(write_one(h, r, i, is_alone, &shared, err));
         if (!zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
             ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
     }
@@ -513,7 +513,7 @@ static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs
 {
     const struct zs_georef_out at = georef_of(one, geo);
     zs_json *attributes;
-    if (!one->style.is_brief) { /* else its entry in the multiscales says so */
+    if (!one->conventions.is_brief) { /* else its entry in the multiscales says so */
         ZS_TRY(zs_hierarchy_edit(h, one->node, &attributes, err));
         ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
     }
@@ -527,15 +527,15 @@ static enum zs_status update_registration(struct zs_hierarchy *h, const struct z
     struct zs_edited one = {.node = node, .axes = axes};
     struct zs_georef now;
     ZS_TRY(read_stored(h, node, axes, &now, err));
-    struct zs_georef_out geo = zs_place_out(node, axes, &now);
-    const bool has_registration = zs_place_has_registration(h, node, axes, geo.has_transform);
+    struct zs_georef_out geo = zs_georef_out_make(node, axes, &now);
+    const bool has_registration = zs_georef_has_registration(h, node, axes, geo.has_transform);
     geo.srs = NULL; /* the CRS is not written */
     geo.keeps_srs = true;
     geo.pixel_is_point = pixel_is_point;
-    zs_place_style_find(h, node, axes, &one.style);
+    zs_georef_conventions_find(h, node, axes, &one.conventions);
     enum zs_status status = ZS_OK;
     if (has_registration && now.pixel_is_point != pixel_is_point)
-        status = zs_edited_add(h, &r, one, &one.style, err);
+        status = zs_edited_add(h, &r, one, &one.conventions, err);
     for (size_t i = 0; i < r.count && status == ZS_OK; i++)
         status = write_registration(h, &r, &r.list[i], &geo, err);
     zs_edited_clear(&r);

@@ -60,7 +60,7 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
                                  size_t count, const struct zs_georef_update *georef,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets whether pixels are points, of arrays where spatial: says so (zs_place_has_registration()), and of their
+/* Sets whether pixels are points, of arrays where spatial: says so (zs_georef_has_registration()), and of their
  * overviews; others stay as they are. The transform is that of the store by now: spatial: gives its origin by
  * registration. */
 enum zs_status zs_update_registrations(struct zs_hierarchy *h, const struct zs_node *const *nodes,

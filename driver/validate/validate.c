@@ -106,7 +106,7 @@ static enum zs_status check_metadata(struct zs_check *c, struct zs_error *err)
         const struct zs_node *node = c->nodes[i];
         ZS_TRY(zs_check_conventions(c, node, err));
         if (node->type == ZS_NODE_ARRAY) {
-            ZS_TRY(zs_check_place(c, node, err));
+            ZS_TRY(zs_check_georef(c, node, err));
             continue;
         }
         ZS_TRY(zs_check_consolidated(c, node, err));

@@ -81,7 +81,7 @@ enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *no
 /* Levels that a group lists, against what they are derived from. */
 enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
 /* Transforms, bounding boxes, coordinate variables and CRS of an array against each other. */
-enum zs_status zs_check_place(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_georef(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- holes.c: objects that ought to be stored and are not; needs the arrays' objects to be listed ---- */
 

@@ -10,7 +10,7 @@ extern "C"
 {
 #include "codec/description.h"
 #include "geo/coordinates.h"
-#include "geo/place.h"
+#include "geo/georef_write.h"
 #include "raster/listing.h"
 #include "raster/update.h"
 }
@@ -278,7 +278,7 @@ CPLStringList ZSItems::ItemsToWrite()
     CPLStringList items = zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List());
     const ZSArray &array = m_view.Array(0);
     if (array.axes.y < 0 ||
-        zs_place_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))
+        zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
     return items;
 }
