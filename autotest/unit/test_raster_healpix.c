@@ -65,14 +65,14 @@ static void test_rings_number_each_cell_once(void)
 static bool is_place(int face, double x, double y, double east, double north, double up)
 {
     double place[3];
-    zs_healpix_place(face, x, y, place);
+    zs_healpix_vector(face, x, y, place);
     return fabs(place[0] - east) + fabs(place[1] - north) + fabs(place[2] - up) < 1e-12;
 }
 
 static bool is_one_place(int face, double x, double y, int other, double other_x, double other_y)
 {
     double place[3];
-    zs_healpix_place(other, other_x, other_y, place);
+    zs_healpix_vector(other, other_x, other_y, place);
     return is_place(face, x, y, place[0], place[1], place[2]);
 }
 

@@ -142,8 +142,8 @@ static uint64_t restored(const struct packbits *p, uint64_t packed)
 static void put_bits(unsigned char *dst, size_t at, int count, uint64_t bits)
 {
     for (int done = 0; done < count;) {
-        const int place = (int)((at + (size_t)done) % 8), part = 8 - place < count - done ? 8 - place : count - done;
-        dst[(at + (size_t)done) / 8] |= (unsigned char)((bits >> done & low_bits(part)) << place);
+        const int shift = (int)((at + (size_t)done) % 8), part = 8 - shift < count - done ? 8 - shift : count - done;
+        dst[(at + (size_t)done) / 8] |= (unsigned char)((bits >> done & low_bits(part)) << shift);
         done += part;
     }
 }
@@ -152,8 +152,8 @@ static uint64_t get_bits(const unsigned char *src, size_t at, int count)
 {
     uint64_t bits = 0;
     for (int done = 0; done < count;) {
-        const int place = (int)((at + (size_t)done) % 8), part = 8 - place < count - done ? 8 - place : count - done;
-        bits |= ((uint64_t)src[(at + (size_t)done) / 8] >> place & low_bits(part)) << done;
+        const int shift = (int)((at + (size_t)done) % 8), part = 8 - shift < count - done ? 8 - shift : count - done;
+        bits |= ((uint64_t)src[(at + (size_t)done) / 8] >> shift & low_bits(part)) << done;
         done += part;
     }
     return bits;

@@ -167,12 +167,12 @@ std::string zsUnescapedWord(const std::string &text)
 std::string zsEscapedWord(const std::string &word)
 {
     // "first" and "last" are places, ".." makes a range.
-    const bool isPlace = word == "first" || word == "last";
+    const bool isKeyword = word == "first" || word == "last";
     std::string out;
     for (size_t i = 0; i < word.size(); i++)
     {
         const bool isDots = word.compare(i, 2, "..") == 0;
-        out += (isPlace && i == 0) || isDots || strchr(":\"%=/", word[i]) != nullptr
+        out += (isKeyword && i == 0) || isDots || strchr(":\"%=/", word[i]) != nullptr
                    ? std::string(CPLSPrintf("%%%02X", static_cast<unsigned char>(word[i])))
                    : std::string(1, word[i]);
     }
@@ -337,8 +337,8 @@ std::string ZSConnection::SubdatasetName(const std::string &path) const
 {
     // Quotes only where the parser needs them.
     const bool isQuoted = store[0] == '"';
-    const std::string place = store + (commit.empty() ? "" : "?") + commit;
-    return OWN_PREFIX + (isQuoted ? '"' + place + '"' : place) + ":/" + escaped(path);
+    const std::string location = store + (commit.empty() ? "" : "?") + commit;
+    return OWN_PREFIX + (isQuoted ? '"' + location + '"' : location) + ":/" + escaped(path);
 }
 
 bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)

@@ -254,7 +254,7 @@ CPLErr zsDelete(const char *name)
 }
 
 /* The place for a store that is renamed or copied; "" (CPLError emitted) when something is there. */
-static std::string newPlace(const char *name)
+static std::string newStorePath(const char *name)
 {
     ZSConnection connection;
     std::string reason;
@@ -271,7 +271,7 @@ static std::string newPlace(const char *name)
 
 CPLErr zsRename(const char *newName, const char *oldName)
 {
-    const std::string from = storeOf(oldName), to = from.empty() ? "" : newPlace(newName);
+    const std::string from = storeOf(oldName), to = from.empty() ? "" : newStorePath(newName);
     if (to.empty())
         return CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
@@ -283,7 +283,7 @@ CPLErr zsRename(const char *newName, const char *oldName)
 
 CPLErr zsCopyFiles(const char *newName, const char *oldName)
 {
-    const std::string from = storeOf(oldName), to = from.empty() ? "" : newPlace(newName);
+    const std::string from = storeOf(oldName), to = from.empty() ? "" : newStorePath(newName);
     if (to.empty())
         return CE_Failure;
     // Like any other new store it appears when it is complete.

@@ -364,19 +364,19 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
 }
 
 /* Whether the coordinate variable `own` of dimension `dim` tells the transform already. */
-static enum zs_status tells_transform(struct zs_hierarchy *h, const struct zs_node *node, int dim,
-                                      const struct zs_node *own, const struct zs_georef_out *geo, bool is_x,
-                                      bool *tells, struct zs_error *err)
+static enum zs_status matches_transform(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+                                        const struct zs_node *own, const struct zs_georef_out *geo, bool is_x,
+                                        bool *is_match, struct zs_error *err)
 {
     struct zs_regular_axis axis;
-    *tells = false;
+    *is_match = false;
     if (own == NULL || own != zs_coordinate_find(h, node, dim) || is_of_other_units(own, geo))
         return ZS_OK;
     ZS_TRY(zs_regular_axis_read(h, node, dim, &axis, err));
     const double factor = zs_coordinate_factor(own, geo->srs), step = geo->transform[is_x ? 1 : 5];
     const double first = geo->transform[is_x ? 0 : 3] + step / 2, n = (double)axis.size;
-    *tells = axis.found && fabs(axis.first * factor - first) <= ROUNDING * fabs(step) &&
-             (axis.size == 1 || fabs(axis.step * factor - step) * n <= ROUNDING * fabs(step));
+    *is_match = axis.found && fabs(axis.first * factor - first) <= ROUNDING * fabs(step) &&
+                (axis.size == 1 || fabs(axis.step * factor - step) * n <= ROUNDING * fabs(step));
     return ZS_OK;
 }
 
@@ -424,10 +424,10 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
         const char *name = zs_dimension_name(node, dim);
         const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
         const bool has_own = own != NULL && is_coordinate(own, name);
-        bool tells = !geo->is_fixed[i] && !(geo->is_grid_shared && has_own && is_of_other_units(own, geo));
-        if (!tells && has_own)
-            ZS_TRY(tells_transform(h, node, dim, own, geo, i == 1, &tells, err));
-        *is_fixed = !tells; /* also where there is none: one that is made would hide that of a group above */
+        bool is_match = !geo->is_fixed[i] && !(geo->is_grid_shared && has_own && is_of_other_units(own, geo));
+        if (!is_match && has_own)
+            ZS_TRY(matches_transform(h, node, dim, own, geo, i == 1, &is_match, err));
+        *is_fixed = !is_match; /* also where there is none: one that is made would hide that of a group above */
     }
     return ZS_OK;
 }
@@ -442,7 +442,7 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     const uint64_t n = is_x ? geo->width : geo->height;
     const bool wants = zs_has_axes(geo);
     struct zs_slot slot;
-    bool tells = false;
+    bool is_match = false;
     *is_current = true;
     if (geo->keeps_transform)
         return keep_axis(h, node, dim, geo, is_x, err);
@@ -454,10 +454,10 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     *is_current = slot.is_usable || !wants;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && n > 0 && wants) {
-        status = tells_transform(h, node, dim, slot.own, geo, is_x, &tells, err);
+        status = matches_transform(h, node, dim, slot.own, geo, is_x, &is_match, err);
         if (is_fixed)
-            *is_current = tells;
-        else if (status == ZS_OK && !tells)
+            *is_current = is_match;
+        else if (status == ZS_OK && !is_match)
             status = write_slot(h, &slot, name, geo, is_x, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
         if (!geo->is_shared[is_x])
@@ -480,20 +480,20 @@ bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, str
 }
 
 enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
-                           bool *says_mapping, struct zs_error *err)
+                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
+                           bool *has_mapping, struct zs_error *err)
 {
-    bool says_y, says_x, is_fixed;
+    bool y_is_current, x_is_current, is_fixed;
     struct zs_georef_out of_mapping = *geo;
     ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
-    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, is_fixed, &says_y, err));
-    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &says_x, err));
+    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, is_fixed, &y_is_current, err));
+    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &x_is_current, err));
     if (!zs_hierarchy_is_unpublished(h, node)) /* an upload that fails is a failure of this edit, not of the flush */
         ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
     /* rioxarray would take the size of pixels from a text, and their place from coordinates that stay. */
     of_mapping.is_text_shared = geo->is_text_shared || is_fixed;
-    ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, &of_mapping, says_mapping, err));
-    *says_all = says_y && says_x && *says_mapping;
+    ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, &of_mapping, has_mapping, err));
+    *has_all = y_is_current && x_is_current && *has_mapping;
     return ZS_OK;
 }
 

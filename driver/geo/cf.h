@@ -55,10 +55,10 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
  * where there is no transform (else only a rotation drops them). Values that tell the transform already stay, and all
- * do with geo->keeps_transform. *says_all: all are as they should be; *says_mapping:
+ * do with geo->keeps_transform. *has_all: all are as they should be; *has_mapping:
  * the grid mapping is. */
 enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *says_all,
-                           bool *says_mapping, struct zs_error *err) ZS_MUST_CHECK;
+                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
+                           bool *has_mapping, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -162,8 +162,8 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *
     return zs_hierarchy_check_since(h, failures, err);
 }
 
-enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
-                                 const char *direction, struct zs_error *err)
+enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
+                                     const char *direction, struct zs_error *err)
 {
     static const char *const axes[][3] = {{"HORIZONTAL_X", "X", "EAST"},
                                           {"HORIZONTAL_Y", "Y", "NORTH"},

@@ -26,8 +26,8 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *
 
 /* Makes the variable of a dimension say what kind of axis that is, in CF's words, where its name and attributes do not
  * tell that type and direction (either may be ""). What CF has no word for is left out. */
-enum zs_status zs_dimension_tell(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
-                                 const char *direction, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
+                                     const char *direction, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes attributes of a node that call a dimension by its name (_ARRAY_DIMENSIONS, and those of conventions) call it by
  * another. */

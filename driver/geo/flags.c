@@ -146,7 +146,7 @@ static bool is_one_of(const char *word, const char *const *list)
 }
 
 /* 1: valid, -1: invalid, 0: something else. */
-static int what_it_tells(const char *word)
+static int validity_of(const char *word)
 {
     static const char *const valid[] = {"valid", "good", "ok", "usable", "is_valid", "valid_data", NULL};
     static const char *const invalid[] = {"invalid", "not_valid",    "bad",      "no_data", "nodata",
@@ -183,16 +183,16 @@ static bool validity_of_flags(const struct zs_flags *flags, enum zs_data_type ty
         return false;
     for (size_t i = 0; i < flags->count; i++) {
         const struct zs_flag *f = &flags->list[i];
-        const int tells = what_it_tells(f->name);
-        if (tells == 0 && flags->has_masks)
+        const int validity = validity_of(f->name);
+        if (validity == 0 && flags->has_masks)
             continue;
-        if (tells == 0)
+        if (validity == 0)
             return false;
         v->flags[v->count].mask = f->mask;
         v->flags[v->count].value = f->value;
-        v->flags[v->count++].is_valid = tells > 0;
-        valid += tells > 0;
-        invalid += tells < 0;
+        v->flags[v->count++].is_valid = validity > 0;
+        valid += validity > 0;
+        invalid += validity < 0;
     }
     v->needs_valid = valid > 0;
     if (flags->has_masks)

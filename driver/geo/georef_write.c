@@ -66,15 +66,14 @@ static bool is_seen_in_cf(const struct zs_georef_out *geo)
     return !geo->has_transform || (zs_has_axes(geo) && geo->width > 1 && geo->height > 1);
 }
 
-/* Attributes of the array; says_all and says_mapping: what CF says beside it. */
+/* Attributes of the array; has_all and has_mapping: what CF says beside it. */
 static enum zs_status write_array(zs_json *attributes, const struct zs_georef_conventions *conventions,
-                                  const struct zs_georef_out *geo, bool says_all, bool says_mapping,
-                                  struct zs_error *err)
+                                  const struct zs_georef_out *geo, bool has_all, bool has_mapping, struct zs_error *err)
 {
     struct zs_georef_out stated = {0};
-    if (geo->brief != NULL && says_all)
+    if (geo->brief != NULL && has_all)
         stated.srs = geo->srs;
-    else if (conventions->spatial_proj || !says_all)
+    else if (conventions->spatial_proj || !has_all)
         stated = *geo;
     stated.keeps_transform = geo->keeps_transform;
     stated.keeps_srs = geo->keeps_srs;
@@ -86,7 +85,7 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_georef_co
             ZS_TRY((*c)->change(attributes, ZS_SOURCE_ARRAY, geo, err));
     if (geo->srs == NULL && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, conventions->mapping_name, ZS_MAPPING_NONE, err);
-    if (!says_mapping ||
+    if (!has_mapping ||
         (geo->keeps_srs && zs_has_word(zs_grid_mapping_name(attributes), conventions->mapping_name, true)))
         return ZS_OK;
     return zs_write_grid_mapping_name(attributes, conventions->mapping_name,
@@ -106,18 +105,17 @@ enum zs_status zs_georef_write_shared(struct zs_hierarchy *h, const struct zs_no
     stated.brief = code; /* NULL of a CRS without one, which is written in full */
     enum zs_status status = ZS_OK;
     if (!shared->is_written) {
-        *shared = (struct zs_georef_shared){.says_all = has_group, .says_mapping = true};
+        *shared = (struct zs_georef_shared){.has_all = has_group, .has_mapping = true};
         if (writes_cf)
             status = zs_cf_write(h, node, axes, conventions->mapping_name, conventions->drops_coordinates, &stated,
-                                 &shared->says_all, &shared->says_mapping, err);
+                                 &shared->has_all, &shared->has_mapping, err);
         shared->is_written = status == ZS_OK;
     }
     zs_json *attributes;
     if (status == ZS_OK)
         status = zs_hierarchy_edit(h, node, &attributes, err);
     if (status == ZS_OK)
-        status =
-            write_array(attributes, conventions, &stated, shared->says_all, writes_cf && shared->says_mapping, err);
+        status = write_array(attributes, conventions, &stated, shared->has_all, writes_cf && shared->has_mapping, err);
     free(code);
     return status;
 }

@@ -52,7 +52,7 @@ enum zs_status zs_georef_write(struct zs_hierarchy *h, const struct zs_node *nod
 /* Coordinates and the grid mapping beside an array, written once for all arrays of one group, grid and conventions. */
 struct zs_georef_shared {
     bool is_written; /* they are there: of an array alike */
-    bool says_all, says_mapping;
+    bool has_all, has_mapping;
 };
 enum zs_status zs_georef_write_shared(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                       const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,

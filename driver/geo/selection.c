@@ -76,17 +76,17 @@ static double tolerance_of(const struct zs_label_source *s)
 
 /* Distance of element i from the wanted value; false for a missing element. */
 static bool distance_to(const struct zs_label_source *s, uint64_t i, const struct wanted *w, double *distance,
-                        bool *is_meant)
+                        bool *is_match)
 {
     struct zs_instant at;
     if (!s->is_time) {
         *distance = fabs(zs_label_number(s, i) - w->number);
-        *is_meant = *distance <= w->tolerance * fabs(w->number);
+        *is_match = *distance <= w->tolerance * fabs(w->number);
         return !isnan(*distance);
     }
     if (!zs_label_instant(s, i, &at))
         return false;
-    *is_meant = zs_instant_compare(at, w->from) >= 0 && zs_instant_compare(at, w->to) < 0;
+    *is_match = zs_instant_compare(at, w->from) >= 0 && zs_instant_compare(at, w->to) < 0;
     *distance = fabs((double)(at.seconds - w->from.seconds) + 1e-9 * (double)(at.nanoseconds - w->from.nanoseconds));
     return true;
 }
@@ -110,11 +110,11 @@ static struct found find_all(const struct zs_label_source *s, const struct wante
     char text[ZS_LABEL_SIZE];
     for (uint64_t i = 0; i < s->count; i++) {
         double distance;
-        bool is_meant = false;
-        if (!distance_to(s, i, w, &distance, &is_meant))
+        bool is_match = false;
+        if (!distance_to(s, i, w, &distance, &is_match))
             continue;
         take_near(&f, i, distance);
-        if (!is_meant)
+        if (!is_match)
             continue;
         if (f.count < NAMED)
             f.at[f.count] = i;

@@ -8,7 +8,7 @@
 #include "raster/overviews_private.h"
 
 /* Index into r->sorted where a node is, or would be. */
-static size_t sorted_place(const struct zs_edits *r, const struct zs_node *node)
+static size_t sorted_index(const struct zs_edits *r, const struct zs_node *node)
 {
     size_t low = 0, high = r->count;
     while (low < high) {
@@ -23,7 +23,7 @@ static size_t sorted_place(const struct zs_edits *r, const struct zs_node *node)
 
 const struct zs_edited *zs_edited_find(const struct zs_edits *r, const struct zs_node *node)
 {
-    const size_t at = sorted_place(r, node);
+    const size_t at = sorted_index(r, node);
     return at < r->count && r->list[r->sorted[at]].node == node ? &r->list[r->sorted[at]] : NULL;
 }
 
@@ -39,7 +39,7 @@ static enum zs_status add_array_once(struct zs_edits *r, struct zs_edited array,
     if (sorted == NULL)
         return zs_fail_memory(err);
     r->sorted = sorted;
-    const size_t at = sorted_place(r, array.node);
+    const size_t at = sorted_index(r, array.node);
     memmove(&sorted[at + 1], &sorted[at], (r->count - at) * sizeof *sorted);
     sorted[at] = r->count;
     r->list[r->count++] = array;

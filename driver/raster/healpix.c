@@ -108,15 +108,15 @@ uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy)
         before = 2 * n * (n - 1) + (ring - n) * 4 * n;
         shift = (ring - n) & 1; /* every other ring of the belt begins half a cell later */
     }
-    int64_t place = (middle * quarter + x - y + 1 + shift) / 2 - 1;
-    if (place < 0)
-        place += 4 * quarter;
-    if (place >= 4 * quarter)
-        place -= 4 * quarter;
-    return (uint64_t)(before + place);
+    int64_t position = (middle * quarter + x - y + 1 + shift) / 2 - 1;
+    if (position < 0)
+        position += 4 * quarter;
+    if (position >= 4 * quarter)
+        position -= 4 * quarter;
+    return (uint64_t)(before + position);
 }
 
-void zs_healpix_place(int face, double x, double y, double place[3])
+void zs_healpix_vector(int face, double x, double y, double vector[3])
 {
     const double pi = 3.14159265358979323846;
     const int middle = face / 4 == 1 ? 2 * (face % 4) : 2 * (face % 4) + 1; /* of the face, in eighths of a turn */
@@ -129,9 +129,9 @@ void zs_healpix_place(int face, double x, double y, double place[3])
         z = (ring < 1 ? 1 : -1) * (1 - quarter * quarter / 3);
     }
     const double angle = quarter > 0 ? pi / 4 * (middle + (x - y) / quarter) : 0;
-    place[0] = radius * cos(angle);
-    place[1] = radius * sin(angle);
-    place[2] = z;
+    vector[0] = radius * cos(angle);
+    vector[1] = radius * sin(angle);
+    vector[2] = z;
 }
 
 bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell)

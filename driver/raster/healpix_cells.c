@@ -11,7 +11,7 @@
 void zs_healpix_cells_clear(struct zs_healpix_cells *cells)
 {
     free(cells->numbers);
-    free(cells->places);
+    free(cells->indices);
     *cells = (struct zs_healpix_cells){0};
 }
 
@@ -109,7 +109,7 @@ static enum zs_status compare_numbers(struct zs_hierarchy *h, const struct zs_no
 /* ---- Order ---- */
 
 struct pair {
-    uint64_t number, place;
+    uint64_t number, index;
 };
 
 static int compare_pairs(const void *a, const void *b)
@@ -125,30 +125,30 @@ static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
     if (pairs == NULL)
         return zs_fail_memory(err);
     for (uint64_t i = 0; i < cells->count; i++)
-        pairs[i] = (struct pair){cells->numbers[i], cells->places != NULL ? cells->places[i] : i};
+        pairs[i] = (struct pair){cells->numbers[i], cells->indices != NULL ? cells->indices[i] : i};
     qsort(pairs, (size_t)cells->count, sizeof *pairs, compare_pairs);
-    if (cells->places == NULL)
-        cells->places = zs_calloc(cells->count, sizeof *cells->places);
-    for (uint64_t i = 0; i < cells->count && cells->places != NULL; i++) {
+    if (cells->indices == NULL)
+        cells->indices = zs_calloc(cells->count, sizeof *cells->indices);
+    for (uint64_t i = 0; i < cells->count && cells->indices != NULL; i++) {
         cells->numbers[i] = pairs[i].number;
-        cells->places[i] = pairs[i].place;
+        cells->indices[i] = pairs[i].index;
     }
     free(pairs);
-    return cells->places != NULL ? ZS_OK : zs_fail_memory(err);
+    return cells->indices != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* Leaves out words that are no cell, and keeps the positions of the others. */
 static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix_cells *cells, struct zs_error *err)
 {
     uint64_t kept = 0;
-    cells->places = zs_calloc(cells->count, sizeof *cells->places);
-    if (cells->places == NULL)
+    cells->indices = zs_calloc(cells->count, sizeof *cells->indices);
+    if (cells->indices == NULL)
         return zs_fail_memory(err);
     for (uint64_t i = 0; i < cells->count; i++) {
         const uint64_t word = cells->numbers[i];
         if (word == 0)
             continue; /* not written */
-        cells->places[kept] = i;
+        cells->indices[kept] = i;
         if (!zs_healpix_unpack_morton(word, healpix->order, &cells->numbers[kept++]))
             return zs_fail(err, ZS_INVALID, "/%s: element %llu is %llu, which is no cell of order %d",
                            healpix->coordinate->path, (unsigned long long)i, (unsigned long long)word,

@@ -82,7 +82,7 @@ enum zs_status zs_healpix_scatter(struct reading *r, const struct zs_healpix_bat
 /* Calls found() for each cell of a part of which there is an element. */
 struct zs_healpix_finder {
     void *context;
-    enum zs_status (*found)(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err);
+    enum zs_status (*found)(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err);
 };
 enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
                                      const struct zs_healpix_finder *to, struct zs_error *err) ZS_MUST_CHECK;

@@ -357,10 +357,10 @@ static unsigned char *mask_row(const struct masking *m, uint32_t iy)
     return m->mask + (ptrdiff_t)(p->row + (p->iy + p->height - 1 - iy)) * m->line_space + p->column;
 }
 
-static enum zs_status mark(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err)
+static enum zs_status mark(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err)
 {
     const struct masking *m = context;
-    (void)place;
+    (void)index;
     (void)err;
     mask_row(m, iy)[ix - m->part->ix] = 255;
     return ZS_OK;

@@ -16,7 +16,7 @@
 struct zs_healpix_cells {
     uint64_t count;
     uint64_t *numbers; /* NULL where is_all */
-    uint64_t *places; /* in the array of each; NULL where that is the place in `numbers` */
+    uint64_t *indices; /* in the array of each; NULL where that is the place in `numbers` */
     bool is_all;      /* each number is its place: all of the sphere in order */
 };
 

@@ -22,7 +22,7 @@ static enum zs_status find_along(const struct zs_healpix_map *map, uint64_t numb
     for (uint64_t at = zs_healpix_cells_find(cells, number);
          at < cells->count && cells->numbers[at] - number < count; at++) {
         const uint32_t i = (uint32_t)(cells->numbers[at] - number);
-        ZS_TRY(to->found(to->context, cells->places != NULL ? cells->places[at] : at, ix + i, iy - i, err));
+        ZS_TRY(to->found(to->context, cells->indices != NULL ? cells->indices[at] : at, ix + i, iy - i, err));
     }
     return ZS_OK;
 }
@@ -74,7 +74,7 @@ static enum zs_status find_listed(const struct zs_healpix_map *map, const struct
             uint32_t ix, iy;
             zs_healpix_separate(cells->numbers[at] & mask, &ix, &iy);
             if (ix - p->ix < p->width && iy - p->iy < p->height) /* those before it wrap around */
-                status = to->found(to->context, cells->places != NULL ? cells->places[at] : at, ix, iy, err);
+                status = to->found(to->context, cells->indices != NULL ? cells->indices[at] : at, ix, iy, err);
         }
     }
     zs_runs_clear(&runs);
@@ -91,7 +91,7 @@ enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const str
 
 /* A cell: where its element lies in the array, and its pixel in the caller's memory. */
 struct entry {
-    uint64_t place;
+    uint64_t index;
     char *pixel;
 };
 struct entries {
@@ -102,22 +102,22 @@ struct entries {
     bool is_sorted;
 };
 
-static enum zs_status add_entry(void *context, uint64_t place, uint32_t ix, uint32_t iy, struct zs_error *err)
+static enum zs_status add_entry(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err)
 {
     struct entries *e = context;
     struct entry *grown = zs_grow(e->list, e->count, &e->room, sizeof *grown);
     if (grown == NULL)
         return zs_fail_memory(err);
     e->list = grown;
-    e->is_sorted = e->is_sorted && (e->count == 0 || e->list[e->count - 1].place <= place);
-    e->list[e->count++] = (struct entry){place, zs_healpix_pixel(e->reading, e->part, ix, iy)};
+    e->is_sorted = e->is_sorted && (e->count == 0 || e->list[e->count - 1].index <= index);
+    e->list[e->count++] = (struct entry){index, zs_healpix_pixel(e->reading, e->part, ix, iy)};
     return ZS_OK;
 }
 
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    return (x->place > y->place) - (x->place < y->place);
+    return (x->index > y->index) - (x->index < y->index);
 }
 
 /* At most so many unwanted elements between two wanted ones are read with them: the record of another window is as
@@ -132,12 +132,12 @@ static enum zs_status make_runs(struct entries *e, struct zs_runs *runs, struct 
 {
     uint64_t cells = 0, spare = MOST_UNWANTED * (uint64_t)e->count;
     for (size_t i = 0; i < e->count; i++) {
-        const uint64_t place = e->list[i].place;
+        const uint64_t index = e->list[i].index;
         const struct zs_run *last = runs->count > 0 ? &runs->list[runs->count - 1] : NULL;
         const uint64_t end = last != NULL ? last->first + last->count : 0;
-        const uint64_t gap = last != NULL && place >= end ? place - end : 0;
-        if (last != NULL && place < end) { /* the same cell again: face 6 stands twice in the plane */
-            e->list[i].place = cells - (end - place);
+        const uint64_t gap = last != NULL && index >= end ? index - end : 0;
+        if (last != NULL && index < end) { /* the same cell again: face 6 stands twice in the plane */
+            e->list[i].index = cells - (end - index);
             continue;
         }
         if (last != NULL && gap > 0 && gap <= GAP && gap <= spare) {
@@ -145,8 +145,8 @@ static enum zs_status make_runs(struct entries *e, struct zs_runs *runs, struct 
             cells += gap;
             spare -= gap;
         }
-        ZS_TRY(zs_runs_add(runs, place, 1, err));
-        e->list[i].place = cells++;
+        ZS_TRY(zs_runs_add(runs, index, 1, err));
+        e->list[i].index = cells++;
     }
     return ZS_OK;
 }
@@ -170,7 +170,7 @@ static enum zs_status scatter(void *ctx, size_t item, struct zs_error *err)
     for (uint64_t k = 0; k < r->slices; k++) {
         const unsigned char *from = s->scratch + k * s->cells * size;
         for (size_t i = first; i < end; i++)
-            zs_healpix_put(r, from + s->entries->list[i].place * size, s->entries->list[i].pixel + r->slice_offsets[k],
+            zs_healpix_put(r, from + s->entries->list[i].index * size, s->entries->list[i].pixel + r->slice_offsets[k],
                            (ptrdiff_t)size, 1);
     }
     return ZS_OK;

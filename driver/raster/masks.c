@@ -55,7 +55,7 @@ static bool is_called_valid(const struct zs_node *node)
 }
 
 /* Whether a named array tells validity. */
-static bool tells(const struct zs_node *node, struct zs_validity *validity)
+static bool find_validity(const struct zs_node *node, struct zs_validity *validity)
 {
     if (zs_validity_read(node, validity))
         return true;
@@ -82,7 +82,7 @@ static const char *known_name(const struct zs_node *group, const struct zs_node 
     return is_embedding(node) ? "scales" : NULL;
 }
 
-static bool tells_by_name(const struct zs_node *node, struct zs_validity *validity)
+static bool find_known_validity(const struct zs_node *node, struct zs_validity *validity)
 {
     const enum zs_data_type type = node->array->dtype.type;
     const bool is_area = strcmp(zs_path_name(node->path), "aoi_mask") == 0;
@@ -98,7 +98,7 @@ static bool take(const struct zs_node *node, struct zs_axes axes, const struct z
                  struct zs_mask *mask)
 {
     if (other == node || other->array == NULL || !fits(node, axes, other, mask) ||
-        !(is_named ? tells(other, &mask->validity) : tells_by_name(other, &mask->validity)))
+        !(is_named ? find_validity(other, &mask->validity) : find_known_validity(other, &mask->validity)))
         return false;
     mask->is_named = is_named;
     mask->node = other;

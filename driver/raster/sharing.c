@@ -141,7 +141,7 @@ struct choice {
 };
 
 /* Whether coordinates do not tell a transform, so that rioxarray and others find it in the GeoTransform alone. */
-static bool is_told_by_text(const struct zs_georef_out *at)
+static bool is_stated_by_text(const struct zs_georef_out *at)
 {
     return at->has_transform && (!zs_has_axes(at) || at->width == 1 || at->height == 1);
 }
@@ -157,7 +157,7 @@ static bool may_use(void *context, const char *name, const struct zs_node *own)
     if (c->one->keeps_transform)
         return true;
     find_text(c->h, c->r, c->one, c->l, name, &is_shared, &is_needed);
-    return !is_needed && !(is_shared && is_told_by_text(&c->one->at));
+    return !is_needed && !(is_shared && is_stated_by_text(&c->one->at));
 }
 
 /* Chooses the name of the grid mapping; has_crs: `own` has the CRS. */
@@ -191,7 +191,7 @@ enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs
     if (status == ZS_OK && !one->keeps_transform) {
         find_text(h, r, one, &l, one->conventions.mapping_name, &at->is_text_shared, &at->is_text_needed);
         one->conventions.spatial_proj =
-            one->conventions.spatial_proj || at->is_text_needed || (at->is_text_shared && is_told_by_text(at));
+            one->conventions.spatial_proj || at->is_text_needed || (at->is_text_shared && is_stated_by_text(at));
     }
     clear_listed(&l);
     return status;

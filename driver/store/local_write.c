@@ -53,7 +53,7 @@ static enum zs_status make_temporary(struct local_store *s, struct folder *f, st
 
 /* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory; or
  * beside the object where it could not be renamed from the root. */
-static enum zs_status place_temporary(struct local_store *s, struct local_writer *w, struct zs_error *err)
+static enum zs_status open_temporary(struct local_store *s, struct local_writer *w, struct zs_error *err)
 {
     struct folder *root, *parent;
     char *prefix = zs_key_parent(w->key);
@@ -101,10 +101,10 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
     enum zs_status status = w->key != NULL && w->path != NULL ? ZS_OK : zs_fail_memory(err);
     pthread_mutex_lock(&s->lock);
     if (status == ZS_OK)
-        status = place_temporary(s, w, err);
+        status = open_temporary(s, w, err);
     if (status == ZS_NOT_FOUND) { /* another process removed a folder */
         zs_folders_forget(s);
-        status = place_temporary(s, w, err);
+        status = open_temporary(s, w, err);
     }
     pthread_mutex_unlock(&s->lock);
     if (status != ZS_OK) {
@@ -157,7 +157,7 @@ static enum zs_status finish_file(const struct local_writer *w, struct zs_error 
     return ZS_OK;
 }
 
-static enum zs_status move_into_place(struct local_writer *w, struct zs_error *err)
+static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
 {
     struct local_store *s = store_of(w->base.store);
     if (rename(w->temp_path, w->path) == 0)
@@ -243,7 +243,7 @@ enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err)
     if (status == ZS_OK)
         status = zs_local_check_root(writer->store, err);
     if (status == ZS_OK)
-        status = move_into_place(w, err);
+        status = publish_file(w, err);
     if (status != ZS_OK)
         (void)unlink(w->temp_path);
     else

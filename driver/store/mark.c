@@ -183,11 +183,11 @@ static bool is_quiet(struct zs_store *store, const char *key)
 
 /* Whether the maker lives. A mark that tells of none is of an older version of this driver, or of somebody's test:
  * then its maker is dead, as it was for that version. */
-static enum life life_of(struct zs_store *store, const char *key, const struct maker *maker, bool is_told,
+static enum life life_of(struct zs_store *store, const char *key, const struct maker *maker, bool has_maker,
                          const struct maker *us)
 {
     char since[WORD] = "";
-    if (!is_told)
+    if (!has_maker)
         return DEAD;
     if (strcmp(maker->boot, NOT_KNOWN) == 0 || strcmp(maker->since, NOT_KNOWN) == 0 ||
         strcmp(maker->boot, us->boot) != 0 || strcmp(maker->in, us->in) != 0 || strcmp(maker->host, us->host) != 0)
@@ -207,8 +207,8 @@ static enum zs_status look(struct zs_store *store, const char *key, const struct
     zs_store_forget(store, key);
     enum zs_status status = zs_store_get_tagged(store, key, MOST_BYTES, &text, etag, err);
     if (status == ZS_OK) {
-        const bool is_told = parse(&text, &maker);
-        const enum life life = life_of(store, key, &maker, is_told, us);
+        const bool has_maker = parse(&text, &maker);
+        const enum life life = life_of(store, key, &maker, has_maker, us);
         *is_left = life == DEAD;
         if (life == LIVES)
             status = zs_fail(err, ZS_CONFLICT, "%s/%s: process %ld on %s is making what shall be there", store->root,
@@ -331,14 +331,14 @@ enum zs_status zs_mark_check_own(struct zs_store *store, const char *key, struct
     struct maker maker;
     zs_store_forget(store, key);
     enum zs_status status = zs_store_get(store, key, MOST_BYTES, &text, err);
-    const bool is_told = status == ZS_OK && parse(&text, &maker);
+    const bool has_maker = status == ZS_OK && parse(&text, &maker);
     if (status == ZS_NOT_FOUND)
         status = zs_fail(err, ZS_IO, "%s/%s: is gone: another process took this one for killed, and made what "
                          "shall be there", store->root, key);
-    else if (is_told && !is_own(maker.token))
+    else if (has_maker && !is_own(maker.token))
         status = zs_fail(err, ZS_IO, "%s/%s: process %ld on %s took this one for killed, and is making what "
                          "shall be there", store->root, key, maker.process, maker.host);
-    else if (status == ZS_OK && !is_told)
+    else if (status == ZS_OK && !has_maker)
         status = zs_fail(err, ZS_IO, "%s/%s: was replaced by another process", store->root, key);
     zs_buffer_free(&text);
     return status;

@@ -72,8 +72,8 @@ struct listing {
 /* Sets an option of GDAL's for this thread. Returns the thread's own value until then, for set_back(). */
 static char *set_here(const char *option, const char *value)
 {
-    const char *told = CPLGetThreadLocalConfigOption(option, NULL);
-    char *kept = told != NULL ? zs_strdup(told) : NULL;
+    const char *former = CPLGetThreadLocalConfigOption(option, NULL);
+    char *kept = former != NULL ? zs_strdup(former) : NULL;
     CPLSetThreadLocalConfigOption(option, value);
     return kept;
 }

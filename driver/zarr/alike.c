@@ -142,7 +142,7 @@ static bool add_defaults(const struct spelling *s, zs_json *configuration, const
 }
 
 /* Codecs whose chunks tell how they are to be decoded. */
-static bool is_told_by_chunks(const char *codec)
+static bool is_self_describing(const char *codec)
 {
     return strcmp(codec, "blosc") == 0 || strcmp(codec, "gzip") == 0 || strcmp(codec, "zstd") == 0;
 }
@@ -152,7 +152,7 @@ static bool add_configuration(const struct spelling *s, zs_json *parent, const c
 {
     zs_json *copy = zs_json_add_object(parent, "configuration");
     bool ok = copy != NULL;
-    if (s->is_stored && is_told_by_chunks(extension))
+    if (s->is_stored && is_self_describing(extension))
         return ok;
     for (const zs_json *m = zs_json_first(configuration); ok && m != NULL; m = zs_json_next(m))
         ok = zs_json_typeof(m) == ZS_JSON_NULL || add_member(s, copy, zs_json_name(m), m);

@@ -100,7 +100,7 @@ static bool merge_by_key(struct sides s, const char *key, zs_json **merged)
 }
 
 /* Merges lists of one length, element by element; a missing list counts as as many empty objects. */
-static bool merge_by_place(struct sides s, zs_json **merged)
+static bool merge_by_index(struct sides s, zs_json **merged)
 {
     zs_json *list = zs_json_new_array();
     bool ok = list != NULL;
@@ -149,7 +149,7 @@ static bool merge_both(struct sides s, zs_json **merged)
     if (key != NULL)
         return merge_by_key(s, key, merged);
     if (are_lists && are_of_one_length(s))
-        return merge_by_place(s, merged);
+        return merge_by_index(s, merged);
     *merged = s.mine != NULL ? zs_json_copy(s.mine) : NULL;
     return s.mine == NULL || *merged != NULL;
 }

@@ -255,7 +255,8 @@ bool ZSMdimStore::WriteDocuments()
             const auto variable = status == ZS_OK ? d->GetIndexingVariable() : nullptr;
             const std::string own = (path.empty() ? "" : path + "/") + d->GetName();
             if (variable != nullptr && zs_hierarchy_node(Hierarchy(), own.c_str(), &node, &err) == ZS_OK)
-                status = zs_dimension_tell(Hierarchy(), node, d->GetType().c_str(), d->GetDirection().c_str(), &err);
+                status =
+                    zs_dimension_describe(Hierarchy(), node, d->GetType().c_str(), d->GetDirection().c_str(), &err);
         }
     }
     if (status == ZS_OK && m_target != nullptr && m_consolidates)

@@ -128,12 +128,12 @@ struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &r) const
 }
 
 /* Address of an element in the caller's memory. */
-static char *placeOf(const ZSMdimRequest &r, const uint64_t *number)
+static char *addressOf(const ZSMdimRequest &r, const uint64_t *number)
 {
-    char *place = r.data;
+    char *address = r.data;
     for (int d = 0; d < r.ndim; d++)
-        place += static_cast<ptrdiff_t>(number[d]) * r.stride[d];
-    return place;
+        address += static_cast<ptrdiff_t>(number[d]) * r.stride[d];
+    return address;
 }
 
 /* ---- Reading ---- */
@@ -190,13 +190,13 @@ bool ZSMdimStrings::ReadSmall() const
 
 bool ZSMdimStrings::ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
 {
-    const auto give = [&](const char *text, char *place) {
-        return GDALExtendedDataType::CopyValue(&text, m_type, place, type);
+    const auto give = [&](const char *text, char *address) {
+        return GDALExtendedDataType::CopyValue(&text, m_type, address, type);
     };
     if (!ReadSmall())
         return readTexts(
             *m_store, m_node, RequestOf(r),
-            [&](const uint64_t *number, const std::string &text) { return give(text.c_str(), placeOf(r, number)); },
+            [&](const uint64_t *number, const std::string &text) { return give(text.c_str(), addressOf(r, number)); },
             err);
     const auto shape = Shape();
     const std::lock_guard<std::mutex> held(m_lock);
@@ -205,7 +205,7 @@ bool ZSMdimStrings::ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType
         uint64_t at = 0;
         for (int d = 0; d < r.ndim; d++)
             at = at * shape[static_cast<size_t>(d)] + r.start[d] + number[d] * r.step[d];
-        return give(m_texts[static_cast<size_t>(at)].c_str(), placeOf(r, number));
+        return give(m_texts[static_cast<size_t>(at)].c_str(), addressOf(r, number));
     });
 }
 
@@ -242,7 +242,7 @@ struct Giver
     bool Give(const uint64_t *number)
     {
         char *value = nullptr;
-        const bool ok = GDALExtendedDataType::CopyValue(placeOf(request, number), type, &value, own);
+        const bool ok = GDALExtendedDataType::CopyValue(addressOf(request, number), type, &value, own);
         text = value != nullptr ? value : "";
         CPLFree(value);
         return ok;

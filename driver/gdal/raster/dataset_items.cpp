@@ -26,7 +26,7 @@ static std::string axisPrefix(const struct zs_node *node, int dim)
 
 /* Items for the position of a slice in a dimension that does not become bands: the bands of the whole array have the
  * same items. */
-void ZSItems::AddFixedPlace(CPLStringList &md, size_t source, int dim)
+void ZSItems::AddFixedPosition(CPLStringList &md, size_t source, int dim)
 {
     const struct zs_node *node = m_view.Array(source).node;
     const std::string key = "DIM_" + zsDimensionName(node, dim);
@@ -62,7 +62,7 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
     const struct zs_node *node = m_view.Array(source).node;
     const struct zs_slices &slices = m_view.Slices(source);
     for (const int d : fixedDimensions(slices))
-        AddFixedPlace(md, source, d);
+        AddFixedPosition(md, source, d);
     std::string all;
     for (int i = 0; i < slices.dim_count; i++)
     {

@@ -289,24 +289,24 @@ static CPLErr makeNearest(GDALRasterBand &source, GDALRasterBand &target, const 
     const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
     const double across = static_cast<double>(source.GetXSize()) / target.GetXSize(),
                  down = static_cast<double>(source.GetYSize()) / target.GetYSize();
-    const auto placeOf = [](int at, double ratio, int most)
+    const auto nearestOf = [](int at, double ratio, int most)
     { return std::min(static_cast<int>(0.5 + at * ratio), most - 1); };
-    const int first = placeOf(cell.x, across, source.GetXSize()),
-              last = placeOf(cell.x + cell.width - 1, across, source.GetXSize());
+    const int first = nearestOf(cell.x, across, source.GetXSize()),
+              last = nearestOf(cell.x + cell.width - 1, across, source.GetXSize());
     std::vector<unsigned char> row(item * static_cast<size_t>(last - first + 1)),
         pixels(item * static_cast<size_t>(cell.width) * static_cast<size_t>(cell.height));
     unsigned char *to = pixels.data();
     bool wasEmpty = false;
     for (int y = cell.y; y < cell.y + cell.height; y++)
     {
-        const int from = placeOf(y, down, source.GetYSize()), width = last - first + 1;
+        const int from = nearestOf(y, down, source.GetYSize()), width = last - first + 1;
         const bool isEmpty = isEmptyRow(source, first, from, width), isRead = isEmpty && wasEmpty;
         if (!isRead && source.RasterIO(GF_Read, first, from, width, 1, row.data(), width, 1, type, 0, 0, nullptr) !=
                            CE_None)
             return CE_Failure;
         wasEmpty = isEmpty;
         for (int x = cell.x; x < cell.x + cell.width; x++, to += item)
-            memcpy(to, row.data() + item * static_cast<size_t>(placeOf(x, across, source.GetXSize()) - first), item);
+            memcpy(to, row.data() + item * static_cast<size_t>(nearestOf(x, across, source.GetXSize()) - first), item);
     }
     return writeCell(target, cell, pixels.data(), type, static_cast<GSpacing>(item) * cell.width);
 }

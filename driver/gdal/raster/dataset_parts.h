@@ -137,7 +137,7 @@ class ZSItems : public ZSDatasetPart
     bool m_isPending = false;
 
     void KeepDomains();
-    void AddFixedPlace(CPLStringList &md, size_t source, int dim);
+    void AddFixedPosition(CPLStringList &md, size_t source, int dim);
     void AddAxisItems(CPLStringList &md, size_t source);
     CPLStringList AxisItems();
     /* Coordinates of the only band dimension as the netCDF driver tells them, which rioxarray and that driver's copies

@@ -146,14 +146,14 @@ void CPL_STDCALL Messages::Take(CPLErr type, CPLErrorNum number, const char *mes
 /* `failure`: the message for a run that failed without one; empty when it succeeded. */
 void Messages::Tell(const std::string &failure) const
 {
-    const auto tell = [](const Message &told) { CPLError(told.type, told.number, "%s", told.text.c_str()); };
+    const auto emit = [](const Message &error) { CPLError(error.type, error.number, "%s", error.text.c_str()); };
     bool isTold = failure.empty();
     for (size_t i = 0; i <= others.size(); i++)
     {
         if (!failure.empty() && last.type == CE_Failure && i == before)
-            tell(last);
+            emit(last);
         if (i < others.size())
-            tell(others[i]);
+            emit(others[i]);
         isTold = isTold || (i < others.size() ? others[i].type : last.type) == CE_Failure;
     }
     if (!isTold)
@@ -425,10 +425,10 @@ static ZSTransformer transformerOf(GDALDataset &source, GDALDataset &plane)
 }
 
 /* Where in the plane some pixels of the source lie, as columns and rows. */
-static std::vector<std::pair<int, int>> placesOf(GDALDataset &source, GDALDataset &plane)
+static std::vector<std::pair<int, int>> pixelsOf(GDALDataset &source, GDALDataset &plane)
 {
     constexpr int MANY = 8;
-    std::vector<std::pair<int, int>> places;
+    std::vector<std::pair<int, int>> pixels;
     const ZSTransformer transformer = transformerOf(source, plane);
     for (int i = 0; i < MANY * MANY && transformer != nullptr; i++)
     {
@@ -437,9 +437,9 @@ static std::vector<std::pair<int, int>> placesOf(GDALDataset &source, GDALDatase
         int isThere = FALSE;
         if (GDALGenImgProjTransform(transformer.get(), FALSE, 1, &x, &y, &z, &isThere) && isThere && x >= 0 && y >= 0 &&
             x < plane.GetRasterXSize() && y < plane.GetRasterYSize())
-            places.emplace_back(static_cast<int>(x), static_cast<int>(y));
+            pixels.emplace_back(static_cast<int>(x), static_cast<int>(y));
     }
-    return places;
+    return pixels;
 }
 
 /* Whether any pixel of a raster is not 0; cells near some pixels of the source are looked at first. False where it
@@ -461,9 +461,9 @@ static bool findCovered(GDALDataset &source, GDALDataset &warped, int order, boo
     };
     *isCovered = false;
     bool ok = true;
-    for (const auto &place : placesOf(source, warped))
+    for (const auto &pixel : pixelsOf(source, warped))
     {
-        const int x = std::max(0, place.first - 1), y = std::max(0, place.second - 1);
+        const int x = std::max(0, pixel.first - 1), y = std::max(0, pixel.second - 1);
         ok = ok && !*isCovered ? look(x, y, std::min(3, side - x), std::min(3, side - y)) : ok;
     }
     if (!ok || *isCovered)

@@ -41,9 +41,9 @@ class ZSHealpixReach
     {
         double middle[3], radius;
     };
-    bool FindPlaces(GDALDataset &source, void *transformer, const std::vector<double> &columns,
-                    const std::vector<double> &rows, double inwards, std::vector<double> &places,
-                    double *apart) const;
+    bool FindVectors(GDALDataset &source, void *transformer, const std::vector<double> &columns,
+                     const std::vector<double> &rows, double inwards, std::vector<double> &vectors,
+                     double *apart) const;
     bool MayReach(const Square &square) const;
     bool Descend(const Square &square, int least, bool isAll, const Take &take) const;
 
@@ -91,7 +91,7 @@ class ZSWarpedCells
         std::vector<int> &bands;
         GSpacing item, line, plane;
     };
-    bool FindPlaces(int x, int y, int width, int height, std::vector<double> &xs, std::vector<double> &ys) const;
+    bool FindPositions(int x, int y, int width, int height, std::vector<double> &xs, std::vector<double> &ys) const;
     bool Touches(int x, int y, int width, int height) const;
     bool TouchesSeam(const Window &window) const;
     bool FillGaps(const Window &window, const std::vector<GByte> &none) const;

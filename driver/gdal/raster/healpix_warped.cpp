@@ -25,7 +25,7 @@ static double distanceOf(const double *a, const double *b)
 }
 
 /* The place on the sphere of a point of the plane. False where it is on no face, nor beside one by rounding. */
-static bool findPlace(double x, double y, double side, double *place)
+static bool findVector(double x, double y, double side, double *vector)
 {
     constexpr double BESIDE = 1e-6; // faces
     const std::pair<double, double> beside[] = {
@@ -39,7 +39,7 @@ static bool findPlace(double x, double y, double side, double *place)
         const double outside = std::max(std::fabs(east - 0.5), std::fabs(south - 0.5)) - 0.5;
         if (face < 0 || !(outside <= 2 * BESIDE))
             continue;
-        zs_healpix_place(face, std::clamp(east, 0., 1.), std::clamp(1 - south, 0., 1.), place);
+        zs_healpix_vector(face, std::clamp(east, 0., 1.), std::clamp(1 - south, 0., 1.), vector);
         return true;
     }
     return false;
@@ -47,9 +47,9 @@ static bool findPlace(double x, double y, double side, double *place)
 
 /* The places on the sphere of the points of a grid in the source, which lie inwards of its edge. False when one has
  * none. *apart, or null: how far, in pixels, the way back to the source leads beside a point at most. */
-bool ZSHealpixReach::FindPlaces(GDALDataset &source, void *transformer, const std::vector<double> &columns,
-                                const std::vector<double> &rows, double inwards, std::vector<double> &places,
-                                double *apart) const
+bool ZSHealpixReach::FindVectors(GDALDataset &source, void *transformer, const std::vector<double> &columns,
+                                 const std::vector<double> &rows, double inwards, std::vector<double> &vectors,
+                                 double *apart) const
 {
     std::vector<double> xs, ys;
     for (const double row : rows)
@@ -68,10 +68,10 @@ bool ZSHealpixReach::FindPlaces(GDALDataset &source, void *transformer, const st
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     static_cast<void>(GDALGenImgProjTransform(transformer, FALSE, static_cast<int>(xs.size()), xs.data(), ys.data(),
                                               zs.data(), areThere.data()));
-    places.resize(3 * xs.size());
+    vectors.resize(3 * xs.size());
     bool ok = true;
     for (size_t i = 0; i < xs.size() && ok; i++)
-        ok = areThere[i] != FALSE && findPlace(xs[i], ys[i], m_side, &places[3 * i]);
+        ok = areThere[i] != FALSE && findVector(xs[i], ys[i], m_side, &vectors[3 * i]);
     if (!ok || apart == nullptr)
         return ok;
     std::fill(zs.begin(), zs.end(), 0);
@@ -109,14 +109,14 @@ ZSHealpixReach::ZSHealpixReach(GDALDataset &source, void *transformer, int order
     };
     const int width = source.GetRasterXSize(), height = source.GetRasterYSize();
     const auto columns = pointsOf(width), rows = pointsOf(height);
-    std::vector<double> places;
+    std::vector<double> vectors;
     double apart = 0;
-    if (!FindPlaces(source, transformer, columns, rows, isGrid ? HAIR : HALF, places, isGrid ? nullptr : &apart))
+    if (!FindVectors(source, transformer, columns, rows, isGrid ? HAIR : HALF, vectors, isGrid ? nullptr : &apart))
         return;
     // Ground control points have a polynomial of their own for the way back, which is what a warp asks.
     const double beside = PIXELS + WIDER * apart;
     m_isKnown = true;
-    const auto placeAt = [&](size_t column, size_t row) { return &places[3 * (row * columns.size() + column)]; };
+    const auto vectorAt = [&](size_t column, size_t row) { return &vectors[3 * (row * columns.size() + column)]; };
     const double pixels = std::min(static_cast<double>(width) / partsOf(width),
                                    static_cast<double>(height) / partsOf(height)); // of a part, along its shorter side
     for (size_t row = 1; row < rows.size(); row += 2)
@@ -124,9 +124,10 @@ ZSHealpixReach::ZSHealpixReach(GDALDataset &source, void *transformer, int order
         for (size_t column = 1; column < columns.size(); column += 2)
         {
             Cap cap = {};
-            std::copy_n(placeAt(column, row), 3, cap.middle);
+            std::copy_n(vectorAt(column, row), 3, cap.middle);
             for (size_t i = 0; i < 9; i++)
-                cap.radius = std::max(cap.radius, distanceOf(cap.middle, placeAt(column - 1 + i % 3, row - 1 + i / 3)));
+                cap.radius =
+                    std::max(cap.radius, distanceOf(cap.middle, vectorAt(column - 1 + i % 3, row - 1 + i / 3)));
             cap.radius = cap.radius * (WIDER + beside / pixels) + LEAST;
             m_caps.push_back(cap);
         }
@@ -142,14 +143,14 @@ bool ZSHealpixReach::MayReach(const Square &square) const
     const double side = m_side, share = square.side / side;
     const double west = square.x % m_side / side, south = 1 - square.y % m_side / side - share;
     Cap cap = {};
-    zs_healpix_place(square.face, west + share / 2, south + share / 2, cap.middle);
+    zs_healpix_vector(square.face, west + share / 2, south + share / 2, cap.middle);
     for (int i = 0; i <= MANY; i++)
     {
         for (int j = 0; j <= MANY; j++)
         {
-            double place[3];
-            zs_healpix_place(square.face, west + share * i / MANY, south + share * j / MANY, place);
-            cap.radius = std::max(cap.radius, distanceOf(cap.middle, place));
+            double vector[3];
+            zs_healpix_vector(square.face, west + share * i / MANY, south + share * j / MANY, vector);
+            cap.radius = std::max(cap.radius, distanceOf(cap.middle, vector));
         }
     }
     return std::any_of(m_caps.begin(), m_caps.end(), [&](const Cap &other)
@@ -208,8 +209,8 @@ static bool mayCount(double least, double most, int size)
 
 /* The positions in the source of some points of a window of the plane. False when one has no position, or the window is
  * small. */
-bool ZSWarpedCells::FindPlaces(int x, int y, int width, int height, std::vector<double> &xs,
-                               std::vector<double> &ys) const
+bool ZSWarpedCells::FindPositions(int x, int y, int width, int height, std::vector<double> &xs,
+                                  std::vector<double> &ys) const
 {
     constexpr int MANY = 21, LEAST = 64; // an eighth of LEAST is more than any resampling looks at
     if (m_transformer == nullptr || width < LEAST || height < LEAST)
@@ -232,7 +233,7 @@ bool ZSWarpedCells::FindPlaces(int x, int y, int width, int height, std::vector<
 bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
 {
     std::vector<double> xs, ys;
-    if (!FindPlaces(x, y, width, height, xs, ys))
+    if (!FindPositions(x, y, width, height, xs, ys))
         return true;
     const auto columns = std::minmax_element(xs.begin(), xs.end()), rows = std::minmax_element(ys.begin(), ys.end());
     return mayCount(*columns.first, *columns.second, m_columns) && mayCount(*rows.first, *rows.second, m_rows);
@@ -242,7 +243,7 @@ bool ZSWarpedCells::Touches(int x, int y, int width, int height) const
 bool ZSWarpedCells::TouchesSeam(const Window &w) const
 {
     std::vector<double> xs, ys;
-    if (!m_isAround || !FindPlaces(w.x, w.y, w.width, w.height, xs, ys))
+    if (!m_isAround || !FindPositions(w.x, w.y, w.width, w.height, xs, ys))
         return m_isAround;
     const auto columns = std::minmax_element(xs.begin(), xs.end());
     const double beside = (*columns.second - *columns.first) / 8 + 1;
@@ -290,7 +291,7 @@ bool ZSWarpedCells::FillGaps(const Window &w, const std::vector<GByte> &none) co
     constexpr double BEYOND = 1e-6; // pixels of the source
     const int side = 1 << m_order;
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(w.type));
-    const auto isEdge = [side](int place) { return place % side == 0 || place % side == side - 1; };
+    const auto isEdge = [side](int at) { return at % side == 0 || at % side == side - 1; };
     const bool isAtSeam = TouchesSeam(w);
     if ((!m_isOfAreas && !isAtSeam) || m_transformer == nullptr)
         return true;

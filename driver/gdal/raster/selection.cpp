@@ -157,10 +157,10 @@ std::string zsDimensionName(const struct zs_node *node, int dim)
 
 /* Which of the dimensions but X and Y, counted from the slowest, has that name. */
 static bool findDimension(const struct zs_node *node, const struct zs_axes &axes, const std::string &name, int &dim,
-                          size_t &place, struct zs_error *err)
+                          size_t &position, struct zs_error *err)
 {
     std::string names;
-    place = 0;
+    position = 0;
     for (dim = 0; dim < node->array->ndim; dim++)
     {
         const std::string own = zsDimensionName(node, dim);
@@ -173,7 +173,7 @@ static bool findDimension(const struct zs_node *node, const struct zs_axes &axes
                     dim == axes.x ? "X" : "Y");
             return false;
         }
-        place += isPlane ? 0 : 1;
+        position += isPlane ? 0 : 1;
         names += isPlane ? "" : (names.empty() ? "" : ", ") + own;
     }
     zs_fail(err, ZS_ARGUMENT, "array /%s: it has no dimension %s%s%s", node->path, name.c_str(),
@@ -219,15 +219,15 @@ bool zsSelect(const ZSStore &store, const struct zs_node *node, const struct zs_
     for (const auto &wanted : connection.named)
     {
         int dim = 0;
-        size_t place = 0;
-        if (!findDimension(node, axes, wanted.first, dim, place, err))
+        size_t position = 0;
+        if (!findDimension(node, axes, wanted.first, dim, position, err))
             return false;
-        if (selections.size() <= place)
-            selections.resize(place + 1, {ZS_SELECT_ALL, 0, 0});
+        if (selections.size() <= position)
+            selections.resize(position + 1, {ZS_SELECT_ALL, 0, 0});
         struct zs_error reason;
-        if (selections[place].kind != ZS_SELECT_ALL)
+        if (selections[position].kind != ZS_SELECT_ALL)
             zs_fail(&reason, ZS_ARGUMENT, "%s is given twice", wanted.first.c_str());
-        else if (chooseOne(store, node, dim, wanted.second, selections[place], &reason) == ZS_OK)
+        else if (chooseOne(store, node, dim, wanted.second, selections[position], &reason) == ZS_OK)
             continue;
         zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, reason.message);
         return false;
