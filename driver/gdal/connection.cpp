@@ -166,7 +166,7 @@ std::string zsUnescapedWord(const std::string &text)
 
 std::string zsEscapedWord(const std::string &word)
 {
-    // "first" and "last" are places, ".." makes a range.
+    // "first" and "last" are keywords, ".." makes a range.
     const bool isKeyword = word == "first" || word == "last";
     std::string out;
     for (size_t i = 0; i < word.size(); i++)

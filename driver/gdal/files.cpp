@@ -253,7 +253,7 @@ CPLErr zsDelete(const char *name)
     return CE_None;
 }
 
-/* The place for a store that is renamed or copied; "" (CPLError emitted) when something is there. */
+/* The path for a store that is renamed or copied; "" (CPLError emitted) when something is there. */
 static std::string newStorePath(const char *name)
 {
     ZSConnection connection;

@@ -48,7 +48,7 @@ struct zs_band_properties {
     char *unit;        /* owned; NULL when absent, like the next */
     char *description; /* long_name, else standard_name, else NULL */
     char **categories; /* NULL-terminated; index = pixel value, "" where unnamed; NULL when there are none */
-    char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that have no better place; nested ones as JSON;
+    char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
                           NULL when there are none */
     struct zs_domains domains;
     enum zs_colour colour; /* declared by an attribute (`color_interpretation`, `common_name`, ...) */
@@ -82,7 +82,7 @@ void zs_metadata_free(char **metadata);
 bool zs_is_convention_attribute(const char *name);
 
 /* Colour of a band from its name, common name or colour interpretation ("red", "Blue", "grey"; "B04" is none);
- * ZS_COLOUR_NONE when it says nothing. NULL is allowed. */
+ * ZS_COLOUR_NONE when it has none. NULL is allowed. */
 enum zs_colour zs_colour_of_name(const char *name);
 
 #endif

@@ -490,7 +490,7 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
     ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &x_is_current, err));
     if (!zs_hierarchy_is_unpublished(h, node)) /* an upload that fails is a failure of this edit, not of the flush */
         ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
-    /* rioxarray would take the size of pixels from a text, and their place from coordinates that stay. */
+    /* rioxarray would take the size of pixels from a text, and their origin from coordinates that stay. */
     of_mapping.is_text_shared = geo->is_text_shared || is_fixed;
     ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, &of_mapping, has_mapping, err));
     *has_all = y_is_current && x_is_current && *has_mapping;

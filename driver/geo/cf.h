@@ -1,5 +1,5 @@
-/* geo/cf.h: the CF conventions about places (CF 4, 5; FORMATS 4.5): a grid mapping variable, coordinate variables of
- * X and Y (geo/coordinates.h), two-dimensional coordinates. Internal to the core. */
+/* geo/cf.h: georeferencing by the CF conventions (CF 4, 5; FORMATS 4.5): a grid mapping variable, coordinate variables
+ * of X and Y (geo/coordinates.h), two-dimensional coordinates. Internal to the core. */
 #ifndef ZS_GEO_CF_H
 #define ZS_GEO_CF_H
 

@@ -75,7 +75,7 @@ struct zs_convention {
     const char *prefix;        /* that all its members begin with */
     const char *const *known;  /* what may come after it; NULL-terminated, as the next three */
     const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
-    const char *const *georef_members; /* of these, what says where an array lies, as all that has the prefix does */
+    const char *const *georef_members; /* those of `owned` that georeference an array, as all with the prefix do */
     const char *const *spell_checked; /* names whose misspelling is worth a warning */
 
     /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
@@ -95,11 +95,11 @@ struct zs_convention {
 
     /* ---- Changing ---- */
 
-    /* Whether members of a group say the place of the arrays in it that have the size of `geo`. */
+    /* Whether members of a group georeference the arrays in it that have the size of `geo`. */
     bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
     /* What an array states itself goes before what its group states. */
     bool has_own_first;
-    /* Brings the members that say a place up to date; others stay. Fails with ZS_NO_MEMORY alone. */
+    /* Updates the members that georeference; others stay. Fails with ZS_NO_MEMORY alone. */
     enum zs_status (*change)(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err);
     /* Makes attributes that call a dimension `from` call it `to`. False without memory. */
@@ -133,10 +133,10 @@ void zs_check_declarations(const zs_json *attributes, const struct zs_finding_re
 /* Whether there are members with the convention's prefix. */
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
 
-/* Removes all that says where the array of these attributes lies. */
+/* Removes the georeferencing of the array that has these attributes. */
 void zs_georef_remove(zs_json *attributes);
 
-/* Whether an attribute of this name says where its array lies. */
+/* Whether an attribute of this name georeferences its array. */
 bool zs_is_georef_attribute(const char *name);
 
 /* Calls f for each name of an attribute whose misspelling is worth a warning. */
@@ -170,10 +170,10 @@ extern const struct zs_convention zs_spatial;
 #define ZS_SPATIAL_SHAPE "spatial:shape" /* for messages */
 /* {rows, columns} of the level that members speak of; false where they do not say. */
 bool zs_spatial_size(const zs_json *members, double size[2]);
-/* Whether members say where a raster lies. */
+/* Whether members declare a transform or bounding box. */
 bool zs_spatial_is_declared(const zs_json *members);
-/* Whether members say where a raster lies, or by which CRS (zs_proj): the two go together. A size alone, as every
- * multiscales entry of ours has one, says nothing of a place. */
+/* Whether members declare a transform, a bounding box or a CRS (zs_proj): these go together. A size alone, which every
+ * multiscales entry of ours has, georeferences nothing. */
 bool zs_spatial_proj_is_declared(const zs_json *members);
 /* Adds to a multiscales entry its size, and the transform where there is one. False without memory. */
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);

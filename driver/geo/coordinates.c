@@ -195,7 +195,7 @@ static enum zs_status values_of(const struct zs_node *coordinate, const unsigned
     struct zs_band_properties properties;
     ZS_TRY(zs_band_properties_read(coordinate, &properties, err));
     double *out = zs_calloc((size_t)count, sizeof *out);
-    /* Only an explicit _FillValue marks a coordinate as missing: 0 is a place like any other. */
+    /* Only an explicit _FillValue marks a coordinate as missing: 0 is a coordinate like any other. */
     const bool masks = properties.has_nodata && zs_json_get(coordinate->attributes, "_FillValue") != NULL;
     for (uint64_t i = 0; i < count && out != NULL; i++) {
         const unsigned char *e = elements + i * dtype->size;
@@ -255,7 +255,7 @@ double zs_unwrap(double longitude, double expected)
     return isfinite(turns) ? longitude + 360 * turns : longitude;
 }
 
-/* Turns every longitude, which goes from 180 to -180 degrees, to be next to its place on the line. */
+/* Turns every longitude, which goes from 180 to -180 degrees, to lie next to the line. */
 static void unwrap(const struct zs_regular_axis *axis, double *values, uint64_t first, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)

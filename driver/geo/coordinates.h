@@ -19,7 +19,7 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
                                    uint64_t count, char ***texts, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is
- * decoded for it. No raster is so wide; a longer one is left out rather than judged by samples: a wrong place is
+ * decoded for it. No raster is so wide; a longer one is left out rather than judged by samples: a wrong transform is
  * worse than none. */
 #define ZS_COORDINATE_MAX ((uint64_t)16 << 20)
 #define ZS_COORDINATE_MAX_CHUNK ((uint64_t)128 << 20)

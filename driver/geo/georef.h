@@ -34,7 +34,7 @@ struct zs_georef {
     char *geolocation_x;
     /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
     char *geolocation_y;
-    /* owned path of a coordinate variable too large to be looked at, where the place was not found without it; or
+    /* owned path of a coordinate variable too large to be looked at, where no georeferencing was found without it; or
      * NULL */
     char *left_out;
 };

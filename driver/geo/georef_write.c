@@ -66,7 +66,7 @@ static bool is_seen_in_cf(const struct zs_georef_out *geo)
     return !geo->has_transform || (zs_has_axes(geo) && geo->width > 1 && geo->height > 1);
 }
 
-/* Attributes of the array; has_all and has_mapping: what CF says beside it. */
+/* Attributes of the array; has_all and has_mapping: what is written in CF beside it. */
 static enum zs_status write_array(zs_json *attributes, const struct zs_georef_conventions *conventions,
                                   const struct zs_georef_out *geo, bool has_all, bool has_mapping, struct zs_error *err)
 {

@@ -1,4 +1,4 @@
-/* geo/healpix.h: what a store says of an array whose elements are HEALPix cells (Gorski et al. 2005; FORMATS 7.2,
+/* geo/healpix.h: what a store declares of an array whose elements are HEALPix cells (Gorski et al. 2005; FORMATS 7.2,
  * 10.3). Conventions that say it have find_healpix in the table (conventions.h): dggs, and CF's grid mapping, which
  * 1.13 and the stores of easy.gems spell differently. Of two, the first of the table counts. */
 #ifndef ZS_GEO_HEALPIX_H
@@ -12,7 +12,7 @@
 #define ZS_HEALPIX_MAX_ORDER 29
 
 enum zs_healpix_words {
-    ZS_HEALPIX_NUMBERS, /* numbers of cells, in the order that the store says */
+    ZS_HEALPIX_NUMBERS, /* numbers of cells, in the order that the store declares */
     ZS_HEALPIX_MORTON,  /* zagg's packed words (FORMATS 7.3) */
     ZS_HEALPIX_RANGES,  /* rows of the first number and the last, or that behind it */
     ZS_HEALPIX_COMPACTED /* cells of the order and of coarser ones, each for those in it, as zuniq words */
@@ -22,7 +22,7 @@ struct zs_healpix {
     int order; /* 2^order cells along the side of a face */
     int dim;   /* of the array, along which the cells lie */
     bool is_ring; /* numbered by rings of latitude, not nested */
-    /* Which cells there are; NULL: all, an element's place is the cell's number. */
+    /* Which cells there are; NULL: all, an element's index is the cell's number. */
     const struct zs_node *coordinate;
     enum zs_healpix_words words; /* what that holds */
     /* The ellipsoid whose authalic latitudes are meant, in metres; inverse_flattening 0: a sphere of that radius. */
@@ -40,7 +40,7 @@ static inline uint64_t zs_healpix_cells_of(int order)
  * there is not, a dimension of another length without a coordinate, a way to number cells that is not known. */
 bool zs_healpix_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_healpix *found);
 
-/* Whether cells of both lie on one grid: those of the same number are the same place. */
+/* Whether cells of both lie on one grid: those of the same number are the same cell. */
 bool zs_healpix_is_same(const struct zs_healpix *a, const struct zs_healpix *b);
 
 /* The plane in which faces are squares, north up: +proj=healpix +rot_xy=45. Released with OSRRelease(); NULL where PROJ
@@ -49,7 +49,7 @@ OGRSpatialReferenceH zs_healpix_crs(const struct zs_healpix *healpix, double cen
 
 /* ---- For the conventions ---- */
 
-/* A sphere where nothing is said of its size: that of the dggs convention. */
+/* The default sphere, where no size is declared: that of the dggs convention. */
 void zs_healpix_set_default_sphere(struct zs_healpix *healpix);
 /* False for what is no ellipsoid. */
 bool zs_healpix_set_ellipsoid(struct zs_healpix *healpix, const char *name, double semi_major,

@@ -9,7 +9,7 @@
 #include "geo/crs.h"
 
 static const char *const known[] = {"code", "wkt2", "projjson", NULL};
-/* Of drafts of 2025, which also had a place. */
+/* Members of drafts of 2025. */
 static const char *const drafted[] = {"epsg", "transform", "bbox", "shape", NULL};
 
 /* ---- Reading ---- */
@@ -152,7 +152,7 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
         zs_report_wrong(to, "proj:projjson", "an object", projjson);
 }
 
-/* All spellings at all places. */
+/* All spellings in all sources. */
 static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     const char *text;

@@ -28,7 +28,7 @@ struct zs_scope_source {
     enum zs_source_kind kind;
     const zs_json *members;
     const struct zs_node *group; /* NULL for ZS_SOURCE_ARRAY */
-    bool has_layout;             /* ZS_SOURCE_GROUP: what it says holds for the base level of its pyramid ... */
+    bool has_layout;             /* ZS_SOURCE_GROUP: its members hold for the base level of its pyramid ... */
     bool is_base;                /* ... and the array is of that level */
 };
 
@@ -42,11 +42,11 @@ struct zs_scope {
 };
 void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope);
 
-/* Member `name` at place number `place`, or at those less specific: a multiscales entry leaves to its group what is
+/* Member `name` of source number `source`, or of those less specific: a multiscales entry leaves to its group what is
  * common to all. */
 const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name);
 
-/* Path of the node that has the members of a place. */
+/* Path of the node that has the members of a source. */
 const char *zs_scope_path(const struct zs_scope *scope, int source);
 
 /* A named variable in the nearest of the scope's groups that has it, NULL when none has. */

@@ -99,8 +99,7 @@ static bool base_size(const struct zs_search *s, const struct zs_scope_source *s
     return true;
 }
 
-/* What goes before any use of a place's members: that they are of this array's dimensions and of a kind that is
- * known. */
+/* Whether the members of a source can be used: they are of this array's dimensions and of a known kind. */
 static bool is_understood(const struct zs_search *s, int p, bool *is_swapped)
 {
     const char *text;
@@ -124,8 +123,8 @@ static bool take_transform(struct zs_search *s, double *t, bool is_swapped, bool
     return true;
 }
 
-/* Takes the transform of place number `p`, in pixels of the array; only_scaled: those of another level, by the ratio of
- * sizes. */
+/* Takes the transform of source number `p`, in pixels of the array; only_scaled: those of another level, by the ratio
+ * of sizes. */
 static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
 {
     const struct zs_scope_source *source = &s->scope.source[p];
@@ -158,7 +157,7 @@ static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
     return take_transform(s, t, is_swapped, is_node);
 }
 
-/* Takes the bounding box of place number `p`: a raster whose north is up, all levels of a pyramid over the same
+/* Takes the bounding box of source number `p`: a raster whose north is up, all levels of a pyramid over the same
  * ground. Beside a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
 static bool take_bbox(struct zs_search *s, int p)
 {
@@ -196,7 +195,7 @@ static bool take_bbox(struct zs_search *s, int p)
     return take_transform(s, t, is_swapped, is_node);
 }
 
-/* Takes what the first place says that says it. */
+/* Takes the transform of the first source that has a usable one. */
 static bool take_first(struct zs_search *s, bool only_scaled)
 {
     for (int p = 0; p < s->scope.sources; p++)
@@ -280,7 +279,7 @@ static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
     return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;
 }
 
-/* Replaces all members of the convention by those of a place; without a transform, or names of dimensions, there are
+/* Replaces all members of the convention by those of `geo`; without a transform, or names of dimensions, there are
  * none. A group names those of arrays that have no names itself. */
 static bool write_members(zs_json *attributes, const struct zs_georef_out *geo, bool is_group)
 {
@@ -441,7 +440,7 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
         zs_report_wrong(to, DIMENSIONS, "two names, where the convention is declared", NULL);
 }
 
-/* Each place's transform and box, as far as they are of this array's level. */
+/* Each source's transform and box, as far as they are of this array's level. */
 static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     for (int p = 0; p < s->scope.sources; p++) {

@@ -22,7 +22,7 @@ bool zs_has_axes(const struct zs_georef_out *geo);
 /* Coordinates of the pixel centres along X or Y; freed with free(), NULL without memory. */
 double *zs_axis_values(const struct zs_georef_out *geo, bool is_x);
 
-/* The same place at another resolution: of as many pixels as `width` and `height` say. */
+/* The same georeferencing at another resolution, of `width` by `height` pixels. */
 struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height);
 
 /* An array of the group that holds `node`, by name; NULL when there is none. */

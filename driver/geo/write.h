@@ -17,7 +17,7 @@
 #include "geo/band_properties.h"
 #include "zarr/json.h"
 
-/* What is written of a raster's place. */
+/* The georeferencing of a raster, as it is written. */
 struct zs_georef_out {
     bool has_transform;
     double transform[6]; /* GDAL's order, pixel corners */

@@ -55,7 +55,7 @@ int zs_compare_naturally(const char *a, const char *b)
 
 /* ---- Grids ---- */
 
-/* An array, and what tells its grid. */
+/* An array, and what identifies its grid. */
 struct member {
     const struct zs_node *node;
     size_t group_length; /* of the path */
@@ -63,7 +63,7 @@ struct member {
     uint64_t width, height, slices;
     const char *x, *y; /* names; "" where it has none */
     char *georef;       /* owned */
-    size_t band;       /* place among those that the group lists */
+    size_t band;       /* index among those that the group lists */
 };
 
 static int compare_u64(uint64_t a, uint64_t b)

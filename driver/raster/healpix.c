@@ -59,7 +59,7 @@ int zs_healpix_cut(int order, int shown, uint64_t x, uint64_t y, uint64_t width,
 
 /* ---- Numbers ---- */
 
-/* The bits of a number in the even places. */
+/* The bits of a number in the even positions. */
 static uint64_t spread(uint32_t v)
 {
     uint64_t x = v;

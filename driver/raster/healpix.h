@@ -1,11 +1,11 @@
 /* raster/healpix.h: HEALPix cells as pixels: where a cell stands in the plane, and which runs of cell numbers a window
  * is. Pure: nothing is read here.
  *
- * In +proj=healpix +rot_xy=45 each of the twelve faces is a square whose sides run along the axes. They take their
- * places among 5 x 5 squares; face 6, which lies across 180 degrees, stands at both ends, each half being reached from
- * its side; the other squares are empty. A pixel is a cell: in a face `ix` runs east, `iy` north, from its corner in
- * the southwest (which is the south corner on the sphere), and the nested number has the bits of ix in even places and
- * those of iy in odd ones. */
+ * In +proj=healpix +rot_xy=45 each of the twelve faces is a square whose sides run along the axes. They lie among 5 x 5
+ * squares; face 6, which lies across 180 degrees, stands at both ends, each half being reached from its side; the other
+ * squares are empty. A pixel is a cell: in a face `ix` runs east, `iy` north, from its corner in the southwest (which
+ * is the south corner on the sphere), and the nested number has the bits of ix in even positions and those of iy in odd
+ * ones. */
 #ifndef ZS_RASTER_HEALPIX_H
 #define ZS_RASTER_HEALPIX_H
 
@@ -32,14 +32,14 @@ int zs_healpix_face_at(int shown, int column, int row);
 /* The square of the whole plane that a face has: of face 6 that in the southeast. */
 void zs_healpix_square_of(int face, int *column, int *row);
 
-/* Places within a face of up to 2^29 cells a side, and nested numbers within it. */
+/* Between indices within a face of up to 2^29 cells a side and nested numbers within it. */
 uint64_t zs_healpix_interleave(uint32_t ix, uint32_t iy);
 void zs_healpix_separate(uint64_t cell, uint32_t *ix, uint32_t *iy);
 
 /* The number of a cell in the order of rings, which begin at the north pole. */
 uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy);
 
-/* The place on the unit sphere, of authalic latitudes, of a point in a face: from its south corner (0, 0) to the north
+/* The vector on the unit sphere, of authalic latitudes, of a point in a face: from its south corner (0, 0) to the north
  * one (1, 1). */
 void zs_healpix_vector(int face, double x, double y, double vector[3]);
 

@@ -9,7 +9,7 @@
  * cache holds. */
 #define TILE 5
 
-/* Cells that are read one by one hold this many at once: each has a record of its place. */
+/* Cells that are read one by one hold this many at once: each has a record of its address. */
 #define MOST_ENTRIES ((uint64_t)4 << 20)
 
 /* One window of slices, and what reading it needs. */
@@ -33,9 +33,9 @@ struct reading zs_healpix_reading(const struct zs_band_array *array, const struc
                                   const struct zs_conversion *conversion);
 enum zs_status zs_healpix_take_box(struct reading *r, const struct zs_window *box, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Bits of 0 to 31 in the even places. */
+/* Bits of 0 to 31 in the even positions. */
 extern const uint16_t zs_even_bits[1 << TILE];
-/* Elements of a row of a square, from its west end, to their places among its cells. */
+/* Elements of a row of a square, from its west end, to their indices among its cells. */
 void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint32_t n, size_t item);
 
 /* Puts n elements into the caller's memory. */
@@ -43,7 +43,7 @@ void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff
 /* Fills all pixels of a part with the empty element. */
 void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part *part);
 
-/* Place of a cell's pixel in the caller's memory, of the first slice. */
+/* Address of a cell's pixel in the caller's memory, of the first slice. */
 static inline char *zs_healpix_pixel(const struct reading *r, const struct zs_healpix_part *p, uint32_t ix, uint32_t iy)
 {
     const uint64_t column = p->column + (ix - p->ix), row = p->row + (p->iy + p->height - 1 - iy);

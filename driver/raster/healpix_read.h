@@ -16,8 +16,8 @@
 struct zs_healpix_cells {
     uint64_t count;
     uint64_t *numbers; /* NULL where is_all */
-    uint64_t *indices; /* in the array of each; NULL where that is the place in `numbers` */
-    bool is_all;      /* each number is its place: all of the sphere in order */
+    uint64_t *indices; /* in the array of each; NULL where that is the index in `numbers` */
+    bool is_all;      /* each number is its index: all of the sphere in order */
 };
 
 /* Reads the coordinate of `healpix`, for an array of `length` cells, in whatever order it is. A packed word 0 is
@@ -27,7 +27,7 @@ enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_hea
                                      struct zs_healpix_cells *cells, struct zs_error *err) ZS_MUST_CHECK;
 void zs_healpix_cells_clear(struct zs_healpix_cells *cells);
 
-/* The place of the first of the numbers that is not less than `number`; count where there is none. */
+/* The index of the first of the numbers that is not less than `number`; count where there is none. */
 uint64_t zs_healpix_cells_find(const struct zs_healpix_cells *cells, uint64_t number);
 
 /* ---- Windows ---- */
@@ -45,7 +45,7 @@ struct zs_healpix_map {
 #define ZS_HEALPIX_SCRATCH ((uint64_t)64 << 20)
 
 /* Reads a window of some slices of an array: boxes[n] are windows of it of one cell, as zs_band_plan_make() gives them,
- * each with the place of its slices in the caller's memory, which is that of the window's first pixel. */
+ * each with the address of its slices in the caller's memory, which is that of the window's first pixel. */
 enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct zs_band_window *window,
                                const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
                                struct zs_error *err) ZS_MUST_CHECK;

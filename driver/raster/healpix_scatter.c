@@ -126,7 +126,7 @@ static int compare_entries(const void *a, const void *b)
 /* ... as long as all elements that are read are not many times the wanted ones. */
 #define MOST_UNWANTED 4
 
-/* Finds runs of the array that hold all entries, and makes the entries' places count from the first element that is
+/* Finds runs of the array that hold all entries, and makes the entries' indices count from the first element that is
  * read. */
 static enum zs_status make_runs(struct entries *e, struct zs_runs *runs, struct zs_error *err)
 {

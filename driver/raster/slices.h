@@ -30,7 +30,7 @@ int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 
 /* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its
- * raster, or they are cells along X, whose places in the raster `cells` knows (healpix_read.h). */
+ * raster, or they are cells along X, whose positions in the raster `cells` knows (healpix_read.h). */
 struct zs_healpix_map;
 struct zs_band_array {
     struct zs_array *array; /* borrowed */
@@ -48,12 +48,12 @@ struct zs_bands {
 /* Finds the array and the slice of a band (numbered from 1). False where there is no such band. */
 bool zs_band_find(const struct zs_bands *bands, int band, size_t *array, uint64_t *slice);
 
-/* A window of some bands, and its place in the caller's memory. Distances are in bytes and may be negative. */
+/* A window of some bands, and its address in the caller's memory. Distances are in bytes and may be negative. */
 struct zs_band_window {
     uint64_t x, y, width, height; /* pixels */
     const int *bands;             /* numbers from 1, in any order */
     size_t band_count;
-    void *data; /* of pixel (x, y) of the first of them; NULL where only the place in the arrays matters */
+    void *data; /* of pixel (x, y) of the first of them; NULL where only the window of the arrays matters */
     ptrdiff_t pixel_space, line_space, band_space;
 };
 

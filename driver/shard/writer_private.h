@@ -35,7 +35,7 @@ struct zs_shard_writer {
     enum zs_chunk_order order;
 
     struct zs_writer
-        *temp; /* created with the first chunk that has bytes; an index at the start has its place kept free */
+        *temp; /* created with the first chunk that has bytes; space for an index at the start is kept free */
     uint64_t temp_size;
     uint64_t replaced; /* chunks put more than once: their first bytes are wasted */
     bool is_broken;    /* a write failed: the bytes of temp from temp_size on are unknown */
@@ -84,11 +84,11 @@ struct sink {
     uint64_t size; /* where the next bytes go */
 };
 
-/* Keeps the place of an index at the start free. */
+/* Keeps the space of an index at the start free. */
 enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *level,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* Writes the index of a shard that begins at `start`: to that place, or behind its chunks. */
+/* Writes the index of a shard that begins at `start`: there, or behind its chunks. */
 enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *level, const struct zs_shard_index *index,
                                    uint64_t start, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -105,7 +105,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  * How that is done (enum zs_update of shardedzarr.h), with the lock of the shard held. A function sets *done where it
  * changed the shard; where it cannot, it has changed nothing, and the shard is rewritten.
  *
- * REWRITE (build.c). A new object takes the place of the old one: whole at any moment, for everyone, on every store.
+ * REWRITE (build.c). A new object replaces the old one: whole at any moment, for everyone, on every store.
  * The whole shard is written, however little of it changes.
  *
  * APPEND (append.c). New chunks are written behind the last byte of the file, and then the index: behind them, or at

@@ -321,7 +321,7 @@ static bool is_broken(int code)
     return code == 18 || code == 52 || code == 55 || code == 56 || code == 92;
 }
 
-/* The status of an answer from 400 on, else 0: the one place where GDAL's client gives it. curl's own errors, which
+/* The status of an answer from 400 on, else 0: the one member where GDAL's client gives it. curl's own errors, which
  * stand there as well, come with a code. */
 static int http_status(const CPLHTTPResult *r)
 {

@@ -169,7 +169,7 @@ static bool parse(const struct zs_buffer *text, struct maker *maker)
 
 enum life { DEAD, LIVES, MAY_LIVE };
 
-/* Whether nothing was written for an hour to what the mark is of, nor to what shall take its place. */
+/* Whether nothing was written for an hour to what the mark is of, nor to its replacement. */
 static bool is_quiet(struct zs_store *store, const char *key)
 {
     const char *slash = strrchr(key, '/');

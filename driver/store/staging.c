@@ -293,7 +293,7 @@ enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_stagi
     return s->path != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* ---- Taking the place ---- */
+/* ---- Publishing ---- */
 
 /* Renames twice, where there is no exchange. A kill between the renames leaves both stores whole: see
  * zs_staging_leftovers(). */

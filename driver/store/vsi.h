@@ -7,7 +7,7 @@
 
 /* ---- Kinds of paths (vsi_paths.c) ---- */
 
-/* What kind of place a path names, by GDAL's prefixes. Where one prefix looks into another file, that file's path
+/* What kind of storage a path names, by GDAL's prefixes. Where one prefix looks into another file, that file's path
  * decides. */
 struct zs_path_kind {
     bool is_local;    /* a path of the operating system, not of a virtual file system */

@@ -161,7 +161,7 @@ static enum zs_status confirm(const struct zs_store *store, const char *prefix, 
         if (again.count < MIN_PAGE)
             break;
     }
-    return zs_fail(err, ZS_IO, "%s/%s: cannot be listed: its listings end at different places", store->root, prefix);
+    return zs_fail(err, ZS_IO, "%s/%s: cannot be listed: its listings end at different names", store->root, prefix);
 }
 
 /* Lists all names at a path, or all that begin with `begin`. */
@@ -181,8 +181,8 @@ static size_t length_without_slashes(const char *path, size_t n)
     return n;
 }
 
-/* The length of the path above the first `n` bytes of one: 0 above a bucket (or what a file system has in its place),
- * and in an archive above the store. */
+/* The length of the path above the first `n` bytes of one: 0 above a bucket (or what a file system has instead), and in
+ * an archive above the store. */
 static size_t length_above(const struct zs_store *store, const char *path, size_t n)
 {
     const char *bucket = strchr(path + 1, '/');
@@ -263,7 +263,7 @@ static enum zs_status prove_empty(const struct zs_store *store, const char *pref
 }
 
 /* Checks a listing that has no names. GDAL does not tell the listing of a folder, which is an object "name/" without
- * bytes, from a page that a proxy gave in its place. */
+ * bytes, from a page that a proxy gave instead. */
 static enum zs_status check_folder(const struct zs_store *store, const char *prefix, const char *path,
                                    struct zs_error *err)
 {

@@ -30,7 +30,7 @@ static void append_step(char *path, size_t capacity, const zs_json *child, size_
         snprintf(path + n, capacity - n, "[%zu]", i);
 }
 
-/* Finds the first place in which two values differ: its path is appended, *a and *b are what is there (NULL: nothing).
+/* Finds the first member in which two values differ: its path is appended, *a and *b are what is there (NULL: nothing).
  * Members may come in any order. */
 static bool find_difference(const zs_json **a, const zs_json **b, char *path, size_t capacity)
 {

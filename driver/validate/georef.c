@@ -1,4 +1,4 @@
-/* Where an array lies, said in several ways: all of them against the one that readers believe (geo/georef.h). */
+/* Georeferencing that several conventions declare: each is compared with the one that readers use (geo/georef.h). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* Longer axes are looked at in their first, middle and last elements. */
 #define AXIS_SAMPLE ((uint64_t)1 << 16)
 
-/* Part of a pixel up to which two places are the same. */
+/* Part of a pixel up to which two points are the same. */
 #define TOLERANCE 0.01
 
 struct georef_check {
@@ -26,11 +26,11 @@ struct georef_check {
     struct zs_georef used;
 };
 
-/* Key of the document of the node that says something; valid as long as the hierarchy is. */
+/* Key of the document of the node that declares something; valid as long as the hierarchy is. */
 static enum zs_status key_of(const struct georef_check *check, const char *path, const char **key, struct zs_error *err)
 {
     const struct zs_node *node;
-    ZS_TRY(zs_hierarchy_node(check->c->h, path, &node, err)); /* known: it was asked for what it says */
+    ZS_TRY(zs_hierarchy_node(check->c->h, path, &node, err)); /* known: its document was read */
     *key = node->key;
     return ZS_OK;
 }

@@ -1,5 +1,5 @@
 /* validate/validate.h: whether a store is what its metadata say, all of it: documents, shard indexes, chunks,
- * overviews, places. A program over the rooms, and the library that it is made of.
+ * overviews, georeferencing. A program over the rooms, and the library that it is made of.
  *
  * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what
  * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot tell: bytes
@@ -15,7 +15,7 @@ enum zs_severity {
     ZS_SEVERITY_WARNING,   /* odd, or in the way; pixels and metadata read as they should */
     /* could not be looked at: refused, of a kind that this build does not handle, too large for the budget */
     ZS_SEVERITY_UNCHECKED,
-    ZS_SEVERITY_ERROR      /* against the specification or a convention, or not what something else in the store says */
+    ZS_SEVERITY_ERROR      /* against the specification or a convention, or contradicts something else in the store */
 };
 
 /* The texts are valid during the call. */
@@ -24,7 +24,7 @@ struct zs_finding {
     /* key of the object in the store, the chunk in it: "red/c/0/1, inner chunk [2,3]"; "" is the store itself */
     const char *where;
     const char *what;     /* the member, entry or bytes, and what is the matter */
-    const char *expected; /* NULL, together with `found`, where `what` says it all */
+    const char *expected; /* NULL, together with `found`, where `what` is enough */
     const char *found;
 };
 
@@ -49,13 +49,13 @@ struct zs_validate_summary {
 
 /* Checks the store at `path` (any GDAL virtual file system path). ZS_OK when all was gone through, whatever was found;
  * that there is no store is an error that was found. Else what was in the way: ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY;
- * *summary then says how far it came. */
+ * *summary then counts what was checked until then. */
 enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
                            struct zs_validate_summary *summary, struct zs_error *err) ZS_MUST_CHECK;
 
-/* A finding and a summary as a line of text for people, with `store` in front of what it says, without its end of line;
- * NULL without memory, freed with free(). Control characters, which names may hold, are shown as "?", and so is what is
- * not UTF-8. */
+/* A finding and a summary as a line of text for people, with `store` in front of the key, without its end of line; NULL
+ * without memory, freed with free(). Control characters, which names may hold, are shown as "?", and so is what is not
+ * UTF-8. */
 char *zs_finding_text(const struct zs_finding *finding, const char *store);
 char *zs_validate_summary_text(const struct zs_validate_summary *summary, const char *store);
 

@@ -7,7 +7,7 @@
 
 enum { STRING = 5, MAP = 9, BOOL = 26 };
 
-/* The number of `width` bytes at a place. */
+/* The number of `width` bytes at an offset. */
 static bool load(const struct zs_flex *f, size_t at, unsigned width, uint64_t *out)
 {
     if (at > f->size || width > f->size - at)
@@ -26,8 +26,7 @@ static bool follow(const struct zs_flex *f, size_t at, unsigned width, size_t *t
     return true;
 }
 
-/* The value that stands at a place in so many bytes, of a type and width as a byte packs them. Numbers stand there
- * themselves. */
+/* The value of so many bytes at an offset, of a type and width as a byte packs them. Numbers stand there themselves. */
 static bool value_at(const struct zs_flex *f, size_t at, unsigned width, unsigned packed, struct zs_flex *out)
 {
     struct zs_flex v = {f->data, f->size, at, packed >> 2, 1u << (packed & 3)};

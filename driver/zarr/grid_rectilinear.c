@@ -32,7 +32,7 @@ static enum zs_status parse_entry(const struct form *form, const zs_json *entry,
     return zs_chunk_edge_parse(zs_json_at(entry, 1), part, count, err);
 }
 
-/* A list of lengths. `name` is its place in messages. */
+/* A list of lengths. `name` is its name in messages. */
 static enum zs_status parse_list(const struct form *form, const zs_json *list, const char *name, uint64_t size,
                                  struct zs_edges **edges, struct zs_error *err)
 {

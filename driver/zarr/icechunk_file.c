@@ -70,7 +70,7 @@ void zs_icechunk_file_free(void *file)
     free(f);
 }
 
-/* Checks the header of a file, f->bytes, and decodes the FlatBuffer behind it, whose bytes take their place. */
+/* Checks the header of a file, f->bytes, and decodes the FlatBuffer behind it, whose bytes replace f->bytes. */
 static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_type type,
                                    zs_icechunk_decode_fn decode, struct zs_error *err)
 {

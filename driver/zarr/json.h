@@ -121,7 +121,7 @@ bool zs_json_set_double(zs_json *object, const char *name, double value);
  * what both did is merged in the same way where it is
  *   - objects, by their members (PROJJSON and others that say their "type" and have parts are one value);
  *   - lists of objects that "asset", "path", "uuid" or "id" tells apart, by these: now's, then those that I added;
- *   - other lists of objects, of one length, by their places;
+ *   - other lists of objects, of one length, by their indices;
  * and else mine. A side that lacks an object counts as an empty one. NULL without memory. */
 zs_json *zs_json_merge(const zs_json *before, const zs_json *mine, const zs_json *now);
 /* A mutable view of a member, for documents the caller owns. */

@@ -79,8 +79,8 @@ static bool is_low(long unit)
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-/* The next escape of a code unit that cJSON has no place for, at or behind text[i]: of a NUL, at which C strings end,
- * or of a surrogate that is none of a pair. n where there is none. */
+/* The next escape of a code unit that cJSON cannot hold, at or behind text[i]: of a NUL, at which C strings end, or of
+ * a surrogate that is none of a pair. n where there is none. */
 static size_t next_odd_escape(const char *text, size_t n, size_t i)
 {
     while (i < n) {

@@ -402,7 +402,7 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
 
 /* Most elements of a chunk by default: 512 x 512, or as many of fewer dimensions. */
 constexpr uint64_t USUAL_ELEMENTS = ZSCreationOptions::USUAL_BLOCK * ZSCreationOptions::USUAL_BLOCK;
-/* Chunks of fewer are made longer: each costs a place in an index, and a frame. */
+/* Chunks of fewer are made longer: each costs an entry in an index, and a frame. */
 constexpr uint64_t FEW_ELEMENTS = 1 << 14;
 /* Coordinates are one chunk, or a few; that of a short one has room for more of them to come. */
 constexpr uint64_t MIN_COORDINATES = 1 << 10, MAX_COORDINATES = 1 << 20;

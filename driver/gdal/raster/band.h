@@ -71,7 +71,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     const struct zs_band_properties &CurrentProperties();
     CPLErr SetNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
-     * store has no place for it. */
+     * store cannot hold it. */
     CPLErr WillChange(unsigned property);
     /* A property from the side-car file, which goes before the store's. */
     void DropFromSideCar(unsigned property);

@@ -449,7 +449,7 @@ class ZSClosing
         return m_progressData;
     }
 
-    /* The dataset was written beside what it replaces: TakePlace(), at the first flush, puts it in place. */
+    /* The dataset was written beside the store that it replaces: TakePlace() publishes it at the first flush. */
     void SetTarget(std::unique_ptr<ZSTarget> target)
     {
         m_target = std::move(target);

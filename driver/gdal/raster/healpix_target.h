@@ -103,7 +103,7 @@ class ZSWarpedCells
     const bool m_isOfAreas, m_isOfSquares; // resampling looks at a cell's corners; and is RMS
     bool m_isAround = false;               // the source has all longitudes
     std::unique_ptr<GDALDataset> m_warped;
-    ZSTransformer m_transformer; // null: places are not known before the warp
+    ZSTransformer m_transformer; // null: positions are not known before the warp
     const ZSHealpixReach m_reach;
 };
 

@@ -17,14 +17,14 @@ extern "C"
 /* ---- Which squares a source reaches ---- */
 
 /* The sphere is asked, not the plane or the source's: nothing on it is torn apart, at no pole and no meridian. So a
- * part of the source, and a square of cells, each lie in a cap about the place of its middle. */
+ * part of the source, and a square of cells, each lie in a cap about the vector of its middle. */
 
 static double distanceOf(const double *a, const double *b)
 {
     return std::sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
 }
 
-/* The place on the sphere of a point of the plane. False where it is on no face, nor beside one by rounding. */
+/* The vector on the unit sphere of a point of the plane. False where it is on no face, nor beside one by rounding. */
 static bool findVector(double x, double y, double side, double *vector)
 {
     constexpr double BESIDE = 1e-6; // faces
@@ -45,8 +45,8 @@ static bool findVector(double x, double y, double side, double *vector)
     return false;
 }
 
-/* The places on the sphere of the points of a grid in the source, which lie inwards of its edge. False when one has
- * none. *apart, or null: how far, in pixels, the way back to the source leads beside a point at most. */
+/* The vectors on the unit sphere of the points of a grid in the source, which lie inwards of its edge. False when one
+ * has none. *apart, or null: how far, in pixels, the way back to the source leads beside a point at most. */
 bool ZSHealpixReach::FindVectors(GDALDataset &source, void *transformer, const std::vector<double> &columns,
                                  const std::vector<double> &rows, double inwards, std::vector<double> &vectors,
                                  double *apart) const
@@ -63,7 +63,7 @@ bool ZSHealpixReach::FindVectors(GDALDataset &source, void *transformer, const s
     const std::vector<double> columnsOf = xs, rowsOf = ys;
     std::vector<double> zs(xs.size());
     std::vector<int> areThere(xs.size());
-    // PROJ says of each point beyond a pole that it has no place
+    // PROJ emits an error for each point beyond a pole
     const CPLErrorStateBackuper backup;
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     static_cast<void>(GDALGenImgProjTransform(transformer, FALSE, static_cast<int>(xs.size()), xs.data(), ys.data(),
@@ -90,10 +90,10 @@ ZSHealpixReach::ZSHealpixReach(GDALDataset &source, void *transformer, int order
 {
     static constexpr int MANY = 16; // parts of a side
     // A part is curved between the points that are asked, and resampling reads pixels beside it. At a pole the latitude
-    // of a place has an error of the square root of that of a number.
+    // of a point has an error of the square root of that of a number.
     constexpr double WIDER = 1.5, PIXELS = 3, LEAST = 1e-7;
-    // A hair inwards: a source up to a pole ends beyond it by rounding, where there is no place. Geolocation arrays may
-    // have places from the middle of the first pixel to that of the last only.
+    // A hair inwards: a source up to a pole ends beyond it by rounding, where nothing lies. Geolocation arrays may give
+    // positions from the middle of the first pixel to that of the last only.
     constexpr double HAIR = 1e-6, HALF = 0.5;
     double transform[6];
     if (transformer == nullptr)
