@@ -495,4 +495,4 @@ def test_a_nodata_value_without_a_place_says_as_what_pixels_are_stored(tmp_path)
     copy(tmp_path / "a.zarr", values, SCALE_OFFSET="YES", SCALE="0.5")
     dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
     assert error_of(dataset.GetRasterBand(1).SetNoDataValue, -9999).endswith(
-        "nodata value -9999 cannot be a uint16, as which pixels are stored, and that has no place for NaN")
+        "nodata value -9999 cannot be a uint16, as which pixels are stored, and which cannot hold NaN")

@@ -186,7 +186,7 @@ def test_open_options_say_the_same(written):
     commits = written.commits
     for option, commit in [("BRANCH=dev", 2), ("TAG=first", 0), ("SNAPSHOT=" + commits[1]["id"], 1), ("AS_OF=" + after(commits[0]), 0)]:
         same_as_commit(written.repo(), written, commit, open_options=[option])
-    assert "as the name says" in error_of(open_mdim, written.repo("?branch=dev"), open_options=["BRANCH=main"])
+    assert "as in the name" in error_of(open_mdim, written.repo("?branch=dev"), open_options=["BRANCH=main"])
     listed = subdatasets(gdal.OpenEx(written.repo(), open_options=["TAG=first"]))
     assert listed and all("?tag=first:/" in name for name, _ in listed.values())
 

@@ -135,7 +135,7 @@ def test_what_is_said_of_an_array_is_not_said_of_another_in_its_place(tmp_path, 
     before = document(path, "a")
     session.GetRasterBand(1).SetNoDataValue(7)
     session.SetMetadataItem("k", "v")
-    assert "is not what it was when this array was opened" in error_of(session.FlushCache)
+    assert "changed since this array was opened" in error_of(session.FlushCache)
     session = None
     assert document(path, "a") == before
 

@@ -605,7 +605,7 @@ def test_what_is_written_to_stdout_are_findings_and_a_summary(simple):
 
 
 @pytest.mark.parametrize("node, members, what", [
-    ([], {"spatial:transform": [10, 0, 500001, 0, -10, 5000000]}, "spatial:transform against what else is said of v"),
+    ([], {"spatial:transform": [10, 0, 500001, 0, -10, 5000000]}, "spatial:transform against the other georeferencing of v"),
     ([], {"spatial:bbox": [0, 0, 0, 0]}, r"spatial:bbox against the transform: expected \[500000, 4999400, 500400, 5000000\], found"),
     (["v"], {"spatial:bbox": [500000, 4999400, 500400, 5000001]}, "spatial:bbox"),
     (["v"], {"spatial:shape": [60, 41]}, "spatial:shape, of X: expected 40, found 41"),

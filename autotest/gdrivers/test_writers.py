@@ -401,7 +401,7 @@ def test_where_signed_urls_are_refused_no_version_is_told_and_who_writes_is_warn
         dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
         dataset.SetMetadataItem("k", "1")
         dataset.FlushCache()
-    assert any("tells no version" in message for message in warnings_of(edit)[1])
+    assert any("gives no version" in message for message in warnings_of(edit)[1])
 
 
 @pytest.mark.parametrize("setting, option", [("NO", None), ("YES", "NO")], ids=["configuration", "open option before it"])

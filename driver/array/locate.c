@@ -229,7 +229,7 @@ static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
         loc[i]->kind = kind;
 }
 
-/* ---- A step of the walk: each of these does it, or says that it is not its case ---- */
+/* ---- Steps of the walk: each function does its step, or returns that it does not apply ---- */
 
 static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_source *source,
                                       struct zs_location **loc, size_t n, struct zs_error *err);
@@ -296,7 +296,7 @@ static enum zs_status try_innermost(struct locator *l, const struct shard *s, st
 /* ---- The walk ---- */
 
 /* Pins the shard's index. Bytes that came as a whole without a valid index may be of a shard that is being appended to
- * (shard/append.c): then it is read by ranges, as its journal tells. */
+ * (shard/append.c): then it is read by ranges, with the index in its journal. */
 static enum zs_status get_index(struct zs_array *array, struct shard *s, struct zs_location **loc, size_t n,
                                 struct zs_error *err)
 {

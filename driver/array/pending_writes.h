@@ -102,8 +102,8 @@ void zs_chunk_fill(const struct zs_array *array, const struct zs_level *level, v
 
 /* ---- With the array's lock held ---- */
 
-/* Decodes the current content of an innermost chunk into `data`. *written tells which of its elements are pending; NULL
- * when all are. */
+/* Decodes the current content of an innermost chunk into `data`. *written marks its pending elements; NULL when all
+ * are. */
 enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
                                struct zs_error *err) ZS_MUST_CHECK;
 

@@ -202,7 +202,7 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, str
     ZS_TRY(zs_buffer_reset(frame, start + n, err));
     memcpy(frame->data, blocks->head, FRAME_HEAD);
     if (size < blocks->block_size)
-        frame->data[2] |= FLAG_UNSPLIT; /* a shorter last block is never split, whatever the flag of its frame says */
+        frame->data[2] |= FLAG_UNSPLIT; /* a shorter last block is never split, whatever the flag of its frame */
     zs_store_le(frame->data + 4, (uint32_t)size, 4);
     zs_store_le(frame->data + 8, (uint32_t)size, 4);
     zs_store_le(frame->data + 12, (uint32_t)(start + n), 4);

@@ -116,8 +116,8 @@ struct zs_codec {
 
 #define ZS_STRIP_BYTES 4
 
-/* The codec of that name. ZS_UNSUPPORTED when it is unknown, or when its library was absent at build time; the message
- * tells which. */
+/* The codec of that name. ZS_UNSUPPORTED, with the reason in the message, when the codec is unknown or its library was
+ * absent at build time. */
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Checks that a configuration (NULL when absent) has no members but those of the codec: others must not be ignored.

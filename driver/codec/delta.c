@@ -167,7 +167,7 @@ const struct zs_codec zs_codec_numcodecs_delta = {.name = "numcodecs.delta",
                                                   .encode_array = encode_delta,
                                                   .decode_array = decode_delta};
 
-/* ---- packbits: a byte that says how many bits the last one has too many, then eight elements in each, the first in
+/* ---- packbits: a byte with the number of padding bits in the last one, then eight elements in each, the first in
  * its highest bit ---- */
 
 static enum zs_status parse_packbits(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)

@@ -43,7 +43,7 @@ static enum zs_status parse_lzma(const zs_json *configuration, struct zs_stage *
     return parse_as("lzma", stage, err);
 }
 
-/* Drops GDAL's message: ours says more. */
+/* Drops GDAL's message, which has less than ours. */
 static bool call(const CPLCompressor *c, const void *src, size_t n, void *dst, size_t *size)
 {
     char header[] = "HEADER=YES"; /* lz4: the decoded size in four bytes, little-endian, comes first */

@@ -1,5 +1,5 @@
 /* The codecs zfp (zarr-extensions codecs/zfp) and numcodecs.zfpy, by libzfp: blocks of 4 elements in each dimension,
- * transformed, the highest bits first. zfpy writes a header, which says type, shape and mode; zfp has the mode in its
+ * transformed, the highest bits first. zfpy writes a header with type, shape and mode; zfp has the mode in its
  * configuration. Only the reversible mode gives the elements back.
  *
  * libzfp reads without knowing where the stream ends. How much it reads at most follows from the mode: so many bits a
@@ -260,7 +260,7 @@ static uint64_t blocks_of(const struct zs_stored_shape *chunk)
     return blocks;
 }
 
-/* Bits that libzfp reads before the planes of a block, whatever maxbits says. */
+/* Bits that libzfp reads before the planes of a block, whatever maxbits is. */
 static unsigned start_bits(zfp_type type, bool is_reversible)
 {
     const bool is_float = type == zfp_type_float || type == zfp_type_double;
@@ -388,7 +388,7 @@ static bool ends_at(size_t n, uint64_t end, size_t word)
     return n + word > end && n <= zs_ceil_div_u64(end, WORD_BYTES) * WORD_BYTES;
 }
 
-/* The mode is that of the configuration: where it is a rate, it is the size that says which. */
+/* Sets the mode of the configuration; a rate follows from the size of the encoded chunk. */
 static void choose_rate(const struct zfp *z, const struct zs_stored_shape *chunk, size_t n, zfp_stream *stream)
 {
     if (z->mode != MODE_RATE || ends_at(n, rate_size(stream, chunk), WORD_BYTES))

@@ -392,7 +392,7 @@ std::string zsShown(const std::string &name)
     return shown;
 }
 
-/* ---- What gdal.GetSubdatasetInfo() says of a name ---- */
+/* ---- What gdal.GetSubdatasetInfo() returns for a name ---- */
 
 #if ZS_GDAL_AT_LEAST(8)
 namespace
@@ -511,8 +511,8 @@ bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::st
             continue;
         if (named != nullptr && zsUnescapedWord(named) != given)
         {
-            reason = std::string(name) + ": expected " + zsUnescapedWord(named) + ", as the name says, or no option; "
-                     "found " + given;
+            reason = std::string(name) + ": expected " + zsUnescapedWord(named) +
+                     ", as in the name, or no option; found " + given;
             return false;
         }
         if (named == nullptr)

@@ -152,8 +152,8 @@ struct ZSCreationOptions
     bool CheckRounding(const struct zs_raster_spec &spec) const;
 
     /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError
-     * emitted) when shapes do not divide; the message says what would do. The spec borrows from this. Where the lengths
-     * in CHUNK_SHAPE differ there are no shards. */
+     * emitted) when shapes do not divide; the message proposes some that do. The spec borrows from this. Where the
+     * lengths in CHUNK_SHAPE differ there are no shards. */
     bool Apply(struct zs_raster_spec &spec);
 
     /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has

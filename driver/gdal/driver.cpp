@@ -54,8 +54,8 @@ thread_local int Driver::s_asked = 0;
 #endif
 
 /* Whether the calling GDAL (`caller` is an address in its code) is another one than this plugin was linked with, for
- * example the copy inside a rasterio from PyPI. Registering would put the driver into the wrong GDAL. A message on
- * stderr says so, once: rasterio hides messages of GDAL's handlers in a log that few people read. */
+ * example the copy inside a rasterio from PyPI. Registering would put the driver into the wrong GDAL. Writes a message
+ * to stderr, once: rasterio hides messages of GDAL's handlers in a log that few people read. */
 static bool isOfAnotherGDAL(const void *caller)
 {
     static std::atomic<bool> isSaid{false};

@@ -171,7 +171,7 @@ static std::string storeOf(const char *name)
     return "";
 }
 
-/* Whether a store may be changed; `err` says why not. True where this is unknown: a later step reports it. */
+/* Whether a store may be changed; else the reason is in `err`. True where this is unknown: a later step reports it. */
 static bool isWritable(const std::string &path, struct zs_error *err)
 {
     ZSStore store;

@@ -50,7 +50,7 @@ ZSStore::~ZSStore()
     }
     if (store != nullptr && zs_store_lacks_conditions(store))
         CPLError(CE_Warning, CPLE_AppDefined,
-                 "%s: this server does not hold a PUT to a condition (If-Match), or tells no version: of two who write "
+                 "%s: this server does not hold a PUT to a condition (If-Match), or gives no version: where two write "
                  "into the same shard or document at once, one may lose changes",
                  store->root);
     zs_hierarchy_free(hierarchy);

@@ -206,7 +206,7 @@ static int identify(const GDALOpenInfo *info)
     if (!zsIsRemote(connection.store) && zsExists(connection.store + "/" ZS_HIVE_MANIFEST))
         return TRUE;
     if (!zsIsRepository(connection.store))
-        return isOfRepository(*info, connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // or nobody says that it is none
+        return isOfRepository(*info, connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // UNKNOWN: Open() reports why
     return isAloneWithRepositories(*info) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
 }
 
@@ -476,7 +476,7 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     else if (a.isOurs)
     {
         const std::string message = err.message;
-        if (connection.store.find(".zarr:") != std::string::npos) // of a remote store nobody looks which is meant
+        if (connection.store.find(".zarr:") != std::string::npos) // which of the two is not looked up in a remote store
             static_cast<void>(zs_fail(&err, ZS_NOT_FOUND, "%s; an array is named by STORE:/ARRAY", message.c_str()));
         zsReport(err);
     }

@@ -27,7 +27,7 @@ struct Kind
 {
     const char *type;
     std::string values; /* of a choice, with spaces between */
-    const char *standard; /* null: none, or what the help says */
+    const char *standard; /* null: none, or described by the help */
     double low, high;
     const char *unit; /* of a number; null: an integer */
     bool isNarrowed = false; /* the range depends on other options: whoever knows them checks it */
@@ -97,7 +97,7 @@ static Kind anyText(const char *standard = nullptr)
 static const char *const COMPRESSIONS[] = {"NONE", "ZSTD", "BLOSC", "GZIP"}; // by enum zs_compression
 constexpr int DEFLATE = 4; // what GTiff, and so the profile that rasterio makes of a store, calls GZIP
 
-/* Whether this build can write it; the message says what is missing. */
+/* Whether this build can write it; the message names what is missing. */
 static bool hasCodec(int compression, struct zs_error *err = nullptr)
 {
     static const char *const names[] = {nullptr, "zstd", "blosc", "gzip"};

@@ -125,7 +125,7 @@ class Target
     }
 };
 
-/* Names that a dataset reads from, as far as it tells. */
+/* Names that a dataset reads from, as far as it lists them. */
 class Names
 {
     std::set<std::string> m_seen;

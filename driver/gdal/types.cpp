@@ -71,7 +71,7 @@ bool zsZarrType(GDALDataType type, enum zs_data_type *out)
     {
         if (zsGDALType(candidate, 0) == type)
         {
-            // Before 3.7, Int16 stands for int8 too; it is written as what it says.
+            // Before 3.7, Int16 stands for int8 too; it is written as int16.
             *out = type == GDT_Int16 ? ZS_INT16 : candidate;
             return true;
         }
@@ -100,8 +100,8 @@ bool ZSConversion::IsIdentity() const
 }
 
 /* GDAL converts element by element, whatever the types. Where each value of one is a value of the other and both lie
- * densely, a plain loop says the same to the compiler, which vectorises it: the checksum of a 30000 x 30000 UInt16
- * raster (read as Int32) takes a sixth less. */
+ * densely, a plain loop does the same, and the compiler vectorises it: the checksum of a 30000 x 30000 UInt16 raster
+ * (read as Int32) takes a sixth less. */
 using Widen = void (*)(const void *src, void *dst, size_t n);
 
 template <class From, class To> static void widen(const void *src, void *dst, size_t n)

@@ -26,7 +26,7 @@ bool zs_dimension_is_of(const char *name, const char *base);
 /* Finds X and Y: from dim_x and dim_y (a dimension's name or index, NULL when not given), `spatial:dimensions` (of the
  * array, its groups' declarations and multiscales), dimension names (x, lon, longitude, easting, col, ...; case does
  * not matter), CF attributes of the coordinate variables (axis, standard_name, units), else the last two dimensions.
- * Names that are plain come before CF attributes because looking at coordinate variables costs requests and says the
+ * Names that are plain come before CF attributes because reading coordinate variables costs requests and gives the
  * same. When only one of dim_x and dim_y is given, the other one is found among the remaining dimensions. ZS_ARGUMENT
  * when dim_x or dim_y names no dimension, both name the same one, or the array has no dimension. */
 enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
@@ -41,7 +41,7 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
 struct zs_labels {
     char **values; /* `count` texts, or NULL when there is no readable coordinate variable */
     size_t count;
-    char *unit; /* owned; NULL when there is none (times have none: the text says it) */
+    char *unit; /* owned; NULL when there is none (times have none: the text has it) */
     bool is_unreadable; /* there is a variable of numbers or times, and no values to be had of it */
     bool is_index; /* the values say no more than where an element stands: whole numbers without a unit that count from
                       0 or 1, or of a dimension called "band", whose numbers are a way to count, too */
@@ -60,10 +60,10 @@ enum zs_status zs_labels_pick(struct zs_hierarchy *h, const struct zs_node *node
                               size_t n, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 void zs_labels_clear(struct zs_labels *labels);
 
-/* What the coordinate variable of dimension `dim` says of itself: its attributes that are texts, as NULL-terminated
- * "NAME=VALUE", and ZS_AXIS_TYPE where one would take the labels for another type; datetime64 as CF counts it. With
- * these, zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there
- * is nothing to say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
+/* Attributes of the coordinate variable of dimension `dim` that are texts, as NULL-terminated "NAME=VALUE", and
+ * ZS_AXIS_TYPE where one would take the labels for another type; datetime64 as CF counts it. With these,
+ * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there is
+ * nothing to say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
 enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
@@ -81,15 +81,15 @@ struct zs_selection {
  * - a time in ISO 8601, which may be shortened ("2026-05-01", "2026-05-01T00") to what but one element lies in;
  * - a number: 850, 850.0 and 8.5e2 are the same;
  * - a text, exactly.
- * Where several elements are meant, the one whose label (zs_labels_read()) is `text`, if one is. In a dimension without
- * a coordinate variable: an index. Reads the coordinate variable, if there is one. ZS_ARGUMENT when no element is
- * meant (names the two nearest), or several (says how many and names the first), or the variable cannot be read or is
- * longer than ZS_LABELS_MAX. */
+ * Where several elements match, the one whose label (zs_labels_read()) is `text`, if one is. In a dimension without a
+ * coordinate variable: an index. Reads the coordinate variable, if there is one. ZS_ARGUMENT when no element matches
+ * (the message names the two nearest), or several do (it counts them and names the first), or the variable cannot be
+ * read or is longer than ZS_LABELS_MAX. */
 enum zs_status zs_select_value(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *text,
                                struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Elements from one to another, both included; NULL is the first or the last. Ends that are whole numbers without a
- * sign are indices, whatever the coordinate variable says; else they are times as above, all of which is included
+ * sign are indices, whatever the coordinate variable holds; else they are times as above, all of which is included
  * ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone, which must be in
  * increasing order. ZS_ARGUMENT for ends that are reversed, outside of the dimension, of two kinds or of neither, and
  * where no element lies between them. */
@@ -120,7 +120,7 @@ const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
 enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
                                    enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same as numbers that `units` counts, as the netCDF driver of GDAL tells coordinates: *numbers is a list of
+/* The same as numbers that `units` counts, as the netCDF driver of GDAL shows coordinates: *numbers is a list of
  * `count` texts, freed with zs_metadata_free(). *type is a data type of classic netCDF that holds them all, which int64
  * is none of. ZS_INVALID when there is none, too. */
 enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,

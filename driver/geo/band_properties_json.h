@@ -67,7 +67,7 @@ const char *zs_colour_name(enum zs_colour colour);
 /* Reads the items of a node: attributes that no convention owns (CF's flags with keeps_flags), and those put aside.
  * NULL where there are none. Free with zs_metadata_free(). */
 enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***items, struct zs_error *err);
-/* Adds items, as zs_write_band_properties() says. */
+/* Adds items: see zs_write_band_properties(). */
 bool zs_items_write(zs_json *attributes, char *const *items);
 
 /* Splits "NAME=VALUE" at its first '='. *name is a copy, freed with free(); NULL when the text has no '=' or no name,
@@ -85,7 +85,7 @@ char *zs_metadata_item(const char *name, const zs_json *value);
 bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item);
 /* Removes the members that may go and are not in the list as they are. False without memory. */
 bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items);
-/* Sets an item in ZS_ITEMS_ATTRIBUTE, where its name says nothing else. */
+/* Sets an item in ZS_ITEMS_ATTRIBUTE, where its name has no other meaning. */
 bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value);
 
 #endif

@@ -17,7 +17,7 @@ const char *const zs_cf_references[] = {"coordinates", "grid_mapping", "bounds",
 
 /* ---- CRS ---- */
 
-/* Unit of the X coordinate variable, NULL when not said; *is_degrees when both X and Y are in degrees east and
+/* Unit of the X coordinate variable, NULL when undeclared; *is_degrees when both X and Y are in degrees east and
  * north. */
 static const char *coordinate_units(const struct zs_search *s, bool *is_degrees)
 {
@@ -41,14 +41,14 @@ static void find_crs(struct zs_search *s, enum zs_priority priority)
     if (priority != ZS_STATED && priority != ZS_IMPLIED)
         return;
     const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
-    /* An empty grid mapping says nothing. */
+    /* An empty grid mapping counts as none. */
     if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
     const char *units = coordinate_units(s, &is_degrees);
     if (priority == ZS_STATED)
         s->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
     /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
-     * every reader people compare with; only where nothing else was said, not where a grid mapping could not be
+     * every reader people compare with; only where nothing declares another, not where a grid mapping could not be
      * read. */
     else if (is_degrees)
         s->out->srs = zs_crs_from_epsg(4326);
@@ -363,7 +363,7 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
     return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
 }
 
-/* Whether the coordinate variable `own` of dimension `dim` tells the transform already. */
+/* Whether the coordinate variable `own` of dimension `dim` holds the values of the transform already. */
 static enum zs_status matches_transform(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                         const struct zs_node *own, const struct zs_georef_out *geo, bool is_x,
                                         bool *is_match, struct zs_error *err)
@@ -412,9 +412,9 @@ static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *no
     return describe_axis(h, c, geo, is_x, err);
 }
 
-/* Whether values have to stay that do not tell the transform: also where units would change that are of arrays which do
- * not follow, since these may say their CRS. Then those of both axes stay: new ones of one beside old ones of the other
- * tell nothing. */
+/* Whether values have to stay that differ from the transform: also where units would change that are of arrays which do
+ * not follow, since units may imply their CRS. Then those of both axes stay: new ones of one beside old ones of the
+ * other make no grid. */
 static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                  const struct zs_georef_out *geo, bool *is_fixed, struct zs_error *err)
 {

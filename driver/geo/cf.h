@@ -39,7 +39,7 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_nod
 enum zs_status zs_grid_mapping_visit(const struct zs_node *mapping, const struct zs_georef_visitor *visitor,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
-/* Cells of HEALPix as a grid mapping says them (cf_healpix.c); see find_healpix of struct zs_convention. */
+/* Cells of HEALPix as a grid mapping declares them (cf_healpix.c); see find_healpix of struct zs_convention. */
 bool zs_cf_find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found);
 

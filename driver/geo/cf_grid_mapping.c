@@ -345,8 +345,8 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
     return ok;
 }
 
-/* The texts of the CRS. crs_wkt may be of either version (CF 5.6.1), and where it has the CRS's code the shorter one
- * tells all. */
+/* The texts of the CRS. crs_wkt may be of either version (CF 5.6.1), and where it has the CRS's code the shorter one is
+ * complete. */
 static bool add_wkt(zs_json *attributes, OGRSpatialReferenceH srs)
 {
     char *code = zs_crs_to_code(srs);

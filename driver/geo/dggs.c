@@ -54,7 +54,7 @@ static int dimension_called(const struct zs_node *node, const char *name)
     return -1;
 }
 
-/* The variable of cell numbers, which lies beside the array or in the group that says so. False: it is not there. */
+/* The variable of cell numbers, beside the array or in the group with the dggs members. False: it is not there. */
 static bool find_coordinate(struct zs_hierarchy *h, const struct zs_scope *scope, const zs_json *dggs,
                             struct zs_healpix *found)
 {

@@ -120,7 +120,7 @@ static bool is_temporal(const struct zs_node *variable, const char *axis, const 
            (units != NULL && zs_cf_time_parse(units, calendar, &unit));
 }
 
-/* CF 4.3: an axis is vertical if it says so, has a direction, or is one of what is measured upwards. */
+/* CF 4.3: an axis is vertical if it declares so, has a direction, or has a quantity that is measured upwards. */
 static bool is_vertical(const char *axis, const char *standard_name, const char *positive)
 {
     static const char *const names[] = {"height", "altitude", "depth", "air_pressure", "model_level_number", NULL};

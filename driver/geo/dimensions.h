@@ -10,8 +10,8 @@
 struct zs_dimension {
     const char *name; /* borrowed from the node; NULL where it has none */
     uint64_t size;
-    /* "HORIZONTAL_X", "HORIZONTAL_Y", "VERTICAL", "TEMPORAL"; "EAST", "NORTH", "UP", "DOWN", "FUTURE"; "" where nothing
-     * says it */
+    /* "HORIZONTAL_X", "HORIZONTAL_Y", "VERTICAL", "TEMPORAL"; "EAST", "NORTH", "UP", "DOWN", "FUTURE"; "" where it is
+     * unknown */
     const char *type, *direction;
     /* The array of this dimension alone that is called as it is, of numbers or of text, readable or not; it may be the
      * node itself. In its group, and in consolidated stores (where looking costs nothing) in those above. NULL where
@@ -24,8 +24,8 @@ struct zs_dimension {
 enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_dimension *dims,
                                   int *count, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Makes the variable of a dimension say what kind of axis that is, in CF's words, where its name and attributes do not
- * tell that type and direction (either may be ""). What CF has no word for is left out. */
+/* Writes type and direction of a dimension (either may be "") into the attributes of its variable, in CF's words, where
+ * name and attributes do not imply them. Leaves out what CF has no word for. */
 enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
                                      const char *direction, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -41,8 +41,8 @@ bool zs_dimension_rename_in(zs_json *attributes, const char *list, const char *f
  * timedelta64); NULL for all others, and where CF has none. */
 const char *zs_time_units(const struct zs_dtype *dtype);
 
-/* ---- Grid mappings of which a group has several; the CRS of an array of which nothing else is said of where it lies:
- * coordinate variables do that (array_crs.c) ---- */
+/* ---- Several grid mappings in one group; the CRS of an array without other georeferencing than coordinate variables
+ * (array_crs.c) ---- */
 
 /* Whether a grid mapping variable is of that CRS; NULL: of none. */
 bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs);

@@ -132,7 +132,7 @@ static bool keep_others(zs_json *parent, const zs_json *domain)
     return ok;
 }
 
-/* Adds a domain's items as members; *is_plain tells whether all could be one. */
+/* Adds a domain's items as members; sets *is_plain when each item is a member. */
 static bool add_members(zs_json *parent, const struct zs_domain *domain, bool *is_plain)
 {
     zs_json *object = zs_json_get_mutable(parent, domain->name);

@@ -88,7 +88,7 @@ static bool read_numbers(const zs_json *values, const zs_json *masks, struct zs_
         if (!flags->has_values)
             f->value = f->mask;
         if (flags->has_masks && f->mask == 0)
-            return false; /* says nothing */
+            return false; /* no bit at all */
     }
     return true;
 }

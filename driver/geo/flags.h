@@ -65,7 +65,7 @@ struct zs_validity {
  * that leaves nothing: an array whose meanings are not known is no mask. */
 bool zs_validity_read(const struct zs_node *node, struct zs_validity *validity);
 
-/* Whether an element says valid. */
+/* Whether an element means valid. */
 bool zs_validity_of(const struct zs_validity *validity, double element);
 
 #endif

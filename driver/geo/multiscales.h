@@ -13,8 +13,8 @@ extern const struct zs_convention zs_multiscales;
 
 struct zs_layout_level {
     const char *asset;        /* path below the group, of a group or an array; "" is the group itself */
-    const char *derived_from; /* NULL where not said */
-    const zs_json *entry;     /* the object that says so */
+    const char *derived_from; /* NULL where not declared */
+    const zs_json *entry;     /* the object that declares the level */
 };
 struct zs_layout {
     struct zs_layout_level level[ZS_MAX_LAYOUT_LEVELS];
@@ -50,7 +50,7 @@ bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
 const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group,
                                      const struct zs_layout_level *level, const struct zs_node *like);
 
-/* Size of a level: that of its array; where that is not there, as its entry says; else by the factor in its name
+/* Size of a level: that of its array; where that is not there, that in its entry; else by the factor in its name
  * (ovr_<N>x) from the size of `like`, of the base. False when it is not known. */
 bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
                    const struct zs_node *like, struct zs_axes axes, uint64_t *width, uint64_t *height);

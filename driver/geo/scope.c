@@ -49,7 +49,7 @@ static void add_source(struct zs_scope *scope, struct zs_scope_source source)
         scope->source[scope->sources++] = source;
 }
 
-/* What group number i above the array says of it. */
+/* Adds what group number i above the array declares of it. */
 static void add_group_sources(struct zs_scope *scope, const struct zs_node *node, int i)
 {
     const struct zs_node *group = scope->group[i];

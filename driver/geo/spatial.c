@@ -448,7 +448,7 @@ static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor 
         const char *path = zs_scope_path(&s->scope, p);
         double box[4];
         char what[200];
-        snprintf(what, sizeof what, "spatial:transform against what else is said of %.100s", s->node->path);
+        snprintf(what, sizeof what, "spatial:transform against the other georeferencing of %.100s", s->node->path);
         if (take_spatial(s, p, false))
             ZS_TRY(visitor->transform(visitor->context, path, what, s->out->transform, err));
         if ((source->kind != ZS_SOURCE_GROUP || !source->has_layout || source->is_base) &&

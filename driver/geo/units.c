@@ -56,7 +56,7 @@ static bool find_height(OGRSpatialReferenceH srs, double *height)
     return result == OGRERR_NONE && *height > 0;
 }
 
-/* CF 1.9: such coordinates are angles, in radians where nothing else is said. */
+/* CF 1.9: such coordinates are angles, in radians by default. */
 static bool is_angular(const zs_json *attributes)
 {
     const zs_json *name = zs_json_get(attributes, "standard_name");

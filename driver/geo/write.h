@@ -62,14 +62,14 @@ enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef
                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
- * does not take it for a coordinate unless it is told to (decode_coords="all"), and rioxarray finds no CRS. Or only the
+ * does not take it for a coordinate by default (decode_coords="all" does), and rioxarray finds no CRS. Or only the
  * latter: of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
 enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
 enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
                                           struct zs_error *err) ZS_MUST_CHECK;
 
-/* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. `is_x` tells
- * which. */
+/* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. Those of X with
+ * `is_x`, else of Y. */
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

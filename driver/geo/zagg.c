@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "geo/crs.h"
 
-/* What a group says: the size of a pixel, and the box that was asked for. The arrays begin at the upper left corner of
- * the box and end with whole shards. */
+/* What a group declares: the size of a pixel, and the requested box. The arrays begin at the upper left corner of the
+ * box and end with whole shards. */
 struct grid {
     double resolution[2]; /* x, y; both positive */
     double bounds[4];     /* xmin, ymin, xmax, ymax */
@@ -35,7 +35,7 @@ bool zs_zagg_is_product(const zs_json *attributes)
     return grid_of(attributes, &g);
 }
 
-/* The group that holds the array, where it says a grid. */
+/* The group that holds the array, where it declares a grid. */
 static const struct zs_node *grid_above(const struct zs_scope *scope, struct grid *g)
 {
     const struct zs_node *group = scope->groups > 0 ? scope->group[0] : NULL;

@@ -221,7 +221,7 @@ static enum zs_status spread_compacted(const struct zs_healpix *healpix, struct 
     return ZS_OK;
 }
 
-/* The ranges of an array of `length` cells. The number of cells tells whether the second number of a row is the last
+/* The ranges of an array of `length` cells. The number of cells shows whether the second number of a row is the last
  * cell or the one behind it. Released by the caller, on failure too. */
 static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
                                   struct ranges *r, struct zs_error *err)

@@ -17,8 +17,8 @@ bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_nod
  * Searches the whole store; of a remote store without consolidated metadata, where each node costs a request, only what
  * the pyramids in the group's attributes name first. ZS_NOT_FOUND where there is no such array, ZS_UNSUPPORTED where
  * one cannot be read, each with the reason. With `unreadable`, that many nodes follow behind the *count which cannot be
- * read (node->array_error says why): arrays of numbers or of anything but text, no coordinate variables, that no other
- * array names. */
+ * read (with the reason in node->array_error): arrays of numbers or of anything but text, no coordinate variables, that
+ * no other array names. */
 enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters,
                                size_t *count, size_t *unreadable, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -54,7 +54,7 @@ static bool is_called_valid(const struct zs_node *node)
     return zs_is_one_of(zs_path_name(node->path), names);
 }
 
-/* Whether a named array tells validity. */
+/* How the elements of a named array mark valid pixels; false for an array of another kind. */
 static bool find_validity(const struct zs_node *node, struct zs_validity *validity)
 {
     if (zs_validity_read(node, validity))

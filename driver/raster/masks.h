@@ -1,4 +1,4 @@
-/* raster/masks.h: the array beside a raster that says which of its pixels are valid: found, and made.
+/* raster/masks.h: the array beside a raster that marks its valid pixels: found, and made.
  *
  * Taken for a mask is an array in the group of the raster, of its X and Y (called alike, as long; without names the
  * last of the raster's) and no dimensions that the raster has not, which

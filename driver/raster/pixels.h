@@ -25,7 +25,7 @@ enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether anything is stored of boxes of one band: is_stored[n], as zs_array_find_stored() tells it. */
+/* Whether anything is stored of boxes of one band: is_stored[n], see zs_array_find_stored(). */
 enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, const struct zs_pixel_box *boxes, size_t n,
                                      bool *is_stored, struct zs_error *err) ZS_MUST_CHECK;
 

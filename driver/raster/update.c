@@ -513,7 +513,7 @@ static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs
 {
     const struct zs_georef_out at = georef_of(one, geo);
     zs_json *attributes;
-    if (!one->conventions.is_brief) { /* else its entry in the multiscales says so */
+    if (!one->conventions.is_brief) { /* else its entry in the multiscales has it */
         ZS_TRY(zs_hierarchy_edit(h, one->node, &attributes, err));
         ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
     }

@@ -1,16 +1,15 @@
-/* raster/update.h: changing what a store that is there says of an array: where it lies, what it means. The store may be
- * anyone's.
+/* raster/update.h: changes georeferencing and band properties of arrays in a store, which any writer may have made.
  *
  *   zs_update_georef(h, node, axes, &geo, &err);        documents change in memory, coordinates in the store
  *   zs_update_nodata(h, node, &value, &err);
  *   zs_hierarchy_flush(h, &err);                        zarr.json of all that changed
  *
- * Nodes that were handed out stay where they are and show the change at once; texts and JSON borrowed from their
- * attributes do not outlive it. Nobody else may use the hierarchy during a call.
+ * Node pointers stay valid and show the change at once; texts and JSON borrowed from attributes do not outlive it. No
+ * other thread may use the hierarchy during a call.
  *
- * No reader shall be told two things: what says the same in another convention is changed along or removed. What is not
- * known here stays as it is, byte for byte as far as JSON goes (numbers keep their form, unknown members their
- * place). */
+ * Conventions must not contradict each other: the same declaration in another convention is changed along or removed.
+ * Unknown members stay as they are, byte for byte as far as JSON goes (numbers keep their form, members their
+ * order). */
 #ifndef ZS_RASTER_UPDATE_H
 #define ZS_RASTER_UPDATE_H
 
@@ -21,7 +20,7 @@
 #include "geo/healpix.h"
 #include "zarr/document.h"
 
-/* Where the array lies: what is not said here is not known any more, but what it keeps is not looked at. */
+/* New georeferencing of an array: what is absent here is removed, and what is kept is not compared. */
 struct zs_georef_update {
     bool keeps_transform, keeps_srs; /* what the store has by now, whoever set it */
     bool has_transform;
@@ -31,22 +30,21 @@ struct zs_georef_update {
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
 };
 
-/* Sets transform and CRS, in every convention in which the store says them already; where it says neither, as this
- * driver's own rasters do (ZS_GEOREF_ALL). Of what stays, or is what it was, nothing is written.
+/* Sets transform and CRS in every convention in which the store declares them already; in a store that declares
+ * neither, as in this driver's own rasters (ZS_GEOREF_ALL). Writes nothing for what stays or is equal.
  *   - `spatial:` and `proj:` on the array, its group and its multiscales entries;
- *   - CF: members of the grid mapping variable that say a CRS, or GeoTransform (made when there is none); values of the
- *     coordinate variables of X and Y, in the units that they have (made; rewritten where they do not tell the
- *     transform already; removed when it is rotated or not known any more and no array that does not follow has the
- *     dimension),
- *     and their units where these are of another kind than the CRS;
+ *   - CF: members of the grid mapping variable that declare a CRS, or GeoTransform (made when there is none); values of
+ *     the coordinate variables of X and Y, in the units that they have (made; rewritten where they differ from the
+ *     transform; removed when it is rotated or not known any more and no array that does not follow has the
+ *     dimension), and their units where these are of another kind than the CRS;
  *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
  * Overviews of the array follow. Where the transform changes, so do the arrays beside it that have the same X and Y
  * (names and sizes): coordinate variables are those of the group, and they could not stay. Those that had another CRS
- * keep that. A grid mapping that
- * arrays which do not follow name, or that another session made, stays as it is: another is named. Coordinates that are
- * irregular are left alone as long as there was no transform and there is none now. So are those of which an array that
- * does not follow has one, and another beside it: `spatial:` tells the transform then. What a group states stays where
- * arrays that do not follow have it from there, unless it goes before what an array states.
+ * keep that. A grid mapping that arrays which do not follow name, or that another session made, stays as it is: another
+ * is named. Coordinates that are irregular are left alone as long as there was no transform and there is none now. So
+ * are those of which an array that does not follow has one, and another beside it: `spatial:` declares the transform
+ * then. What a group states stays where arrays that do not follow have it from there, unless it goes before what an
+ * array states.
  *
  * Values of coordinate variables go to the store at once; a variable whose type cannot hold them becomes float64, and
  * the older chunks go at the flush. Where that fails, the caller takes the changes of documents back (struct
@@ -55,24 +53,24 @@ struct zs_georef_update {
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const struct zs_georef_update *georef, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same of several arrays of one grid, count of them, so that what said nothing of the place says it alike. */
+/* The same for `count` arrays of one grid, so that those without georeferencing get it in the same conventions. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *georef,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets whether pixels are points, of arrays where spatial: says so (zs_georef_has_registration()), and of their
+/* Sets whether pixels are points, of arrays where spatial: declares it (zs_georef_has_registration()), and of their
  * overviews; others stay as they are. The transform is that of the store by now: spatial: gives its origin by
  * registration. */
 enum zs_status zs_update_registrations(struct zs_hierarchy *h, const struct zs_node *const *nodes,
                                        const struct zs_axes *axes, size_t count, bool pixel_is_point,
                                        struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets the ellipsoid of HEALPix cells whose group says by the dggs convention that they are some. */
+/* Sets the ellipsoid of HEALPix cells that their group declares by the dggs convention. */
 enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL says that
- * there is none. The fill value stays what it is: in a store with data it is what absent chunks mean. */
+/* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL removes it.
+ * The fill value stays what it is: in a store with data it is what absent chunks mean. */
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -207,8 +207,8 @@ static bool is_plain(const char *name)
            strcmp(name, "standard_name") != 0;
 }
 
-/* One item: as an attribute where that says nothing else, else aside; long_name and standard_name are replaced where
- * they are texts. */
+/* Writes one item: as an attribute where its name has no other meaning, else aside; long_name and standard_name are
+ * replaced where they are texts. */
 static bool write_item(zs_json *attributes, const char *name, const char *item, const char *value)
 {
     const zs_json *old = zs_json_get(attributes, name);

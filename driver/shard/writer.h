@@ -67,7 +67,7 @@ void zs_shard_writer_forget_stored(struct zs_shard_writer *writer); /* there is 
 bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
 /* Publishes the shard, or removes the object when all chunks are empty; the writer can only be freed then. The lock of
- * the object must be held. A stored object is changed as `update` says, where it can be (writer_private.h), else
+ * the object must be held. A stored object is changed by the method `update`, where it can be (writer_private.h), else
  * replaced. With `expects` it replaces the stored object or none: ZS_CONFLICT where there is another now, in a store
  * that zs_store_has_conditions(). After a failure everything that was put is kept for another try, unless *is_lost is
  * set. */

@@ -1,5 +1,5 @@
 /* store/http.h: objects read by plain GET requests. VSI's files ask for the size first (HEAD) and have no word for "the
- * last n bytes"; a GET with `Range: bytes=-n` brings both in one round trip, since Content-Range tells the size (RFC
+ * last n bytes"; a GET with `Range: bytes=-n` brings both in one round trip, since Content-Range has the size (RFC
  * 9110, 14.4). */
 #ifndef ZS_STORE_HTTP_H
 #define ZS_STORE_HTTP_H
@@ -40,9 +40,9 @@ struct zs_http_answer {
     const char *tag;             /* ETag, else Last-Modified, else NULL */
     bool is_strong_etag, is_etag; /* of the tag */
     const char *generation;       /* a number: x-goog-generation, else "" */
-    uint64_t modified;            /* seconds since 1970; 0 where it is not told */
+    uint64_t modified;            /* seconds since 1970; 0 where it is unknown */
     char found[400];  /* for messages */
-    bool has_reason;  /* found[] tells what the server wrote about its refusal */
+    bool has_reason;  /* found[] has the server's reason for its refusal */
     bool lacks_bucket; /* ... that there is no such bucket: the name is wrong, which is not an absent object */
     bool is_cut;      /* ZS_HTTP_FAILED: the connection broke before the answer was complete */
     /* ZS_HTTP_FAILED: a kept connection was reset and curl repeated the request by itself; GDAL's client found curl's
@@ -64,7 +64,7 @@ bool zs_http_client_signs(const struct zs_http_client *client);
 /* Makes one GET request, from any thread. `range` as in a Range header ("0-19", "-20"); NULL for all. `etag`, unless
  * NULL, must still be the object's. May break off an answer of more than `limit` bytes. Retries an answer that is cut
  * short as GDAL's client retries a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without
- * memory; the answer tells every other failure. Release it with zs_http_answer_free(). */
+ * memory; every other failure is in the answer. Release it with zs_http_answer_free(). */
 enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag,
                            size_t limit, struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
 void zs_http_answer_free(struct zs_http_answer *answer);

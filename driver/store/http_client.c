@@ -369,7 +369,7 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
     else if (has_range && a->first <= a->last)
         a->kind = is_part ? ZS_HTTP_PART : ZS_HTTP_FAILED;
     else if (length != NULL && header(r, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
-        a->kind = ZS_HTTP_FAILED; /* cut short: a setting told curl to ignore that */
+        a->kind = ZS_HTTP_FAILED; /* cut short: a setting makes curl ignore that */
     else
         a->kind = ZS_HTTP_WHOLE;
     a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 &&

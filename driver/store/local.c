@@ -117,8 +117,8 @@ static void anchor(struct local_store *s)
 
 enum root { ROOT_SAME, ROOT_OTHER, ROOT_UNKNOWN };
 
-/* Whether the root is now another directory, or none; of one that is unknown errno says why. Call it after opening a
- * file, which may belong to the other directory. */
+/* Whether the root is now another directory, or none; errno is set where this is unknown. Call it after opening a file,
+ * which may belong to the other directory. */
 static enum root find_root(const struct local_store *s)
 {
     struct stat st;

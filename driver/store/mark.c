@@ -23,7 +23,7 @@
 #define PARSED FIRST_LINE "%63s process %ld since %63s in %63s boot %63s on %63s"
 #define NOT_KNOWN "-"
 
-/* What a mark tells of its maker. */
+/* The maker of a mark. */
 struct maker {
     char token[WORD]; /* of this mark */
     long process;
@@ -181,8 +181,8 @@ static bool is_quiet(struct zs_store *store, const char *key)
     return is;
 }
 
-/* Whether the maker lives. A mark that tells of none is of an older version of this driver, or of somebody's test:
- * then its maker is dead, as it was for that version. */
+/* Whether the maker lives. A mark without one is of an older version of this driver, or of somebody's test: then its
+ * maker is dead, as it was for that version. */
 static enum life life_of(struct zs_store *store, const char *key, const struct maker *maker, bool has_maker,
                          const struct maker *us)
 {

@@ -1,6 +1,6 @@
 /* store/mark.h: who makes what is to be at a prefix. An object ".unfinished" is there from before the first chunk until
  * all is there. One maker puts it: on object stores with the condition that nothing is there, elsewhere under a lock.
- * It tells the maker's machine and process, so that a mark of a killed one is told from that of one that lives:
+ * It names the maker's machine and process, so that the mark of a killed one is recognised:
  *
  *   on the same machine (its boot, and its processes)  by the process
  *   elsewhere                                          by time: nothing below was written for an hour

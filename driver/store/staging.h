@@ -2,7 +2,7 @@
  * what is finished.
  *
  * A file has a random name and is locked for as long as its writer lives. So two writers never share one, whatever
- * machines or containers they run in, and what a killed writer left is told from what is being written.
+ * machines or containers they run in, and a killed writer's files are distinguished from those being written.
  *
  * A new store, on file systems that rename (local ones and /vsimem/), is written to a hidden directory beside its path,
  * ".NAME.<16 digits>.tmp", locked by its maker for as long as it lives. A rename moves it to its path; where another
@@ -66,7 +66,7 @@ bool zs_staging_is_path(const char *path);
  * none. Puts back an older store that a writer had moved away and not yet replaced. */
 char **zs_staging_leftovers(const char *root);
 
-/* The same on an object store, where nothing tells whether a writer lives: prefixes beside the store to which nothing
+/* The same on an object store, where nothing shows whether a writer lives: prefixes beside the store to which nothing
  * was written for a day. After a kill during publishing one of them may be the only copy: remove them when a new store
  * is in place. */
 char **zs_staging_old_prefixes(const char *root);

@@ -27,7 +27,7 @@ struct zs_file;
 /* Opens a directory, or a URL or archive in any GDAL virtual file system. Requests nothing yet. Copies `root`. */
 enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
-/* Whether reading below this path may wait for a network: its prefix tells, or that of the file an archive lies in. */
+/* Whether reading below this path may wait for a network, by its prefix or that of the file an archive lies in. */
 bool zs_path_is_remote(const char *path);
 
 /* When committed objects are flushed to a local disk (fsync). EACH, the default: before the object appears under its
@@ -58,7 +58,7 @@ enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_
 /* Publishes an object from memory, whole or not at all. */
 enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
                             struct zs_error *err) ZS_MUST_CHECK;
-/* zs_store_get(), and the ETag that a later commit can expect: "" with ZS_NOT_FOUND, NULL where the store tells none;
+/* zs_store_get(), and the ETag that a later commit can expect: "" with ZS_NOT_FOUND, NULL where the store has none;
  * freed with free(), whatever the status. */
 enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
                                    char **etag, struct zs_error *err) ZS_MUST_CHECK;
@@ -97,7 +97,7 @@ enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, 
 /* Whether `prefix` is a symbolic link, to whatever. */
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link,
                                 struct zs_error *err) ZS_MUST_CHECK;
-/* Removes `prefix` if it is a symbolic link, which *was_link tells; else does nothing. */
+/* Removes `prefix` if it is a symbolic link, and sets *was_link; else does nothing. */
 enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
@@ -121,7 +121,7 @@ bool zs_store_is_replaced(const struct zs_store *store);
 enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Opens an object and reads its last n bytes into `tail`, in one request where the transport can. Does not fill `tail`
- * when the object has fewer than n bytes, which its size tells. */
+ * when the object has fewer than n bytes: compare its size. */
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
 /* The same for the first n bytes. */
@@ -139,7 +139,7 @@ void zs_store_forget_all(void);
 /* Bytes of the object when it was opened. */
 uint64_t zs_object_size(const struct zs_object *object);
 /* Reads exactly n bytes. ZS_CORRUPT for a range beyond the end. ZS_IO for a short answer, and where the object under
- * the key is no longer the one that was opened: zs_object_is_stale() tells that from then on. */
+ * the key is no longer the one that was opened: zs_object_is_stale() is true from then on. */
 enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Whether a read found another object under the key. Opening the key again gives that one. */
@@ -180,7 +180,7 @@ void zs_writer_abort(struct zs_writer *writer);
  * x-goog-if-generation-match with the number of the object for a PUT. What is an "ETag" here is that number there. */
 
 /* Whether a server holds a commit to what it expects: ASK it, or take YES or NO for its answer. CONFIGURED, what a
- * store begins with: as SHARDEDZARR_CONDITIONAL_PUT says. */
+ * store begins with: the configuration option SHARDEDZARR_CONDITIONAL_PUT. */
 enum zs_conditions { ZS_CONDITIONS_CONFIGURED, ZS_CONDITIONS_ASK, ZS_CONDITIONS_YES, ZS_CONDITIONS_NO };
 void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditions);
 /* Whether the server holds a commit to what it expects. It is asked once per process and root, with a small object of
@@ -190,10 +190,10 @@ bool zs_store_has_conditions(struct zs_store *store);
 bool zs_store_lacks_conditions(const struct zs_store *store);
 /* Whether a commit can carry a condition, which the server may not hold it to. Asks nothing. */
 bool zs_store_may_have_conditions(const struct zs_store *store);
-/* Whether the server refuses a commit that expects nothing at `key`, where an object is: as it said before, or is asked
- * now. A server that takes the question has it at that key then. */
+/* Whether the server refuses a commit that expects nothing at `key`, where an object is: as it answered before, or is
+ * asked now. A server that takes the question has it at that key then. */
 bool zs_store_refuses_again(struct zs_store *store, const char *key);
-/* The ETag by which a commit can expect this object; NULL where the store tells none. It belongs to the object. */
+/* The ETag by which a commit can expect this object; NULL where the store has none. It belongs to the object. */
 const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer for `key` replace the object that has this ETag, or, with "", make one where there is
  * none. Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. A commit whose answer was
@@ -224,7 +224,7 @@ enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_e
 enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
 void zs_file_close(struct zs_file *file);
 
-/* Key of an object's journal: a file beside it that tells how to undo an unfinished change. zs_is_temporary_name()
+/* Key of an object's journal: a file beside it by which an unfinished change is undone. zs_is_temporary_name()
  * recognises it. NULL without memory; freed with free(). */
 char *zs_journal_key(const char *key);
 
@@ -276,7 +276,7 @@ struct zs_writing_ops {
     enum zs_status (*check)(struct zs_store *s, const char *prefix, struct zs_error *err);
     /* Optional: the commit of a remote store in two, of which `abort` is the second. */
     enum zs_status (*send)(struct zs_writer *writer, struct zs_error *err);
-    /* Optional, where is max_batch: removes up to so many objects with one request, and tells in `gone` which. */
+    /* Optional, where is max_batch: removes up to so many objects with one request, and marks them in `gone`. */
     enum zs_status (*remove_batch)(struct zs_store *s, const char *const *keys, size_t n, bool *gone,
                                    struct zs_error *err);
     /* Optional: where there is a disk. */
@@ -315,7 +315,7 @@ struct zs_directory_ops {
     enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
     enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
-    bool (*is_replaced)(const struct zs_store *s); /* the root can be told from another of its name */
+    bool (*is_replaced)(const struct zs_store *s); /* the root can be distinguished from another of its name */
     void (*moved)(struct zs_store *s);             /* after `root` changed */
 };
 
@@ -353,8 +353,8 @@ struct zs_store {
     /* The object at the root that describes a store of another layout; NULL: Zarr's own. Static. */
     const char *manifest;
     const char *read_only; /* why nothing can be written, behind "root: "; NULL where it can. Static. */
-    bool is_snapshot; /* it shows one of many states that its root has: nothing is kept beside it that tells of one */
-    bool can_expect;  /* objects tell their versions, and a commit can carry a condition */
+    bool is_snapshot; /* it shows one of many states of its root: nothing about its content is kept beside it */
+    bool can_expect;  /* objects have versions, and a commit can carry a condition */
     bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     enum zs_conditions conditions;
     bool lacks_conditions; /* see zs_store_lacks_conditions() */
@@ -363,12 +363,12 @@ struct zs_store {
 struct zs_object {
     struct zs_store *store;
     uint64_t size;
-    uint64_t version; /* differs, as far as can be told, when the object under this key was replaced */
+    uint64_t version; /* differs, as far as is known, when the object under this key was replaced */
     bool is_versioned; /* ... and surely so */
     bool is_remembered; /* opened from what this process remembers; reads find out when that is outdated */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
-    uint64_t modified; /* seconds since 1970; 0 where that is not told */
-    /* As its server says; NULL likewise. They belong to the object. */
+    uint64_t modified; /* seconds since 1970; 0 where that is unknown */
+    /* Of the server's answer; NULL likewise. They belong to the object. */
     const char *etag, *generation;
 };
 struct zs_file {

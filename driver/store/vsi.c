@@ -32,7 +32,7 @@ static bool gives_no_reason(void)
     return VSIGetLastErrorNo() == 0 && CPLGetLastErrorMsg()[0] == '\0';
 }
 
-/* What is wrong with an archive, of which GDAL says nothing. */
+/* What is wrong with an archive: GDAL gives no reason. */
 static const char *reason_of_archive(const char *path)
 {
     switch (zs_vsi_archive_of(path)) {
@@ -48,7 +48,7 @@ static const char *reason_of_archive(const char *path)
     return "the archive is damaged there";
 }
 
-/* Why a file cannot be opened: GDAL says nothing when one of its settings forbids it. */
+/* Why a file cannot be opened: GDAL gives no reason when one of its settings forbids it. */
 static const char *reason_not_opened(const struct zs_store *store, const char *path)
 {
     static const char *const limits[] = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS", "CPL_VSIL_CURL_ALLOWED_FILENAME"};

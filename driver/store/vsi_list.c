@@ -62,7 +62,7 @@ static enum zs_status fail_as_answered(const struct zs_store *store, const char 
 struct listing {
     const char *path;
     const char *begin; /* of names; NULL: all */
-    unsigned page;     /* names of one page; 0: as GDAL is told */
+    unsigned page;     /* names of one page; 0: GDAL's own setting */
     size_t most;       /* so many names are enough; 0: all */
 };
 

@@ -286,7 +286,7 @@ enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checke
         return zs_fail_memory(err);
     const enum zs_status status = zs_object_open(c->store, o->key, &o->object, err);
     if (status == ZS_NOT_FOUND && !array->is_listed)
-        return ZS_OK; /* nobody had said that it is there */
+        return ZS_OK; /* no listing has it */
     if (status != ZS_OK)
         return zs_report_failure(c, o->key, status, err);
     pthread_mutex_lock(&c->lock);

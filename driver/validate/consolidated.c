@@ -1,5 +1,4 @@
-/* Consolidated metadata against the nodes' own documents (zarr-specs #373): a cache, which is of use as long as it says
- * the same. */
+/* Consolidated metadata against the nodes' own documents (zarr-specs #373): a cache, which must equal them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

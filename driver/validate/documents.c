@@ -1,6 +1,6 @@
-/* zarr.json documents against the specification, where readers are more patient than it is: zs_node_create() has said
- * before what makes an array unreadable (core specification 3.1, "Array metadata", "Group metadata", "Extension
- * points"; the codecs' own pages). */
+/* zarr.json documents against the specification, where readers are more patient than it is: zs_node_create() has
+ * reported before what makes an array unreadable (core specification 3.1, "Array metadata", "Group metadata",
+ * "Extension points"; the codecs' own pages). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,7 @@ static void check_extension(struct document *d, const zs_json *extension, size_t
     const zs_json *configuration;
     const char *name = zs_extension_name(extension, &configuration);
     if (name == NULL)
-        return; /* said by zs_node_create() */
+        return; /* reported by zs_node_create() */
     if (zs_json_is_object(extension))
         check_members(d, name, extension, extension_members);
     if (strcmp(name, "blosc") == 0)

@@ -35,7 +35,7 @@ static void report_sizes(const struct pyramid *p, int level, const char *what, d
 /* ---- One array and its smaller version ---- */
 
 /* The factor of dimension `dim` in transform.scale, which has one number per dimension, or two for Y and X; NaN where
- * not said. */
+ * undeclared. */
 static double scale_of(const zs_json *entry, const struct zs_node *array, struct zs_axes axes, int dim)
 {
     const zs_json *scale = zs_json_get(zs_json_get(entry, "transform"), "scale");
@@ -51,7 +51,7 @@ static double scale_of(const zs_json *entry, const struct zs_node *array, struct
     return factor;
 }
 
-/* The size that the list says against the array's. */
+/* Compares the size in the list with the array's. */
 static void check_shape(const struct pyramid *p, int level, const struct zs_node *array, struct zs_axes axes)
 {
     double shape[2];
@@ -138,7 +138,7 @@ static enum zs_status check_pair(const struct pyramid *p, int level, const struc
 {
     struct zs_axes axes;
     if (base->array == NULL || small->array == NULL || base->array->ndim < 2)
-        return ZS_OK; /* said of their documents, or coordinates */
+        return ZS_OK; /* reported with their documents, or coordinates */
     if (strcmp(base->array->dtype.name, small->array->dtype.name) != 0)
         report(p, ZS_SEVERITY_ERROR, level, "data_type against its base's", base->array->dtype.name,
                small->array->dtype.name);
@@ -167,7 +167,7 @@ static const struct zs_node *node_of(const struct pyramid *p, int level)
     return zs_hierarchy_node_at(p->c->h, p->group->path, asset, &node, NULL) == ZS_OK ? node : NULL;
 }
 
-/* The level that a level is derived from: as it says, else the first. */
+/* The level that a level is derived from: the declared one, else the first. */
 static int base_of(const struct pyramid *p, int level)
 {
     const char *from = p->layout.level[level].derived_from;

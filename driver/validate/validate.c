@@ -60,7 +60,7 @@ enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_
     if (status == ZS_OK || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
         return status;
     const bool is_wrong = status == ZS_CORRUPT || status == ZS_INVALID;
-    const char *message = err->message; /* says in front where it is, as `where` does */
+    const char *message = err->message; /* begins with the path, which `where` is, too */
     const size_t root = strlen(c->store->root);
     if (strncmp(message, c->store->root, root) == 0 && message[root] == '/')
         message += root + 1;
@@ -115,8 +115,8 @@ static enum zs_status check_metadata(struct zs_check *c, struct zs_error *err)
     return ZS_OK;
 }
 
-/* A commit of an Icechunk repository, whose nodes are those of its snapshot. Where there is no repository, `err` keeps
- * what it says. */
+/* A commit of an Icechunk repository, whose nodes are those of its snapshot. Where there is no repository, `err` stays
+ * as it is. */
 static enum zs_status open_repository(struct zs_check *c, const char *commit, struct zs_error *err)
 {
     struct zs_error why;

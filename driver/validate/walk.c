@@ -155,7 +155,8 @@ static enum zs_status check_text(struct zs_check *c, const struct zs_node *node,
     return status == ZS_OK ? ZS_OK : zs_report_failure(c, status == ZS_INVALID ? key : node->path, status, err);
 }
 
-/* Compiles the array's codecs, and finds its objects. has_errors: why it may not be readable was said. */
+/* Compiles the array's codecs, and finds its objects. has_errors: the reason why it may not be readable was
+ * reported. */
 static enum zs_status take_array(struct walk *w, const struct zs_node *node, const char *key, bool has_errors,
                                  struct zs_error *err)
 {
@@ -317,7 +318,7 @@ static enum zs_status walk_consolidated(struct walk *w, struct zs_error *err)
         const enum zs_status status = zs_hierarchy_node(w->c->h, zs_json_name(m), &found, err);
         if (status == ZS_NO_MEMORY)
             return status;
-        if (status != ZS_NOT_FOUND && status != ZS_INVALID) /* those are said of the consolidated metadata */
+        if (status != ZS_NOT_FOUND && status != ZS_INVALID) /* those are reported with the consolidated metadata */
             ZS_TRY(take_node(w, zs_json_name(m), &found, err));
     }
     return ZS_OK;

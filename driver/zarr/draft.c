@@ -51,8 +51,8 @@ static char *key_of(const struct zs_draft *draft, const char *path, const char *
     return zs_format(META "%s%s%s%s", path[0] != '\0' ? "/" : "", path, kind, draft->suffix);
 }
 
-/* Translates a node's document to the specification. An array that cannot be translated keeps its attributes alone, and
- * `reason` says why. */
+/* Translates a node's document to the specification. An array that cannot be translated keeps its attributes alone,
+ * with the error in `reason`. */
 static enum zs_status translate(const zs_json *document, bool is_array, zs_json **out, struct zs_error *reason)
 {
     enum zs_status status = ZS_OK;

@@ -32,7 +32,7 @@ void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes);
 struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype);
 
 /* Reads the `data_type` member: a string, or {"name", "configuration"}. ZS_UNSUPPORTED names a type this core does not
- * read; ZS_INVALID says what is malformed. */
+ * read; ZS_INVALID, with the reason in the message, for a malformed one. */
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for

@@ -45,7 +45,7 @@ bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, 
 /* Element i < count. */
 bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t i, struct zs_flat_table *out);
 
-/* ---- FlexBuffers (flatbuffers.dev, "FlexBuffers"; "Internals" tells the encoding), in the same way (flexbuffer.c):
+/* ---- FlexBuffers (flatbuffers.dev, "FlexBuffers"; "Internals" has the encoding), in the same way (flexbuffer.c):
  * maps and texts, which are what configurations are made of ---- */
 
 struct zs_flex {

@@ -48,7 +48,7 @@ static const char *path_of_entry(const void *entry)
     return ((const struct zs_hierarchy_entry *)entry)->path;
 }
 
-/* Returns the position of the first entry that is not before `path`; *is_there tells whether it is the entry of
+/* Returns the position of the first entry that is not before `path`; sets *is_there when that is the entry of
  * `path`. */
 static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_there)
 {

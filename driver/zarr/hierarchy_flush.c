@@ -495,8 +495,8 @@ static bool has_put_edit(const struct zs_pending_changes *changes)
 }
 
 /* Like zs_hierarchy_flush_locked(), with a journal, from which the next writer finishes the flush if this one is
- * killed, or fails when some documents are changed. One that failed before, or among new documents, is not to be
- * finished: its caller was told. */
+ * killed, or fails when some documents are changed. A flush that failed before, or among new documents, is not finished
+ * later: it returned the error. */
 static enum zs_status flush_safely(struct zs_hierarchy *h, struct zs_error *err)
 {
     bool has_journal;

@@ -23,7 +23,7 @@ struct zs_hierarchy {
     struct zs_store *store;
     bool is_consolidated; /* set before the hierarchy is returned */
     bool has_beyond;      /* set likewise: consolidated metadata list nodes beyond the limits of zs_hierarchy_list() */
-    bool is_draft;        /* set likewise: `draft` tells where nodes are stored, and the store is read only */
+    bool is_draft;        /* set likewise: `draft` has the keys of nodes, and the store is read only */
     struct zs_draft draft;
     bool is_new;                        /* the store is being created: it holds only nodes that were added here */
     pthread_mutex_t lock;               /* for all members below; never held during a request */

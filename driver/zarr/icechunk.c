@@ -65,7 +65,7 @@ static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *a
     (void)pthread_mutex_unlock(&s->lock);
     /* old writers gave a scalar one dimension */
     if (status == ZS_OK && a->keys->ndim != a->ndim && !(a->keys->ndim == 0 && a->ndim == 1))
-        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as the snapshot says, found %d",
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as in the snapshot, found %d",
                          s->base.root, a->path, a->ndim, a->keys->ndim);
     return status;
 }
@@ -113,12 +113,12 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
     zs_icechunk_id_print(id, text);
     ZS_TRY(zs_icechunk_file_get(&s->files, ZS_ICECHUNK_MANIFEST, text, entry, err));
     const uint64_t refs = zs_icechunk_file_of(*entry)->refs;
-    if (zs_icechunk_snapshot_manifest(&s->snapshot, id, &m) && (m.refs == refs || m.refs == 0)) { /* 0: not told */
+    if (zs_icechunk_snapshot_manifest(&s->snapshot, id, &m) && (m.refs == refs || m.refs == 0)) { /* 0: unknown */
         keep(s, *entry);
         return ZS_OK;
     }
     zs_icechunk_file_release(*entry);
-    return zs_fail(err, ZS_CORRUPT, "%s/manifests/%s: expected %llu references, as the snapshot says, found %llu",
+    return zs_fail(err, ZS_CORRUPT, "%s/manifests/%s: expected %llu references, as in the snapshot, found %llu",
                    s->base.root, text, (unsigned long long)m.refs, (unsigned long long)refs);
 }
 

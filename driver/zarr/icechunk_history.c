@@ -73,7 +73,7 @@ static bool is_day(int year, int month, int day)
     return day <= days_of(year + (next == 1), next, 1) - days_of(year, month, 1);
 }
 
-/* Microseconds since 1970 of a time as in ISO 8601, UTC unless it says otherwise. */
+/* Microseconds since 1970 of a time as in ISO 8601, UTC by default. */
 static bool parse_time(const char *text, uint64_t *out)
 {
     int century, year, month, day, hour = 0, minute = 0, second = 0, zone_hour = 0, zone_minute = 0, zone = 0;

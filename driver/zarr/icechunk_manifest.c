@@ -199,7 +199,7 @@ enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
         !find_array(&arrays, node, &a, is_there))
         return fail_broken(err);
     if (!*is_there) /* writers name a manifest where it has chunks of the array */
-        return zs_fail(err, ZS_CORRUPT, "expected references of the array, as the snapshot says, found none");
+        return zs_fail(err, ZS_CORRUPT, "expected references of the array, as in the snapshot, found none");
     *is_there = false;
     for (int d = 0; d < ndim; d++)
         for (int b = 0; b < 4; b++)

@@ -213,7 +213,7 @@ static enum zs_status read_document(const struct zs_flat_table *node, uint64_t t
     if (zs_json_equals(zs_json_get(*document, "node_type"), kind))
         return ZS_OK;
     zs_json_free(*document);
-    return zs_fail(err, ZS_INVALID, "node_type: expected \"%s\", as the snapshot says", kind);
+    return zs_fail(err, ZS_INVALID, "node_type: expected \"%s\", as in the snapshot", kind);
 }
 
 /* Adds the document of a node. The root's loses its own consolidated metadata: the snapshot's replace them. */

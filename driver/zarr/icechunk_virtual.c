@@ -1,5 +1,5 @@
-/* Virtual chunks of an Icechunk repository: ranges of objects elsewhere, by their URLs. A document says which object,
- * but never how GDAL gets there: each scheme has one file system, and local files are read where the user allows it. */
+/* Virtual chunks of an Icechunk repository: ranges of objects elsewhere, by their URLs. A document names the object,
+ * but not GDAL's way to it: each scheme has one file system, and local files are read where the user allows it. */
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <ctype.h>
@@ -281,12 +281,12 @@ enum zs_status zs_icechunk_object_check(const struct zs_object *object, const st
                                         struct zs_error *err)
 {
     if (ref->etag.of != NULL && object->etag != NULL && !is_same_etag(object->etag, &ref->etag))
-        return zs_fail(err, ZS_CORRUPT, "expected the ETag %.*s, as the reference says, found %.100s: the object was "
+        return zs_fail(err, ZS_CORRUPT, "expected the ETag %.*s, as in the reference, found %.100s: the object was "
                        "replaced", (int)(ref->etag.count < 100 ? ref->etag.count : 100), (const char *)ref->etag.data,
                        object->etag);
     if (ref->last_modified != 0 && object->modified > ref->last_modified)
-        return zs_fail(err, ZS_CORRUPT, "expected an object that was last modified %llu seconds after 1970, as the "
-                       "reference says, found %llu: it was replaced", (unsigned long long)ref->last_modified,
+        return zs_fail(err, ZS_CORRUPT, "expected an object that was last modified %llu seconds after 1970, as in "
+                       "the reference, found %llu: it was replaced", (unsigned long long)ref->last_modified,
                        (unsigned long long)object->modified);
     return ZS_OK;
 }

@@ -10,8 +10,8 @@ struct sides {
 
 static bool merge_any(struct sides s, zs_json **merged);
 
-/* Whether an object says its type and has parts: it is one value (PROJJSON, GeoJSON, a transformation), and half of one
- * with half of another is neither. Lists of names and texts, which have no parts, may have a "type". */
+/* Whether an object has a type and parts: it is one value (PROJJSON, GeoJSON, a transformation), and half of one with
+ * half of another is neither. Lists of names and texts, which have no parts, may have a "type". */
 static bool is_whole(const zs_json *object)
 {
     const char *type;
@@ -62,7 +62,7 @@ static bool merge_members(struct sides s, zs_json **merged)
 
 /* ---- Lists of objects ---- */
 
-/* Members by which elements of a list are told apart: levels of a pyramid, conventions. */
+/* Members that identify elements of a list: levels of a pyramid, conventions. */
 static const char *const keys[] = {"asset", "path", "uuid", "id"};
 
 /* Whether all elements of a list are objects, and each has the key, or with NULL none has any. */
@@ -113,7 +113,7 @@ static bool merge_by_index(struct sides s, zs_json **merged)
     return done(list, ok, merged);
 }
 
-/* The key by which the lists of all sides are told apart; NULL: none. */
+/* The key that identifies elements in the lists of all sides; NULL: none. */
 static const char *common_key(struct sides s)
 {
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)

@@ -212,7 +212,7 @@ static bool is_less(const zs_json *shape, const zs_json *other)
     return false;
 }
 
-/* What a node's own document said before it was changed. */
+/* A node's own document before it was changed. */
 static const zs_json *before_of(const struct zs_change *change)
 {
     return change->own != NULL ? change->own : change->before;
@@ -276,8 +276,8 @@ static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node 
     if (other == NULL)
         return ZS_OK;
     return zs_fail(err, ZS_INVALID,
-                   "%s/zarr.json: \"%s\" is not what it was when this array was opened, somebody made another in its "
-                   "place: it stays as it is",
+                   "%s/zarr.json: \"%s\" changed since this array was opened, another writer replaced the array: it "
+                   "stays as it is",
                    node->path, other);
 }
 

@@ -136,7 +136,7 @@ static enum zs_status note_new(const struct zs_hierarchy *h, const struct zs_cha
     const bool is_made = status == ZS_OK && stored == NULL;
     zs_json_free(stored);
     if (status != ZS_OK)
-        return status == ZS_CORRUPT ? ZS_OK : status; /* the flush says so */
+        return status == ZS_CORRUPT ? ZS_OK : status; /* the flush reports it */
     return !is_made || zs_json_add_string(made, NULL, change->path) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 

@@ -134,7 +134,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_isLenient = false;            /* see Complain() */
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
-    std::unique_ptr<ZSTarget> m_target;   /* of a new store, until it takes its place */
+    std::unique_ptr<ZSTarget> m_target;   /* of a new store, until it is published */
 
     /* Returns the handle of a path; of all nodes at and below a path. */
     std::shared_ptr<ZSMdimNode> Handle(const std::string &path);
@@ -345,9 +345,9 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     /* Brings what was written to one array to the store. */
     bool FlushArray(const std::string &path);
-    /* Brings all to the store, metadata last, and then a new store to its place. */
+    /* Writes all pending changes, metadata last, and then publishes a new store. */
     bool Flush(bool isLast);
-    /* Drops what was not flushed, and a new store that is not in its place. */
+    /* Drops what was not flushed, and a new store that is not published. */
     void Abandon();
 };
 

@@ -144,7 +144,7 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform() const
     return GDALMDArrayRegularlySpaced::Create("", GetName(), own, isX ? t[0] : t[3], isX ? t[1] : t[5], 0.5);
 }
 
-/* Null, without an error, for a variable that cannot be read: opening it tells why. */
+/* Null, without an error, for a variable that cannot be read: opening it reports the error. */
 std::shared_ptr<GDALMDArray> ZSMdimDimension::GetIndexingVariable() const
 {
     return zsGuard([&]() -> std::shared_ptr<GDALMDArray> {

@@ -275,7 +275,7 @@ bool ZSMdimStore::WriteDocuments()
     return true;
 }
 
-/* Puts a new store, which is complete, in its place; from then on it is changed there. */
+/* Publishes a new store, which is complete; from then on it is changed there. */
 bool ZSMdimStore::TakePlace()
 {
     if (!zsTakePlace(m_target, m_store->store))

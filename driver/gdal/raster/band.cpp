@@ -189,7 +189,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
         *percent = 100;
     struct zs_error reason;
     if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
-        return unknown; // reading says what is wrong
+        return unknown; // reading reports the error
     const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
     const struct zs_pixel_box window = {static_cast<uint64_t>(x), static_cast<uint64_t>(y),
                                         static_cast<uint64_t>(width), static_cast<uint64_t>(height)};
@@ -199,7 +199,7 @@ int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int h
     {
         const Boxes boxes = cutAll(stored, columns * blocks, rows * blocks);
         if (FindStored(boxes, stored, &reason) != ZS_OK)
-            return unknown; // reading says what is wrong
+            return unknown; // reading reports the error
         status |= stored.empty() ? 0 : GDAL_DATA_COVERAGE_STATUS_DATA;
         status |= stored.size() == boxes.size() ? 0 : GDAL_DATA_COVERAGE_STATUS_EMPTY;
         if (blocks == 1 || stored.size() > MOST_BOXES / 4 || (status & stopFlags) != 0)

@@ -455,7 +455,7 @@ CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
     const std::string shown = zsShown(Dataset().GetDescription());
     if (isHeld)
         CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored, and that has no place for "
+                 "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored, and which cannot hold "
                  "NaN", shown.c_str(), nBand, text.c_str(), castType);
     else
         CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s", shown.c_str(), nBand,

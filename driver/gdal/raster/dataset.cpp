@@ -347,7 +347,7 @@ CPLErr ShardedZarrDataset::Close(ZS_CLOSE_PARAMETERS)
         if (IsUpdate()) // else only the side-car file is to be written; FlushCache() walks up to 65,536 bands for that
             result = FlushCache(true);
         // FlushChanges() may have dropped statistics. ~GDALPamDataset() would write the file without what our
-        // SerializeToXML() adds, and would remove one that says nothing of this array.
+        // SerializeToXML() adds, and would remove one without items of this array.
         if ((nPamFlags & GPF_DIRTY) != 0 && TrySaveXML() != CE_None)
             result = CE_Failure;
         closing.SetDone();

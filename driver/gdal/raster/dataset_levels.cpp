@@ -91,7 +91,7 @@ static bool findStored(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
         here.push_back(boxOf(part, level, level));
         there.push_back(boxOf(wider, level, from));
     }
-    struct zs_error err; // reading says what is wrong
+    struct zs_error err; // reading reports the error
     const size_t n = parts.size();
     const std::unique_ptr<bool[]> isThere(new bool[n]), isHere(new bool[n]);
     if (zs_pixels_find_stored(&source, band, there.data(), n, isThere.get(), &err) != ZS_OK ||

@@ -43,7 +43,7 @@ class DerivedMask final : public GDALRasterBand
         if (m_whole == nullptr)
         {
             struct zs_error err;
-            static_cast<void>(zs_fail(&err, ZS_INVALID, "array /%s: it says which pixels are valid, and cannot be read",
+            static_cast<void>(zs_fail(&err, ZS_INVALID, "array /%s: it marks valid pixels, and cannot be read",
                                       m_name.c_str()));
             zsReport(err);
             return CE_Failure;

@@ -53,7 +53,7 @@ class ZSDatasetPart
     virtual void SetPublished() = 0;
 };
 
-/* ---- Where pixels lie, as the store says: transform, CRS, ground control points, geolocation arrays
+/* ---- Georeferencing of the store: transform, CRS, ground control points, geolocation arrays
  * (dataset_georef.cpp) ---- */
 
 class ZSGeoreferencing : public ZSDatasetPart
@@ -90,7 +90,7 @@ class ZSGeoreferencing : public ZSDatasetPart
     static std::unique_ptr<ZSGeoreferencing> Of(ZSView &view);
 
     const struct zs_georef &Get();
-    /* Whether X or Y has coordinates that no transform tells. */
+    /* Whether X or Y has coordinates that no transform can express. */
     virtual bool HasIrregularAxes();
     /* Null removes the CRS. `isBlank`: no pixel was written yet. CE_Failure with CPLError emitted. */
     virtual CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank);
@@ -140,7 +140,7 @@ class ZSItems : public ZSDatasetPart
     void AddFixedPosition(CPLStringList &md, size_t source, int dim);
     void AddAxisItems(CPLStringList &md, size_t source);
     CPLStringList AxisItems();
-    /* Coordinates of the only band dimension as the netCDF driver tells them, which rioxarray and that driver's copies
+    /* Coordinates of the only band dimension as the netCDF driver shows them, which rioxarray and that driver's copies
      * understand. */
     CPLStringList NetcdfItems();
     enum zs_status RemoveItemsAbove(struct zs_error *err);
@@ -224,7 +224,7 @@ class ZSItems : public ZSDatasetPart
 /* ---- Masks: arrays beside a raster's that say which pixels are valid, as datasets of Byte whose bands are GDAL's
  * masks (dataset_masks.cpp) ---- */
 
-/* What says which pixels of an array's bands are valid. */
+/* The mask of an array's bands. */
 struct ZSMask
 {
     bool isThere = false;

@@ -259,8 +259,9 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     }
     if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_writable)
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "array /%s: it says more than which pixels are valid, and is not "
-                 "written as a mask", m_view.Array(0).node->path);
+        CPLError(CE_Failure, CPLE_NotSupported,
+                 "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
+                 m_view.Array(0).node->path);
         return CE_Failure;
     }
     const bool hadLost = m_hasLost;

@@ -250,7 +250,7 @@ CPLErr ZSStatistics::Add(GDALProgressFunc progress, void *progressData)
             if (result == CE_None)
                 result = m_dataset.Band(b).AddHistogram(GDALScaledProgress, ofHistogram.Part());
             message = CPLGetLastErrorMsg();
-            // GDAL tells a band without valid pixels by an error of this number. So do pixels that could not be read,
+            // GDAL emits an error of this number for a band without valid pixels. So do pixels that could not be read,
             // which zsReport() counts; lack of memory and cancelling have numbers of their own.
             isWithoutPixels = zsReportCount() == reports && CPLGetLastErrorNo() == CPLE_AppDefined;
         }

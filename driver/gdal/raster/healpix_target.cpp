@@ -19,8 +19,7 @@ extern "C"
 
 /* ---- The plane ---- */
 
-/* Whether a word of a PROJ string only says that this is the plane of HEALPix; the ellipsoid is compared in another
- * way. */
+/* Whether a word of a PROJ string only names the plane of HEALPix; the ellipsoid is compared in another way. */
 static bool isOfPlane(const std::string &word)
 {
     static const char *const plain[] = {"+proj=healpix", "+rot_xy=45", "+lon_0=0", "+x_0=0", "+y_0=0",
@@ -210,7 +209,7 @@ static bool checkCrs(GDALDataset &source, int order)
         source.GetMetadata("GEOLOCATION") != nullptr)
         return true;
     CPLError(CE_Failure, CPLE_AppDefined,
-             "HEALPIX=%d: %s: expected a CRS, which tells the place of each pixel, found none; gdal_translate -a_srs "
+             "HEALPIX=%d: %s: expected a CRS, by which pixels find their cells, found none; gdal_translate -a_srs "
              "sets one",
              order, nameOf(source).c_str());
     return false;
@@ -302,7 +301,7 @@ static CPLStringList argumentsOf(GDALDataset &source, const struct zs_healpix &h
         OGRSpatialReference::FromHandle(srs)->exportToWkt(&wkt, format);
         OSRRelease(srs);
     }
-    // Each cell has the value of its own place, not of one nearby.
+    // Each cell has the value at its own centre, not of a point nearby.
     CPLStringList arguments(CSLTokenizeString("-of VRT -et 0"));
     arguments.AddString("-t_srs");
     arguments.AddString(wkt != nullptr ? wkt : "");
@@ -314,7 +313,7 @@ static CPLStringList argumentsOf(GDALDataset &source, const struct zs_healpix &h
     }
     if (source.GetMetadata("GEOLOCATION") != nullptr)
     {
-        // Points beyond geolocation arrays have no place in the source: from those that GDAL looks at by itself, it
+        // Points beyond geolocation arrays have no position in the source: from those that GDAL looks at by itself, it
         // finds too few of the pixels of a block of 512 x 128. Four cells apart are near enough.
         for (const char *word : {"-wo", "SAMPLE_GRID=YES", "-wo", "SAMPLE_STEPS=128"})
             arguments.AddString(word);
@@ -364,7 +363,7 @@ static bool isMasked(GDALRasterBand &band)
     return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
 }
 
-/* What gdalwarp has to be told of the source's nodata; "" where it asks the bands itself. */
+/* The source's nodata as an option of gdalwarp; "" where gdalwarp asks the bands itself. */
 static std::string sourceNodata(GDALDataset &source)
 {
     if (isMasked(*source.GetRasterBand(1)))
@@ -514,7 +513,7 @@ static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, 
 
 /* ---- Masks ---- */
 
-/* Cells have no mask: what is not valid needs a value that says so. */
+/* Cells have no mask: invalid pixels need a nodata value. */
 static bool checkMasks(GDALDataset &source, int order)
 {
     const std::string first = nodataOf(*source.GetRasterBand(1));

@@ -31,7 +31,8 @@ class ZSHealpixReach
     ZSHealpixReach(GDALDataset &source, void *transformer, int order);
 
     /* Gives all of the plane to `take`, as squares that do not overlap: of `least` pixels a side where the source may
-     * have pixels (everywhere on faces with isAll), as large as may be where it has none. False when `take` says so. */
+     * have pixels (everywhere on faces with isAll), as large as may be where it has none. False when `take` returns
+     * false. */
     using Take = std::function<bool(const Square &square, bool mayReach)>;
     bool GoThrough(int least, bool isAll, const Take &take) const;
 
@@ -116,7 +117,7 @@ struct zs_healpix zsHealpixTarget(int order, const OGRSpatialReference *srs, boo
 /* Whether a transform is that of the cells' plane, to a thousandth of a pixel. */
 bool zsIsHealpixTransform(const struct zs_healpix &healpix, const double *transform);
 
-/* What gdalwarp is to be told for its pixels to be cells: "-te ... -ts ...". */
+/* Arguments of gdalwarp that make its pixels cells: "-te ... -ts ...". */
 std::string zsHealpixArguments(const struct zs_healpix &healpix);
 
 /* Runs `run`, which warps, or reads what is warped. A warp transforms points outside of the plane, and GDAL reports

@@ -73,7 +73,7 @@ struct zs_domains zsDomainsOf(GDALMajorObject &object);
 /* Gives it those of which it has none yet. */
 void zsAddDomains(GDALMajorObject &object, const struct zs_domains &domains);
 
-/* While it lives, the object does not have these domains: a side-car file does not repeat what the store tells. */
+/* While it lives, the object does not have these domains: a side-car file does not repeat the store's items. */
 class ZSDomainsAside
 {
     GDALMajorObject &m_object;

@@ -131,7 +131,7 @@ bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
     return !m_axes.empty();
 }
 
-/* "85000-ISBL" is 85000 of ISBL, of which the description says `85000[Pa] ISBL="Isobaric surface"`. */
+/* "85000-ISBL" is 85000 of ISBL, described as `85000[Pa] ISBL="Isobaric surface"`. */
 static std::string kindOfLevel(const std::string &level)
 {
     const size_t dash = level.rfind('-');

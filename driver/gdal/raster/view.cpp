@@ -190,7 +190,7 @@ void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
 
 /* ---- Properties and labels ---- */
 
-/* NaN counts as nodata, whatever the store says, so that pixels on no face are nodata. */
+/* NaN counts as nodata, whatever the store declares, so that pixels on no face are nodata. */
 static void addNaN(struct zs_band_properties &properties, const struct zs_array_info &info)
 {
     const uint16_t half = 0x7e00;
@@ -373,7 +373,7 @@ int zsHealpixBlock(const ZSArray &array)
         std::min(std::max<uint64_t>(side, LEAST), static_cast<uint64_t>(1) << array.healpix.order));
 }
 
-/* ---- Place ---- */
+/* ---- Georeferencing ---- */
 
 /* Half the side of a face, as this PROJ has it: how far the point in the middle between two faces of the belt, 45
  * degrees from the middle of the plane, is from that in x and in y. 0 where it cannot tell. */

@@ -108,7 +108,7 @@ class ZSView
     /* The labels of the array's band dimensions, into the array; once for all that share it. */
     void ReadLabels(size_t source);
 
-    /* Sets the order of chunks in shards that are written (enum zs_chunk_order), which nothing in a store tells. */
+    /* Sets the order of chunks in shards that are written (enum zs_chunk_order), which no store records. */
     void SetChunkOrder(int order) const;
     /* Replaces an array by another of the same size. */
     void ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array);
