@@ -53,15 +53,16 @@ static bool is_names_of_dimensions(const struct zs_node *node)
 }
 
 /* Whether GDAL shows the attribute in another way: as nodata, scale, offset, unit, CRS or dimensions. */
-static bool is_shown_elsewhere(const struct zs_node *node, const char *name, const struct zs_band_properties *m,
-                               bool has_srs)
+static bool is_shown_elsewhere(const struct zs_node *node, const char *name,
+                               const struct zs_band_properties *properties, bool has_srs)
 {
     const bool is_unsigned = node->array != NULL && node->array->dtype.is_declared_signed;
     return (strcmp(name, ZS_ARRAY_DIMENSIONS) == 0 && is_names_of_dimensions(node)) ||
-           strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 ||
-           (is_unsigned && strcmp(name, ZS_UNSIGNED_ATTRIBUTE) == 0) ||
-           (strcmp(name, "_FillValue") == 0 && m->has_nodata) || (strcmp(name, "scale_factor") == 0 && m->has_scale) ||
-           (strcmp(name, "add_offset") == 0 && m->has_offset) || (strcmp(name, "units") == 0 && m->unit != NULL) ||
+           strcmp(name, ZS_NO_NODATA_ATTRIBUTE) == 0 || (is_unsigned && strcmp(name, ZS_UNSIGNED_ATTRIBUTE) == 0) ||
+           (strcmp(name, "_FillValue") == 0 && properties->has_nodata) ||
+           (strcmp(name, "scale_factor") == 0 && properties->has_scale) ||
+           (strcmp(name, "add_offset") == 0 && properties->has_offset) ||
+           (strcmp(name, "units") == 0 && properties->unit != NULL) ||
            (has_srs && (strcmp(name, "grid_mapping") == 0 || strcmp(name, "_CRS") == 0 ||
                         (strcmp(name, "coordinates") == 0 && coordinates_length(node) == 0)));
 }

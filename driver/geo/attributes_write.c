@@ -6,29 +6,29 @@
 #include "geo/attributes.h"
 #include "geo/write.h"
 
-/* Adds element i to the object, by name, or with name NULL to the list. */
-static bool add_value(zs_json *parent, const char *name, const struct zs_attribute *a, size_t i)
+/* Adds the element at `index` to the object, by name, or with name NULL to the list. */
+static bool add_value(zs_json *parent, const char *name, const struct zs_attribute *a, size_t index)
 {
     uint64_t bits;
     switch (a->kind) {
     case ZS_ATTRIBUTE_TEXT:
-        return zs_json_add_string(parent, name, a->texts[i]) != NULL;
+        return zs_json_add_string(parent, name, a->texts[index]) != NULL;
     case ZS_ATTRIBUTE_INT64:
-        return zs_json_add_int64(parent, name, a->integers[i]) != NULL;
+        return zs_json_add_int64(parent, name, a->integers[index]) != NULL;
     case ZS_ATTRIBUTE_UINT64:
-        memcpy(&bits, &a->integers[i], sizeof bits);
+        memcpy(&bits, &a->integers[index], sizeof bits);
         return zs_json_add_uint64(parent, name, bits) != NULL;
     case ZS_ATTRIBUTE_DOUBLE:
-        return zs_json_add_double(parent, name, a->doubles[i]) != NULL;
+        return zs_json_add_double(parent, name, a->doubles[index]) != NULL;
     case ZS_ATTRIBUTE_JSON:
         break;
     }
     return false;
 }
 
-static enum zs_status parse(const struct zs_attribute *a, size_t i, zs_json **value, struct zs_error *err)
+static enum zs_status parse(const struct zs_attribute *a, size_t index, zs_json **value, struct zs_error *err)
 {
-    const enum zs_status status = zs_json_parse(a->texts[i], strlen(a->texts[i]), value, err);
+    const enum zs_status status = zs_json_parse(a->texts[index], strlen(a->texts[index]), value, err);
     return status == ZS_INVALID ? zs_fail_in(err, ZS_ARGUMENT, "attribute %s", a->name) : status;
 }
 

@@ -65,7 +65,7 @@ static void scale_axis(struct zs_regular_axis *axis, OGRSpatialReferenceH srs)
 }
 
 /* Transform from two regular axes of pixel centres. An axis of one element takes the other's step. */
-static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_regular_axis *y, double *t)
+static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_regular_axis *y, double *transform)
 {
     if (!x->found || !y->found)
         return false;
@@ -76,8 +76,8 @@ static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_r
         dy = -fabs(dx);
     if (dx == 0)
         return false;
-    t[0] = x->first - dx / 2, t[1] = dx, t[2] = 0;
-    t[3] = y->first - dy / 2, t[4] = 0, t[5] = dy;
+    transform[0] = x->first - dx / 2, transform[1] = dx, transform[2] = 0;
+    transform[3] = y->first - dy / 2, transform[4] = 0, transform[5] = dy;
     return true;
 }
 
@@ -124,15 +124,15 @@ static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Whether `c` has the raster's rows and columns as its two dimensions. */
-static bool is_on_raster(const struct zs_search *s, const struct zs_node *c)
+/* Whether `coordinate` has the raster's rows and columns as its two dimensions. */
+static bool is_on_raster(const struct zs_search *s, const struct zs_node *coordinate)
 {
-    if (c == NULL || c == s->node || c->array == NULL || c->array->ndim != 2 || c->array->shape[0] != s->height ||
-        c->array->shape[1] != s->width)
+    if (coordinate == NULL || coordinate == s->node || coordinate->array == NULL || coordinate->array->ndim != 2 ||
+        coordinate->array->shape[0] != s->height || coordinate->array->shape[1] != s->width)
         return false;
     const int dims[2] = {s->axes.y, s->axes.x};
     for (int i = 0; i < 2; i++) {
-        const char *theirs = zs_dimension_name(c, i), *ours = zs_dimension_name(s->node, dims[i]);
+        const char *theirs = zs_dimension_name(coordinate, i), *ours = zs_dimension_name(s->node, dims[i]);
         if (theirs != NULL && ours != NULL && strcmp(theirs, ours) != 0)
             return false;
     }
@@ -209,15 +209,15 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
 }
 
 /* Whether the coordinate variable can take the values as it is; float32 gets them in `narrow`. */
-static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, float **narrow)
+static bool can_hold(const struct zs_node *coordinate, const double *values, uint64_t n, float **narrow)
 {
     *narrow = NULL;
-    if (c->array == NULL || zs_json_get(c->attributes, "scale_factor") != NULL ||
-        zs_json_get(c->attributes, "add_offset") != NULL)
+    if (coordinate->array == NULL || zs_json_get(coordinate->attributes, "scale_factor") != NULL ||
+        zs_json_get(coordinate->attributes, "add_offset") != NULL)
         return false;
-    if (c->array->dtype.type == ZS_FLOAT64)
+    if (coordinate->array->dtype.type == ZS_FLOAT64)
         return true;
-    if (c->array->dtype.type != ZS_FLOAT32)
+    if (coordinate->array->dtype.type != ZS_FLOAT32)
         return false;
     float *f = zs_calloc((size_t)n, sizeof *f);
     const double step = n > 1 ? fabs(values[1] - values[0]) : fabs(values[0]);
@@ -235,9 +235,9 @@ static bool can_hold(const struct zs_node *c, const double *values, uint64_t n, 
 }
 
 /* Whether chunks of the variable have keys of the form "c/0", not "c.0" or "0". */
-static bool has_slashed_keys(const struct zs_node *c)
+static bool has_slashed_keys(const struct zs_node *coordinate)
 {
-    return !c->array->key_is_v2 && c->array->key_separator == '/';
+    return !coordinate->array->key_is_v2 && coordinate->array->key_separator == '/';
 }
 
 /* The document of a float64 variable in the place of one that cannot hold the values, or of none; NULL without memory.
@@ -330,24 +330,24 @@ static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot 
 }
 
 /* Whether units are of another kind than the CRS, or, once its own, are not its own any more. */
-static bool is_of_other_units(const struct zs_node *c, const struct zs_georef_out *geo)
+static bool is_of_other_units(const struct zs_node *coordinate, const struct zs_georef_out *geo)
 {
     bool is_degrees;
-    zs_cf_axis(c->attributes, &is_degrees);
+    zs_cf_axis(coordinate->attributes, &is_degrees);
     if (geo->srs == NULL)
         return is_degrees;
     if (!OSRIsDerivedGeographic(geo->srs) && OSRIsGeographic(geo->srs) != is_degrees)
         return true;
-    return zs_coordinate_factor(c, geo->srs) != 1 && zs_coordinate_factor(c, geo->old_srs) == 1;
+    return zs_coordinate_factor(coordinate, geo->srs) != 1 && zs_coordinate_factor(coordinate, geo->old_srs) == 1;
 }
 
 /* Units and names as the CRS has them; those that are not known any more go. */
-static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *c, const struct zs_georef_out *geo,
-                                    bool is_x, struct zs_error *err)
+static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *coordinate,
+                                    const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     zs_json *attributes;
     bool is_degrees;
-    ZS_TRY(zs_hierarchy_edit(h, c, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(h, coordinate, &attributes, err));
     zs_cf_axis(attributes, &is_degrees);
     if (geo->srs != NULL || is_degrees) {
         zs_json_remove(attributes, "units");

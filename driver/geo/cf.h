@@ -27,7 +27,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct 
 OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units);
 
 /* GeoTransform of a grid mapping variable: a text of six numbers, or a list. False where it has none. */
-bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6]);
+bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6]);
 
 /* Writes the variable `name` beside the array, and makes it where there is none. *is_current is false when the name
  * belongs to another variable, which stays. */

@@ -282,17 +282,17 @@ OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const c
 
 /* ---- As a transform ---- */
 
-bool zs_parse_geotransform(const zs_json *grid_mapping, double t[6])
+bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6])
 {
     const zs_json *member = zs_json_get(grid_mapping, GEOTRANSFORM);
     const char *text;
-    if (zs_json_doubles(member, t, 6))
+    if (zs_json_doubles(member, transform, 6))
         return true;
     if (!zs_json_string(member, &text))
         return false;
     for (int i = 0; i < 6; i++) {
         char *end;
-        t[i] = CPLStrtod(text, &end);
+        transform[i] = CPLStrtod(text, &end);
         if (end == text)
             return false;
         text = end + strspn(end, " ,\t");

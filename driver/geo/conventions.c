@@ -203,11 +203,11 @@ bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct z
     return true;
 }
 
-bool zs_search_take(struct zs_search *s, const double *t)
+bool zs_search_take(struct zs_search *s, const double *transform)
 {
-    if (!zs_transform_is_valid(t))
+    if (!zs_transform_is_valid(transform))
         return false;
-    memcpy(s->out->transform, t, 6 * sizeof *t);
+    memcpy(s->out->transform, transform, 6 * sizeof *transform);
     s->out->has_transform = true;
     return true;
 }

@@ -36,7 +36,7 @@ bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct z
                      struct zs_georef *out);
 
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
-bool zs_search_take(struct zs_search *s, const double *t);
+bool zs_search_take(struct zs_search *s, const double *transform);
 
 /* Receives every transform, bounding box and CRS that conventions declare for an array, to compare them (validate/).
  * `path` is the declaring node's, `what` names the member in a message. transform: GDAL's order, pixel corners; box:
@@ -44,7 +44,7 @@ bool zs_search_take(struct zs_search *s, const double *t);
  * is an authority's code, which this PROJ may not know. The functions fail without memory only. */
 struct zs_georef_visitor {
     void *context;
-    enum zs_status (*transform)(void *context, const char *path, const char *what, const double *t,
+    enum zs_status (*transform)(void *context, const char *path, const char *what, const double *transform,
                                 struct zs_error *err);
     enum zs_status (*box)(void *context, const char *path, const char *what, const double *box, struct zs_error *err);
     enum zs_status (*crs)(void *context, const char *path, const char *what, OGRSpatialReferenceH srs, bool is_code,

@@ -284,13 +284,13 @@ static double rounding_noise(const struct zs_dtype *dtype, double a, double b)
 }
 
 /* Values [first, first + n) of an opened coordinate variable; NULL when it is of a kind that has none. */
-static enum zs_status read_values(struct zs_array *array, const struct zs_node *c, uint64_t first, uint64_t n,
+static enum zs_status read_values(struct zs_array *array, const struct zs_node *coordinate, uint64_t first, uint64_t n,
                                   double **values, bool *is_blank, struct zs_error *err)
 {
     unsigned char *elements;
     *values = NULL;
-    ZS_TRY(read_elements(array, c, &first, &n, n, &elements, is_blank, err));
-    const enum zs_status status = elements != NULL ? values_of(c, elements, n, values, err) : ZS_OK;
+    ZS_TRY(read_elements(array, coordinate, &first, &n, n, &elements, is_blank, err));
+    const enum zs_status status = elements != NULL ? values_of(coordinate, elements, n, values, err) : ZS_OK;
     free(elements);
     return status;
 }

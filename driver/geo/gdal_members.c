@@ -30,13 +30,13 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_priority prior
     return ZS_OK;
 }
 
-static bool add_transform(zs_json *members, const double *t)
+static bool add_transform(zs_json *members, const double *transform)
 {
     zs_json_remove(members, GEOTRANSFORM);
     zs_json *list = zs_json_add_array(members, GEOTRANSFORM);
     bool ok = list != NULL;
     for (int i = 0; i < 6 && ok; i++)
-        ok = zs_json_add_double(list, NULL, t[i]) != NULL;
+        ok = zs_json_add_double(list, NULL, transform[i]) != NULL;
     return ok;
 }
 

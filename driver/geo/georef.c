@@ -7,11 +7,11 @@
 #include "geo/cf.h"
 #include "geo/conventions.h"
 
-bool zs_transform_is_valid(const double *t)
+bool zs_transform_is_valid(const double *transform)
 {
-    const double determinant = t[1] * t[5] - t[2] * t[4];
+    const double determinant = transform[1] * transform[5] - transform[2] * transform[4];
     for (int i = 0; i < 6; i++)
-        if (!isfinite(t[i]))
+        if (!isfinite(transform[i]))
             return false;
     return determinant != 0 && isfinite(determinant);
 }

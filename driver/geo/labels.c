@@ -26,14 +26,14 @@ static void print_number(double value, bool is_single, char *out, size_t capacit
     }
 }
 
-static int64_t read_signed(const struct zs_dtype *dtype, const void *e)
+static int64_t read_signed(const struct zs_dtype *dtype, const void *element)
 {
     int64_t v64;
     if (dtype->size == 8) {
-        memcpy(&v64, e, 8);
+        memcpy(&v64, element, 8);
         return v64;
     }
-    return (int64_t)zs_dtype_to_double(dtype, e); /* exact below 64 bits */
+    return (int64_t)zs_dtype_to_double(dtype, element); /* exact below 64 bits */
 }
 
 static bool is_packed(const struct zs_label_source *s)
@@ -41,9 +41,9 @@ static bool is_packed(const struct zs_label_source *s)
     return s->properties.has_scale || s->properties.has_offset;
 }
 
-static const void *element_at(const struct zs_label_source *s, uint64_t i)
+static const void *element_at(const struct zs_label_source *s, uint64_t index)
 {
-    return (const unsigned char *)s->elements + i * s->dtype->size;
+    return (const unsigned char *)s->elements + index * s->dtype->size;
 }
 
 /* Whether an element is a whole number of at most 64 bits with a sign, as it is. */
@@ -54,23 +54,23 @@ static bool is_signed(const struct zs_label_source *s)
 }
 
 /* Missing: _FillValue, or NaT. */
-static bool is_missing(const struct zs_label_source *s, const void *e)
+static bool is_missing(const struct zs_label_source *s, const void *element)
 {
     const bool is_datetime = s->dtype->type == ZS_DATETIME64 || s->dtype->type == ZS_TIMEDELTA64;
-    return (s->masks && memcmp(e, s->properties.nodata, s->dtype->size) == 0) ||
-           (is_datetime && read_signed(s->dtype, e) == INT64_MIN);
+    return (s->masks && memcmp(element, s->properties.nodata, s->dtype->size) == 0) ||
+           (is_datetime && read_signed(s->dtype, element) == INT64_MIN);
 }
 
-static double unpacked(const struct zs_label_source *s, const void *e)
+static double unpacked(const struct zs_label_source *s, const void *element)
 {
-    return zs_dtype_to_double(s->dtype, e) * (s->properties.has_scale ? s->properties.scale : 1) +
+    return zs_dtype_to_double(s->dtype, element) * (s->properties.has_scale ? s->properties.scale : 1) +
            (s->properties.has_offset ? s->properties.offset : 0);
 }
 
-void zs_label_print(const struct zs_label_source *s, uint64_t i, char *out, size_t capacity)
+void zs_label_print(const struct zs_label_source *s, uint64_t index, char *out, size_t capacity)
 {
     const enum zs_data_type type = s->dtype->type;
-    const void *e = element_at(s, i);
+    const void *e = element_at(s, index);
     out[0] = '\0';
     if (is_missing(s, e))
         return;
@@ -91,15 +91,15 @@ void zs_label_print(const struct zs_label_source *s, uint64_t i, char *out, size
     }
 }
 
-double zs_label_number(const struct zs_label_source *s, uint64_t i)
+double zs_label_number(const struct zs_label_source *s, uint64_t index)
 {
-    const void *e = element_at(s, i);
+    const void *e = element_at(s, index);
     return is_missing(s, e) ? NAN : unpacked(s, e);
 }
 
-bool zs_label_instant(const struct zs_label_source *s, uint64_t i, struct zs_instant *instant)
+bool zs_label_instant(const struct zs_label_source *s, uint64_t index, struct zs_instant *instant)
 {
-    const void *e = element_at(s, i);
+    const void *e = element_at(s, index);
     if (!s->is_time || is_missing(s, e))
         return false;
     return is_signed(s) ? zs_time_instant_int(&s->unit, read_signed(s->dtype, e), instant)
@@ -116,32 +116,32 @@ static bool is_single_value(const struct zs_label_source *s)
     return text[0] != '\0' && !(s->is_time && strncmp(text, "1970-01-01T00:00:00", 19) == 0);
 }
 
-bool zs_has_labels(const struct zs_node *c)
+bool zs_has_labels(const struct zs_node *coordinate)
 {
-    const enum zs_data_type type = c->array->dtype.type;
+    const enum zs_data_type type = coordinate->array->dtype.type;
     return type != ZS_RAW && type != ZS_COMPLEX64 && type != ZS_COMPLEX128;
 }
 
-enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *c, uint64_t first, uint64_t count,
-                                    struct zs_label_source *source, struct zs_error *err)
+enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+                                    uint64_t count, struct zs_label_source *source, struct zs_error *err)
 {
-    struct zs_label_source s = {.dtype = &c->array->dtype, .count = count};
+    struct zs_label_source s = {.dtype = &coordinate->array->dtype, .count = count};
     const enum zs_data_type type = s.dtype->type;
     bool is_blank;
-    ZS_TRY(zs_band_properties_read(c, &s.properties, err));
-    const enum zs_status status = zs_coordinate_elements(h, c, first, count, &s.elements, &is_blank, err);
+    ZS_TRY(zs_band_properties_read(coordinate, &s.properties, err));
+    const enum zs_status status = zs_coordinate_elements(h, coordinate, first, count, &s.elements, &is_blank, err);
     if (status != ZS_OK) {
         zs_band_properties_clear(&s.properties);
         return status;
     }
     const char *units = NULL, *calendar = NULL;
-    zs_json_string(zs_json_get(c->attributes, "units"), &units);
-    zs_json_string(zs_json_get(c->attributes, "calendar"), &calendar);
+    zs_json_string(zs_json_get(coordinate->attributes, "units"), &units);
+    zs_json_string(zs_json_get(coordinate->attributes, "calendar"), &calendar);
     if (type == ZS_DATETIME64)
         s.is_time = zs_datetime_unit(s.dtype->unit, s.dtype->unit_scale, &s.unit);
     else if (type != ZS_TIMEDELTA64 && type != ZS_BOOL)
         s.is_time = zs_cf_time_parse(units, calendar, &s.unit);
-    s.masks = s.properties.has_nodata && zs_json_get(c->attributes, "_FillValue") != NULL;
+    s.masks = s.properties.has_nodata && zs_json_get(coordinate->attributes, "_FillValue") != NULL;
     /* A stretch of a longer axis may be all fill for good reasons: one look at the whole would cost too much. */
     s.has_values = s.elements != NULL && (!is_blank || (count == 1 && is_single_value(&s)));
     *source = s;
@@ -283,11 +283,11 @@ static bool take_item(char **items, size_t *count, char *item)
     return items[(*count)++] != NULL;
 }
 
-static bool add_type(const struct zs_node *c, char **items, size_t *count)
+static bool add_type(const struct zs_node *coordinate, char **items, size_t *count)
 {
-    const struct zs_dtype *dtype = &c->array->dtype;
-    const bool is_packed =
-        zs_json_get(c->attributes, "scale_factor") != NULL || zs_json_get(c->attributes, "add_offset") != NULL;
+    const struct zs_dtype *dtype = &coordinate->array->dtype;
+    const bool is_packed = zs_json_get(coordinate->attributes, "scale_factor") != NULL ||
+                           zs_json_get(coordinate->attributes, "add_offset") != NULL;
     const char *units = dtype->type == ZS_DATETIME64 ? units_of_datetime(dtype->unit) : NULL;
     if (units != NULL)
         return take_item(items, count, zs_format("units=%s since 1970-01-01", units)) &&

@@ -20,18 +20,18 @@ struct zs_label_source {
     bool has_values; /* there are values, and not only what a store without its chunks looks like */
 };
 
-/* Reads elements [first, first + count) of the coordinate variable `c`, which is of numbers or times: see
+/* Reads elements [first, first + count) of the coordinate variable `coordinate`, which is of numbers or times: see
  * zs_labels_read(). Released with zs_label_source_clear(), on failure nothing is held. */
-enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *c, uint64_t first, uint64_t count,
-                                    struct zs_label_source *source, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+                                    uint64_t count, struct zs_label_source *source, struct zs_error *err) ZS_MUST_CHECK;
 void zs_label_source_clear(struct zs_label_source *source);
 
 /* Whether the elements of a coordinate variable have labels: numbers, times, truths. */
-bool zs_has_labels(const struct zs_node *c);
+bool zs_has_labels(const struct zs_node *coordinate);
 
-/* Element i as its label, as a number (NaN where it is missing), and as an instant, where it is one. */
-void zs_label_print(const struct zs_label_source *source, uint64_t i, char *out, size_t capacity);
-double zs_label_number(const struct zs_label_source *source, uint64_t i);
-bool zs_label_instant(const struct zs_label_source *source, uint64_t i, struct zs_instant *instant);
+/* The element at `index` as its label, as a number (NaN where it is missing), and as an instant, where it is one. */
+void zs_label_print(const struct zs_label_source *source, uint64_t index, char *out, size_t capacity);
+double zs_label_number(const struct zs_label_source *source, uint64_t index);
+bool zs_label_instant(const struct zs_label_source *source, uint64_t index, struct zs_instant *instant);
 
 #endif

@@ -169,32 +169,33 @@ bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const st
 
 /* ---- Writing ---- */
 
-static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t i, const char *const *paths,
+static bool add_level(zs_json *layout, const struct zs_georef_out *geo, size_t index, const char *const *paths,
                       const uint64_t *widths, const uint64_t *heights)
 {
     zs_json *e = zs_json_add_object(layout, NULL);
-    zs_json_add_string(e, "asset", paths[i]);
-    if (i > 0)
-        zs_json_add_string(e, "derived_from", paths[i - 1]);
+    zs_json_add_string(e, "asset", paths[index]);
+    if (index > 0)
+        zs_json_add_string(e, "derived_from", paths[index - 1]);
     zs_json *transform = zs_json_add_object(e, "transform");
     /* One number per dimension: GDAL 3.13 and xarray's pyramids have it so for arrays of more than two. */
     const int ndim = geo->ndim > 0 ? geo->ndim : 2, x = geo->ndim > 0 ? geo->x : 1, y = geo->ndim > 0 ? geo->y : 0;
     zs_json *scale = zs_json_add_array(transform, "scale");
     for (int d = 0; d < ndim; d++)
         zs_json_add_double(scale, NULL,
-                           i == 0   ? 1.0
-                           : d == y ? (double)heights[i - 1] / (double)heights[i]
-                           : d == x ? (double)widths[i - 1] / (double)widths[i]
-                                    : 1.0);
+                           index == 0 ? 1.0
+                           : d == y   ? (double)heights[index - 1] / (double)heights[index]
+                           : d == x   ? (double)widths[index - 1] / (double)widths[index]
+                                      : 1.0);
     zs_json *translation = zs_json_add_array(transform, "translation");
     bool ok = translation != NULL;
     for (int d = 0; d < ndim && ok; d++)
         ok = zs_json_add_double(translation, NULL, 0.0) != NULL;
     if (ok && geo->dim_x != NULL) {
         struct zs_georef_out level = *geo;
-        level.width = widths[i];
-        level.height = heights[i];
-        const double across = (double)widths[0] / (double)widths[i], down = (double)heights[0] / (double)heights[i];
+        level.width = widths[index];
+        level.height = heights[index];
+        const double across = (double)widths[0] / (double)widths[index],
+                     down = (double)heights[0] / (double)heights[index];
         const double scales[6] = {1, across, down, 1, across, down};
         for (int k = 0; k < 6; k++)
             level.transform[k] *= scales[k];

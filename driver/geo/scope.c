@@ -49,10 +49,10 @@ static void add_source(struct zs_scope *scope, struct zs_scope_source source)
         scope->source[scope->sources++] = source;
 }
 
-/* Adds what group number i above the array declares of it. */
-static void add_group_sources(struct zs_scope *scope, const struct zs_node *node, int i)
+/* Adds what group number `above` of the array's groups declares of it. */
+static void add_group_sources(struct zs_scope *scope, const struct zs_node *node, int above)
 {
-    const struct zs_node *group = scope->group[i];
+    const struct zs_node *group = scope->group[above];
     const char *below = zs_path_below(group->path, node->path);
     struct zs_layout layout;
     int level = -1;

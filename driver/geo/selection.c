@@ -74,32 +74,32 @@ static double tolerance_of(const struct zs_label_source *s)
     return type == ZS_FLOAT16 ? 0x1p-11 : type == ZS_FLOAT32 ? 0x1p-24 : type == ZS_FLOAT64 ? 4 * DBL_EPSILON : 0;
 }
 
-/* Distance of element i from the wanted value; false for a missing element. */
-static bool distance_to(const struct zs_label_source *s, uint64_t i, const struct wanted *w, double *distance,
+/* Distance of the element at `index` from the wanted value; false for a missing element. */
+static bool distance_to(const struct zs_label_source *s, uint64_t index, const struct wanted *w, double *distance,
                         bool *is_match)
 {
     struct zs_instant at;
     if (!s->is_time) {
-        *distance = fabs(zs_label_number(s, i) - w->number);
+        *distance = fabs(zs_label_number(s, index) - w->number);
         *is_match = *distance <= w->tolerance * fabs(w->number);
         return !isnan(*distance);
     }
-    if (!zs_label_instant(s, i, &at))
+    if (!zs_label_instant(s, index, &at))
         return false;
     *is_match = zs_instant_compare(at, w->from) >= 0 && zs_instant_compare(at, w->to) < 0;
     *distance = fabs((double)(at.seconds - w->from.seconds) + 1e-9 * (double)(at.nanoseconds - w->from.nanoseconds));
     return true;
 }
 
-static void take_near(struct found *f, uint64_t i, double distance)
+static void take_near(struct found *f, uint64_t index, double distance)
 {
     if (distance < f->distance[0]) {
         f->near[1] = f->near[0];
         f->distance[1] = f->distance[0];
-        f->near[0] = i;
+        f->near[0] = index;
         f->distance[0] = distance;
     } else if (distance < f->distance[1]) {
-        f->near[1] = i;
+        f->near[1] = index;
         f->distance[1] = distance;
     }
 }

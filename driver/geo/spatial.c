@@ -100,39 +100,40 @@ static bool base_size(const struct zs_search *s, const struct zs_scope_source *s
 }
 
 /* Whether the members of a source can be used: they are of this array's dimensions and of a known kind. */
-static bool is_understood(const struct zs_search *s, int p, bool *is_swapped)
+static bool is_understood(const struct zs_search *s, int source_index, bool *is_swapped)
 {
     const char *text;
-    if (zs_json_string(zs_scope_inherited(&s->scope, p, "spatial:transform_type"), &text) &&
+    if (zs_json_string(zs_scope_inherited(&s->scope, source_index, "spatial:transform_type"), &text) &&
         strcmp(text, "affine") != 0)
         return false;
-    return dimensions_agree(s, zs_scope_inherited(&s->scope, p, DIMENSIONS), is_swapped);
+    return dimensions_agree(s, zs_scope_inherited(&s->scope, source_index, DIMENSIONS), is_swapped);
 }
 
 /* Takes a transform of the convention's columns and rows. */
-static bool take_transform(struct zs_search *s, double *t, bool is_swapped, bool is_node)
+static bool take_transform(struct zs_search *s, double *transform, bool is_swapped, bool is_node)
 {
     if (is_swapped) {
-        const double t1 = t[1], t4 = t[4];
-        t[1] = t[2], t[2] = t1;
-        t[4] = t[5], t[5] = t4;
+        const double t1 = transform[1], t4 = transform[4];
+        transform[1] = transform[2], transform[2] = t1;
+        transform[4] = transform[5], transform[5] = t4;
     }
-    if (!zs_search_take(s, t))
+    if (!zs_search_take(s, transform))
         return false;
     s->out->pixel_is_point = is_node;
     return true;
 }
 
-/* Takes the transform of source number `p`, in pixels of the array; only_scaled: those of another level, by the ratio
+/* Takes the transform of a source, in pixels of the array; only_scaled: those of another level, by the ratio
  * of sizes. */
-static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
+static bool take_spatial(struct zs_search *s, int source_index, bool only_scaled)
 {
-    const struct zs_scope_source *source = &s->scope.source[p];
+    const struct zs_scope_source *source = &s->scope.source[source_index];
     double a[6], shape[2];
     bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) || !is_understood(s, p, &is_swapped))
+    if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) ||
+        !is_understood(s, source_index, &is_swapped))
         return false;
-    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, p, "spatial:registration"), "node");
+    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, source_index, "spatial:registration"), "node");
     double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
     if (is_node) { /* to the corner of the pixel whose centre is given; in pixels of the level that is spoken of */
         t[0] -= (t[1] + t[2]) / 2;
@@ -157,14 +158,15 @@ static bool take_spatial(struct zs_search *s, int p, bool only_scaled)
     return take_transform(s, t, is_swapped, is_node);
 }
 
-/* Takes the bounding box of source number `p`: a raster whose north is up, all levels of a pyramid over the same
+/* Takes the bounding box of a source: a raster whose north is up, all levels of a pyramid over the same
  * ground. Beside a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
-static bool take_bbox(struct zs_search *s, int p)
+static bool take_bbox(struct zs_search *s, int source_index)
 {
-    const struct zs_scope_source *source = &s->scope.source[p];
+    const struct zs_scope_source *source = &s->scope.source[source_index];
     double b[4], shape[2];
     bool is_swapped;
-    if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) || !is_understood(s, p, &is_swapped) ||
+    if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) ||
+        !is_understood(s, source_index, &is_swapped) ||
         zs_json_typeof(zs_json_get(source->members, "spatial:transform")) != ZS_JSON_NULL)
         return false;
     double east = b[2] - b[0], north = b[3] - b[1];
@@ -181,7 +183,7 @@ static bool take_bbox(struct zs_search *s, int p)
     } else if (source->has_layout && !source->is_base && !base_size(s, source, &of_height, &of_width)) {
         return false;
     }
-    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, p, "spatial:registration"), "node");
+    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, source_index, "spatial:registration"), "node");
     if (is_node) { /* from the centres of the outermost pixels to their edges */
         if (!(of_width > 1) || !(of_height > 1))
             return false;
@@ -219,19 +221,19 @@ static enum zs_status find_transform(struct zs_search *s, enum zs_priority prior
 /* ---- Writing ---- */
 
 /* Origin that the convention wants: the corner, or with node registration the centre of the first pixel. */
-static void convention_transform(const struct zs_georef_out *geo, double *t)
+static void convention_transform(const struct zs_georef_out *geo, double *transform)
 {
-    memcpy(t, geo->transform, 6 * sizeof *t);
+    memcpy(transform, geo->transform, 6 * sizeof *transform);
     if (geo->pixel_is_point) {
-        t[0] += (t[1] + t[2]) / 2;
-        t[3] += (t[4] + t[5]) / 2;
+        transform[0] += (transform[1] + transform[2]) / 2;
+        transform[3] += (transform[4] + transform[5]) / 2;
     }
 }
 
-static bool add_transform(zs_json *object, const double *t)
+static bool add_transform(zs_json *object, const double *transform)
 {
     zs_json *a = zs_json_add_array(object, "spatial:transform");
-    const double order[6] = {t[1], t[2], t[0], t[4], t[5], t[3]};
+    const double order[6] = {transform[1], transform[2], transform[0], transform[4], transform[5], transform[3]};
     bool ok = true;
     for (int i = 0; i < 6; i++)
         ok &= zs_json_add_double(a, NULL, order[i]) != NULL;
@@ -245,7 +247,7 @@ static bool add_shape(zs_json *object, uint64_t height, uint64_t width)
     return zs_json_add_uint64(a, NULL, width) != NULL;
 }
 
-static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const double *t)
+static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const double *transform)
 {
     /* To the outer centres with node registration, else to the outer corners. */
     const double less = geo->pixel_is_point ? 1 : 0;
@@ -253,7 +255,8 @@ static bool add_bbox(zs_json *object, const struct zs_georef_out *geo, const dou
     double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     for (int corner = 0; corner < 4; corner++) {
         const double col = corner & 1 ? cols : 0, row = corner & 2 ? rows : 0;
-        const double at[2] = {t[0] + col * t[1] + row * t[2], t[3] + col * t[4] + row * t[5]};
+        const double at[2] = {transform[0] + col * transform[1] + row * transform[2],
+                              transform[3] + col * transform[4] + row * transform[5]};
         for (int i = 0; i < 2; i++) {
             low[i] = fmin(low[i], at[i]);
             high[i] = fmax(high[i], at[i]);

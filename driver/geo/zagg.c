@@ -87,7 +87,7 @@ static uint64_t pixels_of_value(const struct zs_search *s, const struct zs_node 
 
 /* ---- Reading ---- */
 
-static bool transform_of(const struct zs_search *s, double *t)
+static bool transform_of(const struct zs_search *s, double *transform)
 {
     struct grid g;
     const struct zs_node *group = grid_above(&s->scope, &g);
@@ -103,7 +103,7 @@ static bool transform_of(const struct zs_search *s, double *t)
     if (across == 0 || down == 0 || !holds_box(&g, s->width, s->height))
         return false;
     const double found[6] = {g.bounds[0], g.resolution[0], 0, g.bounds[3], 0, -g.resolution[1]};
-    memcpy(t, found, sizeof found);
+    memcpy(transform, found, sizeof found);
     return true;
 }
 

@@ -59,14 +59,14 @@ static bool has_units_of(const struct zs_node *variable, const struct zs_extra_a
     return true;
 }
 
-/* Whether dimension d of an array is the same as ours, to the bit: in size, and in coordinates where it has any. */
-static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node, int d, const struct dimension *ours,
+/* Whether dimension `dim` of an array is the same as ours, to the bit: in size, and in coordinates where it has any. */
+static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node, int dim, const struct dimension *ours,
                               bool *same, struct zs_error *err)
 {
-    const struct zs_node *c = zs_coordinate_find(h, node, d);
+    const struct zs_node *c = zs_coordinate_find(h, node, dim);
     double *values = NULL;
     bool is_blank;
-    *same = node->array->shape[d] == ours->size && (c == NULL || ours->values != NULL);
+    *same = node->array->shape[dim] == ours->size && (c == NULL || ours->values != NULL);
     if (!*same || c == NULL || ours->size == 0)
         return ZS_OK;
     ZS_TRY(zs_coordinate_values(h, c, 0, ours->size, &values, &is_blank, err));

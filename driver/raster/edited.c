@@ -8,12 +8,12 @@
 #include "raster/overviews_private.h"
 
 /* Index into r->sorted where a node is, or would be. */
-static size_t sorted_index(const struct zs_edits *r, const struct zs_node *node)
+static size_t sorted_index(const struct zs_edits *edits, const struct zs_node *node)
 {
-    size_t low = 0, high = r->count;
+    size_t low = 0, high = edits->count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)r->list[r->sorted[middle]].node < (uintptr_t)node)
+        if ((uintptr_t)edits->list[edits->sorted[middle]].node < (uintptr_t)node)
             low = middle + 1;
         else
             high = middle;
@@ -21,52 +21,52 @@ static size_t sorted_index(const struct zs_edits *r, const struct zs_node *node)
     return low;
 }
 
-const struct zs_edited *zs_edited_find(const struct zs_edits *r, const struct zs_node *node)
+const struct zs_edited *zs_edited_find(const struct zs_edits *edits, const struct zs_node *node)
 {
-    const size_t at = sorted_index(r, node);
-    return at < r->count && r->list[r->sorted[at]].node == node ? &r->list[r->sorted[at]] : NULL;
+    const size_t at = sorted_index(edits, node);
+    return at < edits->count && edits->list[edits->sorted[at]].node == node ? &edits->list[edits->sorted[at]] : NULL;
 }
 
-static enum zs_status add_array_once(struct zs_edits *r, struct zs_edited array, struct zs_error *err)
+static enum zs_status add_array_once(struct zs_edits *edits, struct zs_edited array, struct zs_error *err)
 {
-    if (zs_edited_find(r, array.node) != NULL)
+    if (zs_edited_find(edits, array.node) != NULL)
         return ZS_OK;
-    struct zs_edited *grown = zs_grow(r->list, r->count, &r->capacity, sizeof *grown);
+    struct zs_edited *grown = zs_grow(edits->list, edits->count, &edits->capacity, sizeof *grown);
     if (grown == NULL)
         return zs_fail_memory(err);
-    r->list = grown;
-    size_t *sorted = zs_grow(r->sorted, r->count, &r->sorted_capacity, sizeof *sorted);
+    edits->list = grown;
+    size_t *sorted = zs_grow(edits->sorted, edits->count, &edits->sorted_capacity, sizeof *sorted);
     if (sorted == NULL)
         return zs_fail_memory(err);
-    r->sorted = sorted;
-    const size_t at = sorted_index(r, array.node);
-    memmove(&sorted[at + 1], &sorted[at], (r->count - at) * sizeof *sorted);
-    sorted[at] = r->count;
-    r->list[r->count++] = array;
+    edits->sorted = sorted;
+    const size_t at = sorted_index(edits, array.node);
+    memmove(&sorted[at + 1], &sorted[at], (edits->count - at) * sizeof *sorted);
+    sorted[at] = edits->count;
+    edits->list[edits->count++] = array;
     if (array.srs != NULL)
         OSRReference(array.srs);
     return ZS_OK;
 }
 
-void zs_edited_clear(struct zs_edits *r)
+void zs_edited_clear(struct zs_edits *edits)
 {
-    for (size_t i = 0; i < r->count; i++) {
-        free(r->list[i].mapping);
-        if (r->list[i].srs != NULL)
-            OSRRelease(r->list[i].srs);
+    for (size_t i = 0; i < edits->count; i++) {
+        free(edits->list[i].mapping);
+        if (edits->list[i].srs != NULL)
+            OSRRelease(edits->list[i].srs);
     }
-    free(r->list);
-    free(r->sorted);
+    free(edits->list);
+    free(edits->sorted);
 }
 
-enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited base,
+enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *edits, struct zs_edited base,
                              const struct zs_georef_conventions *conventions, struct zs_error *err)
 {
     char **paths;
     size_t count;
     if (conventions != NULL)
         base.conventions = *conventions;
-    ZS_TRY(add_array_once(r, base, err));
+    ZS_TRY(add_array_once(edits, base, err));
     ZS_TRY(zs_overviews_find(h, base.node, base.axes, &paths, &count, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
@@ -80,7 +80,7 @@ enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct 
                 level.conventions = *conventions;
             level.conventions.drops_coordinates = conventions->drops_coordinates;
         }
-        status = add_array_once(r, level, err);
+        status = add_array_once(edits, level, err);
     }
     zs_paths_free(paths, count);
     return status;
@@ -97,12 +97,12 @@ int zs_same_dimension(const struct zs_node *node, const char *name, uint64_t siz
 }
 
 /* Adds an array with the same X and Y as another, unless it states nothing of where it lies. */
-static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited sibling,
+static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *edits, struct zs_edited sibling,
                                   const struct zs_edited *of, struct zs_error *err)
 {
     struct zs_georef_conventions conventions;
     struct zs_georef now;
-    if (zs_edited_find(r, sibling.node) != NULL)
+    if (zs_edited_find(edits, sibling.node) != NULL)
         return ZS_OK;
     zs_georef_conventions_find(h, sibling.node, sibling.axes, &conventions);
     conventions.drops_coordinates = of->conventions.drops_coordinates;
@@ -117,7 +117,7 @@ static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *r, st
     sibling.keeps_transform = of->keeps_transform;
     sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
     sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
-    const enum zs_status status = zs_edited_add(h, r, sibling, &conventions, err);
+    const enum zs_status status = zs_edited_add(h, edits, sibling, &conventions, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -156,7 +156,7 @@ enum zs_status zs_edited_list_nodes(struct zs_hierarchy *h, const struct zs_node
     return ZS_OK;
 }
 
-enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_edited *of,
+enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_edited *of,
                                       struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = of->node;
@@ -174,7 +174,7 @@ enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r
                                          .axes = {zs_same_dimension(other, x, node->array->shape[of->axes.x]),
                                                   zs_same_dimension(other, y, node->array->shape[of->axes.y])}};
         if (sibling.axes.x >= 0 && sibling.axes.y >= 0)
-            status = add_sibling(h, r, sibling, of, err);
+            status = add_sibling(h, edits, sibling, of, err);
     }
     free(nodes);
     free(group);

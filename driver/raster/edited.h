@@ -30,18 +30,18 @@ struct zs_edits {
 };
 
 /* The array of a node, NULL where the edit does not write that. The list moves when it grows. */
-const struct zs_edited *zs_edited_find(const struct zs_edits *r, const struct zs_node *node);
+const struct zs_edited *zs_edited_find(const struct zs_edits *edits, const struct zs_node *node);
 
 /* Adds an array and its overviews, unless they are there. With `conventions` those that use none of their own get that
  * of the array. */
-enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *r, struct zs_edited base,
+enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *edits, struct zs_edited base,
                              const struct zs_georef_conventions *conventions, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds the siblings of an array, which share its coordinate variables, and their overviews. */
-enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_edited *of,
+enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_edited *of,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
-void zs_edited_clear(struct zs_edits *r);
+void zs_edited_clear(struct zs_edits *edits);
 
 bool zs_edited_is_in_one_group(const struct zs_node *a, const struct zs_node *b);
 /* Whether two arrays lie in one group and have the same X and Y. */
@@ -69,13 +69,13 @@ bool zs_is_same_text(const char *a, const char *b);
  * needs. Where arrays of other grids in its group use its grid mapping, a GeoTransform in that would move them, and a
  * rotated one would override their coordinates: `one` states its transform in spatial: instead, where coordinates do
  * not. */
-enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *edits, struct zs_edited *one,
                                          const struct zs_node *own, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets is_shared, is_grid_shared and is_fixed of `at`, whose CRS is there: whether arrays in the group of `one` or
  * below, which do not change with it, use the coordinate variable of its Y, of its X, or both, and whether these must
  * keep their values. */
-enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *r,
+enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *edits,
                                            const struct zs_edited *one, struct zs_georef_out *at,
                                            struct zs_error *err) ZS_MUST_CHECK;
 

@@ -51,17 +51,17 @@ static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *g
 
 /* ---- Arrays that serve others ---- */
 
-/* Marks the arrays beside nodes[i] that an attribute of it names. */
-static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t i, const char *attribute,
+/* Marks the arrays beside nodes[index] that an attribute of it names. */
+static enum zs_status mark_named(const struct zs_node *const *nodes, size_t count, size_t index, const char *attribute,
                                  bool *marks, struct zs_error *err)
 {
     const char *list;
     char word[256];
-    if (!zs_json_string(zs_json_get(nodes[i]->attributes, attribute), &list))
+    if (!zs_json_string(zs_json_get(nodes[index]->attributes, attribute), &list))
         return ZS_OK;
-    char *group = zs_path_parent(nodes[i]->path);
+    char *group = zs_path_parent(nodes[index]->path);
     if (group == NULL)
-        return nodes[i]->path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
+        return nodes[index]->path[0] == '\0' ? ZS_OK : zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     while (status == ZS_OK && (list = zs_next_word(list, word, sizeof word)) != NULL) {
         const size_t n = strlen(word);
@@ -70,7 +70,7 @@ static enum zs_status mark_named(const struct zs_node *const *nodes, size_t coun
         size_t found = count;
         if (strchr(word, '/') == NULL && word[0] != '\0')
             status = zs_nodes_find(nodes, count, group, word, &found, err);
-        if (found < count && found != i)
+        if (found < count && found != index)
             marks[found] = true;
     }
     free(group);

@@ -12,16 +12,16 @@
 
 /* ---- Shape ---- */
 
-/* The raster's dimension that dimension d of the other array is; -1: none. Without names they are its last ones. */
-static int dimension_of(const struct zs_node *node, const struct zs_node *other, int d)
+/* The raster's dimension that dimension `dim` of the other array is; -1: none. Without names they are its last ones. */
+static int dimension_of(const struct zs_node *node, const struct zs_node *other, int dim)
 {
-    const char *name = zs_dimension_name(other, d);
+    const char *name = zs_dimension_name(other, dim);
     for (int e = 0; e < node->array->ndim; e++) {
         const char *own = zs_dimension_name(node, e);
-        const bool is_at_same = other->array->ndim - d == node->array->ndim - e;
+        const bool is_at_same = other->array->ndim - dim == node->array->ndim - e;
         const bool is_same = name != NULL && own != NULL ? strcmp(name, own) == 0
                                                          : name == NULL && own == NULL && is_at_same;
-        if (is_same && other->array->shape[d] == node->array->shape[e])
+        if (is_same && other->array->shape[dim] == node->array->shape[e])
             return e;
     }
     return -1;

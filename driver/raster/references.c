@@ -16,10 +16,10 @@ static const struct {
 } lists[] = {{"ancillary_variables", false}, {"coordinates", false},   {"bounds", false},
              {"grid_mapping", true},         {"cell_measures", false}, {"formula_terms", false}};
 
-static bool is_word(const char *p, size_t length, const char *name, bool has_colon)
+static bool is_word(const char *text, size_t length, const char *name, bool has_colon)
 {
     const size_t n = strlen(name);
-    return strncmp(p, name, n) == 0 && (length == n || (has_colon && length == n + 1 && p[n] == ':'));
+    return strncmp(text, name, n) == 0 && (length == n || (has_colon && length == n + 1 && text[n] == ':'));
 }
 
 static bool has_word(const char *list, const char *name, bool has_colon)

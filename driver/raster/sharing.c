@@ -63,11 +63,12 @@ static enum zs_status list_all(struct zs_hierarchy *h, struct listed *l, struct 
 
 /* Whether a raster beside `node` has a variable called as the default, since it names no grid mapping: xarray makes it
  * a coordinate of all arrays of the group, and rioxarray looks for it there. */
-static bool takes_default(const struct listed *l, size_t i, const struct zs_node *node, const char *name)
+static bool takes_default(const struct listed *l, size_t index, const struct zs_node *node, const char *name)
 {
-    const struct zs_node *other = l->nodes[i];
+    const struct zs_node *other = l->nodes[index];
     return strcmp(name, ZS_GRID_MAPPING) == 0 && other != node && other->array != NULL && other->array->ndim >= 2 &&
-           !l->serves[i] && zs_edited_is_in_one_group(other, node) && zs_grid_mapping_name(other->attributes) == NULL;
+           !l->serves[index] && zs_edited_is_in_one_group(other, node) &&
+           zs_grid_mapping_name(other->attributes) == NULL;
 }
 
 /* Whether another array gets the CRS of `one` with it, or has it and keeps it. */
@@ -78,7 +79,7 @@ static bool has_crs_of(const struct zs_edited *one, const struct zs_edited *othe
 }
 
 /* Whether an array that does not follow uses the grid mapping `name` of `one`. */
-static bool has_user(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
+static bool has_user(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_edited *one,
                      const struct listed *l, const char *name)
 {
     char *group = zs_path_parent(one->node->path);
@@ -87,7 +88,7 @@ static bool has_user(struct zs_hierarchy *h, const struct zs_edits *r, const str
         const struct zs_node *other = l->nodes[i];
         const bool names = names_mapping(other->attributes, name) && inherits(h, other, group, name);
         has = other != one->node && zs_path_below(group, other->path) != NULL &&
-              (names || takes_default(l, i, one->node, name)) && !has_crs_of(one, zs_edited_find(r, other));
+              (names || takes_default(l, i, one->node, name)) && !has_crs_of(one, zs_edited_find(edits, other));
     }
     free(group);
     return has;
@@ -113,14 +114,14 @@ static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const
 }
 
 /* Whether arrays of other grids beside `one` use the grid mapping `name`, and one needs the text of that. */
-static void find_text(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
+static void find_text(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_edited *one,
                       const struct listed *l, const char *name, bool *is_shared, bool *is_needed)
 {
     const struct zs_node *mapping = zs_sibling(h, one->node, name);
     *is_shared = *is_needed = false;
     for (size_t i = 0; i < l->count && !*is_needed; i++) {
         const struct zs_node *node = l->nodes[i];
-        const struct zs_edited *other = zs_edited_find(r, node);
+        const struct zs_edited *other = zs_edited_find(edits, node);
         const bool names = names_mapping(node->attributes, name);
         if (node == one->node || node->array == NULL || node->array->ndim < 2 || l->serves[i] ||
             !zs_edited_is_in_one_group(node, one->node) ||
@@ -178,7 +179,7 @@ static enum zs_status choose_name(struct choice *context, struct zs_edited *one,
     return ZS_OK;
 }
 
-enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *edits, struct zs_edited *one,
                                          const struct zs_node *own, struct zs_error *err)
 {
     struct listed l;
@@ -187,9 +188,9 @@ enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs
     if (has_crs && one->keeps_transform)
         return ZS_OK;
     ZS_TRY(list_all(h, &l, err));
-    const enum zs_status status = choose_name(&(struct choice){h, r, one, &l}, one, own, has_crs, err);
+    const enum zs_status status = choose_name(&(struct choice){h, edits, one, &l}, one, own, has_crs, err);
     if (status == ZS_OK && !one->keeps_transform) {
-        find_text(h, r, one, &l, one->conventions.mapping_name, &at->is_text_shared, &at->is_text_needed);
+        find_text(h, edits, one, &l, one->conventions.mapping_name, &at->is_text_shared, &at->is_text_needed);
         one->conventions.spatial_proj =
             one->conventions.spatial_proj || at->is_text_needed || (at->is_text_shared && is_stated_by_text(at));
     }
@@ -243,7 +244,7 @@ static enum zs_status may_move(struct zs_hierarchy *h, const struct zs_node *oth
     return ZS_OK;
 }
 
-enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *r,
+enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *edits,
                                            const struct zs_edited *one, struct zs_georef_out *at, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = one->node;
@@ -258,7 +259,7 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
         const struct zs_node *other = nodes[k];
         bool has[2] = {false, false};
         if (other->array == NULL || zs_path_below(group, other->path) == NULL ||
-            !is_left(one, zs_edited_find(r, other)))
+            !is_left(one, zs_edited_find(edits, other)))
             continue;
         for (int i = 0; i < 2; i++)
             has[i] = names[i] != NULL && has_coordinate_of(h, other, group, names[i]);

@@ -152,11 +152,11 @@ static int compare_boxes(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-static void set_dimension(struct zs_window *out, int d, uint64_t start, uint64_t count, ptrdiff_t stride)
+static void set_dimension(struct zs_window *out, int dim, uint64_t start, uint64_t count, ptrdiff_t stride)
 {
-    out->start[d] = start;
-    out->count[d] = count;
-    out->stride[d] = stride;
+    out->start[dim] = start;
+    out->count[dim] = count;
+    out->stride[dim] = stride;
 }
 
 static void fill_window(const struct zs_slices *s, const struct box *box, const struct zs_band_window *w,

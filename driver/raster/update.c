@@ -50,7 +50,7 @@ static bool holds_for(const struct zs_node *group, const struct zs_layout *layou
 }
 
 /* Whether there are arrays that do not follow for which a group's statements hold. */
-static enum zs_status has_others(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *group,
+static enum zs_status has_others(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_node *group,
                                  bool *has, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
@@ -60,7 +60,7 @@ static enum zs_status has_others(struct zs_hierarchy *h, const struct zs_edits *
     *has = false;
     ZS_TRY(zs_edited_list_nodes(h, &nodes, &count, err));
     for (size_t i = 0; i < count && !*has; i++)
-        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_edited_find(r, nodes[i]) == NULL &&
+        *has = nodes[i]->array != NULL && nodes[i]->array->ndim >= 2 && zs_edited_find(edits, nodes[i]) == NULL &&
                holds_for(group, has_layout ? &layout : NULL, nodes[i]);
     free(nodes);
     return ZS_OK;
@@ -68,7 +68,7 @@ static enum zs_status has_others(struct zs_hierarchy *h, const struct zs_edits *
 
 /* Brings what a group states of the arrays in it up to date. What is stated of arrays that do not follow, too, stays
  * where an array's own statement goes before it, and with `stays` in any case. */
-static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *group,
+static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_node *group,
                                   const struct zs_georef_out *geo, bool stays, struct zs_error *err)
 {
     zs_json *attributes;
@@ -77,7 +77,7 @@ static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_edits 
         if ((*c)->concerns == NULL || !(*c)->concerns(group->attributes, geo))
             continue;
         if (stays || (*c)->has_own_first)
-            ZS_TRY(has_others(h, r, group, &has, err));
+            ZS_TRY(has_others(h, edits, group, &has, err));
         if (has)
             continue;
         ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
@@ -87,7 +87,7 @@ static enum zs_status write_group(struct zs_hierarchy *h, const struct zs_edits 
 }
 
 /* Writes what groups state of the array. `stays`: nothing that is stated of other arrays, too, is changed. */
-static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *node,
+static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_node *node,
                                    struct zs_axes axes, const struct zs_georef_out *geo, bool stays,
                                    struct zs_error *err)
 {
@@ -96,7 +96,7 @@ static enum zs_status write_groups(struct zs_hierarchy *h, const struct zs_edits
     for (int i = 0; i < scope.sources; i++) {
         const struct zs_scope_source *source = &scope.source[i];
         if (source->kind == ZS_SOURCE_GROUP && (!source->has_layout || source->is_base))
-            ZS_TRY(write_group(h, r, source->group, geo, stays, err));
+            ZS_TRY(write_group(h, edits, source->group, geo, stays, err));
     }
     for (int g = 0; g < scope.groups; g++)
         ZS_TRY(write_entries(h, scope.group[g], node, axes, geo, err));
@@ -173,7 +173,7 @@ static bool has_coordinates(struct zs_hierarchy *h, const struct zs_edited *one)
 
 /* Finds out whether a statement of an array is another than what is set, though the array is read as set: an edit that
  * was cut short leaves some. */
-static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs_edits *edits, struct zs_edited *one,
                                          const struct zs_georef_update *update, struct zs_error *err)
 {
     struct zs_georef found = {0};
@@ -190,7 +190,7 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs
     enum zs_status status = ZS_OK;
     for (int g = 0; g < s.scope.groups && status == ZS_OK && !c.ignores_groups; g++)
         if (zs_json_size(s.scope.group[g]->attributes) > 0)
-            status = has_others(h, r, s.scope.group[g], &c.ignores_groups, err);
+            status = has_others(h, edits, s.scope.group[g], &c.ignores_groups, err);
     for (const struct zs_convention *const *k = zs_conventions; *k != NULL && status == ZS_OK; k++)
         if ((*k)->visit != NULL)
             status = (*k)->visit(&s, &visitor, err);
@@ -204,12 +204,12 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs
 
 /* Compares the statements of all arrays that are asked for, or of their siblings. Overviews, which follow their base in
  * the list, keep what the base keeps. */
-static enum zs_status compare_all(struct zs_hierarchy *h, const struct zs_edits *r, bool of_siblings,
+static enum zs_status compare_all(struct zs_hierarchy *h, const struct zs_edits *edits, bool of_siblings,
                                   const struct zs_georef_update *update, struct zs_error *err)
 {
     const struct zs_edited *base = NULL;
-    for (size_t i = 0; i < r->count; i++) {
-        struct zs_edited *one = &r->list[i];
+    for (size_t i = 0; i < edits->count; i++) {
+        struct zs_edited *one = &edits->list[i];
         if (one->is_sibling != of_siblings)
             continue;
         if (one->is_level) {
@@ -217,7 +217,7 @@ static enum zs_status compare_all(struct zs_hierarchy *h, const struct zs_edits 
             one->keeps_srs = base != NULL ? base->keeps_srs : one->keeps_srs;
             continue;
         }
-        ZS_TRY(compare_statements(h, r, one, update, err));
+        ZS_TRY(compare_statements(h, edits, one, update, err));
         base = one;
     }
     return ZS_OK;
@@ -268,7 +268,7 @@ static enum zs_status read_stored(struct zs_hierarchy *h, const struct zs_node *
 }
 
 /* Adds an array that is asked for, and its overviews, with what of them changes. */
-static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_node *node,
+static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_node *node,
                                 struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
 {
     struct zs_georef now;
@@ -288,7 +288,7 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *r, cons
                                  .keeps_srs = update->keeps_srs || zs_crs_is_same(update->srs, now.srs),
                                  .keeps_transform = keeps,
                                  .needs_spatial_proj = is_rotated};
-    const enum zs_status status = zs_edited_add(h, r, one, &conventions, err);
+    const enum zs_status status = zs_edited_add(h, edits, one, &conventions, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -323,14 +323,14 @@ static enum zs_status find_stored(struct zs_hierarchy *h, const struct zs_node *
 }
 
 /* Chooses another grid mapping, one of that CRS or a new one, where that of its name serves others. */
-static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edits *r, struct zs_edited *one,
+static enum zs_status choose_mapping(struct zs_hierarchy *h, const struct zs_edits *edits, struct zs_edited *one,
                                      struct zs_error *err)
 {
     const struct zs_node *own = NULL;
     if (!one->conventions.cf || one->node->path[0] == '\0')
         return ZS_OK;
     ZS_TRY(find_stored(h, one->node, one->conventions.mapping_name, &own, err));
-    return zs_sharing_choose_mapping(h, r, one, own, err);
+    return zs_sharing_choose_mapping(h, edits, one, own, err);
 }
 
 /* Whether two arrays have coordinates and grid mapping in common, which are written with the first. */
@@ -344,14 +344,14 @@ static bool is_alike(const struct zs_edited *a, const struct zs_edited *b)
 
 /* Whether coordinates that an array alone has are beside a rotation, which they cannot tell: an edit that was cut short
  * leaves them. Then all is written again, though the arrays are read as set. */
-static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *r, const struct zs_georef_update *update,
-                                     struct zs_error *err)
+static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *edits,
+                                     const struct zs_georef_update *update, struct zs_error *err)
 {
     bool has_leftovers = false;
     if (!sets_rotation(update))
         return ZS_OK;
-    for (size_t i = 0; i < r->count && !has_leftovers; i++) {
-        const struct zs_edited *one = &r->list[i];
+    for (size_t i = 0; i < edits->count && !has_leftovers; i++) {
+        const struct zs_edited *one = &edits->list[i];
         struct zs_georef_out at = {.is_shared = {false, false}};
         const struct zs_node *own[2] = {zs_coordinate_find(h, one->node, one->axes.y),
                                         zs_coordinate_find(h, one->node, one->axes.x)};
@@ -359,12 +359,12 @@ static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *r,
                              own[1] != NULL && zs_edited_is_in_one_group(own[1], one->node)};
         if (!one->keeps_transform || !one->conventions.cf || (!has[0] && !has[1]))
             continue;
-        ZS_TRY(zs_sharing_find_coordinates(h, r, one, &at, err));
+        ZS_TRY(zs_sharing_find_coordinates(h, edits, one, &at, err));
         has_leftovers = (has[0] && !at.is_shared[0]) || (has[1] && !at.is_shared[1]);
     }
-    for (size_t i = 0; i < r->count && has_leftovers; i++) {
-        r->list[i].keeps_transform = false;
-        r->list[i].conventions.spatial_proj = true;
+    for (size_t i = 0; i < edits->count && has_leftovers; i++) {
+        edits->list[i].keeps_transform = false;
+        edits->list[i].conventions.spatial_proj = true;
     }
     return ZS_OK;
 }
@@ -403,10 +403,10 @@ static bool is_changed(const struct zs_edited *one)
 }
 
 /* Finds out what an array gets, and which other arrays use its coordinates. Changes nothing. */
-static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, size_t i,
+static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *edits, size_t index,
                               const struct zs_georef_out *base, struct zs_error *err)
 {
-    struct zs_edited *one = &r->list[i];
+    struct zs_edited *one = &edits->list[index];
     one->at = georef_of(one, base);
     one->at.old_srs = one->srs;
     one->at.keeps_transform = one->keeps_transform;
@@ -416,22 +416,21 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *r, 
     if (one->is_sibling)
         one->at.pixel_is_point = one->pixel_is_point;
     one->former_mapping = one->conventions.mapping_name;
-    one->is_alike = i > 0 && is_alike(&r->list[i - 1], one);
-    return one->is_alike || !is_changed(one) ? ZS_OK : zs_sharing_find_coordinates(h, r, one, &one->at, err);
+    one->is_alike = index > 0 && is_alike(&edits->list[index - 1], one);
+    return one->is_alike || !is_changed(one) ? ZS_OK : zs_sharing_find_coordinates(h, edits, one, &one->at, err);
 }
 
-static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *r, size_t i, bool is_alone,
+static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *edits, size_t index, bool is_alone,
                                 struct zs_georef_shared *shared, struct zs_error *err)
 {
-    struct zs_edited *one = &r->list[i];
+    struct zs_edited *one = &edits->list[index];
     shared->is_written = shared->is_written && one->is_alike;
     if (shared->is_written)
-        one->conventions.mapping_name = r->list[i - 1].conventions.mapping_name;
+        one->conventions.mapping_name = edits->list[index - 1].conventions.mapping_name;
     else
-        ZS_TRY(choose_mapping(h, r, one, err));
+        ZS_TRY(choose_mapping(h, edits, one, err));
     ZS_TRY(zs_georef_write_shared(h, one->node, one->axes, &one->conventions, &one->at, shared, err));
-    return one->has_other_srs ? ZS_OK
-                              : write_groups(h, r, one->node, one->axes, &one->at, is_alone, err);
+    return one->has_other_srs ? ZS_OK : write_groups(h, edits, one->node, one->axes, &one->at, is_alone, err);
 }
 
 /* Has the documents of an array and of its grid mapping written after those that follow: as long as they are not, the
@@ -450,14 +449,14 @@ static enum zs_status put_last(struct zs_hierarchy *h, const struct zs_edited *o
 
 /* Writes what lies in other groups, as overviews do, before what lies beside the array that is asked for: values of
  * coordinates are in the store at once, and as long as the array is not read as set, the same edit does all again. */
-static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_node *asked,
+static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_node *asked,
                                 bool is_alone, struct zs_error *err)
 {
     for (int pass = 0; pass < 2; pass++) {
         struct zs_georef_shared shared = {.is_written = false};
-        for (size_t i = 0; i < r->count; i++)
-            if (is_changed(&r->list[i]) && zs_edited_is_in_one_group(r->list[i].node, asked) == (pass == 1))
-                ZS_TRY(write_one(h, r, i, is_alone, &shared, err));
+        for (size_t i = 0; i < edits->count; i++)
+            if (is_changed(&edits->list[i]) && zs_edited_is_in_one_group(edits->list[i].node, asked) == (pass == 1))
+                ZS_TRY(write_one(h, edits, i, is_alone, &shared, err));
         if (!zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
             ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
     }
@@ -508,8 +507,9 @@ enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *no
 /* ---- Registration ---- */
 
 /* Writes the registration of an array or an overview, as far as spatial: states it of that and of its groups. */
-static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs_edits *r, const struct zs_edited *one,
-                                         const struct zs_georef_out *geo, struct zs_error *err)
+static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs_edits *edits,
+                                         const struct zs_edited *one, const struct zs_georef_out *geo,
+                                         struct zs_error *err)
 {
     const struct zs_georef_out at = georef_of(one, geo);
     zs_json *attributes;
@@ -517,7 +517,7 @@ static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs
         ZS_TRY(zs_hierarchy_edit(h, one->node, &attributes, err));
         ZS_TRY(zs_write_spatial_proj(attributes, &at, false, err));
     }
-    return write_groups(h, r, one->node, one->axes, &at, true, err);
+    return write_groups(h, edits, one->node, one->axes, &at, true, err);
 }
 
 static enum zs_status update_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

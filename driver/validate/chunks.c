@@ -10,11 +10,12 @@
 #define WHERE_SIZE 1024
 
 /* "red/c/0/1, inner chunk [2,3]"; of a level between: "inner shard". Level 0 is the object itself. */
-static const char *describe(const struct zs_checked_object *o, int k, const uint64_t *origin, char where[WHERE_SIZE])
+static const char *describe(const struct zs_checked_object *o, int depth, const uint64_t *origin,
+                            char where[WHERE_SIZE])
 {
-    const struct zs_level *level = &o->levels[k];
+    const struct zs_level *level = &o->levels[depth];
     int n = snprintf(where, WHERE_SIZE, "%s", o->key);
-    for (int d = 0; k > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
+    for (int d = 0; depth > 0 && d < level->ndim && n > 0 && n < WHERE_SIZE; d++)
         n += snprintf(where + n, WHERE_SIZE - (size_t)n, "%s%llu%s",
                       d > 0             ? ","
                       : level->is_shard ? ", inner shard ["
@@ -23,11 +24,11 @@ static const char *describe(const struct zs_checked_object *o, int k, const uint
     return where;
 }
 
-static enum zs_status report(const struct zs_checked_object *o, int k, const uint64_t *origin, enum zs_status status,
-                             struct zs_error *err)
+static enum zs_status report(const struct zs_checked_object *o, int depth, const uint64_t *origin,
+                             enum zs_status status, struct zs_error *err)
 {
     char where[WHERE_SIZE];
-    return zs_report_failure(o->c, describe(o, k, origin, where), status, err);
+    return zs_report_failure(o->c, describe(o, depth, origin, where), status, err);
 }
 
 /* Origin of inner chunk `number` of a level-k shard. */
@@ -108,15 +109,15 @@ static enum zs_status take_entries(const struct zs_checked_object *o, struct zs_
 }
 
 /* Reads and checks the index of a level-k shard. One that cannot be read is reported, and has no ranges. */
-static enum zs_status shard_open(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
+static enum zs_status shard_open(const struct zs_checked_object *o, int depth, const struct zs_checked_chunk *chunk,
                                  struct zs_checked_shard *s, struct zs_error *err)
 {
-    const struct zs_level *level = &o->levels[k];
-    *s = (struct zs_checked_shard){.level = k, .chunk = *chunk};
+    const struct zs_level *level = &o->levels[depth];
+    *s = (struct zs_checked_shard){.level = depth, .chunk = *chunk};
     struct zs_shard_index *index = NULL;
     enum zs_status status = zs_source_index(level, &chunk->bytes, &index, err);
     if (status != ZS_OK)
-        return report(o, k, chunk->origin, status, err);
+        return report(o, depth, chunk->origin, status, err);
     s->ranges = zs_calloc((size_t)level->inner_count, sizeof *s->ranges);
     s->groups = zs_calloc((size_t)level->inner_count, sizeof *s->groups);
     status = s->ranges != NULL && s->groups != NULL ? take_entries(o, s, index, err) : zs_fail_memory(err);
@@ -137,7 +138,7 @@ static void shard_close(struct zs_checked_shard *s)
 
 /* ---- Chunks ---- */
 
-static enum zs_status check_chunk(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
+static enum zs_status check_chunk(const struct zs_checked_object *o, int depth, const struct zs_checked_chunk *chunk,
                                   struct zs_error *err);
 
 static enum zs_status check_innermost(const struct zs_checked_object *o, const struct zs_checked_chunk *chunk,
@@ -200,11 +201,11 @@ static enum zs_status check_group(const struct zs_checked_object *o, const struc
     return ZS_OK;
 }
 
-static enum zs_status check_shard(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
+static enum zs_status check_shard(const struct zs_checked_object *o, int depth, const struct zs_checked_chunk *chunk,
                                   struct zs_error *err)
 {
     struct zs_checked_shard s;
-    enum zs_status status = shard_open(o, k, chunk, &s, err);
+    enum zs_status status = shard_open(o, depth, chunk, &s, err);
     for (size_t i = 0; i < s.group_count && status == ZS_OK; i++)
         status = check_group(o, &s, i, err);
     shard_close(&s);
@@ -212,10 +213,10 @@ static enum zs_status check_shard(const struct zs_checked_object *o, int k, cons
 }
 
 /* Whether the encoded bytes of a chunk are not too many to be taken whole. */
-static enum zs_status check_size(const struct zs_checked_object *o, int k, const struct zs_source *bytes,
+static enum zs_status check_size(const struct zs_checked_object *o, int depth, const struct zs_source *bytes,
                                  struct zs_error *err)
 {
-    const size_t most = zs_level_bound(&o->levels[k]);
+    const size_t most = zs_level_bound(&o->levels[depth]);
     if (bytes->size > most)
         return zs_fail(err, ZS_CORRUPT, "expected at most %zu encoded bytes, found %llu", most,
                        (unsigned long long)bytes->size);
@@ -226,27 +227,27 @@ static enum zs_status check_size(const struct zs_checked_object *o, int k, const
 }
 
 /* A shard with codecs of its own, decoded whole. */
-static enum zs_status check_encoded_shard(const struct zs_checked_object *o, int k,
+static enum zs_status check_encoded_shard(const struct zs_checked_object *o, int depth,
                                           const struct zs_checked_chunk *chunk, struct zs_error *err)
 {
-    const struct zs_level *level = &o->levels[k];
+    const struct zs_level *level = &o->levels[depth];
     const uint64_t limit = zs_min_u64(zs_level_bound(level), o->c->memory);
     struct zs_buffer decoded = {0};
     enum zs_status status = zs_source_decode(level, &chunk->bytes, (size_t)limit, &decoded, err);
     if (status == ZS_OK) {
         struct zs_checked_chunk shard = *chunk;
         shard.bytes = (struct zs_source){.memory = decoded.data, .size = decoded.size};
-        status = check_shard(o, k, &shard, err);
+        status = check_shard(o, depth, &shard, err);
     } else {
-        status = report(o, k, chunk->origin, status, err);
+        status = report(o, depth, chunk->origin, status, err);
     }
     zs_buffer_free(&decoded);
     return status;
 }
 
 /* A chunk of the innermost level, fetched if it is not at hand. */
-static enum zs_status fetch_and_check(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
-                                      struct zs_error *err)
+static enum zs_status fetch_and_check(const struct zs_checked_object *o, int depth,
+                                      const struct zs_checked_chunk *chunk, struct zs_error *err)
 {
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
@@ -254,22 +255,23 @@ static enum zs_status fetch_and_check(const struct zs_checked_object *o, int k, 
     struct zs_checked_chunk fetched = *chunk;
     enum zs_status status = zs_source_fetch(&chunk->bytes, SIZE_MAX, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED),
                                             &fetched.bytes.memory, err);
-    status = status == ZS_OK ? check_innermost(o, &fetched, scratch, err) : report(o, k, chunk->origin, status, err);
+    status =
+        status == ZS_OK ? check_innermost(o, &fetched, scratch, err) : report(o, depth, chunk->origin, status, err);
     zs_scratch_release(scratch);
     return status;
 }
 
-/* A chunk of level k, whatever it is. */
-static enum zs_status check_chunk(const struct zs_checked_object *o, int k, const struct zs_checked_chunk *chunk,
+/* A chunk of level `depth`, whatever it is. */
+static enum zs_status check_chunk(const struct zs_checked_object *o, int depth, const struct zs_checked_chunk *chunk,
                                   struct zs_error *err)
 {
-    const struct zs_level *level = &o->levels[k];
+    const struct zs_level *level = &o->levels[depth];
     if (level->is_shard && level->bytes_codec_count == 0)
-        return check_shard(o, k, chunk, err);
-    const enum zs_status status = check_size(o, k, &chunk->bytes, err);
+        return check_shard(o, depth, chunk, err);
+    const enum zs_status status = check_size(o, depth, &chunk->bytes, err);
     if (status != ZS_OK)
-        return report(o, k, chunk->origin, status, err);
-    return (level->is_shard ? check_encoded_shard : fetch_and_check)(o, k, chunk, err);
+        return report(o, depth, chunk->origin, status, err);
+    return (level->is_shard ? check_encoded_shard : fetch_and_check)(o, depth, chunk, err);
 }
 
 /* ---- Objects ---- */

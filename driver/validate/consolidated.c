@@ -70,13 +70,14 @@ static void show(const zs_json *value, char text[SHOWN + 4])
 
 /* ---- One entry ---- */
 
-static char *path_of(const struct consolidated *s, const char *name)
+static char *path_of(const struct consolidated *copy, const char *name)
 {
-    return s->group->path[0] != '\0' ? zs_format("%s/%s", s->group->path, name) : zs_strdup(name);
+    return copy->group->path[0] != '\0' ? zs_format("%s/%s", copy->group->path, name) : zs_strdup(name);
 }
 
 /* Both in one spelling. */
-static void compare_spelled(const struct consolidated *s, const char *name, const zs_json *listed, const zs_json *own)
+static void compare_spelled(const struct consolidated *copy, const char *name, const zs_json *listed,
+                            const zs_json *own)
 {
     char what[512], expected[SHOWN + 4], found[SHOWN + 4];
     snprintf(what, sizeof what, "consolidated metadata of \"%.100s\": ", name);
@@ -86,44 +87,45 @@ static void compare_spelled(const struct consolidated *s, const char *name, cons
         return;
     show(own, expected);
     show(listed, found);
-    zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, expected, found);
+    zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, what, expected, found);
 }
 
-static enum zs_status compare(const struct consolidated *s, const char *name, const zs_json *listed,
+static enum zs_status compare(const struct consolidated *copy, const char *name, const zs_json *listed,
                               const struct zs_node *node, struct zs_error *err)
 {
     if (zs_json_is_same(listed, node->document))
         return ZS_OK;
     zs_json *there = zs_spelled(node->array, listed), *own = zs_spelled(node->array, node->document);
     if (there != NULL && own != NULL)
-        compare_spelled(s, name, there, own);
+        compare_spelled(copy, name, there, own);
     const bool has_memory = there != NULL && own != NULL;
     zs_json_free(there);
     zs_json_free(own);
     return has_memory ? ZS_OK : zs_fail_memory(err);
 }
 
-static enum zs_status check_entry(const struct consolidated *s, const zs_json *listed, struct zs_error *err)
+static enum zs_status check_entry(const struct consolidated *copy, const zs_json *listed, struct zs_error *err)
 {
     const char *name = zs_json_name(listed);
     char what[256];
     snprintf(what, sizeof what, "consolidated metadata of \"%.100s\"", name);
-    char *path = path_of(s, name);
+    char *path = path_of(copy, name);
     if (path == NULL)
         return zs_fail_memory(err);
     const struct zs_node *node = NULL;
-    const enum zs_status status = zs_hierarchy_node(s->c->h, path, &node, err);
+    const enum zs_status status = zs_hierarchy_node(copy->c->h, path, &node, err);
     const bool is_path =
         name[0] != '\0' && name[0] != '/' && name[strlen(name) - 1] != '/' && (status != ZS_INVALID || node != NULL);
     free(path);
     if (status == ZS_OK && is_path && !node->is_implicit)
-        return compare(s, name, listed, node, err);
+        return compare(copy, name, listed, node, err);
     if (status == ZS_NOT_FOUND || (status == ZS_OK && is_path))
-        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "a node that is there", "no zarr.json");
+        zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, what, "a node that is there", "no zarr.json");
     else if (status == ZS_OK)
-        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "a path of names separated by \"/\"", "another key");
+        zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, what, "a path of names separated by \"/\"", "another key");
     else
-        return zs_report_failure(s->c, s->key, status, err); /* its own document is broken, or the key is no path */
+        return zs_report_failure(copy->c, copy->key, status,
+                                 err); /* its own document is broken, or the key is no path */
     return ZS_OK;
 }
 
@@ -135,45 +137,47 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Nodes below the group that its consolidated metadata do not list. */
-static void check_unlisted(const struct consolidated *s)
+static void check_unlisted(const struct consolidated *copy)
 {
-    const size_t n = strlen(s->group->path);
-    for (size_t i = 0; i < s->c->node_count; i++) {
-        const char *path = s->c->nodes[i]->path;
-        if (strncmp(path, s->group->path, n) != 0 || path[n] == '\0' || (n > 0 && path[n] != '/'))
+    const size_t n = strlen(copy->group->path);
+    for (size_t i = 0; i < copy->c->node_count; i++) {
+        const char *path = copy->c->nodes[i]->path;
+        if (strncmp(path, copy->group->path, n) != 0 || path[n] == '\0' || (n > 0 && path[n] != '/'))
             continue;
         const char *name = path + n + (n > 0);
-        if (bsearch(&name, s->names, s->count, sizeof *s->names, by_name) != NULL)
+        if (bsearch(&name, copy->names, copy->count, sizeof *copy->names, by_name) != NULL)
             continue;
         char what[256];
         snprintf(what, sizeof what, "consolidated metadata: \"%.100s\" is not listed", name);
-        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, what, "all nodes below the group", "one that is not listed");
+        zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, what, "all nodes below the group", "one that is not listed");
     }
 }
 
-static void check_form(const struct consolidated *s, const zs_json *consolidated)
+static void check_form(const struct consolidated *copy, const zs_json *consolidated)
 {
     bool must_understand = true;
     if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline"))
-        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, "consolidated_metadata: kind", "\"inline\"", "something else");
+        zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, "consolidated_metadata: kind", "\"inline\"", "something else");
     if (!zs_json_bool(zs_json_get(consolidated, "must_understand"), &must_understand) || must_understand)
-        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, "consolidated_metadata: must_understand", "false", "something else");
+        zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, "consolidated_metadata: must_understand", "false",
+                  "something else");
     if (!zs_json_is_object(zs_json_get(consolidated, "metadata")))
-        zs_report(s->c, ZS_SEVERITY_ERROR, s->key, "consolidated_metadata: metadata", "an object", "something else");
+        zs_report(copy->c, ZS_SEVERITY_ERROR, copy->key, "consolidated_metadata: metadata", "an object",
+                  "something else");
 }
 
-static enum zs_status check_listed(struct consolidated *s, const zs_json *metadata, struct zs_error *err)
+static enum zs_status check_listed(struct consolidated *copy, const zs_json *metadata, struct zs_error *err)
 {
-    s->names = zs_calloc(zs_json_size(metadata), sizeof *s->names);
-    if (s->names == NULL)
+    copy->names = zs_calloc(zs_json_size(metadata), sizeof *copy->names);
+    if (copy->names == NULL)
         return zs_fail_memory(err);
     for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
-        s->names[s->count++] = zs_json_name(m);
-        ZS_TRY(check_entry(s, m, err));
+        copy->names[copy->count++] = zs_json_name(m);
+        ZS_TRY(check_entry(copy, m, err));
     }
-    qsort(s->names, s->count, sizeof *s->names, by_name);
-    if (s->c->is_listed && s->count > 0)
-        check_unlisted(s);
+    qsort(copy->names, copy->count, sizeof *copy->names, by_name);
+    if (copy->c->is_listed && copy->count > 0)
+        check_unlisted(copy);
     return ZS_OK;
 }
 

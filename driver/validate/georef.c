@@ -37,22 +37,24 @@ static enum zs_status key_of(const struct georef_check *check, const char *path,
 
 /* ---- Transforms ---- */
 
-static void show(const double *t, char text[160])
+static void show(const double *transform, char text[160])
 {
-    snprintf(text, 160, "[%.12g, %.12g, %.12g, %.12g, %.12g, %.12g]", t[0], t[1], t[2], t[3], t[4], t[5]);
+    snprintf(text, 160, "[%.12g, %.12g, %.12g, %.12g, %.12g, %.12g]", transform[0], transform[1], transform[2],
+             transform[3], transform[4], transform[5]);
 }
 
-static enum zs_status compare_transform(void *context, const char *path, const char *what, const double *t,
+static enum zs_status compare_transform(void *context, const char *path, const char *what, const double *transform,
                                         struct zs_error *err)
 {
     const struct georef_check *check = context;
     char expected[160], found[160];
     const char *key;
-    if (!check->used.has_transform || zs_transform_is_same(check->used.transform, t, check->width, check->height))
+    if (!check->used.has_transform ||
+        zs_transform_is_same(check->used.transform, transform, check->width, check->height))
         return ZS_OK;
     ZS_TRY(key_of(check, path, &key, err));
     show(check->used.transform, expected);
-    show(t, found);
+    show(transform, found);
     zs_report(check->c, ZS_SEVERITY_ERROR, key, what, expected, found);
     return ZS_OK;
 }
