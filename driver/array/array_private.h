@@ -129,7 +129,7 @@ enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struc
 
 /* Whether the cached indexes, or the list of shards, show that nothing of a level-k shard is stored; false where they
  * are not cached. */
-bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number);
+bool zs_is_known_empty(struct zs_array *array, int level, uint64_t number);
 
 /* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
 enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key,

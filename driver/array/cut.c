@@ -43,13 +43,13 @@ static bool clip(const struct zs_array *array, const struct zs_window *w, const 
 }
 
 /* Number of level-k chunks that a window overlaps; it is not empty. */
-static uint64_t chunks_of(const struct zs_array *array, int k, const struct zs_window *w)
+static uint64_t chunks_of(const struct zs_array *array, int level, const struct zs_window *w)
 {
     uint64_t n = 1;
     for (int d = 0; d < array->meta->ndim; d++) {
         /* some of the array's chunks, whose number fits */
-        n *= zs_grid_find(&array->grid, k, d, w->start[d] + w->count[d] - 1) + 1 -
-             zs_grid_find(&array->grid, k, d, w->start[d]);
+        n *= zs_grid_find(&array->grid, level, d, w->start[d] + w->count[d] - 1) + 1 -
+             zs_grid_find(&array->grid, level, d, w->start[d]);
     }
     return n;
 }
@@ -61,13 +61,13 @@ static uint64_t add_or_most(uint64_t x, uint64_t y)
 }
 
 /* Number of level-k chunks that all windows overlap within the bounds. */
-static uint64_t chunks_in(const struct cut *c, int k, const struct bounds *bounds)
+static uint64_t chunks_in(const struct cut *c, int level, const struct bounds *bounds)
 {
     uint64_t total = 0;
     struct zs_window w;
     for (size_t i = 0; i < c->n; i++)
         if (clip(c->array, &c->windows[i], bounds, &w))
-            total = add_or_most(total, chunks_of(c->array, k, &w));
+            total = add_or_most(total, chunks_of(c->array, level, &w));
     return total;
 }
 

@@ -24,37 +24,37 @@ enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *me
     return ZS_OK;
 }
 
-uint64_t zs_grid_number(const struct zs_grid *grid, int k, const uint64_t *position)
+uint64_t zs_grid_number(const struct zs_grid *grid, int level, const uint64_t *position)
 {
     uint64_t number = 0;
     for (int d = 0; d < grid->ndim; d++)
-        number = number * grid->count[k][d] + position[d];
+        number = number * grid->count[level][d] + position[d];
     return number;
 }
 
-void zs_grid_position(const struct zs_grid *grid, int k, uint64_t number, uint64_t *position)
+void zs_grid_position(const struct zs_grid *grid, int level, uint64_t number, uint64_t *position)
 {
     for (int d = grid->ndim - 1; d >= 0; d--) {
-        position[d] = number % grid->count[k][d];
-        number /= grid->count[k][d];
+        position[d] = number % grid->count[level][d];
+        number /= grid->count[level][d];
     }
 }
 
-void zs_grid_extent(const struct zs_grid *grid, int k, uint64_t number, uint64_t *start, uint64_t *length)
+void zs_grid_extent(const struct zs_grid *grid, int level, uint64_t number, uint64_t *start, uint64_t *length)
 {
     uint64_t position[ZS_MAX_NDIM];
-    zs_grid_position(grid, k, number, position);
+    zs_grid_position(grid, level, number, position);
     for (int d = 0; d < grid->ndim; d++) {
-        const struct zs_span s = zs_grid_span(grid, k, d, position[d]);
+        const struct zs_span s = zs_grid_span(grid, level, d, position[d]);
         start[d] = s.start;
         length[d] = s.length;
     }
 }
 
-uint64_t zs_grid_elements(const struct zs_grid *grid, int k, uint64_t number)
+uint64_t zs_grid_elements(const struct zs_grid *grid, int level, uint64_t number)
 {
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM], n = 1;
-    zs_grid_extent(grid, k, number, start, length);
+    zs_grid_extent(grid, level, number, start, length);
     for (int d = 0; d < grid->ndim; d++)
         n *= zs_min_u64(length[d], grid->meta->shape[d] - start[d]);
     return n;
@@ -72,30 +72,31 @@ uint64_t zs_grid_chunks_in_shard(const struct zs_grid *grid, uint64_t shard)
     return n;
 }
 
-void zs_grid_around(const struct zs_grid *grid, int from, const uint64_t *position, int k, uint64_t *around)
+void zs_grid_around(const struct zs_grid *grid, int from, const uint64_t *position, int level, uint64_t *around)
 {
     for (int d = 0; d < grid->ndim; d++)
-        around[d] = k == from ? position[d] : zs_grid_find(grid, k, d, zs_grid_span(grid, from, d, position[d]).start);
+        around[d] =
+            level == from ? position[d] : zs_grid_find(grid, level, d, zs_grid_span(grid, from, d, position[d]).start);
 }
 
-void zs_grid_inside(const struct zs_grid *grid, int k, const uint64_t *position, uint64_t *inside)
+void zs_grid_inside(const struct zs_grid *grid, int level, const uint64_t *position, uint64_t *inside)
 {
     for (int d = 0; d < grid->ndim; d++)
-        if (zs_grid_edges(grid, k, d) == NULL) {
-            inside[d] = position[d] % grid->chain->levels[k].grid[d];
+        if (zs_grid_edges(grid, level, d) == NULL) {
+            inside[d] = position[d] % grid->chain->levels[level].grid[d];
         } else {
-            const uint64_t edge = grid->chain->levels[k + 1].shape[d], start = position[d] * edge;
-            inside[d] = (start - zs_grid_span(grid, k, d, zs_grid_find(grid, k, d, start)).start) / edge;
+            const uint64_t edge = grid->chain->levels[level + 1].shape[d], start = position[d] * edge;
+            inside[d] = (start - zs_grid_span(grid, level, d, zs_grid_find(grid, level, d, start)).start) / edge;
         }
 }
 
-const struct zs_level *zs_grid_level(const struct zs_grid *grid, int k, uint64_t number, struct zs_level *room)
+const struct zs_level *zs_grid_level(const struct zs_grid *grid, int depth, uint64_t number, struct zs_level *room)
 {
-    const struct zs_level *level = &grid->chain->levels[k];
-    if (k > 0 || !grid->meta->has_edges)
+    const struct zs_level *level = &grid->chain->levels[depth];
+    if (depth > 0 || !grid->meta->has_edges)
         return level;
     uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-    zs_grid_extent(grid, k, number, start, length);
+    zs_grid_extent(grid, depth, number, start, length);
     zs_level_resize(level, length, room);
     return room;
 }

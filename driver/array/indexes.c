@@ -217,11 +217,11 @@ static enum zs_status index_read_with_object(struct zs_array *array, const struc
     return status;
 }
 
-enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, const struct zs_source *source,
+enum zs_status zs_index_get(struct zs_array *array, int depth, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err)
 {
     /* An index that came with its shard as a whole and one that was read by ranges are of different versions. */
-    const struct zs_cache_key key = {k == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)k, number};
+    const struct zs_cache_key key = {depth == 0 && source != NULL ? ZS_MAX_LEVELS : (uint64_t)depth, number};
     bool must_load;
     while ((*entry = zs_cache_get_or_load(array->indexes, key, &must_load)) != NULL) {
         const struct zs_shard_index *found = zs_cache_value(*entry);
@@ -233,7 +233,7 @@ enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, cons
     }
     struct zs_shard_index *index = NULL;
     struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&array->grid, k, number, &room);
+    const struct zs_level *level = zs_grid_level(&array->grid, depth, number, &room);
     enum zs_status status = source != NULL ? zs_source_index(level, source, &index, err)
                                            : index_read_with_object(array, level, number, &index, err);
     if (status == ZS_NOT_FOUND && source == NULL) {

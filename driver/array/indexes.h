@@ -29,7 +29,7 @@ void zs_array_distrust(struct zs_array *array);
 
 /* The index of level-k shard `number`, pinned. For level 0 without `source` the object is opened as needed, and an
  * object that is absent gives an absent index. */
-enum zs_status zs_index_get(struct zs_array *array, int k, uint64_t number, const struct zs_source *source,
+enum zs_status zs_index_get(struct zs_array *array, int level, uint64_t number, const struct zs_source *source,
                             struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all

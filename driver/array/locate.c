@@ -101,17 +101,17 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
 /* ---- The walk down ---- */
 
 /* Position of the level-k chunk around an innermost chunk. */
-static void position_at_level(const struct zs_array *array, int k, uint64_t chunk, uint64_t *position)
+static void position_at_level(const struct zs_array *array, int level, uint64_t chunk, uint64_t *position)
 {
     zs_grid_position(&array->grid, array->chain.count - 1, chunk, position);
-    zs_grid_around(&array->grid, array->chain.count - 1, position, k, position);
+    zs_grid_around(&array->grid, array->chain.count - 1, position, level, position);
 }
 
-static uint64_t number_at_level(const struct zs_array *array, int k, uint64_t chunk)
+static uint64_t number_at_level(const struct zs_array *array, int level, uint64_t chunk)
 {
     uint64_t position[ZS_MAX_NDIM];
-    position_at_level(array, k, chunk, position);
-    return zs_grid_number(&array->grid, k, position);
+    position_at_level(array, level, chunk, position);
+    return zs_grid_number(&array->grid, level, position);
 }
 
 /* The bytes of the level-(k+1) chunk around `chunk`, by the index of its level-k shard. Without a source of the shard
@@ -190,14 +190,14 @@ static enum zs_status ask_again(struct zs_array *array, uint64_t shard, struct z
     return zs_index_get(array, 0, shard, NULL, entry, err);
 }
 
-bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number)
+bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
 {
     const struct zs_pending_writes *pending = array->pending;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
     struct zs_level room;
-    zs_grid_position(&array->grid, k, number, position);
-    for (int j = 0; j == 0 || j < k; j++) {
-        zs_grid_around(&array->grid, k, position, j, at);
+    zs_grid_position(&array->grid, depth, number, position);
+    for (int j = 0; j == 0 || j < depth; j++) {
+        zs_grid_around(&array->grid, depth, position, j, at);
         const uint64_t shard = zs_grid_number(&array->grid, j, at);
         if (j == 0 && pending != NULL && (pending->dirty.count > 0 || zs_map_get(&pending->shards, shard) != NULL))
             return false;
@@ -207,9 +207,9 @@ bool zs_is_known_empty(struct zs_array *array, int k, uint64_t number)
         const struct zs_shard_index *index = zs_cache_value(entry);
         bool is_empty = index->is_absent;
         bool is_known = !index->is_remembered && (j == 0 || index->version == version);
-        if (is_known && !is_empty && j < k) {
+        if (is_known && !is_empty && j < depth) {
             uint64_t offset, size;
-            zs_grid_around(&array->grid, k, position, j + 1, at);
+            zs_grid_around(&array->grid, depth, position, j + 1, at);
             zs_grid_inside(&array->grid, j, at, at);
             const struct zs_level *level = zs_grid_level(&array->grid, j, shard, &room);
             is_known = zs_shard_index_entry(level, index, zs_shard_index_number(level, at), &is_empty, &offset, &size,
@@ -231,7 +231,7 @@ static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
 
 /* ---- Steps of the walk: each function does its step, or returns that it does not apply ---- */
 
-static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_source *source,
+static enum zs_status locate_in_shard(struct locator *l, int level, const struct zs_source *source,
                                       struct zs_location **loc, size_t n, struct zs_error *err);
 
 /* A level-0 shard that is found absent holds no chunk: done. Else the status of taking it whole. */
@@ -357,12 +357,12 @@ static enum zs_status locate_in_inner_shards(struct locator *l, struct shard *s,
 }
 
 /* Locates n > 0 innermost chunks, all in one level-k shard. `source` are the shard's encoded bytes; NULL at level 0. */
-static enum zs_status locate_in_shard(struct locator *l, int k, const struct zs_source *source,
+static enum zs_status locate_in_shard(struct locator *l, int level, const struct zs_source *source,
                                       struct zs_location **loc, size_t n, struct zs_error *err)
 {
-    struct shard s = {.k = k, .number = number_at_level(l->array, k, loc[0]->chunk), .source = source};
+    struct shard s = {.k = level, .number = number_at_level(l->array, level, loc[0]->chunk), .source = source};
     bool done = false;
-    s.level = zs_grid_level(&l->array->grid, k, s.number, &s.room);
+    s.level = zs_grid_level(&l->array->grid, level, s.number, &s.room);
     enum zs_status status = try_encoded(l, &s, loc, n, &done, err);
     if (status == ZS_OK && !done)
         status = try_fetched(l, &s, loc, n, &done, err);

@@ -73,11 +73,11 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
     return false;
 }
 
-void zs_chunk_overlap(const struct zs_array *array, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
-                      uint64_t *count)
+void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *w,
+                      uint64_t *start, uint64_t *count)
 {
     uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-    zs_grid_extent(&array->grid, k, number, low, length);
+    zs_grid_extent(&array->grid, level, number, low, length);
     for (int d = 0; d < array->meta->ndim; d++) {
         const uint64_t from = zs_max_u64(low[d], w->start[d]);
         const uint64_t to = zs_min_u64(low[d] + length[d], w->start[d] + w->count[d]);
@@ -86,13 +86,13 @@ void zs_chunk_overlap(const struct zs_array *array, int k, uint64_t number, cons
     }
 }
 
-void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *c, struct zs_extent *extent)
+void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *planned, struct zs_extent *extent)
 {
     const struct zs_array *array = plan->array;
-    for (size_t i = 0; i < c->overlap_count; i++) {
+    for (size_t i = 0; i < planned->overlap_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        zs_chunk_overlap(array, array->chain.count - 1, c->where.chunk,
-                         &plan->windows[plan->overlaps[c->first_overlap + i].window], start, count);
+        zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk,
+                         &plan->windows[plan->overlaps[planned->first_overlap + i].window], start, count);
         for (int d = 0; d < array->meta->ndim; d++) {
             const uint64_t low = i == 0 ? start[d] : zs_min_u64(extent->start[d], start[d]);
             const uint64_t end =
@@ -104,36 +104,36 @@ void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *c, st
 }
 
 /* Releases a cached extent of a chunk when it lacks something that is wanted. */
-static void drop_other_extent(struct zs_plan *plan, struct zs_planned *c)
+static void drop_other_extent(struct zs_plan *plan, struct zs_planned *planned)
 {
-    const struct zs_extent *cached = ((const struct zs_blob *)zs_cache_value(c->cached))->extent;
+    const struct zs_extent *cached = ((const struct zs_blob *)zs_cache_value(planned->cached))->extent;
     struct zs_extent wanted;
     bool has_all = true;
     if (cached == NULL)
         return;
-    zs_wanted_extent(plan, c, &wanted);
+    zs_wanted_extent(plan, planned, &wanted);
     for (int d = 0; d < plan->array->meta->ndim; d++)
         has_all = has_all && wanted.start[d] >= cached->start[d] &&
                   wanted.start[d] + wanted.count[d] <= cached->start[d] + cached->count[d];
     if (has_all)
         return;
-    zs_cache_release(plan->array->chunks, c->cached);
-    c->cached = NULL;
+    zs_cache_release(plan->array->chunks, planned->cached);
+    planned->cached = NULL;
 }
 
-static enum zs_status add_gap(struct zs_plan *plan, size_t window, int k, uint64_t number, struct zs_error *err)
+static enum zs_status add_gap(struct zs_plan *plan, size_t window, int level, uint64_t number, struct zs_error *err)
 {
     struct zs_gap *gaps = zs_grow(plan->gaps, plan->gap_count, &plan->gap_room, sizeof *gaps);
     if (gaps == NULL)
         return zs_fail_memory(err);
     plan->gaps = gaps;
-    plan->gaps[plan->gap_count++] = (struct zs_gap){window, k, number};
+    plan->gaps[plan->gap_count++] = (struct zs_gap){window, level, number};
     return ZS_OK;
 }
 
 /* Plans the extent [start, start + count) of a window, level-k chunk by chunk, so that overlaps with one shard follow
  * each other. Skips empty chunks. */
-static enum zs_status add_extent(struct zs_plan *plan, size_t window, int k, const uint64_t *start,
+static enum zs_status add_extent(struct zs_plan *plan, size_t window, int level, const uint64_t *start,
                                  const uint64_t *count, struct zs_error *err)
 {
     struct zs_array *array = plan->array;
@@ -141,37 +141,38 @@ static enum zs_status add_extent(struct zs_plan *plan, size_t window, int k, con
     const int innermost = array->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
     for (int d = 0; d < n; d++) {
-        at[d] = low[d] = zs_grid_find(&array->grid, k, d, start[d]);
-        high[d] = zs_grid_find(&array->grid, k, d, start[d] + count[d] - 1) + 1;
+        at[d] = low[d] = zs_grid_find(&array->grid, level, d, start[d]);
+        high[d] = zs_grid_find(&array->grid, level, d, start[d] + count[d] - 1) + 1;
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    if (k == innermost) {
+    if (level == innermost) {
         struct zs_overlap *overlaps =
             zs_grow_by(plan->overlaps, plan->overlap_count, chunks, &plan->overlap_room, sizeof *overlaps);
         if (overlaps == NULL)
             return zs_fail_memory(err);
         plan->overlaps = overlaps;
         do {
-            plan->overlaps[plan->overlap_count++] = (struct zs_overlap){zs_grid_number(&array->grid, k, at), window};
+            plan->overlaps[plan->overlap_count++] =
+                (struct zs_overlap){zs_grid_number(&array->grid, level, at), window};
         } while (zs_next_position(n, at, low, high));
         return ZS_OK;
     }
     do {
-        const uint64_t number = zs_grid_number(&array->grid, k, at);
+        const uint64_t number = zs_grid_number(&array->grid, level, at);
         uint64_t from[ZS_MAX_NDIM], extent[ZS_MAX_NDIM];
         from[0] = extent[0] = 0; /* of no dimensions too */
         bool is_single = true;   /* one innermost chunk: it is looked up like any other */
         for (int d = 0; d < n; d++) {
-            const struct zs_span s = zs_grid_span(&array->grid, k, d, at[d]);
+            const struct zs_span s = zs_grid_span(&array->grid, level, d, at[d]);
             from[d] = zs_max_u64(start[d], s.start);
             extent[d] = zs_min_u64(start[d] + count[d], s.start + s.length) - from[d];
             is_single = is_single && zs_grid_find(&array->grid, innermost, d, from[d]) ==
                                          zs_grid_find(&array->grid, innermost, d, from[d] + extent[d] - 1);
         }
-        if (!is_single && zs_is_known_empty(array, k, number))
-            ZS_TRY(add_gap(plan, window, k, number, err));
+        if (!is_single && zs_is_known_empty(array, level, number))
+            ZS_TRY(add_gap(plan, window, level, number, err));
         else
-            ZS_TRY(add_extent(plan, window, k + 1, from, extent, err));
+            ZS_TRY(add_extent(plan, window, level + 1, from, extent, err));
     } while (zs_next_position(n, at, low, high));
     return ZS_OK;
 }
@@ -222,9 +223,9 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
 
 /* ---- Where their bytes are ---- */
 
-bool zs_is_at_hand(const struct zs_planned *c)
+bool zs_is_at_hand(const struct zs_planned *planned)
 {
-    return c->cached != NULL || c->dirty != NULL;
+    return planned->cached != NULL || planned->dirty != NULL;
 }
 
 static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
@@ -298,12 +299,12 @@ static struct zs_range range_of(const struct zs_plan *plan, size_t item)
 }
 
 /* Adds the items of a chunk: as ranges where bytes must be fetched, else as tasks. */
-static void add_items(struct zs_plan *plan, const struct zs_planned *c, size_t *range_count)
+static void add_items(struct zs_plan *plan, const struct zs_planned *planned, size_t *range_count)
 {
-    const bool is_here = zs_is_at_hand(c) || c->where.kind == ZS_LOCATION_EMPTY;
-    for (size_t i = c->first_item; i < c->first_item + c->item_count; i++) {
+    const bool is_here = zs_is_at_hand(planned) || planned->where.kind == ZS_LOCATION_EMPTY;
+    for (size_t i = planned->first_item; i < planned->first_item + planned->item_count; i++) {
         plan->decode_count += !is_here && plan->items[i].kept == NULL;
-        if (!is_here && plan->items[i].kept == NULL && c->where.kind == ZS_LOCATION_RANGE)
+        if (!is_here && plan->items[i].kept == NULL && planned->where.kind == ZS_LOCATION_RANGE)
             plan->ranges[(*range_count)++] = range_of(plan, i);
         else
             plan->tasks[plan->task_count++] = (struct zs_task){.first = i};

@@ -97,17 +97,17 @@ enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err) ZS_MUST
 void zs_plan_clear(struct zs_plan *plan);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
-void zs_chunk_overlap(const struct zs_array *array, int k, uint64_t number, const struct zs_window *w, uint64_t *start,
-                      uint64_t *count);
+void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *w,
+                      uint64_t *start, uint64_t *count);
 
 /* The smallest extent that holds all wanted elements of the chunk. */
-void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *c, struct zs_extent *extent);
+void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *planned, struct zs_extent *extent);
 
 /* Advances `at` within [low, high) of n dimensions, the last fastest; false when it is back at `low`. */
 bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *high);
 
 /* Whether the chunk is decoded already. */
-bool zs_is_at_hand(const struct zs_planned *c);
+bool zs_is_at_hand(const struct zs_planned *planned);
 
 /* ---- cut.c: reads that are too large for one plan ---- */
 
@@ -146,28 +146,28 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
 
 /* Copies a decoded extent of a chunk (NULL: all of it) to all windows that want some of it. With `decoded` NULL, the
  * fill value. */
-void zs_scatter(const struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded,
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
                 const struct zs_extent *extent);
 
 /* Like zs_scatter(), of a whole chunk, from the stored elements that zs_chunk_decode_stored() gave: each is looked up
  * while it is copied, in place of the plan's conversion. */
-void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *c, const void *stored);
+void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored);
 
 /* Fills a gap with the fill value. */
 void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g);
 
 /* Like zs_scatter(), for `count` elements of the chunk from number `first` on, in the order in which they are
  * stored. */
-void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *c, uint64_t first, uint64_t count,
+void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *planned, uint64_t first, uint64_t count,
                     const unsigned char *data);
 
 /* How many elements of the chunk the windows want; one that two windows want counts twice. */
-uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *c);
+uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *planned);
 /* Whether they want all elements of the chunk that lie in the array. */
-bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *c);
+bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *planned);
 
 /* Where the chunk can be decoded in place: one window wants the whole chunk, unconverted, in the layout it is stored
  * in. Else NULL. */
-void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *c);
+void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *planned);
 
 #endif

@@ -49,14 +49,14 @@ static bool grow_extent(const struct zs_array *array, const struct zs_extent *ch
 }
 
 /* Caches what was wanted of a decoded chunk, and as much of what follows as plan->keep allows. */
-static void cache_extent(struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded)
+static void cache_extent(struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded)
 {
     const struct zs_array *array = plan->array;
     struct zs_extent chunk, extent, *kept = NULL;
     size_t n = array->innermost->item_size;
     ptrdiff_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
-    zs_whole_chunk(array, c->where.chunk, &chunk);
-    zs_wanted_extent(plan, c, &extent);
+    zs_whole_chunk(array, planned->where.chunk, &chunk);
+    zs_wanted_extent(plan, planned, &extent);
     if (!grow_extent(array, &chunk, &extent, plan->keep))
         return;
     for (int d = 0; d < array->meta->ndim; d++)
@@ -73,31 +73,31 @@ static void cache_extent(struct zs_plan *plan, const struct zs_planned *c, const
     decoded = zs_element_at(array->meta->ndim, decoded, &chunk, extent.start, from);
     zs_copy_strided(array->meta->ndim, extent.count, decoded, from, blob->data, to, array->innermost->item_size, NULL,
                     NULL);
-    cache_blob(plan->array, c->where.chunk, blob);
+    cache_blob(plan->array, planned->where.chunk, blob);
 }
 
 /* Decodes a chunk from its n encoded bytes, and copies it to the windows. */
-static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
+static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
                               const void *encoded, size_t n, struct zs_error *err)
 {
     struct zs_array *array = plan->array;
     struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, c->where.chunk, &room);
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, planned->where.chunk, &room);
     const size_t size = (size_t)level->decoded_size;
     ZS_TRY(zs_chunk_size_check(array, level, err));
-    void *direct = zs_direct_destination(plan, c);
+    void *direct = zs_direct_destination(plan, planned);
     if (direct != NULL)
         return zs_chunk_decode(level, scratch, encoded, n, direct, err);
-    const bool is_spent = !plan->is_prefetch && zs_is_wholly_used(plan, c);
+    const bool is_spent = !plan->is_prefetch && zs_is_wholly_used(plan, planned);
     if (is_spent && zs_chunk_is_plain(level, encoded, n)) {
-        zs_scatter(plan, c, encoded, NULL);
+        zs_scatter(plan, planned, encoded, NULL);
         return ZS_OK;
     }
     if (is_spent && plan->convert == NULL && plan->take == NULL) {
         const void *stored;
         ZS_TRY(zs_chunk_decode_stored(level, scratch, encoded, n, &stored, err));
         if (stored != NULL) {
-            zs_scatter_stored(plan, c, stored);
+            zs_scatter_stored(plan, planned, stored);
             return ZS_OK;
         }
     }
@@ -105,9 +105,9 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *c, struct
         struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
         ZS_TRY(zs_buffer_reset(out, size, err));
         ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
-        zs_scatter(plan, c, out->data, NULL);
+        zs_scatter(plan, planned, out->data, NULL);
         if (!is_spent)
-            cache_extent(plan, c, out->data);
+            cache_extent(plan, planned, out->data);
         return ZS_OK;
     }
     /* The rest of the chunk is likely to be asked for next. */
@@ -119,8 +119,8 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *c, struct
         zs_blob_free(blob);
         return status;
     }
-    zs_scatter(plan, c, blob->data, NULL);
-    cache_blob(array, c->where.chunk, blob);
+    zs_scatter(plan, planned, blob->data, NULL);
+    cache_blob(array, planned->where.chunk, blob);
     return ZS_OK;
 }
 
@@ -156,11 +156,11 @@ static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *i
 }
 
 /* Decodes one chunk, whose bytes have come, when a slot is free. */
-static enum zs_status deliver_one(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
+static enum zs_status deliver_one(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
                                   const void *encoded, size_t n, struct zs_error *err)
 {
     decode_begin(plan);
-    const enum zs_status status = deliver(plan, c, scratch, encoded, n, err);
+    const enum zs_status status = deliver(plan, planned, scratch, encoded, n, err);
     decode_end(plan);
     return status;
 }
@@ -206,45 +206,45 @@ static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, s
 }
 
 /* Reads a chunk that is an object of its own. */
-static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
+static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
     struct zs_array *array = plan->array;
     char *key;
-    if (zs_shard_list_lacks(array, c->where.shard)) { /* it was listed since the plan was made */
-        zs_scatter(plan, c, NULL, NULL);
+    if (zs_shard_list_lacks(array, planned->where.shard)) { /* it was listed since the plan was made */
+        zs_scatter(plan, planned, NULL, NULL);
         return ZS_OK;
     }
-    ZS_TRY(zs_shard_key(array, c->where.shard, &key, err));
+    ZS_TRY(zs_shard_key(array, planned->where.shard, &key, err));
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
         zs_shard_list_note_missed(array);
-        zs_scatter(plan, c, NULL, NULL);
+        zs_scatter(plan, planned, NULL, NULL);
         return ZS_OK;
     }
     if (status == ZS_OK)
-        status = deliver_one(plan, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, c->where.chunk, status, err);
+        status = deliver_one(plan, planned, scratch, fetched->data, fetched->size, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
 }
 
 /* Reads a chunk that is pending in the writer of its shard. */
-static enum zs_status run_pending(struct zs_plan *plan, struct zs_planned *c, struct zs_scratch *scratch,
+static enum zs_status run_pending(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
                                   struct zs_error *err)
 {
     uint64_t number;
-    struct zs_shard_writer *writer = zs_pending_writer(plan->array, c->where.chunk, &number);
+    struct zs_shard_writer *writer = zs_pending_writer(plan->array, planned->where.chunk, &number);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     bool is_empty = true;
     pthread_mutex_lock(&plan->pending_lock);
     enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
     pthread_mutex_unlock(&plan->pending_lock);
     if (status == ZS_OK && is_empty)
-        zs_scatter(plan, c, NULL, NULL);
+        zs_scatter(plan, planned, NULL, NULL);
     else if (status == ZS_OK)
-        status = deliver_one(plan, c, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, c->where.chunk, status, err);
+        status = deliver_one(plan, planned, scratch, fetched->data, fetched->size, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
 }
 
 /* Decodes a chunk, or a block of one, of a shard that is in memory as a whole. */

@@ -43,9 +43,9 @@ static enum zs_status marks_init(struct marks *m, size_t count, struct zs_error 
     return m->bits != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-static bool is_marked(const struct marks *m, size_t i)
+static bool is_marked(const struct marks *m, size_t index)
 {
-    return (m->bits[i / 8] >> i % 8 & 1) != 0;
+    return (m->bits[index / 8] >> index % 8 & 1) != 0;
 }
 
 static void mark(struct marks *m, uint64_t first, uint64_t last)
@@ -57,15 +57,15 @@ static void mark(struct marks *m, uint64_t first, uint64_t last)
 }
 
 /* Marks the blocks of `each` elements that hold what one window wants of the chunk, run by run as it is stored. */
-static void mark_window(const struct zs_plan *plan, const struct zs_planned *c, const struct zs_window *w,
+static void mark_window(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_window *w,
                         uint64_t each, struct marks *m)
 {
     const struct zs_array *array = plan->array;
     const int n = array->meta->ndim, *axis = array->innermost->axis;
     struct zs_extent chunk, extent;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], stride[ZS_MAX_NDIM], run = 1;
-    zs_whole_chunk(array, c->where.chunk, &chunk);
-    zs_chunk_overlap(array, array->chain.count - 1, c->where.chunk, w, extent.start, extent.count);
+    zs_whole_chunk(array, planned->where.chunk, &chunk);
+    zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk, w, extent.start, extent.count);
     int outer = n; /* dimensions, as stored, before those that make a run */
     for (uint64_t size = 1; outer > 0 && run == size; outer--) {
         run *= extent.count[axis[outer - 1]];
@@ -86,10 +86,10 @@ static void mark_window(const struct zs_plan *plan, const struct zs_planned *c, 
     } while (m->marked < m->count && zs_next_position(outer, at, low, high));
 }
 
-static void mark_wanted(const struct zs_plan *plan, const struct zs_planned *c, uint64_t each, struct marks *m)
+static void mark_wanted(const struct zs_plan *plan, const struct zs_planned *planned, uint64_t each, struct marks *m)
 {
-    for (size_t i = 0; i < c->overlap_count && m->marked < m->count; i++)
-        mark_window(plan, c, &plan->windows[plan->overlaps[c->first_overlap + i].window], each, m);
+    for (size_t i = 0; i < planned->overlap_count && m->marked < m->count; i++)
+        mark_window(plan, planned, &plan->windows[plan->overlaps[planned->first_overlap + i].window], each, m);
 }
 
 /* ---- Tables ---- */
@@ -101,9 +101,10 @@ struct search {
 };
 
 /* A hash that differs between versions of a chunk's bytes. */
-static uint64_t tag_of(const struct zs_location *w)
+static uint64_t tag_of(const struct zs_location *location)
 {
-    const uint64_t of[] = {w->kind == ZS_LOCATION_MEMORY, w->bytes.version, w->bytes.offset, w->bytes.size};
+    const uint64_t of[] = {location->kind == ZS_LOCATION_MEMORY, location->bytes.version, location->bytes.offset,
+                           location->bytes.size};
     uint64_t tag = 0;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         tag = (tag ^ of[i]) * 0x9E3779B97F4A7C15u;
@@ -112,17 +113,19 @@ static uint64_t tag_of(const struct zs_location *w)
     return tag;
 }
 
-static const struct zs_level *level_of(const struct zs_array *array, const struct zs_planned *c, struct zs_level *room)
+static const struct zs_level *level_of(const struct zs_array *array, const struct zs_planned *planned,
+                                       struct zs_level *room)
 {
-    return zs_grid_level(&array->grid, array->chain.count - 1, c->where.chunk, room);
+    return zs_grid_level(&array->grid, array->chain.count - 1, planned->where.chunk, room);
 }
 
 /* Pins the object that has a chunk's bytes. Sets p->stale when it is not the one that its index was read from. */
-static enum zs_status object_of(struct zs_plan *plan, const struct zs_planned *c, struct zs_cache_entry **entry,
+static enum zs_status object_of(struct zs_plan *plan, const struct zs_planned *planned, struct zs_cache_entry **entry,
                                 struct zs_error *err)
 {
-    enum zs_status status = zs_shard_object(plan->array, c->where.shard, entry, err);
-    if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(*entry))->version != c->where.bytes.version) {
+    enum zs_status status = zs_shard_object(plan->array, planned->where.shard, entry, err);
+    if (status == ZS_OK &&
+        ((const struct zs_object *)zs_cache_value(*entry))->version != planned->where.bytes.version) {
         zs_cache_release(plan->array->objects, *entry);
         status = ZS_NOT_FOUND;
     }
@@ -141,21 +144,21 @@ struct head {
 
 /* Opens the object that a chunk is, and makes the chunk's location the range of its bytes. The location stays an object
  * where the store does not tell versions apart: then all must come in one request. */
-static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, const struct zs_level *level,
+static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *planned, const struct zs_level *level,
                                  struct head *head, struct zs_error *err)
 {
     struct zs_array *array = plan->array;
-    const struct zs_cache_key key = {0, c->where.shard};
+    const struct zs_cache_key key = {0, planned->where.shard};
     /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
     struct zs_cache_entry *entry = array->store->is_remote ? zs_cache_get(array->objects, key) : NULL;
-    if (entry == NULL && zs_shard_list_lacks(array, c->where.shard)) {
-        c->where.kind = ZS_LOCATION_EMPTY;
+    if (entry == NULL && zs_shard_list_lacks(array, planned->where.shard)) {
+        planned->where.kind = ZS_LOCATION_EMPTY;
         return ZS_OK;
     }
     if (entry == NULL) {
         char *name;
         struct zs_object *object = NULL;
-        ZS_TRY(zs_shard_key(array, c->where.shard, &name, err));
+        ZS_TRY(zs_shard_key(array, planned->where.shard, &name, err));
         if (array->distrusts_memory)
             zs_store_forget(array->store, name);
         const enum zs_status status =
@@ -165,7 +168,7 @@ static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, con
         free(name);
         if (status == ZS_NOT_FOUND) {
             zs_shard_list_note_missed(array);
-            c->where.kind = ZS_LOCATION_EMPTY;
+            planned->where.kind = ZS_LOCATION_EMPTY;
             return ZS_OK;
         }
         ZS_TRY(status);
@@ -184,20 +187,20 @@ static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *c, con
         }
     }
     const struct zs_object *object = zs_cache_value(entry);
-    c->where.kind = ZS_LOCATION_RANGE;
-    c->where.bytes.offset = 0;
-    c->where.bytes.size = zs_object_size(object);
-    c->where.bytes.version = object->version;
+    planned->where.kind = ZS_LOCATION_RANGE;
+    planned->where.bytes.offset = 0;
+    planned->where.bytes.size = zs_object_size(object);
+    planned->where.bytes.version = object->version;
     zs_cache_release(array->objects, entry);
     return ZS_OK;
 }
 
 /* Reads the table of a chunk from its first bytes, and fetches more of them as needed. */
-static enum zs_status read_table(struct zs_plan *plan, const struct zs_planned *c, const struct zs_level *level,
+static enum zs_status read_table(struct zs_plan *plan, const struct zs_planned *planned, const struct zs_level *level,
                                  struct head *head, struct zs_object *object, struct zs_blocks **blocks,
                                  struct zs_error *err)
 {
-    const struct zs_location *w = &c->where;
+    const struct zs_location *w = &planned->where;
     const uint64_t page = page_bytes(plan->array);
     struct zs_buffer more = {0};
     size_t need;
@@ -221,68 +224,69 @@ static enum zs_status read_table(struct zs_plan *plan, const struct zs_planned *
     return status;
 }
 
-static enum zs_status keep_table(struct zs_array *array, struct zs_planned *c, struct zs_blocks *blocks,
+static enum zs_status keep_table(struct zs_array *array, struct zs_planned *planned, struct zs_blocks *blocks,
                                  struct zs_error *err)
 {
-    blocks->tag = tag_of(&c->where);
-    c->table = zs_cache_put(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.chunk}, blocks,
-                            ZS_CACHE_ENTRY_BYTES + zs_blocks_memory(blocks));
-    if (c->table != NULL)
+    blocks->tag = tag_of(&planned->where);
+    planned->table = zs_cache_put(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk}, blocks,
+                                  ZS_CACHE_ENTRY_BYTES + zs_blocks_memory(blocks));
+    if (planned->table != NULL)
         return ZS_OK;
     free(blocks);
     return zs_fail_memory(err);
 }
 
 /* Whether it may pay to read the table of a chunk: whether it would with blocks of the usual size. */
-static enum zs_status is_worth_asking(const struct zs_plan *plan, const struct zs_planned *c,
+static enum zs_status is_worth_asking(const struct zs_plan *plan, const struct zs_planned *planned,
                                       const struct zs_level *level, bool *is_worth, struct zs_error *err)
 {
     const struct zs_array *array = plan->array;
     struct marks m;
     const uint64_t each = USUAL_BLOCK / level->item_size, n = level->decoded_size / level->item_size;
     ZS_TRY(marks_init(&m, (size_t)((n + each - 1) / each), err));
-    mark_wanted(plan, c, each, &m);
+    mark_wanted(plan, planned, each, &m);
     free(m.bits);
     *is_worth = m.marked * 2 <= m.count;
-    if (array->store->is_remote && c->where.kind == ZS_LOCATION_RANGE)
-        *is_worth = *is_worth && c->where.bytes.size / m.count * (m.count - m.marked) > ROUND_TRIP_COST;
+    if (array->store->is_remote && planned->where.kind == ZS_LOCATION_RANGE)
+        *is_worth = *is_worth && planned->where.bytes.size / m.count * (m.count - m.marked) > ROUND_TRIP_COST;
     return ZS_OK;
 }
 
 /* Pins the table of a chunk if it is cached. */
-static bool is_table_known(struct zs_array *array, struct zs_planned *c)
+static bool is_table_known(struct zs_array *array, struct zs_planned *planned)
 {
-    if (c->where.kind == ZS_LOCATION_OBJECT)
+    if (planned->where.kind == ZS_LOCATION_OBJECT)
         return false;
-    c->table = zs_cache_get(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, c->where.chunk});
-    if (c->table == NULL || ((const struct zs_blocks *)zs_cache_value(c->table))->tag == tag_of(&c->where))
-        return c->table != NULL;
-    zs_cache_release(array->indexes, c->table);
-    c->table = NULL;
+    planned->table = zs_cache_get(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk});
+    if (planned->table == NULL ||
+        ((const struct zs_blocks *)zs_cache_value(planned->table))->tag == tag_of(&planned->where))
+        return planned->table != NULL;
+    zs_cache_release(array->indexes, planned->table);
+    planned->table = NULL;
     return false;
 }
 
 /* Reads the table of a chunk from its own bytes, and caches it. */
-static enum zs_status ask_table(struct zs_plan *plan, struct zs_planned *c, const struct zs_level *level,
+static enum zs_status ask_table(struct zs_plan *plan, struct zs_planned *planned, const struct zs_level *level,
                                 struct head *head, struct zs_error *err)
 {
     struct zs_array *array = plan->array;
     struct zs_cache_entry *object = NULL;
     struct zs_blocks *blocks = NULL;
-    if (c->where.kind == ZS_LOCATION_MEMORY) {
-        head->data = c->where.bytes.memory;
-        head->have = (size_t)c->where.bytes.size;
+    if (planned->where.kind == ZS_LOCATION_MEMORY) {
+        head->data = planned->where.bytes.memory;
+        head->have = (size_t)planned->where.bytes.size;
     } else {
-        ZS_TRY(object_of(plan, c, &object, err));
+        ZS_TRY(object_of(plan, planned, &object, err));
     }
     /* Blocks of two versions must never be mixed: no blocks where versions may not differ visibly. */
     const bool is_sure = object == NULL || ((const struct zs_object *)zs_cache_value(object))->is_versioned;
     enum zs_status status = ZS_OK;
     if (is_sure)
-        status = read_table(plan, c, level, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
+        status = read_table(plan, planned, level, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
     if (object != NULL)
         zs_cache_release(array->objects, object);
-    return status == ZS_OK && is_sure ? keep_table(array, c, blocks, err) : status;
+    return status == ZS_OK && is_sure ? keep_table(array, planned, blocks, err) : status;
 }
 
 /* Finds the table of one chunk, if that may pay. */
@@ -315,23 +319,24 @@ static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
 /* ---- Blocks, or the whole chunk ---- */
 
 /* Whether at most half of a chunk is wanted, and its bytes can be read in parts. */
-static bool is_candidate(const struct zs_plan *plan, const struct zs_planned *c)
+static bool is_candidate(const struct zs_plan *plan, const struct zs_planned *planned)
 {
     struct zs_level room;
-    const enum zs_location_kind kind = c->where.kind;
-    if (zs_is_at_hand(c) || (kind != ZS_LOCATION_RANGE && kind != ZS_LOCATION_MEMORY && kind != ZS_LOCATION_OBJECT))
+    const enum zs_location_kind kind = planned->where.kind;
+    if (zs_is_at_hand(planned) ||
+        (kind != ZS_LOCATION_RANGE && kind != ZS_LOCATION_MEMORY && kind != ZS_LOCATION_OBJECT))
         return false;
-    const struct zs_level *level = level_of(plan->array, c, &room);
+    const struct zs_level *level = level_of(plan->array, planned, &room);
     return level->decoded_size >= plan->array->block_threshold &&
-           zs_elements_used(plan, c) <= level->decoded_size / level->item_size / 2;
+           zs_elements_used(plan, planned) <= level->decoded_size / level->item_size / 2;
 }
 
 /* Pins a block of a chunk if it is cached, and of this table. */
-static struct zs_cache_entry *block_at_hand(struct zs_array *array, const struct zs_planned *c, size_t block,
+static struct zs_cache_entry *block_at_hand(struct zs_array *array, const struct zs_planned *planned, size_t block,
                                             uint64_t tag)
 {
     struct zs_cache_entry *e =
-        zs_cache_get(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, c->where.chunk});
+        zs_cache_get(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, planned->where.chunk});
     if (e == NULL || ((const struct zs_blob *)zs_cache_value(e))->version == tag)
         return e;
     zs_cache_release(array->chunks, e);
@@ -339,15 +344,15 @@ static struct zs_cache_entry *block_at_hand(struct zs_array *array, const struct
 }
 
 /* The cost, in bytes, of reading the blocks of a chunk that are not cached (at least one). */
-static enum zs_status cost_of(const struct zs_plan *plan, const struct zs_planned *c, const struct zs_blocks *b,
+static enum zs_status cost_of(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_blocks *b,
                               uint64_t *cost, struct zs_error *err)
 {
-    struct zs_range *ranges = zs_calloc(c->item_count, sizeof *ranges);
-    struct zs_range_group *groups = zs_calloc(c->item_count, sizeof *groups);
+    struct zs_range *ranges = zs_calloc(planned->item_count, sizeof *ranges);
+    struct zs_range_group *groups = zs_calloc(planned->item_count, sizeof *groups);
     size_t n = 0;
     *cost = 0;
-    for (size_t i = 0; i < c->item_count && ranges != NULL; i++) {
-        const struct zs_item *it = &plan->items[c->first_item + i];
+    for (size_t i = 0; i < planned->item_count && ranges != NULL; i++) {
+        const struct zs_item *it = &plan->items[planned->first_item + i];
         if (it->kept != NULL)
             continue;
         zs_block_range(b, it->block, &ranges[n].offset, &ranges[n].size);
@@ -356,43 +361,43 @@ static enum zs_status cost_of(const struct zs_plan *plan, const struct zs_planne
     }
     const bool has_memory = ranges != NULL && groups != NULL;
     const size_t count = has_memory ? zs_range_plan(ranges, n, plan->array->ranges, groups) : 0;
-    for (size_t g = 0; g < count && c->where.kind == ZS_LOCATION_RANGE; g++)
+    for (size_t g = 0; g < count && planned->where.kind == ZS_LOCATION_RANGE; g++)
         *cost += groups[g].size + plan->array->ranges.max_gap;
     free(ranges);
     free(groups);
     return has_memory ? ZS_OK : zs_fail_memory(err);
 }
 
-static void release_items(struct zs_plan *plan, struct zs_planned *c)
+static void release_items(struct zs_plan *plan, struct zs_planned *planned)
 {
-    for (size_t i = c->first_item; i < c->first_item + c->item_count; i++)
+    for (size_t i = planned->first_item; i < planned->first_item + planned->item_count; i++)
         if (plan->items[i].kept != NULL)
             zs_cache_release(plan->array->chunks, plan->items[i].kept);
-    plan->item_count = c->first_item;
-    c->item_count = 0;
-    zs_cache_release(plan->array->indexes, c->table);
-    c->table = NULL;
+    plan->item_count = planned->first_item;
+    planned->item_count = 0;
+    zs_cache_release(plan->array->indexes, planned->table);
+    planned->table = NULL;
 }
 
 /* Adds items for the wanted blocks of a chunk with a table. Drops its table where reading the whole chunk costs
  * less. */
-static enum zs_status choose(struct zs_plan *plan, struct zs_planned *c, struct zs_error *err)
+static enum zs_status choose(struct zs_plan *plan, struct zs_planned *planned, struct zs_error *err)
 {
     const struct zs_array *array = plan->array;
-    const struct zs_blocks *b = zs_cache_value(c->table);
+    const struct zs_blocks *b = zs_cache_value(planned->table);
     struct zs_level room;
-    const struct zs_level *level = level_of(array, c, &room);
+    const struct zs_level *level = level_of(array, planned, &room);
     struct marks m;
     uint64_t first, each, cost = 0;
     size_t missing = 0;
-    c->first_item = plan->item_count;
+    planned->first_item = plan->item_count;
     if (b->count < 2 || zs_block_decoded(b, 0) > array->max_chunk) {
-        release_items(plan, c);
+        release_items(plan, planned);
         return ZS_OK;
     }
     zs_chunk_block_elements(level, b, 0, &first, &each);
     ZS_TRY(marks_init(&m, b->count, err));
-    mark_wanted(plan, c, each, &m);
+    mark_wanted(plan, planned, each, &m);
     struct zs_item *items = zs_grow_by(plan->items, plan->item_count, m.marked, &plan->item_room, sizeof *items);
     if (items == NULL) {
         free(m.bits);
@@ -401,17 +406,19 @@ static enum zs_status choose(struct zs_plan *plan, struct zs_planned *c, struct 
     plan->items = items;
     for (size_t i = 0; i < b->count; i++)
         if (is_marked(&m, i)) {
-            plan->items[plan->item_count++] = (struct zs_item){
-                .chunk = (size_t)(c - plan->chunks), .block = i, .kept = block_at_hand(plan->array, c, i, b->tag)};
+            plan->items[plan->item_count++] = (struct zs_item){.chunk = (size_t)(planned - plan->chunks),
+                                                               .block = i,
+                                                               .kept = block_at_hand(plan->array, planned, i, b->tag)};
             missing += plan->items[plan->item_count - 1].kept == NULL;
-            c->item_count++;
+            planned->item_count++;
         }
     free(m.bits);
-    const enum zs_status status = missing > 0 ? cost_of(plan, c, b, &cost, err) : ZS_OK;
+    const enum zs_status status = missing > 0 ? cost_of(plan, planned, b, &cost, err) : ZS_OK;
     const uint64_t whole =
-        level->decoded_size + (c->where.kind == ZS_LOCATION_RANGE ? c->where.bytes.size + array->ranges.max_gap : 0);
+        level->decoded_size +
+        (planned->where.kind == ZS_LOCATION_RANGE ? planned->where.bytes.size + array->ranges.max_gap : 0);
     if (status == ZS_OK && cost > whole / 4 * 3)
-        release_items(plan, c);
+        release_items(plan, planned);
     return status;
 }
 

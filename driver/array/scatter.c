@@ -2,10 +2,10 @@
 
 #include "base/strided.h"
 
-static void chunk_overlap(const struct zs_plan *plan, const struct zs_planned *c, const struct zs_window *w,
+static void chunk_overlap(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_window *w,
                           uint64_t *start, uint64_t *count)
 {
-    zs_chunk_overlap(plan->array, plan->array->chain.count - 1, c->where.chunk, w, start, count);
+    zs_chunk_overlap(plan->array, plan->array->chain.count - 1, planned->where.chunk, w, start, count);
 }
 
 static char *element_of_window(int ndim, const struct zs_window *w, const uint64_t *start)
@@ -61,18 +61,18 @@ struct elements {
     struct target target;
 };
 
-static void scatter_elements(const struct zs_plan *plan, const struct zs_planned *c, const struct elements *e)
+static void scatter_elements(const struct zs_plan *plan, const struct zs_planned *planned, const struct elements *e)
 {
     const int n = plan->array->meta->ndim;
-    for (size_t i = 0; i < c->overlap_count; i++) {
-        const struct zs_window *w = &plan->windows[plan->overlaps[c->first_overlap + i].window];
+    for (size_t i = 0; i < planned->overlap_count; i++) {
+        const struct zs_window *w = &plan->windows[plan->overlaps[planned->first_overlap + i].window];
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        chunk_overlap(plan, c, w, start, count);
+        chunk_overlap(plan, planned, w, start, count);
         copy_to_window(&e->target, w, start, count, zs_element_at(n, e->at, &e->extent, start, e->stride), e->stride);
     }
 }
 
-void zs_scatter(const struct zs_plan *plan, const struct zs_planned *c, const unsigned char *decoded,
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
                 const struct zs_extent *extent)
 {
     const struct zs_array *array = plan->array;
@@ -82,24 +82,24 @@ void zs_scatter(const struct zs_plan *plan, const struct zs_planned *c, const un
     if (extent != NULL)
         e.extent = *extent;
     else
-        zs_whole_chunk(array, c->where.chunk, &e.extent);
+        zs_whole_chunk(array, planned->where.chunk, &e.extent);
     if (decoded != NULL)
         zs_dense_strides(array->innermost, e.extent.count, e.stride);
     else
         e.at = array->meta->fill_value; /* which all strides of 0 repeat */
-    scatter_elements(plan, c, &e);
+    scatter_elements(plan, planned, &e);
 }
 
-void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *c, const void *stored)
+void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored)
 {
     const struct zs_array *array = plan->array;
     const size_t size = zs_lookup_stored_size(array->innermost->lookup);
     struct elements e = {.at = stored, .target = {plan, size, zs_lookup_convert, array->innermost->lookup}};
-    zs_whole_chunk(array, c->where.chunk, &e.extent);
+    zs_whole_chunk(array, planned->where.chunk, &e.extent);
     zs_dense_strides(array->innermost, e.extent.count, e.stride);
     for (int d = 0; d < array->meta->ndim; d++)
         e.stride[d] = e.stride[d] / (ptrdiff_t)array->innermost->item_size * (ptrdiff_t)size;
-    scatter_elements(plan, c, &e);
+    scatter_elements(plan, planned, &e);
 }
 
 void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g)
@@ -113,13 +113,13 @@ void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g)
     copy_to_window(&target, w, start, count, array->meta->fill_value, still);
 }
 
-uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *c)
+uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *planned)
 {
     const struct zs_array *array = plan->array;
     uint64_t used = 0;
-    for (size_t i = 0; i < c->overlap_count; i++) {
+    for (size_t i = 0; i < planned->overlap_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], size = 1;
-        chunk_overlap(plan, c, &plan->windows[plan->overlaps[c->first_overlap + i].window], start, count);
+        chunk_overlap(plan, planned, &plan->windows[plan->overlaps[planned->first_overlap + i].window], start, count);
         for (int d = 0; d < array->meta->ndim; d++)
             size *= count[d];
         used += size;
@@ -127,23 +127,23 @@ uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *c
     return used;
 }
 
-bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *c)
+bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *planned)
 {
-    return zs_elements_used(plan, c) >=
-           zs_grid_elements(&plan->array->grid, plan->array->chain.count - 1, c->where.chunk);
+    return zs_elements_used(plan, planned) >=
+           zs_grid_elements(&plan->array->grid, plan->array->chain.count - 1, planned->where.chunk);
 }
 
-void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *c)
+void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *planned)
 {
     const struct zs_array *array = plan->array;
-    if (c->overlap_count != 1 || plan->convert != NULL || plan->take != NULL || plan->is_prefetch)
+    if (planned->overlap_count != 1 || plan->convert != NULL || plan->take != NULL || plan->is_prefetch)
         return NULL;
-    const struct zs_window *w = &plan->windows[plan->overlaps[c->first_overlap].window];
+    const struct zs_window *w = &plan->windows[plan->overlaps[planned->first_overlap].window];
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     struct zs_extent chunk;
     ptrdiff_t stride[ZS_MAX_NDIM];
-    chunk_overlap(plan, c, w, start, count);
-    zs_whole_chunk(array, c->where.chunk, &chunk);
+    chunk_overlap(plan, planned, w, start, count);
+    zs_whole_chunk(array, planned->where.chunk, &chunk);
     zs_dense_strides(array->innermost, chunk.count, stride);
     for (int d = 0; d < array->meta->ndim; d++)
         if (count[d] != chunk.count[d] || (count[d] > 1 && stride[d] != w->stride[d]))
@@ -222,14 +222,14 @@ static void scatter_below(const struct run *r, int j, struct zs_extent *extent, 
     }
 }
 
-void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *c, uint64_t first, uint64_t count,
+void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *planned, uint64_t first, uint64_t count,
                     const unsigned char *data)
 {
-    struct run r = {.plan = plan, .c = c, .data = data, .first = first};
+    struct run r = {.plan = plan, .c = planned, .data = data, .first = first};
     struct zs_extent extent;
     if (plan->is_prefetch)
         return;
-    zs_whole_chunk(plan->array, c->where.chunk, &r.chunk);
+    zs_whole_chunk(plan->array, planned->where.chunk, &r.chunk);
     zs_dense_strides(plan->array->innermost, r.chunk.count, r.stride);
     scatter_below(&r, 0, &extent, first, count);
 }

@@ -20,13 +20,13 @@ struct search {
 
 /* ---- Searching ---- */
 
-/* The chunks of level `k` that an extent overlaps: from low to before high. */
-static void find_chunks(const struct zs_array *array, int k, const uint64_t *start, const uint64_t *count,
+/* The chunks of level `level` that an extent overlaps: from low to before high. */
+static void find_chunks(const struct zs_array *array, int level, const uint64_t *start, const uint64_t *count,
                         uint64_t *low, uint64_t *high)
 {
     for (int d = 0; d < array->meta->ndim; d++) {
-        low[d] = zs_grid_find(&array->grid, k, d, start[d]);
-        high[d] = zs_grid_find(&array->grid, k, d, start[d] + count[d] - 1) + 1;
+        low[d] = zs_grid_find(&array->grid, level, d, start[d]);
+        high[d] = zs_grid_find(&array->grid, level, d, start[d] + count[d] - 1) + 1;
     }
 }
 
