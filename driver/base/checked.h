@@ -7,30 +7,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline uint32_t zs_load_le32(const unsigned char *p)
+static inline uint32_t zs_load_le32(const unsigned char *bytes)
 {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static inline uint64_t zs_load_le64(const unsigned char *p)
+static inline uint64_t zs_load_le64(const unsigned char *bytes)
 {
-    return zs_load_le32(p) | (uint64_t)zs_load_le32(p + 4) << 32;
+    return zs_load_le32(bytes) | (uint64_t)zs_load_le32(bytes + 4) << 32;
 }
 
 /* Reads the n <= 8 bytes of a little-endian number. */
-static inline uint64_t zs_load_le(const unsigned char *p, size_t n)
+static inline uint64_t zs_load_le(const unsigned char *bytes, size_t n)
 {
     uint64_t v = 0;
     for (size_t i = 0; i < n; i++)
-        v |= (uint64_t)p[i] << (8 * i);
+        v |= (uint64_t)bytes[i] << (8 * i);
     return v;
 }
 
-/* The n lowest bytes of `v`. */
-static inline void zs_store_le(unsigned char *p, uint64_t v, int n)
+/* The n lowest bytes of `value`. */
+static inline void zs_store_le(unsigned char *bytes, uint64_t value, int n)
 {
     for (int i = 0; i < n; i++)
-        p[i] = (unsigned char)(v >> 8 * i);
+        bytes[i] = (unsigned char)(value >> 8 * i);
 }
 
 static inline bool zs_mul_u64(uint64_t a, uint64_t b, uint64_t *out)
@@ -49,11 +49,11 @@ static inline bool zs_add_u64(uint64_t a, uint64_t b, uint64_t *out)
     return true;
 }
 
-static inline bool zs_product_u64(const uint64_t *v, int n, uint64_t *out)
+static inline bool zs_product_u64(const uint64_t *values, int n, uint64_t *out)
 {
     uint64_t p = 1;
     for (int i = 0; i < n; i++)
-        if (!zs_mul_u64(p, v[i], &p))
+        if (!zs_mul_u64(p, values[i], &p))
             return false;
     *out = p;
     return true;

@@ -10,19 +10,19 @@ void *zs_calloc(uint64_t n, size_t size)
     return n <= SIZE_MAX ? calloc(n != 0 ? (size_t)n : 1, size != 0 ? size : 1) : NULL;
 }
 
-char *zs_strndup(const char *s, size_t n)
+char *zs_strndup(const char *text, size_t n)
 {
     char *copy = malloc(n + 1);
     if (copy != NULL) {
-        memcpy(copy, s, n);
+        memcpy(copy, text, n);
         copy[n] = '\0';
     }
     return copy;
 }
 
-char *zs_strdup(const char *s)
+char *zs_strdup(const char *text)
 {
-    return zs_strndup(s, strlen(s));
+    return zs_strndup(text, strlen(text));
 }
 
 char *zs_format(const char *format, ...)

@@ -13,8 +13,8 @@
 void *zs_calloc(uint64_t n, size_t size);
 
 /* Copies a string (or n bytes of one). NULL without memory. Freed with free(). */
-char *zs_strdup(const char *s);
-char *zs_strndup(const char *s, size_t n);
+char *zs_strdup(const char *text);
+char *zs_strndup(const char *text, size_t n);
 
 /* printf into a fresh string. NULL without memory. Freed with free(). */
 char *zs_format(const char *format, ...) ZS_PRINTF(1, 2);

@@ -11,9 +11,9 @@ struct axis {
     ptrdiff_t src, dst;
 };
 
-static uint64_t magnitude(ptrdiff_t v)
+static uint64_t magnitude(ptrdiff_t value)
 {
-    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 }
 
 /* Drops axes of length 1, orders the others by destination stride (writes go forward) and joins those that are one run

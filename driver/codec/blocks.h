@@ -22,18 +22,18 @@ struct zs_blocks {
     } at[];                    /* none where is_plain */
 };
 
-/* Bytes that block i decodes to. */
-static inline uint64_t zs_block_decoded(const struct zs_blocks *b, size_t i)
+/* Bytes that block `index` decodes to. */
+static inline uint64_t zs_block_decoded(const struct zs_blocks *b, size_t index)
 {
-    const uint64_t left = b->size - (uint64_t)i * b->block_size;
+    const uint64_t left = b->size - (uint64_t)index * b->block_size;
     return left < b->block_size ? left : b->block_size;
 }
 
-/* Where block i is in the encoded bytes. */
-static inline void zs_block_range(const struct zs_blocks *b, size_t i, uint64_t *offset, uint64_t *size)
+/* Where block `index` is in the encoded bytes. */
+static inline void zs_block_range(const struct zs_blocks *b, size_t index, uint64_t *offset, uint64_t *size)
 {
-    *offset = b->is_plain ? b->plain_at + (uint64_t)i * b->block_size : b->at[i].offset;
-    *size = b->is_plain ? zs_block_decoded(b, i) : b->at[i].size;
+    *offset = b->is_plain ? b->plain_at + (uint64_t)index * b->block_size : b->at[index].offset;
+    *size = b->is_plain ? zs_block_decoded(b, index) : b->at[index].size;
 }
 
 /* Allocates a table of `count` blocks, zeroed, with `at` unless is_plain. NULL without memory; freed with free(). */

@@ -194,10 +194,10 @@ static enum zs_status read_blocks(const unsigned char *head, size_t have, uint64
 }
 
 /* Made a frame of this one block: the library never sees bytes of others. */
-static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, struct zs_scratch *scratch,
+static enum zs_status decode_block(const struct zs_blocks *blocks, size_t index, struct zs_scratch *scratch,
                                    const void *src, void *dst, struct zs_error *err)
 {
-    const size_t n = blocks->at[i].size, size = (size_t)zs_block_decoded(blocks, i), start = FRAME_HEAD + 4;
+    const size_t n = blocks->at[index].size, size = (size_t)zs_block_decoded(blocks, index), start = FRAME_HEAD + 4;
     struct zs_buffer *frame = zs_scratch_buffer(scratch, ZS_SCRATCH_CODEC_A);
     ZS_TRY(zs_buffer_reset(frame, start + n, err));
     memcpy(frame->data, blocks->head, FRAME_HEAD);
@@ -210,8 +210,8 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t i, str
     memcpy(frame->data + start, src, n);
     const int r = blosc_decompress_ctx(frame->data, dst, size, 1);
     if (r < 0 || (size_t)r != size)
-        return zs_fail(err, ZS_CORRUPT, "blosc: block %zu of %zu bytes does not decode to %zu: error %d", i, n, size,
-                       r);
+        return zs_fail(err, ZS_CORRUPT, "blosc: block %zu of %zu bytes does not decode to %zu: error %d", index, n,
+                       size, r);
     return ZS_OK;
 }
 

@@ -80,21 +80,21 @@ static struct number load(const struct format *f, const void *p)
     return x;
 }
 
-static double round_double(double v, enum zs_rounding rounding)
+static double round_double(double value, enum zs_rounding rounding)
 {
     switch (rounding) {
     case ZS_NEAREST_EVEN:
-        return nearbyint(v);
+        return nearbyint(value);
     case ZS_TOWARDS_ZERO:
-        return trunc(v);
+        return trunc(value);
     case ZS_TOWARDS_POSITIVE:
-        return ceil(v);
+        return ceil(value);
     case ZS_TOWARDS_NEGATIVE:
-        return floor(v);
+        return floor(value);
     case ZS_NEAREST_AWAY:
-        return round(v);
+        return round(value);
     }
-    return v;
+    return value;
 }
 
 static bool to_integer(const struct zs_cast *cast, struct number x, const struct format *f, void *dst)

@@ -333,19 +333,19 @@ enum zs_status zs_chunk_read_blocks(const struct zs_level *level, const void *he
     return *blocks != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t i, uint64_t *first,
-                             uint64_t *count)
+void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t index,
+                             uint64_t *first, uint64_t *count)
 {
     const size_t item = stored_item(level);
-    *first = i * (blocks->block_size / item);
-    *count = zs_block_decoded(blocks, i) / item;
+    *first = index * (blocks->block_size / item);
+    *count = zs_block_decoded(blocks, index) / item;
 }
 
 enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scratch *scratch,
-                                     const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+                                     const struct zs_blocks *blocks, size_t index, const void *src, void *dst,
                                      struct zs_error *err)
 {
-    const size_t size = (size_t)zs_block_decoded(blocks, i), n = size / stored_item(level);
+    const size_t size = (size_t)zs_block_decoded(blocks, index), n = size / stored_item(level);
     const void *data = src;
     if (!blocks->is_plain) {
         void *out = dst;
@@ -354,7 +354,7 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
             ZS_TRY(zs_buffer_reset(buffer, size, err));
             out = buffer->data;
         }
-        ZS_TRY(level->bytes_codecs[0].codec->decode_block(blocks, i, scratch, src, out, err));
+        ZS_TRY(level->bytes_codecs[0].codec->decode_block(blocks, index, scratch, src, out, err));
         data = out;
     }
     if (level->stage_count == 0) {

@@ -103,12 +103,12 @@ enum zs_status zs_chunk_read_blocks(const struct zs_level *level, const void *he
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* The elements that a block holds: first and count, in the order in which they are stored. */
-void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t i, uint64_t *first,
-                             uint64_t *count);
+void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t index,
+                             uint64_t *first, uint64_t *count);
 
 /* Like zs_chunk_decode(), for one block, whose encoded bytes are at src. */
 enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scratch *scratch,
-                                     const struct zs_blocks *blocks, size_t i, const void *src, void *dst,
+                                     const struct zs_blocks *blocks, size_t index, const void *src, void *dst,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Encodes an innermost chunk: src holds decoded_size bytes laid out as stored, and is undefined afterwards. *encoded as

@@ -65,21 +65,21 @@ static enum zs_status parse_jenkins(const zs_json *configuration, struct zs_stag
 
 /* Fletcher's sums of 16-bit words, big-endian, as HDF5 has them. 360 words are what 32 bits hold before they are
  * reduced. */
-static uint32_t fletcher32(const unsigned char *p, size_t n)
+static uint32_t fletcher32(const unsigned char *bytes, size_t n)
 {
     uint32_t low = 0, high = 0;
     for (size_t words = n / 2; words > 0;) {
         size_t part = words < 360 ? words : 360;
         words -= part;
-        for (; part > 0; part--, p += 2) {
-            low += (uint32_t)p[0] << 8 | p[1];
+        for (; part > 0; part--, bytes += 2) {
+            low += (uint32_t)bytes[0] << 8 | bytes[1];
             high += low;
         }
         low = (low & 0xffff) + (low >> 16);
         high = (high & 0xffff) + (high >> 16);
     }
     if (n % 2 != 0) {
-        low += (uint32_t)p[0] << 8;
+        low += (uint32_t)bytes[0] << 8;
         high += low;
         low = (low & 0xffff) + (low >> 16);
         high = (high & 0xffff) + (high >> 16);
@@ -95,13 +95,13 @@ static uint32_t rotate(uint32_t x, int k)
 }
 
 /* Bob Jenkins' lookup3, bytes as little-endian words. */
-static uint32_t lookup3(const unsigned char *p, size_t n, uint32_t seed)
+static uint32_t lookup3(const unsigned char *bytes, size_t n, uint32_t seed)
 {
     uint32_t a = 0xdeadbeef + (uint32_t)n + seed, b = a, c = a;
-    for (; n > 12; n -= 12, p += 12) {
-        a += zs_load_le32(p);
-        b += zs_load_le32(p + 4);
-        c += zs_load_le32(p + 8);
+    for (; n > 12; n -= 12, bytes += 12) {
+        a += zs_load_le32(bytes);
+        b += zs_load_le32(bytes + 4);
+        c += zs_load_le32(bytes + 8);
         a -= c, a ^= rotate(c, 4), c += b;
         b -= a, b ^= rotate(a, 6), a += c;
         c -= b, c ^= rotate(b, 8), b += a;
@@ -112,7 +112,7 @@ static uint32_t lookup3(const unsigned char *p, size_t n, uint32_t seed)
     if (n == 0)
         return c;
     unsigned char rest[12] = {0};
-    memcpy(rest, p, n);
+    memcpy(rest, bytes, n);
     a += zs_load_le32(rest);
     b += zs_load_le32(rest + 4);
     c += zs_load_le32(rest + 8);
@@ -129,17 +129,17 @@ static uint32_t lookup3(const unsigned char *p, size_t n, uint32_t seed)
 extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
     zs_codec_numcodecs_fletcher32;
 
-static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *p, size_t n)
+static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *bytes, size_t n)
 {
     if (stage->codec == &zs_codec_numcodecs_crc32)
-        return zs_crc32(p, n);
+        return zs_crc32(bytes, n);
     if (stage->codec == &zs_codec_numcodecs_adler32)
-        return zs_adler32(p, n);
+        return zs_adler32(bytes, n);
     if (stage->codec == &zs_codec_numcodecs_crc32c)
-        return zs_crc32c(p, n);
+        return zs_crc32c(bytes, n);
     if (stage->codec == &zs_codec_numcodecs_fletcher32)
-        return fletcher32(p, n);
-    return lookup3(p, n, ((const struct checksum *)stage->state)->seed);
+        return fletcher32(bytes, n);
+    return lookup3(bytes, n, ((const struct checksum *)stage->state)->seed);
 }
 
 static enum zs_status strip(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err)

@@ -19,46 +19,46 @@ static enum zs_status parse_delta(const zs_json *configuration, struct zs_stage 
 }
 
 /* An integer, its sign extended. */
-static uint64_t load(const struct zs_dtype *dtype, const unsigned char *p)
+static uint64_t load(const struct zs_dtype *dtype, const unsigned char *bytes)
 {
     uint16_t b16;
     uint32_t b32;
     uint64_t b64;
     switch (dtype->type) {
     case ZS_INT8:
-        return (uint64_t)(int64_t)(int8_t)*p;
+        return (uint64_t)(int64_t)(int8_t)*bytes;
     case ZS_UINT8:
-        return *p;
+        return *bytes;
     case ZS_INT16:
-        memcpy(&b16, p, 2);
+        memcpy(&b16, bytes, 2);
         return (uint64_t)(int64_t)(int16_t)b16;
     case ZS_UINT16:
-        memcpy(&b16, p, 2);
+        memcpy(&b16, bytes, 2);
         return b16;
     case ZS_INT32:
-        memcpy(&b32, p, 4);
+        memcpy(&b32, bytes, 4);
         return (uint64_t)(int64_t)(int32_t)b32;
     case ZS_UINT32:
-        memcpy(&b32, p, 4);
+        memcpy(&b32, bytes, 4);
         return b32;
     default:
-        memcpy(&b64, p, 8);
+        memcpy(&b64, bytes, 8);
         return b64;
     }
 }
 
-static void store(const struct zs_dtype *dtype, uint64_t v, unsigned char *p)
+static void store(const struct zs_dtype *dtype, uint64_t value, unsigned char *bytes)
 {
-    const uint16_t b16 = (uint16_t)v;
-    const uint32_t b32 = (uint32_t)v;
+    const uint16_t b16 = (uint16_t)value;
+    const uint32_t b32 = (uint32_t)value;
     if (dtype->size == 1)
-        *p = (unsigned char)v;
+        *bytes = (unsigned char)value;
     else if (dtype->size == 2)
-        memcpy(p, &b16, 2);
+        memcpy(bytes, &b16, 2);
     else if (dtype->size == 4)
-        memcpy(p, &b32, 4);
+        memcpy(bytes, &b32, 4);
     else
-        memcpy(p, &v, 8);
+        memcpy(bytes, &value, 8);
 }
 
 /* Uses what decoding will make of the element: a NaN or a rounded sum would change every element after it. */
@@ -83,24 +83,24 @@ static void store(const struct zs_dtype *dtype, uint64_t v, unsigned char *p)
     } while (0)
 
 /* float16: each sum or difference is rounded. */
-static bool encode_halves(size_t n, const uint16_t *s, uint16_t *d)
+static bool encode_halves(size_t n, const uint16_t *src, uint16_t *dst)
 {
     double before = 0, sum = 0;
     bool is_exact = true;
     for (size_t i = 0; i < n; i++) {
-        const double v = zs_half_to_double(s[i]);
-        d[i] = i == 0 ? s[0] : zs_half_from_double(v - before);
-        sum = i == 0 ? v : zs_half_to_double(zs_half_from_double(sum + zs_half_to_double(d[i])));
+        const double v = zs_half_to_double(src[i]);
+        dst[i] = i == 0 ? src[0] : zs_half_from_double(v - before);
+        sum = i == 0 ? v : zs_half_to_double(zs_half_from_double(sum + zs_half_to_double(dst[i])));
         is_exact = is_exact && (sum == v || (sum != sum && v != v));
         before = v;
     }
     return is_exact;
 }
 
-static void decode_halves(size_t n, const uint16_t *s, uint16_t *d)
+static void decode_halves(size_t n, const uint16_t *src, uint16_t *dst)
 {
     for (size_t i = 0; i < n; i++)
-        d[i] = i == 0 ? s[0] : zs_half_from_double(zs_half_to_double(d[i - 1]) + zs_half_to_double(s[i]));
+        dst[i] = i == 0 ? src[0] : zs_half_from_double(zs_half_to_double(dst[i - 1]) + zs_half_to_double(src[i]));
 }
 
 /* Differences wrap in the array's type before they are stored. */

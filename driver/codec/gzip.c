@@ -37,14 +37,14 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-static void free_decoder(void *d)
+static void free_decoder(void *decoder)
 {
-    libdeflate_free_decompressor(d);
+    libdeflate_free_decompressor(decoder);
 }
 
-static void free_encoder(void *c)
+static void free_encoder(void *encoder)
 {
-    libdeflate_free_compressor(c);
+    libdeflate_free_compressor(encoder);
 }
 
 static struct libdeflate_decompressor *decoder_of(struct zs_scratch *scratch)

@@ -54,9 +54,11 @@ struct scaling {
     struct zs_cast to_stored, to_array; /* of the steps' results, in float64 */
 };
 
-static double rounded_to(enum zs_data_type type, double v)
+static double rounded_to(enum zs_data_type type, double value)
 {
-    return type == ZS_FLOAT16 ? zs_half_to_double(zs_half_from_double(v)) : type == ZS_FLOAT32 ? (double)(float)v : v;
+    return type == ZS_FLOAT16   ? zs_half_to_double(zs_half_from_double(value))
+           : type == ZS_FLOAT32 ? (double)(float)value
+                                : value;
 }
 
 /* Integers are divided as float64 by numpy. */
@@ -131,9 +133,9 @@ static enum zs_status named(const struct zs_stage *stage, enum zs_status status,
 }
 
 /* An element as float64. */
-static double element_at(const struct zs_dtype *dtype, const void *src, size_t i)
+static double element_at(const struct zs_dtype *dtype, const void *src, size_t index)
 {
-    return zs_dtype_to_double(dtype, (const unsigned char *)src + i * dtype->size);
+    return zs_dtype_to_double(dtype, (const unsigned char *)src + index * dtype->size);
 }
 
 static enum zs_status encode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst,

@@ -85,47 +85,47 @@ static uint64_t low_bits(int count)
     return count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1;
 }
 
-static bool load(const struct zs_dtype *dtype, const unsigned char *p, uint64_t *bits)
+static bool load(const struct zs_dtype *dtype, const unsigned char *bytes, uint64_t *bits)
 {
     uint16_t b16;
     uint32_t b32;
     if (dtype->small != NULL) {
-        const bool ok = zs_small_encode(dtype->small, p, &b32);
+        const bool ok = zs_small_encode(dtype->small, bytes, &b32);
         *bits = ok ? b32 & low_bits(dtype->small->bits) : 0;
         return ok;
     }
     switch (dtype->swap_unit) {
     case 1:
-        *bits = dtype->type == ZS_BOOL ? *p != 0 : *p;
+        *bits = dtype->type == ZS_BOOL ? *bytes != 0 : *bytes;
         break;
     case 2:
-        memcpy(&b16, p, 2);
+        memcpy(&b16, bytes, 2);
         *bits = b16;
         break;
     case 4:
-        memcpy(&b32, p, 4);
+        memcpy(&b32, bytes, 4);
         *bits = b32;
         break;
     default:
-        memcpy(bits, p, 8);
+        memcpy(bits, bytes, 8);
     }
     return true;
 }
 
-static void store(const struct zs_dtype *dtype, uint64_t bits, unsigned char *p)
+static void store(const struct zs_dtype *dtype, uint64_t bits, unsigned char *bytes)
 {
     const uint16_t b16 = (uint16_t)bits;
     const uint32_t b32 = (uint32_t)bits;
     if (dtype->small != NULL)
-        zs_small_decode(dtype->small, b32, p);
+        zs_small_decode(dtype->small, b32, bytes);
     else if (dtype->swap_unit == 1)
-        *p = (unsigned char)bits;
+        *bytes = (unsigned char)bits;
     else if (dtype->swap_unit == 2)
-        memcpy(p, &b16, 2);
+        memcpy(bytes, &b16, 2);
     else if (dtype->swap_unit == 4)
-        memcpy(p, &b32, 4);
+        memcpy(bytes, &b32, 4);
     else
-        memcpy(p, &bits, 8);
+        memcpy(bytes, &bits, 8);
 }
 
 /* The component that decoding restores from the stored bits. */

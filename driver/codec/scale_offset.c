@@ -98,16 +98,16 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     } while (0)
 
 /* float16: each step in float32 and rounded, which is exact for these four operations. */
-static size_t halves(const struct scale_offset *state, bool is_encode, size_t n, const uint16_t *s, uint16_t *d)
+static size_t halves(const struct scale_offset *state, bool is_encode, size_t n, const uint16_t *src, uint16_t *dst)
 {
     uint16_t scale_bits, offset_bits;
     memcpy(&scale_bits, state->scale, 2);
     memcpy(&offset_bits, state->offset, 2);
     const double scale = zs_half_to_double(scale_bits), offset = zs_half_to_double(offset_bits);
     for (size_t i = 0; i < n; i++) {
-        const double x = zs_half_to_double(s[i]);
+        const double x = zs_half_to_double(src[i]);
         const double step = zs_half_to_double(zs_half_from_double(is_encode ? x - offset : x / scale));
-        d[i] = zs_half_from_double(is_encode ? step * scale : step + offset);
+        dst[i] = zs_half_from_double(is_encode ? step * scale : step + offset);
     }
     return n;
 }

@@ -465,14 +465,15 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
 /* ---- Encoding ---- */
 
 /* Whether libzfp can encode an element in this mode. */
-static bool is_encodable(const struct zfp *z, bool is_lossy, const void *elements, size_t i)
+static bool is_encodable(const struct zfp *z, bool is_lossy, const void *elements, size_t index)
 {
     const int64_t limit = z->type == zfp_type_int32 ? (int64_t)1 << 30 : (int64_t)1 << 62;
     if (z->type == zfp_type_float)
-        return !is_lossy || isfinite(((const float *)elements)[i]);
+        return !is_lossy || isfinite(((const float *)elements)[index]);
     if (z->type == zfp_type_double)
-        return !is_lossy || isfinite(((const double *)elements)[i]);
-    const int64_t v = z->type == zfp_type_int32 ? ((const int32_t *)elements)[i] : ((const int64_t *)elements)[i];
+        return !is_lossy || isfinite(((const double *)elements)[index]);
+    const int64_t v =
+        z->type == zfp_type_int32 ? ((const int32_t *)elements)[index] : ((const int64_t *)elements)[index];
     return (!z->is_unsigned || z->shift != 0 || v >= 0) && (!is_lossy || (v >= -limit && v < limit));
 }
 

@@ -23,14 +23,14 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-static void free_decoder(void *d)
+static void free_decoder(void *decoder)
 {
-    ZSTD_freeDCtx(d);
+    ZSTD_freeDCtx(decoder);
 }
 
-static void free_encoder(void *c)
+static void free_encoder(void *encoder)
 {
-    ZSTD_freeCCtx(c);
+    ZSTD_freeCCtx(encoder);
 }
 
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,

@@ -90,14 +90,14 @@ struct fetch {
     struct zs_object *object;
 };
 
-static enum zs_status fetch_group(void *ctx, size_t i, struct zs_error *err)
+static enum zs_status fetch_group(void *ctx, size_t index, struct zs_error *err)
 {
     const struct fetch *f = ctx;
-    const struct zs_range_group *g = &f->ahead->groups[i];
+    const struct zs_range_group *g = &f->ahead->groups[index];
     unsigned char *bytes = g->size <= SIZE_MAX ? malloc((size_t)g->size) : NULL;
     if (bytes == NULL)
         return zs_fail_memory(err);
-    f->ahead->bytes[i] = bytes;
+    f->ahead->bytes[index] = bytes;
     return zs_object_read(f->object, g->offset, (size_t)g->size, bytes, err);
 }
 

@@ -24,15 +24,15 @@ struct zs_shard_index *zs_shard_index_absent(void)
     return index;
 }
 
-static uint64_t load_u64(const unsigned char *p, bool big_endian)
+static uint64_t load_u64(const unsigned char *bytes, bool big_endian)
 {
-    const uint64_t v = zs_load_le64(p);
+    const uint64_t v = zs_load_le64(bytes);
     return big_endian ? __builtin_bswap64(v) : v;
 }
 
-static void store_u64(unsigned char *p, uint64_t v, bool big_endian)
+static void store_u64(unsigned char *bytes, uint64_t value, bool big_endian)
 {
-    zs_store_le(p, big_endian ? __builtin_bswap64(v) : v, 8);
+    zs_store_le(bytes, big_endian ? __builtin_bswap64(value) : value, 8);
 }
 
 enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index, struct zs_error *err)

@@ -251,23 +251,24 @@ static int last_answer(char **lines)
 }
 
 /* A header of the last answer. */
-static const char *header(const CPLHTTPResult *r, const char *name)
+static const char *header(const CPLHTTPResult *result, const char *name)
 {
     const char *value = NULL;
-    for (int i = last_answer(r->papszHeaders); r->papszHeaders != NULL && r->papszHeaders[i] != NULL; i++)
-        if (has_name(r->papszHeaders[i], name))
-            value = r->papszHeaders[i] + strlen(name) + 1;
+    for (int i = last_answer(result->papszHeaders); result->papszHeaders != NULL && result->papszHeaders[i] != NULL;
+         i++)
+        if (has_name(result->papszHeaders[i], name))
+            value = result->papszHeaders[i] + strlen(name) + 1;
     return value;
 }
 
-static bool parse_u64(const char **p, uint64_t *value)
+static bool parse_u64(const char **text, uint64_t *value)
 {
-    if (!isdigit((unsigned char)**p))
+    if (!isdigit((unsigned char)**text))
         return false;
     char *end;
     errno = 0;
-    *value = strtoull(*p, &end, 10);
-    *p = end;
+    *value = strtoull(*text, &end, 10);
+    *text = end;
     return errno == 0;
 }
 
@@ -323,32 +324,33 @@ static bool is_broken(int code)
 
 /* The status of an answer from 400 on, else 0: the one member where GDAL's client gives it. curl's own errors, which
  * stand there as well, come with a code. */
-static int http_status(const CPLHTTPResult *r)
+static int http_status(const CPLHTTPResult *result)
 {
     int code = 0, n = 0;
-    const bool is_status = r->nStatus == 0 && r->pszErrBuf != NULL &&
-                           sscanf(r->pszErrBuf, "HTTP error code : %3d%n", &code, &n) == 1 && r->pszErrBuf[n] == '\0';
+    const bool is_status = result->nStatus == 0 && result->pszErrBuf != NULL &&
+                           sscanf(result->pszErrBuf, "HTTP error code : %3d%n", &code, &n) == 1 &&
+                           result->pszErrBuf[n] == '\0';
     return is_status && code >= 400 ? code : 0;
 }
 
-static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct zs_http_answer *a)
+static void classify(const CPLHTTPResult *result, bool is_range, size_t limit, struct zs_http_answer *a)
 {
-    const char *error = r->pszErrBuf != NULL ? r->pszErrBuf : "";
-    const char *content_range = header(r, "Content-Range"), *length = header(r, "Content-Length");
+    const char *error = result->pszErrBuf != NULL ? result->pszErrBuf : "";
+    const char *content_range = header(result, "Content-Range"), *length = header(result, "Content-Length");
     const bool has_range = content_range != NULL && parse_content_range(content_range, a);
     const bool is_part = has_range && is_range && a->first <= a->last && a->last - a->first + 1 == a->size;
-    const int code = http_status(r);
-    a->is_status_lost = r->nStatus == 0 && code == 0 && error[0] != '\0' && !is_part;
+    const int code = http_status(result);
+    a->is_status_lost = result->nStatus == 0 && code == 0 && error[0] != '\0' && !is_part;
     if (code != 0)
         snprintf(a->found, sizeof a->found, "HTTP status %d", code);
     else if (a->is_status_lost)
         snprintf(a->found, sizeof a->found, "an answer of unknown status (%.150s)", error);
-    else if (r->nStatus != 0)
-        snprintf(a->found, sizeof a->found, "%.150s (curl error %d)", error, r->nStatus);
+    else if (result->nStatus != 0)
+        snprintf(a->found, sizeof a->found, "%.150s (curl error %d)", error, result->nStatus);
     else if (content_range != NULL)
-        snprintf(a->found, sizeof a->found, "%d bytes with Content-Range: %.100s", r->nDataLen, content_range);
+        snprintf(a->found, sizeof a->found, "%d bytes with Content-Range: %.100s", result->nDataLen, content_range);
     else
-        snprintf(a->found, sizeof a->found, "%d bytes without Content-Range", r->nDataLen);
+        snprintf(a->found, sizeof a->found, "%d bytes without Content-Range", result->nDataLen);
 
     if (code != 0)
         add_reason(a);
@@ -362,24 +364,24 @@ static void classify(const CPLHTTPResult *r, bool is_range, size_t limit, struct
         a->kind = ZS_HTTP_REFUSED;
     else if (code != 0)
         a->kind = ZS_HTTP_FAILED;
-    else if (r->nStatus == CURL_FILESIZE_EXCEEDED || (r->nStatus == CURL_WRITE_ERROR && a->size > limit))
+    else if (result->nStatus == CURL_FILESIZE_EXCEEDED || (result->nStatus == CURL_WRITE_ERROR && a->size > limit))
         a->kind = has_range ? ZS_HTTP_FAILED : ZS_HTTP_TOO_LONG;
-    else if (r->nStatus != 0 || a->is_status_lost)
+    else if (result->nStatus != 0 || a->is_status_lost)
         a->kind = ZS_HTTP_FAILED;
     else if (has_range && a->first <= a->last)
         a->kind = is_part ? ZS_HTTP_PART : ZS_HTTP_FAILED;
-    else if (length != NULL && header(r, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
+    else if (length != NULL && header(result, "Content-Encoding") == NULL && strtoull(length, NULL, 10) != a->size)
         a->kind = ZS_HTTP_FAILED; /* cut short: a setting makes curl ignore that */
     else
         a->kind = ZS_HTTP_WHOLE;
     a->is_cut = a->kind == ZS_HTTP_FAILED && code == 0 &&
-                (is_broken(r->nStatus) || (r->nStatus == 0 && (length != NULL || has_range)));
+                (is_broken(result->nStatus) || (result->nStatus == 0 && (length != NULL || has_range)));
 }
 
 /* Whether an answer is a refusal: object stores send some (another region) as redirections that lead nowhere. */
-static bool is_xml_error(const CPLHTTPResult *r, const struct zs_http_answer *a)
+static bool is_xml_error(const CPLHTTPResult *result, const struct zs_http_answer *a)
 {
-    const char *type = r->pszContentType;
+    const char *type = result->pszContentType;
     /* GDAL ends it with a zero */
     return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL;
 }

@@ -276,26 +276,26 @@ static void wait_for_tick(const struct stat *st)
         (void)nanosleep(&pause, NULL);
 }
 
-static void local_file_free(struct local_file *c)
+static void local_file_free(struct local_file *file)
 {
-    if (c->fd >= 0)
-        (void)close(c->fd);
-    free(c->path);
-    free(c);
+    if (file->fd >= 0)
+        (void)close(file->fd);
+    free(file->path);
+    free(file);
 }
 
-static enum zs_status open_file(struct local_file *c, struct zs_error *err)
+static enum zs_status open_file(struct local_file *file, struct zs_error *err)
 {
     struct stat st;
-    c->fd = zs_open_file(c->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (c->fd < 0 && means_absent(errno))
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", c->path);
-    if (c->fd < 0 && zs_means_too_many_files(errno))
-        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", c->path, strerror(errno));
-    if (c->fd < 0 || fstat(c->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s: cannot be changed where it is", c->path);
-    c->base.size = (uint64_t)st.st_size;
-    c->base.version = zs_local_version(&st);
+    file->fd = zs_open_file(file->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (file->fd < 0 && means_absent(errno))
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no such file", file->path);
+    if (file->fd < 0 && zs_means_too_many_files(errno))
+        return zs_fail(err, ZS_IO, "%s: cannot be opened: %s", file->path, strerror(errno));
+    if (file->fd < 0 || fstat(file->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: cannot be changed where it is", file->path);
+    file->base.size = (uint64_t)st.st_size;
+    file->base.version = zs_local_version(&st);
     wait_for_tick(&st);
     return ZS_OK;
 }

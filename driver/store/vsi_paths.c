@@ -257,28 +257,28 @@ char *zs_vsi_object_url(const char *path)
 
 /* Copies one word (a URL or a path, perhaps with a URL in it) up to any character of `ends`, without its secrets.
  * Returns its end. */
-static const char *copy_word(const char *p, const char *ends, char **to)
+static const char *copy_word(const char *text, const char *ends, char **to)
 {
-    const char *first = p;
-    for (bool is_url = false; *p != '\0' && strchr(ends, *p) == NULL;) {
-        if (begins(p, "://")) {
+    const char *first = text;
+    for (bool is_url = false; *text != '\0' && strchr(ends, *text) == NULL;) {
+        if (begins(text, "://")) {
             is_url = true;
-            const char *at = NULL, *end = p + 3 + strcspn(p + 3, "/?}");
-            for (const char *c = p + 3; c < end && strchr(ends, *c) == NULL; c++)
+            const char *at = NULL, *end = text + 3 + strcspn(text + 3, "/?}");
+            for (const char *c = text + 3; c < end && strchr(ends, *c) == NULL; c++)
                 at = *c == '@' ? c : at;
-            memcpy(*to, p, 3);
+            memcpy(*to, text, 3);
             *to += 3;
-            p = at != NULL ? at + 1 : p + 3;
-        } else if (*p == '?' && (is_url || memchr(first + 1, '/', (size_t)(p - first)) == NULL)) {
-            while (*p != '\0' && *p != '}' && strchr(ends, *p) == NULL)
-                p++;
-        } else if (begins(first, "/vsicrypt/") && (begins(p, "key=") || begins(p, "key_b64="))) {
-            p += strcspn(p, ",");
+            text = at != NULL ? at + 1 : text + 3;
+        } else if (*text == '?' && (is_url || memchr(first + 1, '/', (size_t)(text - first)) == NULL)) {
+            while (*text != '\0' && *text != '}' && strchr(ends, *text) == NULL)
+                text++;
+        } else if (begins(first, "/vsicrypt/") && (begins(text, "key=") || begins(text, "key_b64="))) {
+            text += strcspn(text, ",");
         } else {
-            *(*to)++ = *p++;
+            *(*to)++ = *text++;
         }
     }
-    return p;
+    return text;
 }
 
 char *zs_text_shown(const char *text)

@@ -58,17 +58,17 @@ enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t cou
     return ZS_OK;
 }
 
-uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t i)
+uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t index)
 {
     size_t low = 0, high = edges->run_count; /* the run is in [low, high) */
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        if (edges->runs[middle].start <= i)
+        if (edges->runs[middle].start <= index)
             low = middle;
         else
             high = middle;
     }
-    return edges->runs[low].first + (i - edges->runs[low].start) / edges->runs[low].edge;
+    return edges->runs[low].first + (index - edges->runs[low].start) / edges->runs[low].edge;
 }
 
 void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, uint64_t *length)
@@ -85,10 +85,10 @@ void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, u
     *length = edges->runs[low].edge;
 }
 
-uint64_t zs_chunk_count(const struct zs_array_meta *meta, int d)
+uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim)
 {
-    return meta->edges[d] != NULL ? zs_edges_chunks(meta->edges[d])
-                                  : zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d]);
+    return meta->edges[dim] != NULL ? zs_edges_chunks(meta->edges[dim])
+                                    : zs_ceil_div_u64(meta->shape[dim], meta->chunk_shape[dim]);
 }
 
 /* ---- Configurations ---- */

@@ -29,13 +29,13 @@ enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t cou
 
 uint64_t zs_edges_chunks(const struct zs_edges *edges);
 uint64_t zs_edges_elements(const struct zs_edges *edges);
-/* The chunk that holds element i < zs_edges_elements(). */
-uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t i);
+/* The chunk that holds element `index` < zs_edges_elements(). */
+uint64_t zs_edges_find(const struct zs_edges *edges, uint64_t index);
 /* First element and length of chunk `at` < zs_edges_chunks(). */
 void zs_edges_span(const struct zs_edges *edges, uint64_t at, uint64_t *start, uint64_t *length);
 
-/* Chunks of dimension d that there may be, those that a grid has beyond the array too. */
-uint64_t zs_chunk_count(const struct zs_array_meta *meta, int d);
+/* Chunks of dimension `dim` that there may be, those that a grid has beyond the array too. */
+uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim);
 
 /* Fills in chunk_shape and edges of `meta`, whose shape is set. ZS_UNSUPPORTED for a grid that is not known, ZS_INVALID
  * with the member, what was expected and what was found. */

@@ -35,11 +35,11 @@ static const struct {
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
-static struct zs_dtype make(size_t i)
+static struct zs_dtype make(size_t index)
 {
     struct zs_dtype dtype = {
-        .type = types[i].type, .size = types[i].size, .swap_unit = types[i].swap_unit, .unit_scale = 1};
-    (void)snprintf(dtype.name, sizeof dtype.name, "%s", types[i].name);
+        .type = types[index].type, .size = types[index].size, .swap_unit = types[index].swap_unit, .unit_scale = 1};
+    (void)snprintf(dtype.name, sizeof dtype.name, "%s", types[index].name);
     if (dtype.type == ZS_DATETIME64 || dtype.type == ZS_TIMEDELTA64)
         (void)snprintf(dtype.unit, sizeof dtype.unit, "generic");
     return dtype;

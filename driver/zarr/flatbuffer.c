@@ -107,8 +107,8 @@ bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, 
     return true;
 }
 
-bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t i, struct zs_flat_table *out)
+bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t index, struct zs_flat_table *out)
 {
-    size_t at = (size_t)(v->data - v->of->data) + 4 * i;
-    return i < v->count && follow(v->of, at, &at) && table_at(v->of, at, out);
+    size_t at = (size_t)(v->data - v->of->data) + 4 * index;
+    return index < v->count && follow(v->of, at, &at) && table_at(v->of, at, out);
 }

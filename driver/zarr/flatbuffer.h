@@ -42,8 +42,8 @@ bool zs_flat_table(const struct zs_flat_table *t, unsigned field, struct zs_flat
  * functions below read. */
 bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, struct zs_flat_vector *out);
 
-/* Element i < count. */
-bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t i, struct zs_flat_table *out);
+/* Element `index` < count. */
+bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t index, struct zs_flat_table *out);
 
 /* ---- FlexBuffers (flatbuffers.dev, "FlexBuffers"; "Internals" has the encoding), in the same way (flexbuffer.c):
  * maps and texts, which are what configurations are made of ---- */
@@ -57,14 +57,14 @@ struct zs_flex {
 
 bool zs_flex_root(const void *data, size_t size, struct zs_flex *out);
 /* Whether it is a map, and how many members it has. */
-bool zs_flex_map(const struct zs_flex *v, size_t *count);
-/* The value of member i < count of a map; `key` is zero-terminated. */
-bool zs_flex_member(const struct zs_flex *map, size_t i, const char **key, struct zs_flex *value);
+bool zs_flex_map(const struct zs_flex *value, size_t *count);
+/* The value of member `index` < count of a map; `key` is zero-terminated. */
+bool zs_flex_member(const struct zs_flex *map, size_t index, const char **key, struct zs_flex *value);
 /* The value of that name; false where there is none. */
 bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *value);
 /* Whether it is a text, of *n bytes without a zero. */
-bool zs_flex_text(const struct zs_flex *v, const char **text, size_t *n);
+bool zs_flex_text(const struct zs_flex *value, const char **text, size_t *n);
 /* Whether it is a truth value that is true. */
-bool zs_flex_is_true(const struct zs_flex *v);
+bool zs_flex_is_true(const struct zs_flex *value);
 
 #endif

@@ -46,35 +46,35 @@ bool zs_flex_root(const void *data, size_t size, struct zs_flex *out)
 }
 
 /* The number of elements, which stands before the first. */
-static bool count_of(const struct zs_flex *v, size_t at, unsigned width, uint64_t *count)
+static bool count_of(const struct zs_flex *value, size_t at, unsigned width, uint64_t *count)
 {
-    return at >= width && load(v, at - width, width, count) && *count <= (v->size - at) / width;
+    return at >= width && load(value, at - width, width, count) && *count <= (value->size - at) / width;
 }
 
-bool zs_flex_map(const struct zs_flex *v, size_t *count)
+bool zs_flex_map(const struct zs_flex *value, size_t *count)
 {
     uint64_t n;
-    if (v->type != MAP || !count_of(v, v->at, v->width, &n))
+    if (value->type != MAP || !count_of(value, value->at, value->width, &n))
         return false;
     *count = (size_t)n;
     return true;
 }
 
-bool zs_flex_member(const struct zs_flex *map, size_t i, const char **key, struct zs_flex *value)
+bool zs_flex_member(const struct zs_flex *map, size_t index, const char **key, struct zs_flex *value)
 {
     const unsigned width = map->width;
     size_t count, keys, name;
     uint64_t keys_width, keys_count, packed;
-    if (!zs_flex_map(map, &count) || i >= count || map->at < 3 * (size_t)width ||
+    if (!zs_flex_map(map, &count) || index >= count || map->at < 3 * (size_t)width ||
         !follow(map, map->at - 3 * (size_t)width, width, &keys) ||
         !load(map, map->at - 2 * (size_t)width, width, &keys_width) || keys_width < 1 || keys_width > 8 ||
         !count_of(map, keys, (unsigned)keys_width, &keys_count) || keys_count != count ||
-        !follow(map, keys + i * (size_t)keys_width, (unsigned)keys_width, &name) ||
+        !follow(map, keys + index * (size_t)keys_width, (unsigned)keys_width, &name) ||
         memchr(map->data + name, '\0', map->size - name) == NULL ||
-        !load(map, map->at + count * width + i, 1, &packed))
+        !load(map, map->at + count * width + index, 1, &packed))
         return false;
     *key = (const char *)map->data + name;
-    return value_at(map, map->at + i * width, width, (unsigned)packed, value);
+    return value_at(map, map->at + index * width, width, (unsigned)packed, value);
 }
 
 bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *value)
@@ -92,18 +92,18 @@ bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *val
     return false;
 }
 
-bool zs_flex_is_true(const struct zs_flex *v)
+bool zs_flex_is_true(const struct zs_flex *value)
 {
-    return v->type == BOOL && v->at < v->size && v->data[v->at] != 0;
+    return value->type == BOOL && value->at < value->size && value->data[value->at] != 0;
 }
 
-bool zs_flex_text(const struct zs_flex *v, const char **text, size_t *n)
+bool zs_flex_text(const struct zs_flex *value, const char **text, size_t *n)
 {
     uint64_t length;
-    if (v->type != STRING || v->at < v->width || !load(v, v->at - v->width, v->width, &length) ||
-        length > v->size - v->at)
+    if (value->type != STRING || value->at < value->width ||
+        !load(value, value->at - value->width, value->width, &length) || length > value->size - value->at)
         return false;
-    *text = (const char *)v->data + v->at;
+    *text = (const char *)value->data + value->at;
     *n = (size_t)length;
     return memchr(*text, '\0', *n) == NULL;
 }

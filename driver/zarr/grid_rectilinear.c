@@ -64,23 +64,23 @@ static uint64_t longest(const struct zs_edges *edges, uint64_t size)
     return most;
 }
 
-static enum zs_status parse_dimension(const struct form *form, const zs_json *value, struct zs_array_meta *meta, int d,
-                                      struct zs_error *err)
+static enum zs_status parse_dimension(const struct form *form, const zs_json *value, struct zs_array_meta *meta,
+                                      int dim, struct zs_error *err)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s[%d]", form->member, d);
+    snprintf(name, sizeof name, "%s[%d]", form->member, dim);
     if (!zs_json_is_array(value))
-        return zs_chunk_edge_parse(value, name, &meta->chunk_shape[d], err);
+        return zs_chunk_edge_parse(value, name, &meta->chunk_shape[dim], err);
     /* with what there is of it freed with the metadata */
-    ZS_TRY(parse_list(form, value, name, meta->shape[d], &meta->edges[d], err));
-    meta->chunk_shape[d] = longest(meta->edges[d], meta->shape[d]);
-    if (meta->edges[d]->run_count > 1 ||
-        zs_edges_chunks(meta->edges[d]) != zs_ceil_div_u64(meta->shape[d], meta->chunk_shape[d])) {
+    ZS_TRY(parse_list(form, value, name, meta->shape[dim], &meta->edges[dim], err));
+    meta->chunk_shape[dim] = longest(meta->edges[dim], meta->shape[dim]);
+    if (meta->edges[dim]->run_count > 1 ||
+        zs_edges_chunks(meta->edges[dim]) != zs_ceil_div_u64(meta->shape[dim], meta->chunk_shape[dim])) {
         meta->has_edges = true;
         return ZS_OK;
     }
-    free(meta->edges[d]); /* they are all of one length */
-    meta->edges[d] = NULL;
+    free(meta->edges[dim]); /* they are all of one length */
+    meta->edges[dim] = NULL;
     return ZS_OK;
 }
 

@@ -50,13 +50,13 @@ void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
 
 /* ---- Points in time ---- */
 
-static bool two_digits(const char **p, char before, int low, int high, int *out)
+static bool two_digits(const char **text, char before, int low, int high, int *out)
 {
-    const char *s = *p + (before != '\0');
-    if ((before != '\0' && **p != before) || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9')
+    const char *s = *text + (before != '\0');
+    if ((before != '\0' && **text != before) || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9')
         return false;
     *out = 10 * (s[0] - '0') + s[1] - '0';
-    *p = s + 2;
+    *text = s + 2;
     return *out >= low && *out <= high;
 }
 
@@ -169,10 +169,10 @@ static enum zs_status check_availability(const struct zs_flat_table *root, struc
     return offline;
 }
 
-static bool ref_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat_vector *name, uint64_t *snapshot)
+static bool ref_at(const struct zs_flat_vector *refs, size_t index, struct zs_flat_vector *name, uint64_t *snapshot)
 {
     struct zs_flat_table t;
-    return zs_flat_vector_table(refs, i, &t) && zs_flat_vector(&t, REF_NAME, 1, name) && name->of != NULL &&
+    return zs_flat_vector_table(refs, index, &t) && zs_flat_vector(&t, REF_NAME, 1, name) && name->of != NULL &&
            zs_flat_number(&t, REF_SNAPSHOT, 4, 0, snapshot);
 }
 
@@ -203,11 +203,11 @@ static enum zs_status check_refs(const struct info *info, const struct zs_flat_v
     return ZS_OK;
 }
 
-static bool snapshot_at(const struct info *info, size_t i, const unsigned char **id, uint64_t *parent,
+static bool snapshot_at(const struct info *info, size_t index, const unsigned char **id, uint64_t *parent,
                         uint64_t *flushed_at)
 {
     struct zs_flat_table t;
-    return zs_flat_vector_table(&info->snapshots, i, &t) && zs_flat_struct(&t, INFO_ID, ZS_ICECHUNK_ID_BYTES, id) &&
+    return zs_flat_vector_table(&info->snapshots, index, &t) && zs_flat_struct(&t, INFO_ID, ZS_ICECHUNK_ID_BYTES, id) &&
            *id != NULL && zs_flat_number(&t, INFO_PARENT, 4, 0, parent) &&
            zs_flat_number(&t, INFO_FLUSHED_AT, 8, 0, flushed_at);
 }

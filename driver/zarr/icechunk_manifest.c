@@ -34,12 +34,12 @@ static enum zs_status fail_broken(struct zs_error *err)
     return zs_fail(err, ZS_CORRUPT, "expected the FlatBuffer of a manifest, found offsets that lead elsewhere");
 }
 
-static bool array_at(const struct zs_flat_vector *arrays, size_t i, struct array *a)
+static bool array_at(const struct zs_flat_vector *arrays, size_t index, struct array *a)
 {
     struct zs_flat_table t;
-    return zs_flat_vector_table(arrays, i, &t) &&
-           zs_flat_struct(&t, ARRAY_NODE_ID, ZS_ICECHUNK_NODE_ID_BYTES, &a->node) &&
-           a->node != NULL && zs_flat_vector(&t, ARRAY_REFS, 4, &a->refs) && a->refs.of != NULL;
+    return zs_flat_vector_table(arrays, index, &t) &&
+           zs_flat_struct(&t, ARRAY_NODE_ID, ZS_ICECHUNK_NODE_ID_BYTES, &a->node) && a->node != NULL &&
+           zs_flat_vector(&t, ARRAY_REFS, 4, &a->refs) && a->refs.of != NULL;
 }
 
 static bool index_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat_table *t, struct zs_flat_vector *index)

@@ -32,17 +32,17 @@ static enum zs_status fail_broken(struct zs_error *err)
 
 /* ---- Files ---- */
 
-/* Manifest i of the list, which is of structs in version 1. */
-static bool file_at(const struct zs_icechunk_snapshot *s, size_t i, struct zs_icechunk_manifest *m)
+/* Manifest `index` of the list, which is of structs in version 1. */
+static bool file_at(const struct zs_icechunk_snapshot *s, size_t index, struct zs_icechunk_manifest *m)
 {
     struct zs_flat_table t;
     uint64_t refs;
     if (s->files_are_structs) {
-        const unsigned char *p = s->files.data + FILE_BYTES * i;
+        const unsigned char *p = s->files.data + FILE_BYTES * index;
         *m = (struct zs_icechunk_manifest){p, zs_load_le64(p + FILE_SIZE_AT), zs_load_le32(p + FILE_REFS_AT)};
-        return i < s->files.count;
+        return index < s->files.count;
     }
-    if (!zs_flat_vector_table(&s->files, i, &t) || !zs_flat_struct(&t, FILE_ID, ZS_ICECHUNK_ID_BYTES, &m->id) ||
+    if (!zs_flat_vector_table(&s->files, index, &t) || !zs_flat_struct(&t, FILE_ID, ZS_ICECHUNK_ID_BYTES, &m->id) ||
         !zs_flat_number(&t, FILE_SIZE, 8, 0, &m->size) || !zs_flat_number(&t, FILE_REFS, 4, 0, &refs))
         return false;
     m->refs = refs;
@@ -102,13 +102,14 @@ static enum zs_status read_shape(const struct zs_flat_table *data, int version, 
                                           *ndim);
 }
 
-/* The extents of manifest i of an array: `ndim` pairs of numbers, or one of a scalar of old writers. */
-static bool extents_at(const struct zs_icechunk_array *a, size_t i, const unsigned char **id,
+/* The extents of manifest `index` of an array: `ndim` pairs of numbers, or one of a scalar of old writers. */
+static bool extents_at(const struct zs_icechunk_array *a, size_t index, const unsigned char **id,
                        struct zs_flat_vector *extents)
 {
     struct zs_flat_table t;
-    return zs_flat_vector_table(&a->manifests, i, &t) && zs_flat_struct(&t, MANIFEST_ID, ZS_ICECHUNK_ID_BYTES, id) &&
-           *id != NULL && zs_flat_vector(&t, MANIFEST_EXTENTS, EXTENT_BYTES, extents) && extents->of != NULL;
+    return zs_flat_vector_table(&a->manifests, index, &t) &&
+           zs_flat_struct(&t, MANIFEST_ID, ZS_ICECHUNK_ID_BYTES, id) && *id != NULL &&
+           zs_flat_vector(&t, MANIFEST_EXTENTS, EXTENT_BYTES, extents) && extents->of != NULL;
 }
 
 /* Whether two lists of as many extents have a position in common. */

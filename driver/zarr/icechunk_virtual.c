@@ -207,19 +207,19 @@ static enum zs_status split(const struct zs_buffer *config, const char *location
 /* ---- Stores ---- */
 
 /* The store of a root, opened once. */
-static enum zs_status find_store(struct zs_icechunk_elsewhere *p, const char *root, struct zs_store **store,
+static enum zs_status find_store(struct zs_icechunk_elsewhere *elsewhere, const char *root, struct zs_store **store,
                                  struct zs_error *err)
 {
-    for (size_t i = 0; i < p->count; i++)
-        if (strcmp(p->roots[i].path, root) == 0) {
-            *store = p->roots[i].store;
+    for (size_t i = 0; i < elsewhere->count; i++)
+        if (strcmp(elsewhere->roots[i].path, root) == 0) {
+            *store = elsewhere->roots[i].store;
             return ZS_OK;
         }
-    if (p->count == MOST_STORES)
+    if (elsewhere->count == MOST_STORES)
         return zs_fail(err, ZS_UNSUPPORTED, "virtual chunk: expected at most %d buckets and servers, found more",
                        MOST_STORES);
-    struct zs_icechunk_root *roots = zs_grow(p->roots, p->count, &p->capacity, sizeof *roots);
-    p->roots = roots != NULL ? roots : p->roots;
+    struct zs_icechunk_root *roots = zs_grow(elsewhere->roots, elsewhere->count, &elsewhere->capacity, sizeof *roots);
+    elsewhere->roots = roots != NULL ? roots : elsewhere->roots;
     char *copy = zs_strdup(root);
     const enum zs_status status =
         roots != NULL && copy != NULL ? zs_store_open(root, store, err) : zs_fail_memory(err);
@@ -227,20 +227,20 @@ static enum zs_status find_store(struct zs_icechunk_elsewhere *p, const char *ro
         free(copy);
         return status;
     }
-    p->roots[p->count++] = (struct zs_icechunk_root){copy, *store};
+    elsewhere->roots[elsewhere->count++] = (struct zs_icechunk_root){copy, *store};
     return ZS_OK;
 }
 
-enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *p, const struct zs_buffer *config,
+enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *elsewhere, const struct zs_buffer *config,
                                           const char *location, struct zs_store **store, char **key,
                                           struct zs_error *err)
 {
     struct split s = {0};
     enum zs_status status = split(config, location, &s, err);
     if (status == ZS_OK) {
-        (void)pthread_mutex_lock(&p->lock);
-        status = find_store(p, s.root, store, err);
-        (void)pthread_mutex_unlock(&p->lock);
+        (void)pthread_mutex_lock(&elsewhere->lock);
+        status = find_store(elsewhere, s.root, store, err);
+        (void)pthread_mutex_unlock(&elsewhere->lock);
     }
     free(s.root);
     if (status == ZS_OK)
@@ -250,13 +250,13 @@ enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *p, const
     return status;
 }
 
-void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *p)
+void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        zs_store_free(p->roots[i].store);
-        free(p->roots[i].path);
+    for (size_t i = 0; i < elsewhere->count; i++) {
+        zs_store_free(elsewhere->roots[i].store);
+        free(elsewhere->roots[i].path);
     }
-    free(p->roots);
+    free(elsewhere->roots);
 }
 
 /* ---- Checks ---- */

@@ -117,10 +117,10 @@ size_t zs_json_size(const zs_json *node)
     return n;
 }
 
-const zs_json *zs_json_at(const zs_json *array, size_t i)
+const zs_json *zs_json_at(const zs_json *array, size_t index)
 {
     const zs_json *child = cJSON_IsArray(array) ? array->child : NULL;
-    while (child != NULL && i-- > 0)
+    while (child != NULL && index-- > 0)
         child = child->next;
     return child;
 }
@@ -135,10 +135,10 @@ bool zs_json_string(const zs_json *node, const char **out)
     return true;
 }
 
-bool zs_json_equals(const zs_json *node, const char *s)
+bool zs_json_equals(const zs_json *node, const char *expected)
 {
     const char *text;
-    return zs_json_string(node, &text) && strcmp(text, s) == 0;
+    return zs_json_string(node, &text) && strcmp(text, expected) == 0;
 }
 
 bool zs_json_is_same(const zs_json *a, const zs_json *b)

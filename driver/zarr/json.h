@@ -54,8 +54,8 @@ const zs_json *zs_json_get(const zs_json *object, const char *name);
 
 /* Number of elements of an array or members of an object, else 0. */
 size_t zs_json_size(const zs_json *node);
-/* Element i of an array, or NULL. Linear: walk with first/next where there may be many. */
-const zs_json *zs_json_at(const zs_json *array, size_t i);
+/* Element `index` of an array, or NULL. Linear: walk with first/next where there may be many. */
+const zs_json *zs_json_at(const zs_json *array, size_t index);
 /* Children in order: for (c = zs_json_first(n); c; c = zs_json_next(c)). */
 const zs_json *zs_json_first(const zs_json *node);
 const zs_json *zs_json_next(const zs_json *child);
@@ -75,8 +75,8 @@ bool zs_json_uint64(const zs_json *node, uint64_t *out);
 /* A number's token as it was written (borrowed), for types that a double does not serve. */
 bool zs_json_number(const zs_json *node, const char **token);
 
-/* Whether the node is the string `s`. */
-bool zs_json_equals(const zs_json *node, const char *s);
+/* Whether the node is the string `expected`. */
+bool zs_json_equals(const zs_json *node, const char *expected);
 
 /* Whether two nodes say the same: numbers token by token, members in any order. */
 bool zs_json_is_same(const zs_json *a, const zs_json *b);

@@ -31,19 +31,19 @@ static void put_line(struct printer *p, size_t depth)
         put(p, "  ", 2);
 }
 
-static void put_string(struct printer *p, const char *s)
+static void put_string(struct printer *p, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     put(p, "\"", 1);
-    while (*s != '\0') {
+    while (*text != '\0') {
         size_t plain = 0;
-        while ((unsigned char)s[plain] >= ' ' && s[plain] != '"' && s[plain] != '\\')
+        while ((unsigned char)text[plain] >= ' ' && text[plain] != '"' && text[plain] != '\\')
             plain++;
-        put(p, s, plain);
-        s += plain;
-        if (*s == '\0')
+        put(p, text, plain);
+        text += plain;
+        if (*text == '\0')
             break;
-        const char c = *s++;
+        const char c = *text++;
         if (c == '\n')
             put(p, "\\n", 2);
         else if (c == '\t')

@@ -94,17 +94,17 @@ static double float_of(const struct zs_small_type *t, uint32_t stored)
     return is_negative ? -v : v;
 }
 
-static bool float_to(const struct zs_small_type *t, double v, uint32_t *stored)
+static bool float_to(const struct zs_small_type *t, double value, uint32_t *stored)
 {
-    const double magnitude = fabs(v);
-    const uint32_t sign = has_sign(t) && signbit(v) ? magnitude_mask(t) + 1 : 0;
-    if (isnan(v))
+    const double magnitude = fabs(value);
+    const uint32_t sign = has_sign(t) && signbit(value) ? magnitude_mask(t) + 1 : 0;
+    if (isnan(value))
         return nan_of(t, stored);
-    if (isinf(v)) {
+    if (isinf(value)) {
         *stored = sign | infinite(t);
         return t->special == ZS_SMALL_IEEE;
     }
-    if (!has_sign(t) && v <= 0)
+    if (!has_sign(t) && value <= 0)
         return false;
     /* The magnitude is in [2^(exponent - 1), 2^exponent), or 0. Below the smallest exponent the step stays. */
     const int least = t->special == ZS_SMALL_FNU ? 0 : 1;
