@@ -14,10 +14,10 @@
 #include "shard/walk.h"
 #include "shard/range_plan.h"
 
-/* Of the cache of indexes. */
+/* Keys in the cache of indexes. */
 #define ZS_SPACE_TABLES ((uint64_t)ZS_MAX_LEVELS + 1)
 #define ZS_SPACE_SHARD_LIST ((uint64_t)ZS_MAX_LEVELS + 2)
-/* Of the cache of chunks. */
+/* Keys in the cache of chunks. */
 #define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
 
 struct zs_array {

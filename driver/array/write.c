@@ -354,7 +354,7 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
 }
 
 /* Whether a chunk that a window covers may wait for others, so that as many are encoded side by side as there are
- * threads. Codecs that refuse values tell it at once. */
+ * threads. Codecs that refuse values fail at once. */
 static bool may_wait(const struct zs_array *array)
 {
     const struct zs_pending_writes *pending = array->pending;

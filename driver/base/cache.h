@@ -15,7 +15,7 @@
 struct zs_cache;
 struct zs_cache_entry;
 
-/* What a value belongs to, for instance {nesting level, chunk number}. */
+/* The key of a value, for instance {nesting level, chunk number}. */
 struct zs_cache_key {
     uint64_t space;
     uint64_t id;

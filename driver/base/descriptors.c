@@ -149,7 +149,7 @@ enum zs_status zs_directory_sync(const char *path, struct zs_error *err)
 {
     const int fd = zs_open_file(path, O_RDONLY | O_DIRECTORY);
     enum zs_status status = ZS_OK;
-    /* Some file systems cannot: what they say then is no failure to write. */
+    /* Some file systems cannot: their error is no failure to write. */
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         status = zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", path, strerror(errno));
     if (fd >= 0)

@@ -86,7 +86,7 @@ static enum zs_status parse_expert(const struct zs_stage *stage, const zs_json *
     return ZS_OK;
 }
 
-/* What a mode takes. */
+/* The parameters of a mode. */
 static enum zs_status parse_numbers(const struct zs_stage *stage, const zs_json *configuration, struct zfp *z,
                                     struct zs_error *err)
 {
@@ -300,7 +300,7 @@ static enum zs_status mode_bound(const struct zs_stage *stage, const struct zs_s
     if (status == ZS_OK)
         status = stream_bound(stage, s.stream, chunk, ZS_INVALID, bound, err);
     if (status == ZS_OK && ((const struct zfp *)stage->state)->has_header) {
-        uint64_t any; /* the header may say another mode */
+        uint64_t any; /* the header may have another mode */
         zfp_stream_set_reversible(s.stream);
         status = stream_bound(stage, s.stream, chunk, ZS_INVALID, &any, err);
         *bound = zs_max_u64(*bound, status == ZS_OK ? any : 0);

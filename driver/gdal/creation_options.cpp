@@ -405,7 +405,7 @@ std::vector<int> ZSCreationOptions::OverviewFactors(const struct zs_raster_spec 
             side = (side + 1) / 2;
         }
     }
-    // Beyond one pixel there is nothing to say.
+    // No levels below the first of one pixel.
     while (!factors.empty() && static_cast<uint64_t>(factors.back()) >= 2 * std::max(spec.width, spec.height))
         factors.pop_back();
     return factors;

@@ -180,7 +180,7 @@ static int identify(const GDALOpenInfo *info)
     // a request, and looking at documents.
     const bool isForGood = (info->nOpenFlags & GDAL_OF_VECTOR) != 0 && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
     if (zsIsRemote(connection.store) && !isForGood)
-        return GDAL_IDENTIFY_UNKNOWN; // only a request could tell
+        return GDAL_IDENTIFY_UNKNOWN; // only a request would show it
     CPLErrorStateBackuper backup;
     CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
     int looks = MOST_LOOKS;

@@ -51,8 +51,8 @@ struct ZSConversion
 /* zs_convert_fn with a ZSConversion as context. */
 extern "C" void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 
-/* How elements that say which pixels are valid become 0 and 255 in a buffer, and values of a buffer, of which 0 is
- * invalid, such elements. */
+/* How elements that mark valid pixels become 0 and 255 in a buffer, and values of a buffer, of which 0 is invalid, such
+ * elements. */
 struct ZSMasking
 {
     const struct zs_validity *validity;

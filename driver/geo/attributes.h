@@ -54,7 +54,7 @@ enum zs_status zs_offset_write(struct zs_hierarchy *h, const struct zs_node *nod
 enum zs_status zs_nodata_write(struct zs_hierarchy *h, const struct zs_node *node, const void *nodata,
                                struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether attributes say which elements are missing, rather than the fill value alone. */
+/* Whether attributes declare missing elements, rather than the fill value alone. */
 bool zs_declares_nodata(const struct zs_node *node);
 
 /* Whether attributes name a CRS that zs_attributes_read() leaves out. */

@@ -43,7 +43,7 @@ struct zs_labels {
     size_t count;
     char *unit; /* owned; NULL when there is none (times have none: the text has it) */
     bool is_unreadable; /* there is a variable of numbers or times, and no values to be had of it */
-    bool is_index; /* the values say no more than where an element stands: whole numbers without a unit that count from
+    bool is_index; /* the values are only indices: whole numbers without a unit that count from
                       0 or 1, or of a dimension called "band", whose numbers are a way to count, too */
 };
 
@@ -62,8 +62,8 @@ void zs_labels_clear(struct zs_labels *labels);
 
 /* Attributes of the coordinate variable of dimension `dim` that are texts, as NULL-terminated "NAME=VALUE", and
  * ZS_AXIS_TYPE where one would take the labels for another type; datetime64 as CF counts it. With these,
- * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there is
- * nothing to say; released with zs_metadata_free(). ZS_NO_MEMORY only. */
+ * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there are
+ * none; released with zs_metadata_free(). ZS_NO_MEMORY only. */
 enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
@@ -120,9 +120,9 @@ const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
 enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
                                    enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same as numbers that `units` counts, as the netCDF driver of GDAL shows coordinates: *numbers is a list of
- * `count` texts, freed with zs_metadata_free(). *type is a data type of classic netCDF that holds them all, which int64
- * is none of. ZS_INVALID when there is none, too. */
+/* Labels as numbers that `units` counts, as the netCDF driver of GDAL shows coordinates: *numbers is a list of `count`
+ * texts, freed with zs_metadata_free(). *type is a data type of classic netCDF that holds them all, which int64 is none
+ * of. ZS_INVALID when there is none, too. */
 enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
                                      enum zs_data_type *type, char ***numbers, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -115,7 +115,7 @@ static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
         y.step = given[5];
     const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
     /* Where both are there and agree the text is the exact one; where they do not, someone cut the raster and only the
-     * coordinates followed. Coordinates cannot tell a rotation. */
+     * coordinates followed. Coordinates cannot express a rotation. */
     if (has_given && (is_rotated || !has_centres || zs_transform_is_same(given, centres, s->width, s->height)) &&
         zs_search_take(s, given))
         return ZS_OK;

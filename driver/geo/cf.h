@@ -12,7 +12,7 @@ extern const char *const zs_cf_references[];
 
 /* ---- Grid mappings (cf_grid_mapping.c) ---- */
 
-/* What this driver calls the grid mapping variable, as rioxarray does. */
+/* This driver's name for the grid mapping variable, as rioxarray's. */
 #define ZS_GRID_MAPPING "spatial_ref"
 
 /* The name of the grid mapping that attributes of an array have, as it stands there; NULL where they have none. */
@@ -54,9 +54,8 @@ bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, str
 enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
- * where there is no transform (else only a rotation drops them). Values that tell the transform already stay, and all
- * do with geo->keeps_transform. *has_all: all are as they should be; *has_mapping:
- * the grid mapping is. */
+ * where there is no transform (else only a rotation drops them). Values of the same transform stay, and all do with
+ * geo->keeps_transform. *has_all: all are as they should be; *has_mapping: the grid mapping is. */
 enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
                            bool *has_mapping, struct zs_error *err) ZS_MUST_CHECK;

@@ -146,7 +146,7 @@ static void add_sweep(struct proj_text *p, const zs_json *a)
         add_text(p, "+sweep=x");
 }
 
-/* What is seen from above: of a satellite that stands still, or of any point. False without its height. */
+/* The view from above, from a geostationary satellite or from any point. False without its height. */
 static bool add_perspective(struct proj_text *p, const zs_json *a, bool is_geostationary)
 {
     double height;
@@ -437,7 +437,7 @@ enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name,
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Members of a grid mapping variable that say a CRS: those of CF (appendix F) and common ones of other writers. */
+/* Members of a grid mapping variable that declare a CRS: those of CF (appendix F) and common ones of other writers. */
 static const char *const crs_members[] = {"azimuth_of_central_line",
                                           "crs_wkt",
                                           "earth_radius",

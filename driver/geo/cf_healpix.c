@@ -1,4 +1,4 @@
-/* HEALPix in grid mappings: as CF 1.13 has it (cf-conventions #605), and as the stores of easy.gems say it. */
+/* HEALPix in grid mappings: as in CF 1.13 (cf-conventions #605), and as in the stores of easy.gems. */
 #include <string.h>
 
 #include "geo/cf.h"

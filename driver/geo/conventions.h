@@ -1,6 +1,6 @@
-/* geo/conventions.h: what a convention is: the ways in which stores say where pixels lie, each in a file of its own,
- * behind one table. A new one is one file, a line at the end of this one, and a row of zs_conventions[]. Internal
- * to the core: georef.h, band_properties.h and the rooms above go over the table. */
+/* geo/conventions.h: the conventions by which stores georeference arrays, each in a file of its own, behind one table.
+ * A new one is one file, a line at the end of this one, and a row of zs_conventions[]. Internal to the core: georef.h,
+ * band_properties.h and the rooms above go over the table. */
 #ifndef ZS_GEO_CONVENTIONS_H
 #define ZS_GEO_CONVENTIONS_H
 
@@ -81,13 +81,13 @@ struct zs_convention {
     /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
      * read fails. ---- */
 
-    /* X and Y of an array, false where it does not say. */
+    /* X and Y of an array, false where it does not declare them. */
     bool (*find_axes)(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
     /* Set the transform, and the CRS, of s->out, as far as the convention has them at this priority. */
     enum zs_status (*find_transform)(struct zs_search *s, enum zs_priority priority, struct zs_error *err);
     void (*find_crs)(struct zs_search *s, enum zs_priority priority);
-    /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it does
-     * not say that they are any. */
+    /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it
+     * declares no cells. */
     bool (*find_healpix)(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
                          struct zs_healpix *found);
     /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
@@ -97,7 +97,7 @@ struct zs_convention {
 
     /* Whether members of a group georeference the arrays in it that have the size of `geo`. */
     bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
-    /* What an array states itself goes before what its group states. */
+    /* Members of an array go before those of its group. */
     bool has_own_first;
     /* Updates the members that georeference; others stay. Fails with ZS_NO_MEMORY alone. */
     enum zs_status (*change)(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
@@ -168,7 +168,7 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
 /* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. */
 extern const struct zs_convention zs_spatial;
 #define ZS_SPATIAL_SHAPE "spatial:shape" /* for messages */
-/* {rows, columns} of the level that members speak of; false where they do not say. */
+/* {rows, columns} of the level that members speak of; false where it is undeclared. */
 bool zs_spatial_size(const zs_json *members, double size[2]);
 /* Whether members declare a transform or bounding box. */
 bool zs_spatial_is_declared(const zs_json *members);

@@ -32,8 +32,8 @@ enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_no
                                       uint64_t count, void **elements, bool *is_blank,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers are rounded to
- * double. */
+/* Like zs_coordinate_elements(), as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers
+ * are rounded to double. */
 enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
                                     uint64_t count, double **values, bool *is_blank,
                                     struct zs_error *err) ZS_MUST_CHECK;
@@ -70,16 +70,16 @@ struct zs_regular_axis {
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err) ZS_MUST_CHECK;
 
-/* What a variable's CF attributes (axis, standard_name, units) make of it: 'X', 'Y', or 0 when they do not say.
+/* The axis of a variable by its CF attributes (axis, standard_name, units): 'X', 'Y', or 0 when they do not declare it.
  * *is_degrees when units are degrees of longitude or latitude. */
 char zs_cf_axis(const zs_json *attributes, bool *is_degrees);
 
-/* What a dimension's name makes of it: 'X', 'Y' or 0. */
+/* The axis of a dimension by its name: 'X', 'Y' or 0. */
 char zs_name_axis(const char *name);
 
-/* What values of a coordinate variable are to be multiplied by to be coordinates of the CRS: kilometres beside one in
- * metres, and the other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the
- * satellite's height. 1 of all other units, and without a CRS (units.c). */
+/* The factor from values of a coordinate variable to coordinates of the CRS: kilometres beside one in metres, and the
+ * other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the satellite's height.
+ * 1 of all other units, and without a CRS (units.c). */
 double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs);
 
 #endif

@@ -20,7 +20,7 @@ struct zs_dimension {
 };
 
 /* The dimensions of an array that can be read, or of one of text: `dims` has room for ZS_MAX_NDIM. ZS_INVALID where its
- * document does not say them. One request for each dimension at most, where metadata are not consolidated. */
+ * document does not have them. One request for each dimension at most, where metadata are not consolidated. */
 enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_dimension *dims,
                                   int *count, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -34,7 +34,8 @@ enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_nod
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const struct zs_node *node, const char *from,
                                               const char *to, struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same in one attribute, a list of names; what is no list stays. False without memory. */
+/* Like zs_dimension_rename_attributes(), in one attribute, a list of names; what is no list stays. False without
+ * memory. */
 bool zs_dimension_rename_in(zs_json *attributes, const char *list, const char *from, const char *to);
 
 /* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for

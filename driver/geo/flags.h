@@ -42,7 +42,7 @@ enum zs_validity_kind {
     ZS_VALID_FLAGS
 };
 
-/* Which elements of an array say that a pixel is valid. */
+/* Which elements of an array mark a pixel as valid. */
 struct zs_validity {
     enum zs_validity_kind kind;
     struct {
@@ -50,7 +50,7 @@ struct zs_validity {
         bool is_valid; /* else an element that has it is not */
     } flags[ZS_MAX_VALIDITY_FLAGS];
     size_t count;
-    bool needs_valid; /* an element must have a flag of those that say valid */
+    bool needs_valid; /* an element must have one of the flags that mean valid */
     bool is_plain;    /* 255 is valid, 0 is not, in an array of uint8: as GDAL's masks are */
     bool is_writable; /* the two below are all that needs to be known to write it */
     unsigned char valid, invalid;

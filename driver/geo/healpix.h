@@ -1,5 +1,5 @@
 /* geo/healpix.h: what a store declares of an array whose elements are HEALPix cells (Gorski et al. 2005; FORMATS 7.2,
- * 10.3). Conventions that say it have find_healpix in the table (conventions.h): dggs, and CF's grid mapping, which
+ * 10.3). Conventions that declare it have find_healpix in the table (conventions.h): dggs, and CF's grid mapping, which
  * 1.13 and the stores of easy.gems spell differently. Of two, the first of the table counts. */
 #ifndef ZS_GEO_HEALPIX_H
 #define ZS_GEO_HEALPIX_H
@@ -25,7 +25,7 @@ struct zs_healpix {
     /* Which cells there are; NULL: all, an element's index is the cell's number. */
     const struct zs_node *coordinate;
     enum zs_healpix_words words; /* what that holds */
-    /* The ellipsoid whose authalic latitudes are meant, in metres; inverse_flattening 0: a sphere of that radius. */
+    /* The ellipsoid of the authalic latitudes, in metres; inverse_flattening 0: a sphere of that radius. */
     double semi_major, inverse_flattening;
     bool is_wgs84;
 };
@@ -36,7 +36,7 @@ static inline uint64_t zs_healpix_cells_of(int order)
     return (uint64_t)12 << (2 * order);
 }
 
-/* Whether conventions say that elements of the array are cells. False for what does not hold together: an order that
+/* Whether conventions declare elements of the array as cells. False for what does not hold together: an order that
  * there is not, a dimension of another length without a coordinate, a way to number cells that is not known. */
 bool zs_healpix_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_healpix *found);
 

@@ -1,4 +1,4 @@
-/* geo/labels.h: elements of a coordinate variable, and what they say. Internal to the room. */
+/* geo/labels.h: elements of a coordinate variable as labels, numbers and times. Internal to the room. */
 #ifndef ZS_GEO_LABELS_H
 #define ZS_GEO_LABELS_H
 

@@ -76,7 +76,7 @@ static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
     if (text != NULL && zs_json_parse(text, strlen(text), &json, NULL) != ZS_OK)
         json = NULL;
     CPLFree(text);
-    /* A CRS without PROJJSON (a local one, say) still has its WKT. */
+    /* A CRS without PROJJSON (a local one, for instance) still has its WKT. */
     return json == NULL || zs_json_add(attributes, "proj:projjson", json) != NULL;
 }
 
@@ -118,7 +118,7 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
            zs_convention_declare(&zs_proj, attributes, has_any, !is_group);
 }
 
-/* Of a group and an array it is written together with where they lie (zs_spatial). */
+/* Groups and arrays are written together with their transform (zs_spatial). */
 static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
                              struct zs_error *err)
 {
@@ -158,7 +158,7 @@ static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor 
     const char *text;
     for (int p = 0; p < s->scope.sources; p++) {
         const struct zs_scope_source *source = &s->scope.source[p];
-        /* A group's CRS is that of the arrays directly in it; further up it is not meant. */
+        /* A group's CRS holds for the arrays directly in it, not for those further down. */
         if (p > 0 && source->group != s->scope.group[0] && source->kind == ZS_SOURCE_GROUP && !source->has_layout)
             continue;
         const char *path = zs_scope_path(&s->scope, p);

@@ -16,7 +16,7 @@ zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint6
 enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node *node, bool is_new, const void *values,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
-/* Whether X and Y each follow one dimension, so that coordinate variables can say where the pixels are. */
+/* Whether X and Y each follow one dimension, so that coordinate variables can hold the positions of pixels. */
 bool zs_has_axes(const struct zs_georef_out *geo);
 
 /* Coordinates of the pixel centres along X or Y; freed with free(), NULL without memory. */

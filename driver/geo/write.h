@@ -1,14 +1,14 @@
 /* geo/write.h: the conventions as this driver writes them: `spatial:` and `proj:` for web clients and GDAL 3.13, CF
- * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats:
- * FORMATS 4.1-4.5.
+ * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats: FORMATS
+ * 4.1-4.5.
  *
  * Each is in the file of its convention; band properties are in band_properties.c, nodata in nodata.c.
  *
  * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without
- * memory. A layout that GDAL 3.13, xarray and this driver all understand: the array (say `band`) with the attributes of
- * zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel centres; not
- * when rotated) and the 0-d `spatial_ref`; overviews in groups ovr_2x/band ... ; on the group zs_write_multiscales()
- * with the paths "band", "ovr_2x", "ovr_4x". */
+ * memory. A layout that GDAL 3.13, xarray and this driver all understand: the array (`band`, for instance) with the
+ * attributes of zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel
+ * centres; not when rotated) and the 0-d `spatial_ref`; overviews in groups ovr_2x/band ... ; on the group
+ * zs_write_multiscales() with the paths "band", "ovr_2x", "ovr_4x". */
 #ifndef ZS_GEO_WRITE_H
 #define ZS_GEO_WRITE_H
 
@@ -27,7 +27,7 @@ struct zs_georef_out {
     const char *dim_x, *dim_y; /* dimension names; NULL where the array does not name both */
     /* of the array, for multiscales: all dimensions and which are X and Y; ndim 0 is (Y, X) */
     int ndim, x, y;
-    const char *brief; /* of an overview whose base and multiscales say the rest: the CRS's code; else NULL; borrowed */
+    const char *brief; /* the CRS's code, of an overview whose base and multiscales have the rest; or NULL; borrowed */
     bool keeps_transform, keeps_srs; /* it is the one that is there: of it nothing is written */
     bool is_shared[2]; /* arrays that do not follow use the coordinate variable of Y, of X */
     bool is_grid_shared; /* ... and one of them both: their units stay, and values with them */

@@ -382,8 +382,8 @@ static enum zs_status check_no_document(void *ctx, struct zs_error *err)
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-/* What is done under the mark. Another maker may have finished since the metadata were read, and a writer of another
- * kind may have put arrays into a group that has no document, which consolidated metadata do not list. */
+/* The steps under the mark. Another maker may have finished since the metadata were read, and a writer of another kind
+ * may have put arrays into a group that has no document, which consolidated metadata do not list. */
 static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const char *mark, bool is_left,
                                 bool is_listed, struct zs_error *err)
 {

@@ -59,7 +59,7 @@ static enum zs_status find_rings(const struct zs_healpix_map *map, const struct 
     return ZS_OK;
 }
 
-/* Of listed cells those in the squares of a part. */
+/* Finds the listed cells in the squares of a part. */
 static enum zs_status find_listed(const struct zs_healpix_map *map, const struct zs_healpix_part *p,
                                   const struct zs_healpix_finder *to, struct zs_error *err)
 {

@@ -2,12 +2,12 @@
  *
  * Taken for a mask is an array in the group of the raster, of its X and Y (called alike, as long; without names the
  * last of the raster's) and no dimensions that the raster has not, which
- *   - `ancillary_variables` of the raster names (CF 3.4), and whose flags tell validity (geo/flags.h), or which is
+ *   - `ancillary_variables` of the raster names (CF 3.4), whose flags mean valid or invalid (geo/flags.h), or which is
  *     boolean and called valid, is_valid, validity, valid_mask or validity_mask: the first of those named;
  *   - or is called aoi_mask and is boolean, in a rectilinear product of zagg (zs_zagg): true is valid;
  *   - or is called scales and is float32, beside embeddings, or embeddings_*, of int8 (Tessera): what is infinite
  *     was not written.
- * Nothing else is: what looks like a mask may say the opposite. */
+ * Nothing else is: what looks like a mask may mean the opposite. */
 #ifndef ZS_RASTER_MASKS_H
 #define ZS_RASTER_MASKS_H
 

@@ -133,7 +133,7 @@ static void find_text(struct zs_hierarchy *h, const struct zs_edits *edits, cons
     }
 }
 
-/* What zs_sharing_choose_mapping() asks for. */
+/* The arguments of zs_sharing_choose_mapping(). */
 struct choice {
     struct zs_hierarchy *h;
     const struct zs_edits *r;
@@ -141,7 +141,7 @@ struct choice {
     const struct listed *l;
 };
 
-/* Whether coordinates do not tell a transform, so that rioxarray and others find it in the GeoTransform alone. */
+/* Whether coordinates lack the transform, so that rioxarray and others find it in the GeoTransform alone. */
 static bool is_stated_by_text(const struct zs_georef_out *at)
 {
     return at->has_transform && (!zs_has_axes(at) || at->width == 1 || at->height == 1);

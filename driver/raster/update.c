@@ -238,7 +238,7 @@ static bool keeps_transform(const struct zs_georef_update *update, const struct 
     return is_same;
 }
 
-/* Whether a rotated transform is set, which coordinate variables cannot tell. */
+/* Whether a rotated transform is set, which coordinate variables cannot express. */
 static bool sets_rotation(const struct zs_georef_update *update)
 {
     return !update->keeps_transform && update->has_transform &&
@@ -342,8 +342,8 @@ static bool is_alike(const struct zs_edited *a, const struct zs_edited *b)
            zs_is_same_text(a->former_mapping, b->former_mapping) && zs_crs_is_same(a->srs, b->srs);
 }
 
-/* Whether coordinates that an array alone has are beside a rotation, which they cannot tell: an edit that was cut short
- * leaves them. Then all is written again, though the arrays are read as set. */
+/* Whether coordinates that an array alone has are beside a rotation, which they cannot express: an edit that was cut
+ * short leaves them. Then all is written again, though the arrays are read as set. */
 static enum zs_status find_leftovers(struct zs_hierarchy *h, struct zs_edits *edits,
                                      const struct zs_georef_update *update, struct zs_error *err)
 {

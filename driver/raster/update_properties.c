@@ -69,7 +69,7 @@ enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_no
     return replace(h, node->path, document, replacement, err);
 }
 
-/* What is written into the attributes of each array of a family; `wanted` is the caller's. */
+/* The properties to be written into the attributes of each array of a family; `wanted` is the caller's. */
 typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
                                    struct zs_error *err);
 

@@ -1,7 +1,7 @@
 /* shard/walk.h: the walk from a shard to the bytes of its chunks, which may be shards again.
  *
- * A step down is the same for whoever takes it (reading, texts, emptiness, changing a shard, validation): undo the
- * bytes codecs of the shard, read its index, take the range of a chunk. */
+ * A step down is the same for all users (reading, texts, emptiness, changing a shard, validation): undo the bytes
+ * codecs of the shard, read its index, take the range of a chunk. */
 #ifndef ZS_SHARD_WALK_H
 #define ZS_SHARD_WALK_H
 
@@ -11,7 +11,7 @@
 /* Location of encoded bytes: in an object or in memory. Borrowed. With neither there are no bytes. */
 struct zs_source {
     struct zs_object *object;
-    const unsigned char *memory; /* the bytes themselves, whatever `object` and `offset` say */
+    const unsigned char *memory; /* the bytes themselves; `object` and `offset` are not used then */
     uint64_t offset;             /* of the first byte within the object */
     uint64_t size;
     uint64_t version; /* version of their object: an index is used only with bytes of the same version */

@@ -1,4 +1,4 @@
-/* A store in a directory of the operating system, without GDAL between: descriptors tell whether a path is a file,
+/* A store in a directory of the operating system, without GDAL between: descriptors show whether a path is a file,
  * which version it is, and when its bytes are on the disk. */
 #define _GNU_SOURCE /* O_PATH, st_mtim */
 #include <dirent.h>

@@ -88,7 +88,7 @@ void zs_folders_forget(struct local_store *s); /* after one was removed */
 
 /* Flushes the entries of a folder to the disk, after a rename into it. */
 enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
-/* The same for the folders of n keys, all folders above them, and the directory that the root is in. */
+/* Like zs_folder_sync(), for the folders of n keys, all folders above them, and the directory that the root is in. */
 enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
 
 char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */

@@ -206,7 +206,7 @@ static char *resolve(const char *root)
 
 /* ---- Directories ---- */
 
-/* Locks a directory; -1 when it is gone, another process holds it, or cannot tell. */
+/* Locks a directory; -1 when it is gone, another process holds it, or that is unknown. */
 static int lock_directory(const char *path)
 {
     struct stat held, there;

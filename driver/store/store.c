@@ -154,7 +154,7 @@ static enum zs_status read_first(struct zs_object *object, const char *key, cons
     const uint64_t size = object->size;
     if (first->kind == ZS_READ_RANGE)
         return zs_object_read(object, first->offset, first->n, first->data, err);
-    if (first->kind != ZS_READ_ALL) /* too few bytes: callers see it by the size, and know better what to say */
+    if (first->kind != ZS_READ_ALL) /* too few bytes: callers see it by the size, and have the better message */
         return size < first->n ? ZS_OK
                                : zs_object_read(object, first->kind == ZS_READ_TAIL ? size - first->n : 0, first->n,
                                                 first->data, err);

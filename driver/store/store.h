@@ -79,7 +79,7 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
  * ZS_NOT_FOUND, or an empty list, where nothing is there. */
 enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names,
                              struct zs_error *err) ZS_MUST_CHECK;
-/* The same with temporary files, for callers that account for everything. */
+/* Like zs_store_list(), with temporary files, for callers that account for everything. */
 enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
                                  struct zs_error *err) ZS_MUST_CHECK;
 /* Whether this is the name of an unfinished file or a journal of this driver, whose writer may be at work or dead. */
@@ -103,8 +103,9 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
 
 /* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* The same before a session that writes below `prefix`: also ZS_UNSUPPORTED in an archive, and ZS_IO where the
- * operating system lets nothing be written. Makes no request: of a remote store nothing is known before. */
+/* Like zs_store_check_writable(), before a session that writes below `prefix`: also ZS_UNSUPPORTED in an archive, and
+ * ZS_IO where the operating system lets nothing be written. Makes no request: of a remote store nothing is known
+ * before. */
 enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Tells where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
@@ -124,10 +125,11 @@ enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs
  * when the object has fewer than n bytes: compare its size. */
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
-/* The same for the first n bytes. */
+/* Like zs_object_open_tail(), for the first n bytes. */
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
-/* The same for the n bytes at `offset`, which are known to be there: ZS_CORRUPT where the object is shorter. */
+/* Like zs_object_open_tail(), for the n bytes at `offset`, which are known to be there: ZS_CORRUPT where the object is
+ * shorter. */
 enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
                                     struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the head or tail was remembered by this process and not requested. A further read finds out whether the
@@ -167,8 +169,8 @@ enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t 
                               struct zs_error *err) ZS_MUST_CHECK;
 /* Publishes the object and releases the writer, also on failure. */
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
-/* The same, but when it sets *is_kept after a failure, the writer still has all that was written: it can be read back,
- * and be committed again. */
+/* Like zs_writer_commit(), but when it sets *is_kept after a failure, the writer still has all that was written: it can
+ * be read back, and be committed again. */
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
 /* Drops the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);

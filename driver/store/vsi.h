@@ -7,7 +7,7 @@
 
 /* ---- Kinds of paths (vsi_paths.c) ---- */
 
-/* What kind of storage a path names, by GDAL's prefixes. Where one prefix looks into another file, that file's path
+/* The kind of storage of a path, by GDAL's prefixes. Where one prefix looks into another file, that file's path
  * decides. */
 struct zs_path_kind {
     bool is_local;    /* a path of the operating system, not of a virtual file system */
@@ -30,7 +30,7 @@ struct zs_path_kind zs_path_kind_of(const char *path);
 char *zs_vsi_path(const struct zs_store *store, const char *key);
 
 /* The URL under which a plain GET finds an object of a network's file system, signed where its settings ask for that.
- * NULL also when GDAL cannot tell. */
+ * NULL also when GDAL does not know. */
 char *zs_vsi_object_url(const char *path);
 
 /* A root as messages may show it: without "user:password@", without the query of a URL and without the options of a
@@ -98,7 +98,7 @@ const char *zs_vsi_option(const char *path, const char *name);
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
-/* What an archive is that a path lies in: there or not, to be read or not, with a table of contents or none. */
+/* The state of the archive that a path lies in: there or not, to be read or not, with a table of contents or none. */
 enum zs_archive { ZS_ARCHIVE_ABSENT, ZS_ARCHIVE_CLOSED, ZS_ARCHIVE_UNREADABLE, ZS_ARCHIVE_READABLE };
 enum zs_archive zs_vsi_archive_of(const char *path);
 

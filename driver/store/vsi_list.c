@@ -1,5 +1,5 @@
-/* Listing in GDAL's virtual file systems. These do not tell why a listing fails and, on object stores, not even that it
- * did: a refusal looks like an empty directory, and a listing ends early when a later page fails. */
+/* Listing in GDAL's virtual file systems. These give no reason when a listing fails and, on object stores, not even
+ * that it did: a refusal looks like an empty directory, and a listing ends early when a later page fails. */
 #define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
 #include <cpl_conv.h>
 #include <cpl_string.h>

@@ -1,4 +1,4 @@
-/* What attributes say by the conventions of geo/conventions.h, member by member. */
+/* Attributes against the conventions of geo/conventions.h, member by member. */
 #include "geo/conventions.h"
 
 #include <stdlib.h>

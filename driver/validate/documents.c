@@ -101,8 +101,8 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
 
 /* ---- Members ---- */
 
-/* Members that are not in `known`: whoever does not know them must not read the node, unless they say that it does not
- * matter. */
+/* Members that are not in `known`: a reader that does not know them must not read the node, unless they have
+ * "must_understand": false. */
 static void check_members(struct document *d, const char *of, const zs_json *object, const char *const *known)
 {
     for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m)) {

@@ -165,7 +165,7 @@ static bool is_same_crs(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
     return is_same;
 }
 
-/* Whether two CRS have one ellipsoid, as far as both tell: what is unknown of their datums makes no other. */
+/* Whether two CRS have one ellipsoid, as far as both declare it: unknown members of a datum make no difference. */
 static bool is_same_ellipsoid(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     OGRErr errors[4] = {OGRERR_NONE};

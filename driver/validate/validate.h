@@ -1,8 +1,8 @@
-/* validate/validate.h: whether a store is what its metadata say, all of it: documents, shard indexes, chunks,
+/* validate/validate.h: checks whether a store agrees with its metadata, all of it: documents, shard indexes, chunks,
  * overviews, georeferencing. A program over the rooms, and the library that it is made of.
  *
  * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what
- * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot tell: bytes
+ * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot find: bytes
  * that were changed and still decode where neither the codecs nor the chunks carry a checksum (blosc, zstd by default,
  * raw bytes). */
 #ifndef ZS_VALIDATE_VALIDATE_H
@@ -63,8 +63,8 @@ char *zs_validate_summary_text(const struct zs_validate_summary *summary, const 
  * that is shown, -1 at first. */
 void zs_validate_show_progress(double done, int *shown);
 
-/* What scripts ask: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do not
- * count. */
+/* The exit code for scripts: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do
+ * not count. */
 int zs_validate_exit_code(const struct zs_validate_summary *summary);
 
 #endif

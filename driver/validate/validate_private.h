@@ -47,7 +47,7 @@ struct zs_check {
 /* Reports; `expected` and `found` may be NULL together. `where` is a key. From any thread. */
 void zs_report(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, const char *expected,
                const char *found);
-/* The same with numbers. */
+/* Like zs_report(), with numbers. */
 void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what,
                        uint64_t expected, uint64_t found);
 /* Reports a failure of the core at `where`: an error where bytes or metadata are wrong, unchecked where it could not
@@ -55,7 +55,8 @@ void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char
  * on. */
 enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* The same for who reads coordinates to compare them: broken chunks are findings of the check of chunks. */
+/* Like zs_report_failure(), for coordinates that are read to be compared: broken chunks are findings of the check of
+ * chunks. */
 enum zs_status zs_report_unread(struct zs_check *c, const char *where, enum zs_status status,
                                 struct zs_error *err) ZS_MUST_CHECK;
 

@@ -96,7 +96,7 @@ static enum zs_status take_object(struct walk *w, struct zs_checked_array *array
     }
     for (int d = 0; d < meta->ndim; d++)
         if (index[d] >= array->grid.count[0][d])
-            return ZS_OK; /* of the grid, but beyond the array: nobody reads it */
+            return ZS_OK; /* of the grid, but beyond the array: never read */
     return add_object(array, zs_grid_number(&array->grid, 0, index), err);
 }
 
@@ -242,7 +242,7 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
 
 static enum zs_status walk(struct walk *w, const char *path, int depth, bool *has_objects, struct zs_error *err);
 
-/* What is in a directory that is no array. */
+/* The content of a directory that is no array. */
 static enum zs_status walk_names(struct walk *w, const char *path, int depth, bool is_group, char **names,
                                  bool *has_objects, struct zs_error *err)
 {

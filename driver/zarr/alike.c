@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What is spelled, and what of it counts. Functions that return bool give false without memory only. */
+/* The document that is spelled, and which members count. Functions that return bool give false without memory only. */
 struct spelling {
     const struct zs_array_meta *meta; /* NULL: not known */
     bool is_stored;                   /* only what stores and decodes chunks counts, not how they are encoded */
@@ -141,7 +141,7 @@ static bool add_defaults(const struct spelling *s, zs_json *configuration, const
     return strcmp(extension, "blosc") != 0 || add_blosc_defaults(s, configuration);
 }
 
-/* Codecs whose chunks tell how they are to be decoded. */
+/* Codecs whose chunks hold the parameters of decoding. */
 static bool is_self_describing(const char *codec)
 {
     return strcmp(codec, "blosc") == 0 || strcmp(codec, "gzip") == 0 || strcmp(codec, "zstd") == 0;

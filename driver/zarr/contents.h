@@ -32,7 +32,7 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* The same, but marks stay, for their makers. */
+/* Like zs_contents_remove(), but marks stay, for their makers. */
 enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
                                            struct zs_error *err) ZS_MUST_CHECK;
 
@@ -42,7 +42,7 @@ enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_co
 
 /* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
-/* The same, but marks stay. */
+/* Like zs_contents_remove_below(), but marks stay. */
 enum zs_status zs_contents_remove_unmarked_below(struct zs_store *store, const char *path,
                                                  struct zs_error *err) ZS_MUST_CHECK;
 

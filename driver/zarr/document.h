@@ -48,7 +48,7 @@ struct zs_array_spec {
     struct zs_encoding encoding;
 };
 
-/* What goes with a filter in the blosc codec. */
+/* The filter of the blosc codec, and its parameters. */
 struct zs_blosc_settings {
     const char *shuffle; /* borrowed */
     int level;

@@ -26,7 +26,7 @@ struct zs_dtype {
 /* With "true", elements of a signed type are unsigned: older formats of netCDF have no unsigned types (NUG). */
 #define ZS_UNSIGNED_ATTRIBUTE "_Unsigned"
 
-/* Makes integers unsigned that `attributes` (NULL is allowed) say are. */
+/* Makes integers unsigned that `attributes` (NULL is allowed) declare as such. */
 void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes);
 /* The type as the document declares it, for codecs. */
 struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype);

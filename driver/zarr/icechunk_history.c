@@ -594,7 +594,7 @@ static enum zs_status check_wish(const struct zs_icechunk_wish *asked, struct wi
 }
 
 /* Reads the object of version 2, or, where there is none, the first reference of version 1. Over a network both are
- * asked for at once, since only the answers tell which version it is: *ref_status is then that of the reference. */
+ * asked for at once, since only the answers show its version: *ref_status is then that of the reference. */
 static enum zs_status read_first(const struct zs_icechunk_files *files, struct zs_icechunk_file **file,
                                  struct first_ref *ref, enum zs_status *ref_status, struct zs_error *err)
 {

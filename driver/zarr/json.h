@@ -78,7 +78,7 @@ bool zs_json_number(const zs_json *node, const char **token);
 /* Whether the node is the string `expected`. */
 bool zs_json_equals(const zs_json *node, const char *expected);
 
-/* Whether two nodes say the same: numbers token by token, members in any order. */
+/* Whether two nodes are equal: numbers token by token, members in any order. */
 bool zs_json_is_same(const zs_json *a, const zs_json *b);
 
 /* Reads an array of exactly n numbers. */
@@ -87,7 +87,7 @@ bool zs_json_doubles(const zs_json *array, double *out, size_t n);
 /* The node as compact JSON text; exact integers and non-finite tokens come out as they were read. NULL without memory.
  * Freed with free(). */
 char *zs_json_print(const zs_json *node);
-/* The same, indented, for a document that people read. */
+/* Like zs_json_print(), indented, for a document that people read. */
 char *zs_json_print_pretty(const zs_json *node);
 
 /* ---- Building. The functions return the new node, owned by its parent, or NULL without memory; a NULL parent makes
@@ -114,7 +114,7 @@ zs_json *zs_json_add_raw(zs_json *parent, const char *name, const char *json);
 /* Replaces or adds (`node` is released when that fails), and removes, a member of an object. */
 zs_json *zs_json_set(zs_json *object, const char *name, zs_json *node);
 void zs_json_remove(zs_json *object, const char *name);
-/* The same of a value; false without memory. `value` may be of the object itself. */
+/* Sets a member to a value; false without memory. `value` may be of the object itself. */
 bool zs_json_set_string(zs_json *object, const char *name, const char *value);
 bool zs_json_set_double(zs_json *object, const char *name, double value);
 /* What changed from object `before` to `mine` put over `now`, as a new object: what one side alone changed is as there,

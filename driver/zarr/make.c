@@ -228,7 +228,7 @@ static enum zs_status check_shape(const struct zs_node *node, const uint64_t *sh
         if (shape[d] != meta->shape[d] && meta->edges[d] != NULL)
             return zs_fail(err, ZS_UNSUPPORTED,
                            "array /%s: its document lists the lengths of chunks along dimension "
-                           "%d, for %llu elements: it does not say those of more",
+                           "%d, for %llu elements: it cannot grow beyond them",
                            node->path, d, (unsigned long long)meta->shape[d]);
     return ZS_OK;
 }

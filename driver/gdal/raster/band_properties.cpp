@@ -102,7 +102,7 @@ struct zs_band_properties &ShardedZarrRasterBand::Properties()
     if (m_properties == nullptr)
     {
         m_properties.reset(new zs_band_properties{});
-        if (!Dataset().m_role.isMask) // a mask's elements say which pixels are valid, and nothing else
+        if (!Dataset().m_role.isMask) // a mask's elements mark valid pixels, and nothing else
             ReadProperties();
     }
     return *m_properties;
@@ -229,7 +229,7 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
     return zsElementToDouble(info.data_type, info.item_size, Properties().nodata);
 }
 
-/* Of a type of GDAL's that is T. */
+/* For the GDAL type of T. */
 template <class T> bool ShardedZarrRasterBand::GetWideNodata(GDALDataType type, int *has, T &value)
 {
     const auto &m = Properties();

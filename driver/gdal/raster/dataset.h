@@ -79,7 +79,7 @@ class ShardedZarrDataset : public GDALPamDataset
                                                     const ZSBandSources &sources, const struct zs_node *group,
                                                     const ZSOpenOptions &options, GDALAccess access,
                                                     struct zs_error *err, const struct zs_validity *validity = nullptr);
-    /* The same, of an overview level of this dataset. */
+    /* Like Over(), for an overview level of this dataset. */
     std::unique_ptr<ShardedZarrDataset> OverLevel(const ZSBandSources &sources, const struct zs_node *group,
                                                   GDALAccess access, struct zs_error *err);
     void SetMaskOf(ShardedZarrDataset &dataset);
@@ -122,7 +122,7 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType type,
                       int bandCount, int *bands, ZSCreateOptions options) override;
     ZSFlushResult FlushCache(bool atClosing = false) override;
-    /* The same for every version of GDAL, with the result. */
+    /* Like FlushCache(), with the result in every version of GDAL. */
     CPLErr FlushAll(bool atClosing);
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;

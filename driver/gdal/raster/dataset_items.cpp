@@ -15,7 +15,7 @@ extern "C"
 #include "raster/update.h"
 }
 
-/* ---- What the coordinate variables of the band dimensions say, which is not the array's ---- */
+/* ---- Items of the coordinate variables of band dimensions, which the array does not have ---- */
 
 /* "time#units" is what the netCDF driver calls the attribute `units` of the coordinate variable `time`. */
 static std::string axisPrefix(const struct zs_node *node, int dim)

@@ -22,7 +22,7 @@ extern "C"
 
 class ShardedZarrDataset;
 
-/* What a dataset is to another: an overview of it, or its mask. */
+/* The role of a dataset for another: its overview, or its mask. */
 struct ZSRole
 {
     ShardedZarrDataset *base = nullptr;   /* whose overview it is; null where it is none */
@@ -221,7 +221,7 @@ class ZSItems : public ZSDatasetPart
     void SetPublished() override;
 };
 
-/* ---- Masks: arrays beside a raster's that say which pixels are valid, as datasets of Byte whose bands are GDAL's
+/* ---- Masks: arrays beside a raster's that mark valid pixels, as datasets of Byte whose bands are GDAL's
  * masks (dataset_masks.cpp) ---- */
 
 /* The mask of an array's bands. */
@@ -410,7 +410,7 @@ class ZSClosing
     {
     }
 
-    /* Overviews to be made at the end; none without factors. Resampling "": as the bands say then. */
+    /* Overviews to be made at the end; none without factors. Resampling "": by the bands' kind then. */
     void SetOverviews(const std::vector<int> &factors, const std::string &resampling)
     {
         m_factors = factors;

@@ -184,7 +184,7 @@ static std::string nameOf(GDALDataset &source)
 
 constexpr const char *IN_DEGREES = "OGC:CRS84";
 
-/* Whether the units of its dimensions say that a source without a CRS is in degrees. */
+/* Whether a source without a CRS is in degrees by the units of its dimensions. */
 static bool isInDegrees(GDALDataset &source)
 {
     bool isNorth = false, isEast = false;

@@ -75,10 +75,10 @@ class ZSWarpedCells
         return m_reach;
     }
 
-    /* What pixels are that get no value: one pixel of each band, `item` bytes. False with CPLError emitted. */
+    /* The value of pixels that get none: one pixel of each band, `item` bytes. False with CPLError emitted. */
     bool ReadNone(void *pixels, GDALDataType type, std::vector<int> &bands, GSpacing item) const;
 
-    /* What Dataset()->RasterIO() reads. Pixels on no face, and those that the source does not touch, are not warped. */
+    /* Reads like Dataset()->RasterIO(). Pixels on no face, and those that the source does not touch, are not warped. */
     bool Read(int x, int y, int width, int height, void *pixels, GDALDataType type, std::vector<int> &bands,
               GSpacing item, GSpacing line, GSpacing plane) const;
 

@@ -125,7 +125,7 @@ static bool fail(const std::string &message)
     return false;
 }
 
-/* The scale and offset that all bands of the source have, or the options say. */
+/* The scale and offset of all bands of the source, or of the options. */
 static bool findScale(const ZSCreationOptions &options, GDALDataset *source, double &scale, double &offset)
 {
     scale = options.has_scale ? options.scale : 1;

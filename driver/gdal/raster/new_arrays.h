@@ -106,7 +106,7 @@ class ZSFilterOfFirst
     void Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec);
 
     /* The filter that makes samples of a window smallest, if that is not the one that the options took. Null as well
-     * after the first call, and for windows that are too small to tell, or have one value.
+     * after the first call, and for windows that are too small, or have one value.
      *   missing  the value that is stored as NaN; NaN: none */
     const struct zs_blosc_settings *Choose(const struct zs_node *node, const struct zs_band_window &window,
                                            GDALDataType type, double missing);
@@ -115,19 +115,19 @@ class ZSFilterOfFirst
 /* ---- The dimensions that the bands of a new raster are flattened from (source_axes.cpp) ---- */
 
 /* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}",
- * slowest first. Where there is only one, it goes without saying. */
+ * slowest first. Where there is only one, its name is not needed. */
 constexpr const char *ZS_EXTRA_DIMENSIONS = "EXTRA_DIM";
 
 /* The netCDF driver's number for a data type; 0 where it has none. */
 int zsNetcdfType(enum zs_data_type type);
 
-/* What the metadata of a source's bands tell of extra dimensions (time, level ...).
+/* Extra dimensions (time, level ...) in the metadata of a source's bands.
  *
  * Understood are DIM_<name>_INDEX, _VALUE and _UNIT (this driver, GDAL's Zarr driver, all that makes a raster of a
  * multidimensional array), NETCDF_DIM_<name> (the netCDF driver; its data type is in NETCDF_DIM_<name>_DEF of the
  * dataset), and GRIB_VALID_TIME or GRIB_SHORT_NAME of bands that are alike otherwise. Attributes of the variable <name>
- * are the dataset's <name>#units and so on. Every band must say it, in numbers or times, and the bands must be the full
- * product of the dimensions, in order. Else it is doubtful, and the bands are counted: 1, 2, 3 along a dimension
+ * are the dataset's <name>#units and so on. Every band must have one, a number or a time, and the bands must be the
+ * full product of the dimensions, in order. Else it is doubtful, and the bands are counted: 1, 2, 3 along a dimension
  * `band`. */
 class ZSSourceAxes
 {
@@ -140,7 +140,7 @@ class ZSSourceAxes
     /* Other names, for the spec too; there may be more of them, Y and X. */
     void Rename(const std::vector<std::string> &names);
 
-    /* Removes what the dimensions say: from the metadata of the dataset and of each band, and from descriptions that
+    /* Removes what the dimensions hold: from the metadata of the dataset and of each band, and from descriptions that
      * this driver made of positions. A description that all bands have then becomes the array's, in `metadata`. */
     void Spend(CPLStringList &metadata, std::vector<struct zs_band_properties> &bands) const;
 

@@ -43,7 +43,7 @@ class ShardedZarrContainer final : public GDALDataset
 ShardedZarrContainer::ShardedZarrContainer(const std::shared_ptr<ZSStore> &store, const struct zs_node *group)
     : m_store(store)
 {
-    nRasterXSize = 512; // what GDAL's other containers say
+    nRasterXSize = 512; // as GDAL's other containers have
     nRasterYSize = 512;
     char **metadata = nullptr;
     struct zs_error err;
@@ -411,7 +411,7 @@ static std::string whyUnreadable(const struct zs_node *node)
 
 namespace
 {
-/* What zs_rasters_find() found below a group. */
+/* Results of zs_rasters_find() below a group. */
 struct Found
 {
     std::unique_ptr<const struct zs_node *, decltype(&free)> nodes{nullptr, free};
@@ -420,7 +420,7 @@ struct Found
 };
 } // namespace
 
-/* Lists of more arrays tell no times: each costs a look at a coordinate variable. */
+/* Lists of more arrays show no times: each costs a request for a coordinate variable. */
 constexpr size_t MOST_TIMES = 64;
 
 /* Title of a group in a list, which QGIS gives to the layer. */

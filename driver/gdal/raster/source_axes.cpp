@@ -48,7 +48,7 @@ void ZSSourceAxes::Clear()
     m_spent.clear();
 }
 
-/* ---- What bands say ---- */
+/* ---- Dimensions in the metadata of bands ---- */
 
 /* A dimension whose coordinate is that item of each band; its attributes are the dataset's. */
 bool ZSSourceAxes::Take(GDALDataset &source, const std::string &name, const std::string &item)
@@ -332,7 +332,7 @@ void ZSSourceAxes::Rename(const std::vector<std::string> &names)
     }
 }
 
-/* ---- Removing what the dimensions say ---- */
+/* ---- Removing items that dimensions hold ---- */
 
 /* The items whose names do not begin with one of these, or are not one of them. */
 static CPLStringList without(CSLConstList items, const std::vector<std::string> &prefixes,

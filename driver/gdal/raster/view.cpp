@@ -376,7 +376,7 @@ int zsHealpixBlock(const ZSArray &array)
 /* ---- Georeferencing ---- */
 
 /* Half the side of a face, as this PROJ has it: how far the point in the middle between two faces of the belt, 45
- * degrees from the middle of the plane, is from that in x and in y. 0 where it cannot tell. */
+ * degrees from the middle of the plane, is from that in x and in y. 0 where it is unknown. */
 static double halfSide(OGRSpatialReferenceH plane, double centralMeridian)
 {
     const auto &srs = *OGRSpatialReference::FromHandle(plane);
@@ -406,5 +406,5 @@ void zsHealpixGeoref(const struct zs_healpix &healpix, int shown, struct zs_geor
     std::copy(transform, transform + 6, georef.transform);
     georef.has_transform = side > 0;
     if (side <= 0 && shown != ZS_HEALPIX_COLUMN)
-        CPLError(CE_Warning, CPLE_AppDefined, "PROJ does not tell where HEALPix cells lie");
+        CPLError(CE_Warning, CPLE_AppDefined, "PROJ cannot transform the centres of HEALPix cells");
 }
