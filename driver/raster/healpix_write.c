@@ -16,7 +16,7 @@ struct square {
     int level;
     uint64_t before; /* cells of the batch before it */
 };
-struct gathering {
+struct cell_runs {
     const struct reading *reading;
     struct square *squares;
     size_t count, room;
@@ -29,22 +29,22 @@ struct gathering {
 
 /* Which cells are taken from an end of the plane. Face 6 is shown at both ends; a cell is taken from the end on its
  * side of 180 degrees, where a projected source has its pixels. Cells on 180 degrees are taken from the west end. */
-enum which { ALL, THOSE_EAST, THOSE_WEST };
+enum half { BOTH_HALVES, EAST_HALF, WEST_HALF };
 
-static enum which which_of(const struct reading *r, const struct zs_healpix_part *p)
+static enum half half_of(const struct reading *r, const struct zs_healpix_part *p)
 {
     if (p->face != ZS_HEALPIX_SPLIT_FACE || r->map->shown != ZS_HEALPIX_SPHERE)
-        return ALL;
+        return BOTH_HALVES;
     /* The north-west corner of the plane shows longitudes just above -180: the south-east half of the face. */
-    return r->window->x + p->column < (uint64_t)1 << r->map->order ? THOSE_EAST : THOSE_WEST;
+    return r->window->x + p->column < (uint64_t)1 << r->map->order ? EAST_HALF : WEST_HALF;
 }
 
-static bool is_wanted(enum which which, uint32_t ix, uint32_t iy)
+static bool is_wanted(enum half half, uint32_t ix, uint32_t iy)
 {
-    return which == ALL || (which == THOSE_EAST ? ix >= iy : ix < iy);
+    return half == BOTH_HALVES || (half == EAST_HALF ? ix >= iy : ix < iy);
 }
 
-static enum zs_status add_square(struct gathering *g, const struct square *s, uint64_t number, struct zs_error *err)
+static enum zs_status add_square(struct cell_runs *g, const struct square *s, uint64_t number, struct zs_error *err)
 {
     const uint64_t cells = (uint64_t)1 << (2 * s->level);
     struct square *grown = zs_grow(g->squares, g->count, &g->room, sizeof *grown);
@@ -58,23 +58,23 @@ static enum zs_status add_square(struct gathering *g, const struct square *s, ui
 }
 
 /* Adds what is wanted of a square of the face, in the order of the cells. */
-static enum zs_status find_squares(struct gathering *g, enum which which, struct square s, struct zs_error *err)
+static enum zs_status find_squares(struct cell_runs *g, enum half half, struct square s, struct zs_error *err)
 {
     const struct zs_healpix_part *p = s.part;
     const uint64_t size = (uint64_t)1 << s.level, right = s.ix + size, top = s.iy + size;
     const uint64_t part_right = (uint64_t)p->ix + p->width, part_top = (uint64_t)p->iy + p->height;
     if (s.ix >= part_right || s.iy >= part_top || right <= p->ix || top <= p->iy)
         return ZS_OK;
-    const bool is_mixed = which != ALL && s.ix == s.iy && s.level > 0; /* astride 180 degrees */
-    if (!is_mixed && !is_wanted(which, s.ix, s.iy))
+    const bool is_mixed = half != BOTH_HALVES && s.ix == s.iy && s.level > 0; /* astride 180 degrees */
+    if (!is_mixed && !is_wanted(half, s.ix, s.iy))
         return ZS_OK;
     if (!is_mixed && s.level <= TILE && s.ix >= p->ix && s.iy >= p->iy && right <= part_right && top <= part_top)
         return add_square(g, &s,
                           ((uint64_t)p->face << (2 * g->reading->map->order)) + zs_healpix_interleave(s.ix, s.iy), err);
-    const uint32_t half = (uint32_t)(size / 2);
+    const uint32_t middle = (uint32_t)(size / 2);
     for (uint32_t quarter = 0; quarter < 4; quarter++) {
-        const struct square q = {p, s.ix + (quarter & 1) * half, s.iy + (quarter >> 1) * half, s.level - 1, 0};
-        ZS_TRY(find_squares(g, which, q, err));
+        const struct square q = {p, s.ix + (quarter & 1) * middle, s.iy + (quarter >> 1) * middle, s.level - 1, 0};
+        ZS_TRY(find_squares(g, half, q, err));
     }
     return ZS_OK;
 }
@@ -83,7 +83,7 @@ static enum zs_status find_squares(struct gathering *g, enum which which, struct
 
 static enum zs_status gather_square(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct gathering *g = ctx;
+    const struct cell_runs *g = ctx;
     const struct reading *r = g->reading;
     const struct square *s = &g->squares[item];
     const size_t size = r->info.item_size;
@@ -102,7 +102,7 @@ static enum zs_status gather_square(void *ctx, size_t item, struct zs_error *err
     return ZS_OK;
 }
 
-static enum zs_status write_runs(const struct gathering *g, struct zs_error *err)
+static enum zs_status write_runs(const struct cell_runs *g, struct zs_error *err)
 {
     const struct reading *r = g->reading;
     struct zs_window *windows = NULL;
@@ -116,13 +116,13 @@ static enum zs_status write_runs(const struct gathering *g, struct zs_error *err
 static enum zs_status write_batch(struct reading *r, const struct zs_healpix_batch *batch, int floor,
                                   struct zs_error *err)
 {
-    struct gathering g = {.reading = r};
+    struct cell_runs g = {.reading = r};
     enum zs_status status = ZS_OK;
     uint64_t bytes = 0;
     (void)floor;
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
         g.runs.closed = g.runs.count;
-        status = find_squares(&g, which_of(r, &batch->parts[i]),
+        status = find_squares(&g, half_of(r, &batch->parts[i]),
                               (struct square){&batch->parts[i], 0, 0, r->map->order, 0}, err);
     }
     const bool is_bounded = zs_mul_u64(g.cells, r->slices, &bytes) && zs_mul_u64(bytes, r->info.item_size, &bytes) &&

@@ -14,20 +14,20 @@ struct sum {
 
 /* One direction. In units in which a pixel of the larger raster is `from_size` long and one of the smaller `to_size`,
  * all ends are whole numbers. */
-struct side {
+struct means_axis {
     uint64_t at, size;           /* of the window */
     uint64_t from_size, to_size; /* without common factors */
     uint64_t most;               /* pixels of the larger raster */
 };
 
 struct zs_means {
-    struct side x, y;
+    struct means_axis x, y;
     uint64_t smallest; /* bits of the smallest value */
     int threads;
     struct sum *sums;
 };
 
-static struct side make_side(uint64_t at, uint64_t size, uint64_t from, uint64_t to)
+static struct means_axis make_axis(uint64_t at, uint64_t size, uint64_t from, uint64_t to)
 {
     uint64_t a = from, b = to;
     while (b != 0) {
@@ -35,18 +35,18 @@ static struct side make_side(uint64_t at, uint64_t size, uint64_t from, uint64_t
         a = b;
         b = rest;
     }
-    return (struct side){at, size, to / a, from / a, from};
+    return (struct means_axis){at, size, to / a, from / a, from};
 }
 
 /* The pixels [first, end) of the larger raster that pixel `at` of the smaller one overlaps. */
-static void span(const struct side *s, uint64_t at, uint64_t *first, uint64_t *end)
+static void span(const struct means_axis *s, uint64_t at, uint64_t *first, uint64_t *end)
 {
     *first = at * s->to_size / s->from_size;
     *end = zs_min_u64(zs_ceil_div_u64((at + 1) * s->to_size, s->from_size), s->most);
 }
 
 /* How much of pixel `from` lies in pixel `at` of the smaller raster. */
-static uint64_t overlap(const struct side *s, uint64_t from, uint64_t at)
+static uint64_t overlap(const struct means_axis *s, uint64_t from, uint64_t at)
 {
     const uint64_t first = zs_max_u64(from * s->from_size, at * s->to_size);
     const uint64_t end = zs_min_u64((from + 1) * s->from_size, (at + 1) * s->to_size);
@@ -64,8 +64,8 @@ enum zs_status zs_means_create(const struct zs_means_grid *g, uint64_t x, uint64
         free(m);
         return zs_fail_memory(err);
     }
-    m->x = make_side(x, width, g->from_width, g->to_width);
-    m->y = make_side(y, height, g->from_height, g->to_height);
+    m->x = make_axis(x, width, g->from_width, g->to_width);
+    m->y = make_axis(y, height, g->from_height, g->to_height);
     m->smallest = is_signed ? (uint64_t)1 << 63 : 0;
     m->threads = threads;
     *means = m;
@@ -130,7 +130,7 @@ static void add_row(const struct addition *a, uint64_t row, uint64_t weight, str
 static enum zs_status add_rows(void *ctx, size_t item, struct zs_error *err)
 {
     const struct addition *a = ctx;
-    const struct side *y = &a->means->y;
+    const struct means_axis *y = &a->means->y;
     uint64_t first, end;
     (void)err;
     span(y, y->at + item, &first, &end);
@@ -165,13 +165,13 @@ static uint64_t divide(const struct sum *sum, uint64_t zero)
     return quotient + (2 * rest > sum->weight || (is_half && quotient >= zero));
 }
 
-struct taking {
+struct mean_context {
     const struct zs_means *means;
     const uint64_t *nodata;
     uint64_t *values;
 };
 
-static uint64_t take_mean(const struct taking *t, const struct sum *sum)
+static uint64_t take_mean(const struct mean_context *t, const struct sum *sum)
 {
     if (sum->weight == 0)
         return t->nodata != NULL ? *t->nodata : 0;
@@ -183,7 +183,7 @@ static uint64_t take_mean(const struct taking *t, const struct sum *sum)
 
 static enum zs_status take_row(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct taking *t = ctx;
+    const struct mean_context *t = ctx;
     const size_t width = (size_t)t->means->x.size;
     (void)err;
     for (size_t i = item * width; i < (item + 1) * width; i++)
@@ -193,6 +193,6 @@ static enum zs_status take_row(void *ctx, size_t item, struct zs_error *err)
 
 enum zs_status zs_means_take(const struct zs_means *m, const uint64_t *nodata, uint64_t *values, struct zs_error *err)
 {
-    struct taking t = {m, nodata, values};
+    struct mean_context t = {m, nodata, values};
     return zs_parallel_for(m->threads, (size_t)m->y.size, take_row, &t, err);
 }

@@ -19,7 +19,7 @@ static const struct zs_conversion *conversion_of(const struct zs_conversion *con
     return conversions != NULL ? &conversions[part->array] : &as_they_are;
 }
 
-struct share {
+struct pixel_job {
     const struct zs_bands *bands;
     const struct zs_band_window *window;
     const struct zs_conversion *conversions; /* NULL: none */
@@ -29,7 +29,7 @@ struct share {
 
 static enum zs_status read_part(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct share *r = ctx;
+    const struct pixel_job *r = ctx;
     const struct zs_band_plan_part *part = &r->plan.parts[item];
     const struct zs_band_array *a = &r->bands->arrays[part->array];
     struct zs_array *array = a->array;
@@ -58,7 +58,7 @@ static struct zs_band_window what_is_planned(const struct zs_bands *bands, const
     return planned;
 }
 
-static enum zs_status run(struct share *r, const struct zs_band_window *window, struct zs_error *err)
+static enum zs_status run(struct pixel_job *r, const struct zs_band_window *window, struct zs_error *err)
 {
     const struct zs_band_window planned = what_is_planned(r->bands, window);
     r->window = window;
@@ -71,14 +71,14 @@ static enum zs_status run(struct share *r, const struct zs_band_window *window, 
 enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band_window *window,
                               const struct zs_conversion *conversions, struct zs_error *err)
 {
-    struct share r = {.bands = bands, .conversions = conversions};
+    struct pixel_job r = {.bands = bands, .conversions = conversions};
     return run(&r, window, err);
 }
 
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err)
 {
-    struct share r = {.bands = bands, .is_prefetch = true};
+    struct pixel_job r = {.bands = bands, .is_prefetch = true};
     return run(&r, window, err);
 }
 

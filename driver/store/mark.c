@@ -225,7 +225,7 @@ static enum zs_status look(struct zs_store *store, const char *key, const struct
 /* ---- Putting and removing ---- */
 
 /* A mark that is to be put. */
-struct putting {
+struct new_mark {
     struct zs_store *store;
     const char *key;
     const struct maker *us;
@@ -234,14 +234,14 @@ struct putting {
 };
 
 /* Looks for a mark that may be replaced, as look(). */
-static enum zs_status look_and_ask(const struct putting *p, bool *was_left, char **etag, struct zs_error *err)
+static enum zs_status look_and_ask(const struct new_mark *p, bool *was_left, char **etag, struct zs_error *err)
 {
     ZS_TRY(look(p->store, p->key, p->us, was_left, etag, err));
     return *was_left && p->question != NULL ? p->question->may_replace(p->question->ctx, err) : ZS_OK;
 }
 
 /* Puts a mark where a lock, or nothing, keeps other makers away. */
-static enum zs_status put_locked(const struct putting *p, bool *was_left, struct zs_error *err)
+static enum zs_status put_locked(const struct new_mark *p, bool *was_left, struct zs_error *err)
 {
     struct zs_lock *lock;
     char *etag = NULL;
@@ -258,7 +258,7 @@ static enum zs_status put_locked(const struct putting *p, bool *was_left, struct
 
 /* Puts a mark over that of a dead maker. ZS_CONFLICT where the mark was replaced or removed meanwhile (*is_over), and
  * where its maker lives. */
-static enum zs_status take_over(const struct putting *p, bool *was_left, bool *is_over, struct zs_error *err)
+static enum zs_status take_over(const struct new_mark *p, bool *was_left, bool *is_over, struct zs_error *err)
 {
     char *etag = NULL;
     enum zs_status status = look_and_ask(p, was_left, &etag, err);
@@ -272,7 +272,7 @@ static enum zs_status take_over(const struct putting *p, bool *was_left, bool *i
 }
 
 /* Puts a mark under a condition: where nothing is, or over that of a dead maker. */
-static enum zs_status put_held(const struct putting *p, bool *was_left, struct zs_error *err)
+static enum zs_status put_held(const struct new_mark *p, bool *was_left, struct zs_error *err)
 {
     int tries = 0;
     bool is_over;
@@ -286,7 +286,7 @@ static enum zs_status put_held(const struct putting *p, bool *was_left, struct z
     return status;
 }
 
-static enum zs_status put(const struct putting *p, bool *was_left, struct zs_error *err)
+static enum zs_status put(const struct new_mark *p, bool *was_left, struct zs_error *err)
 {
     if (!zs_store_may_have_conditions(p->store))
         return put_locked(p, was_left, err);
@@ -306,7 +306,7 @@ enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct
     if (!describe(&us) || !add_own(&us, hash_of(store, key)))
         return zs_fail_memory(err);
     (void)snprintf(text, sizeof text, FORMAT, us.token, us.process, us.since, us.in, us.boot, us.host);
-    const struct putting p = {store, key, &us, text, question};
+    const struct new_mark p = {store, key, &us, text, question};
     const enum zs_status status = put(&p, was_left, err);
     if (status != ZS_OK)
         forget(us.token);

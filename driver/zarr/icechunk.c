@@ -122,7 +122,7 @@ static enum zs_status get_manifest(struct ice_store *s, const unsigned char *id,
                    s->base.root, text, (unsigned long long)m.refs, (unsigned long long)refs);
 }
 
-struct loading {
+struct manifest_load {
     struct ice_store *s;
     const unsigned char *ids[MOST_COORDINATES];
 };
@@ -130,7 +130,7 @@ struct loading {
 /* Ignores failures: a later request for the manifest reports them. */
 static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct loading *l = ctx;
+    const struct manifest_load *l = ctx;
     struct zs_cache_entry *entry;
     if (get_manifest(l->s, l->ids[item], &entry, err) == ZS_OK)
         zs_icechunk_file_release(entry);
@@ -141,7 +141,7 @@ static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
  * read next. */
 static void load_coordinates(struct ice_store *s, const struct zs_icechunk_array *a, const unsigned char *id)
 {
-    struct loading l = {.s = s};
+    struct manifest_load l = {.s = s};
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
     if (!s->base.is_remote || a->keys->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
@@ -477,13 +477,13 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
     s->base = (struct zs_store){.ops = &ops, .inner = *store, .root = root, .is_remote = (*store)->is_remote};
     s->base.read_only = ZS_ICECHUNK_READ_ONLY;
     s->base.is_snapshot = true;
-    struct zs_icechunk_wish wish;
-    enum zs_status status = zs_icechunk_wish_parse(commit, &wish, err);
+    struct zs_icechunk_selector selector;
+    enum zs_status status = zs_icechunk_selector_parse(commit, &selector, err);
     if (status == ZS_OK)
         status = zs_icechunk_files_init(&s->files, *store, decode, err);
     if (status == ZS_OK)
-        status = zs_icechunk_find(&s->files, &wish, &s->commit, err);
-    free(wish.text);
+        status = zs_icechunk_find(&s->files, &selector, &s->commit, err);
+    free(selector.text);
     if (status == ZS_OK)
         status = zs_icechunk_snapshot_open(&s->files, s->commit.id, &s->snapshot, err);
     if (status != ZS_OK) {

@@ -345,8 +345,8 @@ static enum zs_status find_snapshot(const struct info *info, const char *wanted,
     return status;
 }
 
-/* A wish that was checked, and its time as a number. */
-struct wish {
+/* A selector that was checked, and its time as a number. */
+struct selector {
     const char *branch, *tag, *snapshot, *as_of;
     uint64_t time;
 };
@@ -359,22 +359,22 @@ static enum zs_status keep_config(const struct info *info, struct zs_icechunk_co
     return config.count > 0 ? zs_buffer_append(&commit->config, config.data, config.count, err) : ZS_OK;
 }
 
-static enum zs_status find_in_info(const struct info *info, const struct wish *wish,
+static enum zs_status find_in_info(const struct info *info, const struct selector *selector,
                                    struct zs_icechunk_commit *commit, struct zs_error *err)
 {
     size_t at = 0;
     const unsigned char *id = NULL;
     uint64_t parent, flushed_at;
-    if (wish->snapshot != NULL)
-        ZS_TRY(find_snapshot(info, wish->snapshot, &at, err));
-    else if (wish->tag != NULL)
-        ZS_TRY(find_ref(&info->tags, "tag", wish->tag, &at, err));
+    if (selector->snapshot != NULL)
+        ZS_TRY(find_snapshot(info, selector->snapshot, &at, err));
+    else if (selector->tag != NULL)
+        ZS_TRY(find_ref(&info->tags, "tag", selector->tag, &at, err));
     else if (info->snapshots.count == 0 && info->branches.count == 0)
         return ZS_OK; /* nothing was committed */
     else
-        ZS_TRY(find_ref(&info->branches, "branch", wish->branch, &at, err));
-    if (wish->as_of != NULL)
-        ZS_TRY(walk_back(info, wish->as_of, wish->time, &at, err));
+        ZS_TRY(find_ref(&info->branches, "branch", selector->branch, &at, err));
+    if (selector->as_of != NULL)
+        ZS_TRY(walk_back(info, selector->as_of, selector->time, &at, err));
     if (!snapshot_at(info, at, &id, &parent, &flushed_at))
         return fail_broken(err);
     zs_icechunk_id_print(id, commit->id);
@@ -494,7 +494,7 @@ static enum zs_status fail_unlisted(struct zs_store *store, const char *what, co
     return zs_fail_in(err, status, "%s", store->root);
 }
 
-static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
+static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, const struct selector *selector,
                                          char id[ZS_ICECHUNK_ID_TEXT], struct zs_error *err)
 {
     for (int steps = 0; steps < MOST_COMMITS; steps++) {
@@ -512,14 +512,14 @@ static enum zs_status walk_back_in_files(const struct zs_icechunk_files *files, 
         zs_icechunk_file_release(entry);
         if (!is_read)
             return fail_broken(err);
-        if (flushed_at <= wish->time)
+        if (flushed_at <= selector->time)
             return ZS_OK;
         if (next[0] == '\0')
-            return fail_too_early(wish->as_of, err);
+            return fail_too_early(selector->as_of, err);
         memcpy(id, next, sizeof next);
     }
-    return zs_fail(err, ZS_UNSUPPORTED, "expected a commit at or before %s among the last %d, found none", wish->as_of,
-                   MOST_COMMITS);
+    return zs_fail(err, ZS_UNSUPPORTED, "expected a commit at or before %s among the last %d, found none",
+                   selector->as_of, MOST_COMMITS);
 }
 
 /* Finds a snapshot by its id. Its file is read here and cached for opening it. */
@@ -547,12 +547,13 @@ struct first_ref {
     char id[ZS_ICECHUNK_ID_TEXT];
 };
 
-static struct first_ref first_ref_of(struct zs_store *store, const struct wish *wish)
+static struct first_ref first_ref_of(struct zs_store *store, const struct selector *selector)
 {
-    return (struct first_ref){store, wish->tag != NULL ? "tag" : "branch",
-                              wish->tag != NULL        ? wish->tag
-                              : wish->snapshot != NULL ? "main"
-                                                       : wish->branch, ""};
+    return (struct first_ref){store, selector->tag != NULL ? "tag" : "branch",
+                              selector->tag != NULL        ? selector->tag
+                              : selector->snapshot != NULL ? "main"
+                                                           : selector->branch,
+                              ""};
 }
 
 static enum zs_status load_first_ref(void *ctx, size_t item, struct zs_error *err)
@@ -562,34 +563,36 @@ static enum zs_status load_first_ref(void *ctx, size_t item, struct zs_error *er
     return find_named(ref->store, ref->what, ref->name, ref->id, err);
 }
 
-static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct wish *wish,
+static enum zs_status find_in_files(const struct zs_icechunk_files *files, const struct selector *selector,
                                     const struct first_ref *ref, enum zs_status status,
                                     struct zs_icechunk_commit *commit, struct zs_error *err)
 {
-    if (status == ZS_NOT_FOUND && wish->snapshot == NULL)
+    if (status == ZS_NOT_FOUND && selector->snapshot == NULL)
         return fail_unlisted(files->store, ref->what, ref->name, err);
     ZS_TRY(status);
-    if (wish->snapshot != NULL)
-        return find_snapshot_file(files, wish->snapshot, ref->id, commit, err);
+    if (selector->snapshot != NULL)
+        return find_snapshot_file(files, selector->snapshot, ref->id, commit, err);
     memcpy(commit->id, ref->id, sizeof commit->id);
-    if (wish->as_of != NULL && (status = walk_back_in_files(files, wish, commit->id, err)) != ZS_OK)
+    if (selector->as_of != NULL && (status = walk_back_in_files(files, selector, commit->id, err)) != ZS_OK)
         status = zs_fail_in(err, status, "%s", files->store->root);
     return status;
 }
 
 /* ---- Either ---- */
 
-static enum zs_status check_wish(const struct zs_icechunk_wish *asked, struct wish *wish, struct zs_error *err)
+static enum zs_status check_selector(const struct zs_icechunk_selector *asked, struct selector *selector,
+                                     struct zs_error *err)
 {
-    *wish = (struct wish){asked->branch, asked->tag, asked->snapshot, asked->as_of, 0};
-    if ((wish->branch != NULL) + (wish->tag != NULL) + (wish->snapshot != NULL) > 1)
+    *selector = (struct selector){asked->branch, asked->tag, asked->snapshot, asked->as_of, 0};
+    if ((selector->branch != NULL) + (selector->tag != NULL) + (selector->snapshot != NULL) > 1)
         return zs_fail(err, ZS_ARGUMENT, "expected one of branch, tag and snapshot, found several");
-    if (wish->as_of != NULL && (wish->tag != NULL || wish->snapshot != NULL))
+    if (selector->as_of != NULL && (selector->tag != NULL || selector->snapshot != NULL))
         return zs_fail(err, ZS_ARGUMENT, "expected as_of alone or with a branch, found it with a tag or a snapshot");
-    if (wish->as_of != NULL && !parse_time(wish->as_of, &wish->time))
-        return zs_fail(err, ZS_ARGUMENT, "as_of: expected a time like 2026-09-01T00:00:00Z, found %.100s", wish->as_of);
-    if (wish->branch == NULL)
-        wish->branch = "main";
+    if (selector->as_of != NULL && !parse_time(selector->as_of, &selector->time))
+        return zs_fail(err, ZS_ARGUMENT, "as_of: expected a time like 2026-09-01T00:00:00Z, found %.100s",
+                       selector->as_of);
+    if (selector->branch == NULL)
+        selector->branch = "main";
     return ZS_OK;
 }
 
@@ -613,14 +616,15 @@ static enum zs_status read_first(const struct zs_icechunk_files *files, struct z
 
 /* Reads the repository object of version 2. */
 static enum zs_status find_in_file(const struct zs_icechunk_files *files, const struct zs_icechunk_file *file,
-                                   const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
+                                   const struct selector *selector, struct zs_icechunk_commit *commit,
+                                   struct zs_error *err)
 {
     struct info info;
     zs_icechunk_note_info(files);
     commit->has_info = true;
     enum zs_status status = read_info(file, &info, err);
     if (status == ZS_OK)
-        status = find_in_info(&info, wish, commit, err);
+        status = find_in_info(&info, selector, commit, err);
     if (status == ZS_OK)
         status = keep_config(&info, commit, err);
     if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
@@ -630,35 +634,36 @@ static enum zs_status find_in_file(const struct zs_icechunk_files *files, const 
 }
 
 /* Remembers by which name the commit was found. */
-static enum zs_status keep_name(const struct wish *wish, struct zs_icechunk_commit *commit, struct zs_error *err)
+static enum zs_status keep_name(const struct selector *selector, struct zs_icechunk_commit *commit,
+                                struct zs_error *err)
 {
-    const char *branch = wish->tag == NULL && wish->snapshot == NULL ? wish->branch : NULL;
+    const char *branch = selector->tag == NULL && selector->snapshot == NULL ? selector->branch : NULL;
     commit->branch = branch != NULL ? zs_strdup(branch) : NULL;
-    commit->tag = wish->tag != NULL ? zs_strdup(wish->tag) : NULL;
-    if ((branch == NULL || commit->branch != NULL) && (wish->tag == NULL || commit->tag != NULL))
+    commit->tag = selector->tag != NULL ? zs_strdup(selector->tag) : NULL;
+    if ((branch == NULL || commit->branch != NULL) && (selector->tag == NULL || commit->tag != NULL))
         return ZS_OK;
     zs_icechunk_commit_clear(commit);
     return zs_fail_memory(err);
 }
 
-enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *asked,
+enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_selector *asked,
                                 struct zs_icechunk_commit *commit, struct zs_error *err)
 {
     struct zs_icechunk_file *file = NULL;
-    struct wish wish;
+    struct selector selector;
     enum zs_status ref_status;
-    ZS_TRY(check_wish(asked, &wish, err));
-    struct first_ref ref = first_ref_of(files->store, &wish);
+    ZS_TRY(check_selector(asked, &selector, err));
+    struct first_ref ref = first_ref_of(files->store, &selector);
     enum zs_status status = read_first(files, &file, &ref, &ref_status, err);
     if (status == ZS_OK) {
-        status = find_in_file(files, file, &wish, commit, err);
+        status = find_in_file(files, file, &selector, commit, err);
     } else if (status == ZS_NOT_FOUND) {
-        status = find_in_files(files, &wish, &ref, ref_status, commit, err);
+        status = find_in_files(files, &selector, &ref, ref_status, commit, err);
         if (status == ZS_OK && !files->store->is_remote) {
             commit->branches = list_names(files->store, "branch");
             commit->tags = list_names(files->store, "tag");
         }
     }
     zs_icechunk_file_free(file);
-    return status == ZS_OK ? keep_name(&wish, commit, err) : status;
+    return status == ZS_OK ? keep_name(&selector, commit, err) : status;
 }

@@ -59,13 +59,14 @@ enum zs_status zs_icechunk_split(const char *path, char **root, char **commit, s
     return ZS_OK;
 }
 
-enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish, struct zs_error *err)
+enum zs_status zs_icechunk_selector_parse(const char *commit, struct zs_icechunk_selector *selector,
+                                          struct zs_error *err)
 {
-    *wish = (struct zs_icechunk_wish){.text = zs_strdup(commit)};
-    const char **values[WORDS] = {&wish->branch, &wish->tag, &wish->snapshot, &wish->as_of};
-    if (wish->text == NULL)
+    *selector = (struct zs_icechunk_selector){.text = zs_strdup(commit)};
+    const char **values[WORDS] = {&selector->branch, &selector->tag, &selector->snapshot, &selector->as_of};
+    if (selector->text == NULL)
         return zs_fail_memory(err);
-    for (char *word = wish->text, *next; word != NULL && *word != '\0'; word = next) {
+    for (char *word = selector->text, *next; word != NULL && *word != '\0'; word = next) {
         next = strchr(word, '&');
         if (next != NULL)
             *next++ = '\0';

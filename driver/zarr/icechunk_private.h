@@ -71,14 +71,14 @@ void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed 
 /* ---- Names of commits (icechunk_name.c) ---- */
 
 /* The commit that a path asks for; each member may be NULL. */
-struct zs_icechunk_wish {
+struct zs_icechunk_selector {
     const char *branch, *tag, *snapshot, *as_of;
     char *text; /* owns the members above; freed with free() */
 };
-/* Parses what stands behind "?" in the path of a store. Free wish->text, also on failure. ZS_ARGUMENT when it is
+/* Parses what stands behind "?" in the path of a store. Free selector->text, also on failure. ZS_ARGUMENT when it is
  * malformed. */
-enum zs_status zs_icechunk_wish_parse(const char *commit, struct zs_icechunk_wish *wish,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_icechunk_selector_parse(const char *commit, struct zs_icechunk_selector *selector,
+                                          struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- History (icechunk_history.c) ---- */
 
@@ -91,7 +91,7 @@ struct zs_icechunk_commit {
 };
 
 /* Finds the wanted commit. ZS_NOT_FOUND: there is no repository. */
-enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_wish *wish,
+enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_selector *selector,
                                 struct zs_icechunk_commit *commit, struct zs_error *err) ZS_MUST_CHECK;
 /* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". */
 #define ZS_ICECHUNK_TIME_TEXT 48

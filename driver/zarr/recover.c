@@ -50,14 +50,14 @@ static bool is_edit(const struct zs_change *change)
 }
 
 /* How many changes of each kind a flush writes. */
-struct tally {
+struct change_counts {
     size_t edits, listed; /* of stored documents; ... that consolidated metadata list, too */
     size_t added, removed;
 };
 
-static struct tally count_changes(const struct zs_hierarchy *h)
+static struct change_counts count_changes(const struct zs_hierarchy *h)
 {
-    struct tally t = {0};
+    struct change_counts t = {0};
     for (size_t i = 0; i < h->pending.count; i++) {
         const struct zs_change *change = h->pending.list[i];
         t.edits += is_edit(change);
@@ -141,13 +141,13 @@ static enum zs_status note_new(const struct zs_hierarchy *h, const struct zs_cha
 }
 
 /* The members of a journal that are being filled; NULL: none. */
-struct noting {
+struct journal_members {
     zs_json *changes, *added, *made, *beside;
     bool has_new, is_needed;
 };
 
 static enum zs_status note_change(const struct zs_hierarchy *h, const struct zs_change *change, bool is_one_of_several,
-                                  struct noting *n, struct zs_error *err)
+                                  struct journal_members *n, struct zs_error *err)
 {
     const struct zs_node *node = zs_hierarchy_known(h, change->path);
     if (node == NULL)
@@ -162,10 +162,10 @@ static enum zs_status note_change(const struct zs_hierarchy *h, const struct zs_
     return ZS_OK;
 }
 
-static enum zs_status note_all(const struct zs_hierarchy *h, const struct tally *t, zs_json *journal, bool *is_needed,
-                               struct zs_error *err)
+static enum zs_status note_all(const struct zs_hierarchy *h, const struct change_counts *t, zs_json *journal,
+                               bool *is_needed, struct zs_error *err)
 {
-    struct noting n = {.changes = zs_json_add_object(journal, "changes")};
+    struct journal_members n = {.changes = zs_json_add_object(journal, "changes")};
     const bool has_several = t->edits > 1 || t->listed > 0 || t->removed > 0;
     *is_needed = false;
     n.has_new = t->added > 0 && (h->is_consolidated || t->added + t->edits + t->removed > 1);
@@ -183,7 +183,7 @@ static enum zs_status note_all(const struct zs_hierarchy *h, const struct tally 
 
 enum zs_status zs_recovery_note_changes(const struct zs_hierarchy *h, bool *is_put, struct zs_error *err)
 {
-    const struct tally t = count_changes(h);
+    const struct change_counts t = count_changes(h);
     zs_json *journal = zs_json_new_object();
     *is_put = false;
     enum zs_status status = note_all(h, &t, journal, is_put, err);

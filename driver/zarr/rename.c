@@ -7,17 +7,17 @@
 #include "zarr/make.h"
 
 /* A document at or below the renamed node. */
-struct moved {
+struct renamed_document {
     const char *rest; /* its path without that of the renamed node; borrowed from the hierarchy */
     zs_json *document;
 };
 
-struct moving {
-    struct moved *list;
+struct renaming {
+    struct renamed_document *list;
     size_t count;
 };
 
-static void clear(struct moving *m)
+static void clear(struct renaming *m)
 {
     for (size_t i = 0; i < m->count; i++)
         zs_json_free(m->list[i].document);
@@ -25,7 +25,7 @@ static void clear(struct moving *m)
 }
 
 /* Copies all documents at and below a path. */
-static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
+static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct renaming *m, struct zs_error *err)
 {
     const struct zs_node **nodes;
     size_t count;
@@ -38,10 +38,10 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         if (!zs_path_is_within(nodes[i]->path, path) || nodes[i]->document == NULL)
             continue;
-        struct moved *moved = &m->list[m->count];
-        moved->rest = nodes[i]->path + strlen(path);
-        moved->document = zs_json_copy(nodes[i]->document);
-        if (moved->document == NULL)
+        struct renamed_document *renamed = &m->list[m->count];
+        renamed->rest = nodes[i]->path + strlen(path);
+        renamed->document = zs_json_copy(nodes[i]->document);
+        if (renamed->document == NULL)
             status = zs_fail_memory(err);
         else
             m->count++;
@@ -51,7 +51,7 @@ static enum zs_status collect(struct zs_hierarchy *h, const char *path, struct m
 }
 
 /* Adds the collected documents, which it takes over, at a path. */
-static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, struct moving *m, struct zs_error *err)
+static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, struct renaming *m, struct zs_error *err)
 {
     const bool root_is_pending = zs_hierarchy_root_is_pending(h);
     for (size_t i = 0; i < m->count; i++) {
@@ -77,7 +77,7 @@ static enum zs_status add_collected(struct zs_hierarchy *h, const char *path, st
  * ones. */
 static enum zs_status move(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
-    struct moving m = {0};
+    struct renaming m = {0};
     const bool root_is_pending = zs_hierarchy_root_is_pending(h);
     enum zs_status status = collect(h, from, &m, err);
     if (status == ZS_OK)
