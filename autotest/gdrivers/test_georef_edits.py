@@ -241,7 +241,7 @@ def test_arrays_to_which_two_sessions_give_a_crs_each_keep_their_own(tmp_path, q
     crs = [open_ours(name_of(path, "/" + name)).GetSpatialRef() for name in names]
     assert crs[0].GetAuthorityCode(None) == "32633"
     if told:
-        assert "somebody else made it meanwhile" in told[0] and crs[1] is None
+        assert "another writer made it meanwhile" in told[0] and crs[1] is None
     else:
         assert crs[1].GetAuthorityCode(None) == "32634"
     assert api == "multidimensional" or not told

@@ -346,7 +346,7 @@ def test_a_size_that_somebody_else_changed_stays(tmp_path):
     meta["shape"] = [9, 20, 24]
     (tmp_path / "a.zarr" / "a" / "zarr.json").write_text(json.dumps(meta))
     del root
-    assert "somebody else" in error_of(dataset.FlushCache)
+    assert "another writer" in error_of(dataset.FlushCache)
     gdal.PushErrorHandler("CPLQuietErrorHandler")
     dataset = None
     gdal.PopErrorHandler()

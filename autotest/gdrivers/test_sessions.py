@@ -98,7 +98,7 @@ def test_the_pixels_of_an_array_that_another_library_made_meanwhile_stay(tmp_pat
     del root
     oracle.write(str(tmp_path / "a.zarr" / "n"), array_meta((8,), "uint8", shard=(8,)), np.full(8, 9, "uint8"))
     before = {name: open(name, "rb").read() for name in glob.glob(str(tmp_path / "a.zarr" / "n" / "**"), recursive=True) if os.path.isfile(name)}
-    assert "/n: somebody else made it meanwhile" in error_of(first.FlushCache)
+    assert "/n: another writer made it meanwhile" in error_of(first.FlushCache)
     first = None
     assert before and before == {name: open(name, "rb").read() for name in before}
     np.testing.assert_array_equal(oracle.read(str(tmp_path / "a.zarr" / "n"))[1], np.full(8, 9, "uint8"))
@@ -113,7 +113,7 @@ def test_an_edit_of_an_array_that_another_session_deleted_is_an_error(tmp_path, 
     assert others.DeleteMDArray("a") == gdal.CE_None
     del others, root
     other = None
-    assert "/a: somebody else removed this array" in error_of(dataset.FlushCache)
+    assert "/a: another writer removed this array" in error_of(dataset.FlushCache)
     dataset = None
     assert not (tmp_path / "a.zarr" / "a").exists()
     check_consolidated(tmp_path / "a.zarr")

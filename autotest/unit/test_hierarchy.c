@@ -704,7 +704,7 @@ static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
     CHECK(zs_array_update_document(h, node, eight, NULL, NULL, &fresh, &err) == ZS_OK);
     put(s, "a/zarr.json", ARRAY); /* of four elements again, by somebody else */
     CHECK(zs_hierarchy_flush(h, &err) == ZS_INVALID);
-    CHECK_CONTAINS(err.message, "somebody else");
+    CHECK_CONTAINS(err.message, "another writer");
     CHECK_EQ_STR(text_of(s, "a/zarr.json", text), ARRAY);
     zs_hierarchy_free(h);
     zs_store_free(s);
@@ -864,7 +864,7 @@ static void test_an_array_that_came_meanwhile_stays_and_is_named(void)
     CHECK(zs_hierarchy_flush(t.a, NULL) == ZS_OK);
     (void)text_of(t.s, "n/zarr.json", before);
     CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
-    CHECK_CONTAINS(err.message, "/n: somebody else made it meanwhile");
+    CHECK_CONTAINS(err.message, "/n: another writer made it meanwhile");
     CHECK_EQ_STR(text_of(t.s, "n/zarr.json", after), before);
     CHECK(!has_attribute(t.s, "x", "of_b")); /* of what cannot be done as a whole nothing is */
     close_two(&t);
@@ -885,7 +885,7 @@ static void test_an_edit_does_not_bring_back_what_was_removed(void)
             CHECK(zs_array_update_document(t.b, node, six, NULL, NULL, &node, NULL) == ZS_OK);
         CHECK(zs_hierarchy_remove(t.a, "x", NULL) == ZS_OK && zs_hierarchy_flush(t.a, NULL) == ZS_OK);
         CHECK(zs_hierarchy_flush(t.b, &err) == ZS_INVALID);
-        CHECK_CONTAINS(err.message, "/x: somebody else removed this array");
+        CHECK_CONTAINS(err.message, "/x: another writer removed this array");
         struct zs_buffer text = {0};
         CHECK(zs_store_get(t.s, "x/zarr.json", 999, &text, NULL) == ZS_NOT_FOUND);
         zs_buffer_free(&text);

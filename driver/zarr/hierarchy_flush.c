@@ -186,7 +186,7 @@ static enum zs_status check_root(const struct zs_hierarchy *h, const struct outg
     const struct zs_node *root = o->path[0] == '\0' && o->change == NULL ? zs_hierarchy_known(h, "") : NULL;
     if (root == NULL || root->document == NULL || root->is_implicit)
         return ZS_OK;
-    return zs_fail(err, ZS_INVALID, "%s: somebody else removed this store meanwhile: nothing is added to it",
+    return zs_fail(err, ZS_INVALID, "%s: another writer removed this store meanwhile: nothing is added to it",
                    h->store->root);
 }
 

@@ -44,7 +44,7 @@ static enum zs_status check_found(struct zs_hierarchy *h, const char *path, cons
     for (size_t i = 0; i < found->own.count; i++) {
         const char *key = found->own.list[i];
         if (zs_is_document(key))
-            return zs_fail(err, ZS_ARGUMENT, "%s: somebody else made /%s meanwhile", zs_hierarchy_store(h)->root,
+            return zs_fail(err, ZS_ARGUMENT, "%s: another writer made /%s meanwhile", zs_hierarchy_store(h)->root,
                            path);
         if (zs_is_mark(key) && (mark == NULL || strcmp(key, mark) != 0))
             ZS_TRY(zs_mark_check(zs_hierarchy_store(h), key, err));

@@ -230,12 +230,11 @@ static enum zs_status merge_member(zs_json *theirs, const struct zs_node *node, 
     const zs_json *was = zs_json_get(before_of(change), name);
     if (!is_tried && !zs_json_is_same(is, was))
         return zs_fail(err, ZS_INVALID,
-                       "%s/zarr.json: \"%s\" is not what it was when this array was opened, somebody else changed it: "
-                       "it stays as it is",
+                       "%s/zarr.json: \"%s\" changed since this array was opened, by another writer: it stays as it is",
                        node->path, name);
     if (!is_tried && strcmp(name, "shape") == 0 && is_less(ours, is))
         return zs_fail(err, ZS_INVALID,
-                       "%s/zarr.json: somebody else made this array longer than it is to be: it stays as it is",
+                       "%s/zarr.json: another writer made this array longer than it is to be: it stays as it is",
                        node->path);
     *is_changed = true;
     if (ours == NULL)
@@ -276,7 +275,7 @@ static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node 
     if (other == NULL)
         return ZS_OK;
     return zs_fail(err, ZS_INVALID,
-                   "%s/zarr.json: \"%s\" changed since this array was opened, another writer replaced the array: it "
+                   "%s/zarr.json: \"%s\" changed since this array was opened: another writer replaced the array, which "
                    "stays as it is",
                    node->path, other);
 }
@@ -308,13 +307,13 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
     if (is_edit && *theirs != NULL)
         return merge_edit(*theirs, node, change, is_changed, err);
     if (is_edit && !change->may_be_gone)
-        return zs_fail(err, ZS_INVALID, "/%s: somebody else removed this %s meanwhile: its changes are not written",
+        return zs_fail(err, ZS_INVALID, "/%s: another writer removed this %s meanwhile: its changes are not written",
                        node->path, type);
     /* Two writers may have added the same group. */
     if (!is_edit && !change->was_removed && !change->is_put && *theirs != NULL &&
         (node->type == ZS_NODE_ARRAY || !zs_json_is_same(*theirs, node->document)))
         return zs_fail(err, ZS_INVALID,
-                       "/%s: somebody else made it meanwhile: it stays as it is, and this %s is not "
+                       "/%s: another writer made it meanwhile: it stays as it is, and this %s is not "
                        "written",
                        node->path, type);
     zs_json_free(*theirs);
@@ -337,8 +336,7 @@ static enum zs_status compare(const struct zs_node *node, const struct zs_change
         changed_member(array_members, sizeof array_members / sizeof array_members[0], document, node, change);
     return other == NULL ? ZS_OK
                          : zs_fail(err, ZS_INVALID,
-                                   "\"%s\" is not what it was when this array was opened, somebody else changed it: no "
-                                   "pixels are written",
+                                   "\"%s\" changed since this array was opened, by another writer: no pixels are written",
                                    other);
 }
 
@@ -390,7 +388,7 @@ static enum zs_status check_is_absent(const struct zs_hierarchy *h, const struct
         return ZS_OK;
     return status != ZS_OK ? zs_fail(err, status, "%s", ignored.message)
                            : zs_fail(err, ZS_INVALID,
-                                     "/%s: somebody else made it meanwhile: it stays as it is, and no pixels are "
+                                     "/%s: another writer made it meanwhile: it stays as it is, and no pixels are "
                                      "written",
                                      node->path);
 }
