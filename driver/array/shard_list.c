@@ -238,7 +238,7 @@ const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct 
     *entry = zs_cache_get_or_load(array->indexes, list_key, &must_load);
     if (*entry != NULL)
         return zs_cache_value(*entry);
-    if (is_due(array)) /* nobody tried while this waited */
+    if (is_due(array)) /* no other thread tried while this one waited */
         return make_list(array, entry);
     zs_cache_abandon(array->indexes, list_key);
     return NULL;

@@ -339,7 +339,7 @@ struct zs_cache_entry *zs_cache_get_or_load(struct zs_cache *cache, struct zs_ca
     return e;
 }
 
-/* With the lock held: takes e out of the table; returns it when nobody has it pinned and it must be destroyed. */
+/* With the lock held: takes e out of the table; returns it when it is not pinned and must be destroyed. */
 static struct zs_cache_entry *detach(struct zs_cache *cache, struct zs_cache_entry *e)
 {
     const bool loading = e->value == NULL;

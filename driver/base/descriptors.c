@@ -185,7 +185,7 @@ int zs_idle_file_acquire(struct zs_idle_file *f)
 int zs_idle_file_opened(struct zs_idle_file *f, int fd)
 {
     (void)pthread_mutex_lock(&files.lock);
-    const int theirs = zs_idle_file_acquire(f); /* nobody closes it under the lock */
+    const int theirs = zs_idle_file_acquire(f); /* no other thread closes it under the lock */
     if (theirs >= 0) {
         (void)close(fd);
     } else {

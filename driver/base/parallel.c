@@ -180,7 +180,7 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
     job_run(&job);
 
     pthread_mutex_lock(&pool.lock);
-    job_unlink(&job); /* nobody joins from here on */
+    job_unlink(&job); /* no thread joins from here on */
     while (job.active > 0)
         pthread_cond_wait(&job.left, &pool.lock);
     pthread_mutex_unlock(&pool.lock);

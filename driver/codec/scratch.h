@@ -33,7 +33,7 @@ enum zs_scratch_context_use {
 struct zs_scratch *zs_scratch_acquire(void);
 void zs_scratch_release(struct zs_scratch *scratch); /* NULL is allowed */
 
-/* Frees all but the smallest buffers of scratches that nobody uses. */
+/* Frees all but the smallest buffers of scratches that are not in use. */
 void zs_scratch_trim(void);
 
 /* The buffer for one use, with whatever an earlier use left in it. It belongs to the scratch. */

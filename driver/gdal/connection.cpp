@@ -478,7 +478,7 @@ bool zsIsNoRepository(const ZSConnection &connection)
     std::string path = store[0] == '/' || current == nullptr ? store : std::string(current) + "/" + store;
     CPLFree(current);
     const size_t whole = path.size();
-    // Above a bucket there is only the name of GDAL's file system: "/vsis3/repo" would be a bucket of somebody else.
+    // Above a bucket there is only the name of GDAL's file system: "/vsis3/repo" would be another owner's bucket.
     const auto isFolder = [&path]
     { return path.size() > 1 && (!STARTS_WITH(path.c_str(), "/vsi") || path.rfind('/') > 0); };
     while (isFolder() && connection.commit.empty() && !isProtected(path, path.size() < whole))

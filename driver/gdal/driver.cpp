@@ -34,7 +34,7 @@ class Driver final : public GDALDriver
         if (!makesRoom)
             return ZSGuarded<zsDelete>::Call(name);
         CPLDebug("ShardedZarr", "%s stays until what replaces it is complete", name);
-        return CE_Failure; // which nobody who makes room looks at
+        return CE_Failure; // which callers that make room for a new store ignore
     }
 
   public:

@@ -30,7 +30,7 @@ struct Kind
     const char *standard; /* null: none, or described by the help */
     double low, high;
     const char *unit; /* of a number; null: an integer */
-    bool isNarrowed = false; /* the range depends on other options: whoever knows them checks it */
+    bool isNarrowed = false; /* the range depends on other options: it is checked with them */
 };
 
 /* A value that its kind allows. */

@@ -10,8 +10,8 @@
 #include "connection.h"
 #include "handles.h"
 
-/* Virtual rasters above each other, and names in all: more than that nobody makes by hand, and a source that refers to
- * itself ends. */
+/* Virtual rasters above each other, and names in all: more than any made by hand; they end the walk through a source
+ * that refers to itself. */
 constexpr int MAX_DEPTH = 16;
 constexpr size_t MAX_NAMES = 100000;
 

@@ -1,7 +1,6 @@
 /* geo/crs.h: coordinate reference systems from texts and numbers, through OSR. Internal to the room.
  *
- * Nothing here prints, and GDAL's last error is as it was before: metadata that name a CRS nobody knows are no
- * event. */
+ * Nothing here prints, and GDAL's last error is as it was before: metadata with an unknown CRS are no error. */
 #ifndef ZS_GEO_CRS_H
 #define ZS_GEO_CRS_H
 

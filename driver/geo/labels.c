@@ -108,7 +108,7 @@ bool zs_label_instant(const struct zs_label_source *s, uint64_t index, struct zs
 
 /* A single element that is the fill value may be one that its writer left out because it is (xarray counts "days since"
  * the day of its only time step, which is then 0). It counts as none where it could not be a value: NaN, or a time of
- * the year 1970, in which nobody's only time step lies but where stores without chunks all begin. */
+ * the year 1970, where stores without chunks begin, and no real single time step lies. */
 static bool is_single_value(const struct zs_label_source *s)
 {
     char text[ZS_LABEL_SIZE];

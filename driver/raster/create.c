@@ -328,8 +328,8 @@ static char *mark_of(const char *group)
 }
 
 /* Finds out whether the group is complete, whatever mark it has: consolidated metadata list the group itself and not
- * only nodes in it (*is_listed), or there are none and its own document is there, which comes last. Somebody may have
- * edited the raster since. */
+ * only nodes in it (*is_listed), or there are none and its own document is there, which comes last. Another writer may
+ * have edited the raster since. */
 static enum zs_status find_complete(struct zs_hierarchy *h, const char *group, bool *is_complete, bool *is_listed,
                                     struct zs_error *err)
 {

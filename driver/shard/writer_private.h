@@ -127,7 +127,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  * IN_PLACE (in_place.c). Chunks of fixed encoded size (a chain without compressor) are overwritten where they are; no
  * other byte of the shard changes. All chunks of a flush must be in the shard already, with bytes of their own. After a
  * kill or a power failure a chunk may be old, new, or half of each: a mixture is an error where the chunk has a
- * checksum, else wrong pixels that nobody can detect; readers beside the writer may see one for a moment. Flushed at
+ * checksum, else wrong pixels that cannot be detected; readers beside the writer may see one for a moment. Flushed at
  * the end.
  *
  * APPEND and IN_PLACE need a file that can be changed: on a local disk, without hard links to it (a backup would change

@@ -27,8 +27,8 @@ char *zs_temporary_path(const char *directory);
  * with free(). ZS_NOT_FOUND when there is no such directory. */
 enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the files in `directory` whose writer is gone: nobody holds their lock or, where files cannot be locked,
- * nobody has written to them for a day. Files that cannot be removed stay. */
+/* Removes the files in `directory` whose writer is gone: their lock is free or, where files cannot be locked, nothing
+ * was written to them for a day. Files that cannot be removed stay. */
 void zs_temporary_clean(const char *directory);
 
 /* ---- Whole stores ---- */
@@ -59,7 +59,7 @@ enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older,
  * store before. */
 void zs_staging_end(struct zs_staging *s);
 
-/* Whether a path has the name of such a directory: its maker holds its lock, and nobody else looks at it. */
+/* Whether a path has the name of such a directory: its maker holds its lock, and no other process reads it. */
 bool zs_staging_is_path(const char *path);
 
 /* Finds what dead writers left beside a store: NULL-terminated paths, freed with zs_names_free(); NULL when there are

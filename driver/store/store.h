@@ -32,12 +32,12 @@ bool zs_path_is_remote(const char *path);
 
 /* When committed objects are flushed to a local disk (fsync). EACH, the default: before the object appears under its
  * key, and its folder when the commit returns. LATER: at zs_store_sync(), which costs less than one by one, for stores
- * that nobody reads before they are complete. */
+ * that are not read before they are complete. */
 enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
 enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
 /* Makes commits to a remote store return before the object is sent: several objects are sent at once, beside the
- * caller's work, and a later commit may report the failure of an earlier one. For stores that nobody reads before they
+ * caller's work, and a later commit may report the failure of an earlier one. For stores that are not read before they
  * are complete. Reading, removing and listing through this store see every committed object. Returns false when nothing
  * changes: commits overlap already, or the store is not remote. */
 bool zs_store_overlap(struct zs_store *store);

@@ -12,7 +12,7 @@ enum zs_compression { ZS_COMPRESS_NONE, ZS_COMPRESS_ZSTD, ZS_COMPRESS_BLOSC, ZS_
 struct zs_encoding {
     enum zs_compression compression;
     int level;
-    bool is_usual_level;       /* nobody asked for it: of zstd in blosc, the filter may have a quicker one */
+    bool is_usual_level;       /* not set by the user: for zstd in blosc, the filter may have a quicker one */
     const char *blosc_cname;   /* "zstd", "lz4" ...; borrowed */
     const char *blosc_shuffle; /* "noshuffle", "shuffle", "bitshuffle" */
     bool chunk_checksum;       /* crc32c behind each chunk */

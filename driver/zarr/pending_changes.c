@@ -334,10 +334,10 @@ static enum zs_status compare(const struct zs_node *node, const struct zs_change
     /* our own changes may be pending */
     const char *other =
         changed_member(array_members, sizeof array_members / sizeof array_members[0], document, node, change);
-    return other == NULL ? ZS_OK
-                         : zs_fail(err, ZS_INVALID,
-                                   "\"%s\" changed since this array was opened, by another writer: no pixels are written",
-                                   other);
+    if (other == NULL)
+        return ZS_OK;
+    return zs_fail(err, ZS_INVALID,
+                   "\"%s\" changed since this array was opened, by another writer: no pixels are written", other);
 }
 
 static enum zs_status check_document(const struct zs_hierarchy *h, const struct zs_node *node,

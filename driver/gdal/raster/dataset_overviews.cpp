@@ -214,7 +214,7 @@ CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *fa
                                        progressData, options) == CE_None)
         return CE_None;
     else if (zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
-        zsReport(err); // GDAL names a file that nobody asked for, and no reason
+        zsReport(err); // GDAL's message names an internal file, and no reason
     return CE_Failure;
 }
 
