@@ -181,12 +181,12 @@ static enum zs_status check_listed(struct consolidated *copy, const zs_json *met
     return ZS_OK;
 }
 
-enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group, struct zs_error *err)
+enum zs_status zs_check_consolidated(struct zs_check *check, const struct zs_node *group, struct zs_error *err)
 {
     const zs_json *consolidated = zs_json_get(group->document, "consolidated_metadata");
     if (zs_json_typeof(consolidated) == ZS_JSON_NULL)
         return ZS_OK;
-    struct consolidated s = {.c = c, .group = group, .key = zs_strdup(group->key)};
+    struct consolidated s = {.c = check, .group = group, .key = zs_strdup(group->key)};
     if (s.key == NULL)
         return zs_fail_memory(err);
     check_form(&s, consolidated);

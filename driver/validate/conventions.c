@@ -72,11 +72,11 @@ static void check_spelling(void *context, const char *looked_for)
     }
 }
 
-enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *node, struct zs_error *err)
+enum zs_status zs_check_conventions(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
 {
     if (node->attributes == NULL)
         return ZS_OK;
-    struct declared d = {c, zs_strdup(node->key), node};
+    struct declared d = {check, zs_strdup(node->key), node};
     const struct zs_finding_receiver to = {&d, take_finding};
     if (d.key == NULL)
         return zs_fail_memory(err);

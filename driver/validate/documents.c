@@ -179,10 +179,10 @@ static void check_group(struct document *d)
         report(d, ZS_SEVERITY_ERROR, "attributes", "an object", "something else");
 }
 
-enum zs_status zs_check_document(struct zs_check *c, const struct zs_node *node, const char *key, bool *has_errors,
+enum zs_status zs_check_document(struct zs_check *check, const struct zs_node *node, const char *key, bool *has_errors,
                                  struct zs_error *err)
 {
-    struct document d = {c, key, node, false};
+    struct document d = {check, key, node, false};
     const enum zs_status status = check_json(&d, node->document, err);
     if (status == ZS_OK && node->type == ZS_NODE_ARRAY)
         check_array(&d);

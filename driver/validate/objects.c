@@ -65,25 +65,25 @@ static enum zs_status check_batch(struct batch *b, size_t count, int threads, st
 }
 
 /* As many threads as have room for a group of encoded chunks and a decoded one each. */
-static int threads_within(const struct zs_check *c, const struct zs_level *level)
+static int threads_within(const struct zs_check *check, const struct zs_level *level)
 {
     const uint64_t each = level->decoded_size + zs_level_bound(level);
-    const int wanted = c->store->is_remote && c->threads < REMOTE_THREADS ? REMOTE_THREADS : c->threads;
-    return (int)zs_max_u64(1, zs_min_u64((uint64_t)wanted, c->memory / each));
+    const int wanted = check->store->is_remote && check->threads < REMOTE_THREADS ? REMOTE_THREADS : check->threads;
+    return (int)zs_max_u64(1, zs_min_u64((uint64_t)wanted, check->memory / each));
 }
 
-enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array, struct zs_error *err)
+enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array, struct zs_error *err)
 {
     const struct zs_level *level = &array->chain.levels[array->chain.count - 1];
     const uint64_t count = array->is_listed ? array->object_count : array->grid_count;
-    if (level->decoded_size > c->memory) {
-        zs_report_numbers(c, ZS_SEVERITY_UNCHECKED, array->node->path,
-                          "its chunks are larger than the memory that may be used, in bytes", c->memory,
+    if (level->decoded_size > check->memory) {
+        zs_report_numbers(check, ZS_SEVERITY_UNCHECKED, array->node->path,
+                          "its chunks are larger than the memory that may be used, in bytes", check->memory,
                           level->decoded_size);
         return ZS_OK;
     }
     if (!array->is_listed && count > MAX_PROBES) {
-        zs_report_numbers(c, ZS_SEVERITY_UNCHECKED, array->node->path,
+        zs_report_numbers(check, ZS_SEVERITY_UNCHECKED, array->node->path,
                           "the store cannot be listed, and there are more objects than are asked for one by one",
                           MAX_PROBES, count);
         return ZS_OK;
@@ -91,9 +91,9 @@ enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_arra
     struct batch *b = zs_calloc(1, sizeof *b);
     if (b == NULL)
         return zs_fail_memory(err);
-    b->c = c;
+    b->c = check;
     b->array = array;
-    const int threads = threads_within(c, level);
+    const int threads = threads_within(check, level);
     enum zs_status status = ZS_OK;
     for (; b->first < count && status == ZS_OK; b->first += BATCH)
         status = check_batch(b, (size_t)zs_min_u64(BATCH, count - b->first), threads, err);

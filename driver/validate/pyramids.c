@@ -224,9 +224,9 @@ static enum zs_status check_level(const struct pyramid *p, int level, struct zs_
                                        : check_group(p, level, base, small, err);
 }
 
-enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err)
+enum zs_status zs_check_pyramids(struct zs_check *check, const struct zs_node *group, struct zs_error *err)
 {
-    struct pyramid p = {.c = c, .group = group, .key = zs_strdup(group->key)};
+    struct pyramid p = {.c = check, .group = group, .key = zs_strdup(group->key)};
     if (p.key == NULL)
         return zs_fail_memory(err);
     enum zs_status status = ZS_OK;

@@ -16,36 +16,36 @@
 
 /* ---- Reporting ---- */
 
-void zs_report(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, const char *expected,
-               const char *found)
+void zs_report(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
+               const char *expected, const char *found)
 {
     const struct zs_finding finding = {severity, where, what, expected, found};
-    pthread_mutex_lock(&c->lock);
+    pthread_mutex_lock(&check->lock);
     switch (severity) {
     case ZS_SEVERITY_NOTE:
         break;
     case ZS_SEVERITY_WARNING:
-        c->summary->warnings++;
+        check->summary->warnings++;
         break;
     case ZS_SEVERITY_UNCHECKED:
-        c->summary->unchecked++;
+        check->summary->unchecked++;
         break;
     case ZS_SEVERITY_ERROR:
-        c->summary->errors++;
+        check->summary->errors++;
         break;
     }
-    if (c->options->report != NULL)
-        c->options->report(c->options->ctx, &finding);
-    pthread_mutex_unlock(&c->lock);
+    if (check->options->report != NULL)
+        check->options->report(check->options->ctx, &finding);
+    pthread_mutex_unlock(&check->lock);
 }
 
-void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what,
+void zs_report_numbers(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
                        uint64_t expected, uint64_t found)
 {
     char texts[2][24];
     snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)expected);
     snprintf(texts[1], sizeof texts[1], "%llu", (unsigned long long)found);
-    zs_report(c, severity, where, what, texts[0], texts[1]);
+    zs_report(check, severity, where, what, texts[0], texts[1]);
 }
 
 /* Skips "text: " at the beginning of a message. */
@@ -55,109 +55,111 @@ static const char *without(const char *message, const char *text)
     return n > 0 && strncmp(message, text, n) == 0 && strncmp(message + n, ": ", 2) == 0 ? message + n + 2 : message;
 }
 
-enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status, struct zs_error *err)
+enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum zs_status status, struct zs_error *err)
 {
     if (status == ZS_OK || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
         return status;
     const bool is_wrong = status == ZS_CORRUPT || status == ZS_INVALID;
     const char *message = err->message; /* begins with the path, which `where` is, too */
-    const size_t root = strlen(c->store->root);
-    if (strncmp(message, c->store->root, root) == 0 && message[root] == '/')
+    const size_t root = strlen(check->store->root);
+    if (strncmp(message, check->store->root, root) == 0 && message[root] == '/')
         message += root + 1;
-    zs_report(c, is_wrong ? ZS_SEVERITY_ERROR : ZS_SEVERITY_UNCHECKED, where, without(message, where), NULL, NULL);
+    zs_report(check, is_wrong ? ZS_SEVERITY_ERROR : ZS_SEVERITY_UNCHECKED, where, without(message, where), NULL, NULL);
     return ZS_OK;
 }
 
-enum zs_status zs_report_unread(struct zs_check *c, const char *where, enum zs_status status, struct zs_error *err)
+enum zs_status zs_report_unread(struct zs_check *check, const char *where, enum zs_status status, struct zs_error *err)
 {
-    return status == ZS_CORRUPT ? ZS_OK : zs_report_failure(c, where, status, err);
+    return status == ZS_CORRUPT ? ZS_OK : zs_report_failure(check, where, status, err);
 }
 
-enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes, struct zs_error *err)
+enum zs_status zs_check_advance(struct zs_check *check, double units, uint64_t chunks, uint64_t bytes,
+                                struct zs_error *err)
 {
-    pthread_mutex_lock(&c->lock);
-    c->units_done += units;
-    c->summary->chunks += chunks;
-    c->summary->bytes += bytes;
-    if (chunks == 0 && c->options->progress != NULL && !c->is_cancelled) {
-        const double done = c->units > 0 ? c->units_done / c->units : 0;
-        c->is_cancelled = !c->options->progress(c->options->ctx, done < 1 ? done : 1);
+    pthread_mutex_lock(&check->lock);
+    check->units_done += units;
+    check->summary->chunks += chunks;
+    check->summary->bytes += bytes;
+    if (chunks == 0 && check->options->progress != NULL && !check->is_cancelled) {
+        const double done = check->units > 0 ? check->units_done / check->units : 0;
+        check->is_cancelled = !check->options->progress(check->options->ctx, done < 1 ? done : 1);
     }
-    const bool is_cancelled = c->is_cancelled;
-    pthread_mutex_unlock(&c->lock);
-    return is_cancelled ? zs_fail(err, ZS_CANCELLED, "%s: stopped", c->store->root) : ZS_OK;
+    const bool is_cancelled = check->is_cancelled;
+    pthread_mutex_unlock(&check->lock);
+    return is_cancelled ? zs_fail(err, ZS_CANCELLED, "%s: stopped", check->store->root) : ZS_OK;
 }
 
 /* ---- The run ---- */
 
-static enum zs_status check_chunks(struct zs_check *c, struct zs_error *err)
+static enum zs_status check_chunks(struct zs_check *check, struct zs_error *err)
 {
-    for (size_t i = 0; i < c->array_count; i++)
-        c->units += (double)(c->arrays[i]->is_listed ? c->arrays[i]->object_count : c->arrays[i]->grid_count);
-    for (size_t i = 0; i < c->array_count; i++)
-        ZS_TRY(zs_check_objects(c, c->arrays[i], err));
+    for (size_t i = 0; i < check->array_count; i++)
+        check->units +=
+            (double)(check->arrays[i]->is_listed ? check->arrays[i]->object_count : check->arrays[i]->grid_count);
+    for (size_t i = 0; i < check->array_count; i++)
+        ZS_TRY(zs_check_objects(check, check->arrays[i], err));
     return ZS_OK;
 }
 
-static enum zs_status check_metadata(struct zs_check *c, struct zs_error *err)
+static enum zs_status check_metadata(struct zs_check *check, struct zs_error *err)
 {
-    for (size_t i = 0; i < c->node_count; i++) {
-        ZS_TRY(zs_check_advance(c, 0, 0, 0, err));
-        const struct zs_node *node = c->nodes[i];
-        ZS_TRY(zs_check_conventions(c, node, err));
+    for (size_t i = 0; i < check->node_count; i++) {
+        ZS_TRY(zs_check_advance(check, 0, 0, 0, err));
+        const struct zs_node *node = check->nodes[i];
+        ZS_TRY(zs_check_conventions(check, node, err));
         if (node->type == ZS_NODE_ARRAY) {
-            ZS_TRY(zs_check_georef(c, node, err));
+            ZS_TRY(zs_check_georef(check, node, err));
             continue;
         }
-        ZS_TRY(zs_check_consolidated(c, node, err));
-        ZS_TRY(zs_check_pyramids(c, node, err));
+        ZS_TRY(zs_check_consolidated(check, node, err));
+        ZS_TRY(zs_check_pyramids(check, node, err));
     }
     return ZS_OK;
 }
 
 /* A commit of an Icechunk repository, whose nodes are those of its snapshot. Where there is no repository, `err` stays
  * as it is. */
-static enum zs_status open_repository(struct zs_check *c, const char *commit, struct zs_error *err)
+static enum zs_status open_repository(struct zs_check *check, const char *commit, struct zs_error *err)
 {
     struct zs_error why;
-    const enum zs_status status = zs_icechunk_open(&c->store, commit, zs_zstd_decode, &why);
+    const enum zs_status status = zs_icechunk_open(&check->store, commit, zs_zstd_decode, &why);
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         *err = why;
-    return status == ZS_OK ? zs_hierarchy_open(c->store, true, &c->h, err) : status;
+    return status == ZS_OK ? zs_hierarchy_open(check->store, true, &check->h, err) : status;
 }
 
-static enum zs_status check_all(struct zs_check *c, const char *commit, struct zs_error *err)
+static enum zs_status check_all(struct zs_check *check, const char *commit, struct zs_error *err)
 {
-    enum zs_status status = zs_hierarchy_open(c->store, false, &c->h, err);
+    enum zs_status status = zs_hierarchy_open(check->store, false, &check->h, err);
     const bool has_root = status != ZS_NOT_FOUND;
     if (!has_root)
-        status = open_repository(c, commit, err);
-    if (status == ZS_NOT_FOUND && zs_document_is_v2(c->store))
+        status = open_repository(check, commit, err);
+    if (status == ZS_NOT_FOUND && zs_document_is_v2(check->store))
         status = zs_fail(err, ZS_INVALID, "%s", zs_found_v2);
     if (!has_root && status == ZS_CORRUPT) /* the error names a file of the repository */
-        return zs_report_failure(c, "", status, err);
+        return zs_report_failure(check, "", status, err);
     if (status == ZS_NOT_FOUND)
         status = ZS_INVALID; /* that there is no store is an error, and nothing that could not be checked */
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_CORRUPT) /* it is no Zarr v3, or damaged */
-        return zs_report_failure(c, "zarr.json", status, err);
+        return zs_report_failure(check, "zarr.json", status, err);
     ZS_TRY(status);
-    ZS_TRY(zs_walk_store(c, err));
-    ZS_TRY(check_metadata(c, err));
-    return c->options->metadata_only ? ZS_OK : check_chunks(c, err);
+    ZS_TRY(zs_walk_store(check, err));
+    ZS_TRY(check_metadata(check, err));
+    return check->options->metadata_only ? ZS_OK : check_chunks(check, err);
 }
 
-static void clear(struct zs_check *c)
+static void clear(struct zs_check *check)
 {
-    for (size_t i = 0; i < c->array_count; i++) {
-        zs_chain_clear(&c->arrays[i]->chain);
-        free(c->arrays[i]->objects);
-        free(c->arrays[i]);
+    for (size_t i = 0; i < check->array_count; i++) {
+        zs_chain_clear(&check->arrays[i]->chain);
+        free(check->arrays[i]->objects);
+        free(check->arrays[i]);
     }
-    free(c->arrays);
-    free(c->nodes);
-    zs_hierarchy_free(c->h);
-    zs_store_free(c->store);
-    pthread_mutex_destroy(&c->lock);
+    free(check->arrays);
+    free(check->nodes);
+    zs_hierarchy_free(check->h);
+    zs_store_free(check->store);
+    pthread_mutex_destroy(&check->lock);
 }
 
 enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,

@@ -45,50 +45,52 @@ struct zs_check {
 };
 
 /* Reports; `expected` and `found` may be NULL together. `where` is a key. From any thread. */
-void zs_report(struct zs_check *c, enum zs_severity severity, const char *where, const char *what, const char *expected,
-               const char *found);
+void zs_report(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
+               const char *expected, const char *found);
 /* Like zs_report(), with numbers. */
-void zs_report_numbers(struct zs_check *c, enum zs_severity severity, const char *where, const char *what,
+void zs_report_numbers(struct zs_check *check, enum zs_severity severity, const char *where, const char *what,
                        uint64_t expected, uint64_t found);
 /* Reports a failure of the core at `where`: an error where bytes or metadata are wrong, unchecked where it could not
  * look. What is no matter of the store (ZS_NO_MEMORY, ZS_CANCELLED) is handed back, all else is ZS_OK: the check goes
  * on. */
-enum zs_status zs_report_failure(struct zs_check *c, const char *where, enum zs_status status,
+enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum zs_status status,
                                  struct zs_error *err) ZS_MUST_CHECK;
 /* Like zs_report_failure(), for coordinates that are read to be compared: broken chunks are findings of the check of
  * chunks. */
-enum zs_status zs_report_unread(struct zs_check *c, const char *where, enum zs_status status,
+enum zs_status zs_report_unread(struct zs_check *check, const char *where, enum zs_status status,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds to progress and to the counts of chunks. ZS_CANCELLED when the caller asked to stop. */
-enum zs_status zs_check_advance(struct zs_check *c, double units, uint64_t chunks, uint64_t bytes,
+enum zs_status zs_check_advance(struct zs_check *check, double units, uint64_t chunks, uint64_t bytes,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- walk.c: which nodes there are, and which objects ---- */
 
-/* Fills nodes and arrays of `c`; reports documents that are none, and objects that belong to nothing. */
-enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err) ZS_MUST_CHECK;
+/* Fills nodes and arrays of `check`; reports documents that are none, and objects that belong to nothing. */
+enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Of one node or group each, once all are known. What is wrong is reported; ZS_NO_MEMORY, ZS_CANCELLED or ZS_OK
  * ---- */
 
 /* Against the specification. `key` is the document's; *has_errors: something was reported that makes it invalid. */
-enum zs_status zs_check_document(struct zs_check *c, const struct zs_node *node, const char *key, bool *has_errors,
+enum zs_status zs_check_document(struct zs_check *check, const struct zs_node *node, const char *key, bool *has_errors,
                                  struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_check_consolidated(struct zs_check *c, const struct zs_node *group,
+enum zs_status zs_check_consolidated(struct zs_check *check, const struct zs_node *group,
                                      struct zs_error *err) ZS_MUST_CHECK;
 /* Members of the conventions, each for itself. */
-enum zs_status zs_check_conventions(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_conventions(struct zs_check *check, const struct zs_node *node,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 /* Levels that a group lists, against what they are derived from. */
-enum zs_status zs_check_pyramids(struct zs_check *c, const struct zs_node *group, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_pyramids(struct zs_check *check, const struct zs_node *group,
+                                 struct zs_error *err) ZS_MUST_CHECK;
 /* Transforms, bounding boxes, coordinate variables and CRS of an array against each other. */
-enum zs_status zs_check_georef(struct zs_check *c, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_georef(struct zs_check *check, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- holes.c: objects that ought to be stored and are not; needs the arrays' objects to be listed ---- */
 
 void zs_checked_array_sort(struct zs_checked_array *array);
 /* Chunks of a coordinate variable; other arrays are passed over. */
-enum zs_status zs_check_coordinate_chunks(struct zs_check *c, const struct zs_checked_array *array,
+enum zs_status zs_check_coordinate_chunks(struct zs_check *check, const struct zs_checked_array *array,
                                           struct zs_error *err) ZS_MUST_CHECK;
 /* How an overview is made of its base. */
 struct zs_shrink {
@@ -96,12 +98,12 @@ struct zs_shrink {
     bool is_exact;              /* from those pixels and no others: by NEAREST or AVERAGE */
 };
 /* Objects of the base under pixels of `small`, an overview of as many dimensions and of the same type. */
-enum zs_status zs_check_holes(struct zs_check *c, const struct zs_node *base, const struct zs_node *small,
+enum zs_status zs_check_holes(struct zs_check *check, const struct zs_node *base, const struct zs_node *small,
                               struct zs_axes axes, const struct zs_shrink *shrink, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 
-enum zs_status zs_check_objects(struct zs_check *c, const struct zs_checked_array *array,
+enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- What is in one stored object: indexes, inner chunks, at every level of nesting (chunks.c) ---- */
@@ -138,12 +140,12 @@ struct zs_checked_object {
 /* Opens object `number` of the array, and reads its index where it is a shard whose chunks can be had one by one. What
  * is wrong with it is reported, not returned: ZS_NO_MEMORY and ZS_CANCELLED only, here and below. Released with
  * zs_checked_object_close(), also on failure. */
-enum zs_status zs_checked_object_open(struct zs_check *c, const struct zs_checked_array *array, uint64_t number,
-                                      struct zs_checked_object *o, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_checked_object_open(struct zs_check *check, const struct zs_checked_array *array, uint64_t number,
+                                      struct zs_checked_object *object, struct zs_error *err) ZS_MUST_CHECK;
 /* Pieces of work in it that may be done side by side: groups of a shard, or the object as a whole. */
-size_t zs_checked_object_tasks(const struct zs_checked_object *o);
-enum zs_status zs_checked_object_check(const struct zs_checked_object *o, size_t task,
+size_t zs_checked_object_tasks(const struct zs_checked_object *object);
+enum zs_status zs_checked_object_check(const struct zs_checked_object *object, size_t task,
                                        struct zs_error *err) ZS_MUST_CHECK;
-void zs_checked_object_close(struct zs_checked_object *o);
+void zs_checked_object_close(struct zs_checked_object *object);
 
 #endif

@@ -141,7 +141,8 @@ static enum zs_status pass_over(void *ctx, const uint64_t *number, const char *t
 }
 
 /* Arrays of text are read as a whole, by the one function that can. */
-static enum zs_status check_text(struct zs_check *c, const struct zs_node *node, const char *key, struct zs_error *err)
+static enum zs_status check_text(struct zs_check *check, const struct zs_node *node, const char *key,
+                                 struct zs_error *err)
 {
     struct zs_text_request all = {.max_chunk = ZS_STRINGS_MAX_CHUNK};
     enum zs_status status = zs_strings_shape(node, &all.ndim, all.count, err);
@@ -151,8 +152,8 @@ static enum zs_status check_text(struct zs_check *c, const struct zs_node *node,
             return ZS_OK;
     }
     if (status == ZS_OK)
-        status = zs_texts_read(c->h, node, &all, pass_over, NULL, NULL, err);
-    return status == ZS_OK ? ZS_OK : zs_report_failure(c, status == ZS_INVALID ? key : node->path, status, err);
+        status = zs_texts_read(check->h, node, &all, pass_over, NULL, NULL, err);
+    return status == ZS_OK ? ZS_OK : zs_report_failure(check, status == ZS_INVALID ? key : node->path, status, err);
 }
 
 /* Compiles the array's codecs, and finds its objects. has_errors: the reason why it may not be readable was
@@ -199,13 +200,14 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
 
 /* ---- Nodes ---- */
 
-static enum zs_status add_node(struct zs_check *c, const struct zs_node *node, struct zs_error *err)
+static enum zs_status add_node(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
 {
-    const struct zs_node **grown = zs_grow(c->nodes, c->node_count, &c->node_capacity, sizeof(const struct zs_node *));
+    const struct zs_node **grown =
+        zs_grow(check->nodes, check->node_count, &check->node_capacity, sizeof(const struct zs_node *));
     if (grown == NULL)
         return zs_fail_memory(err);
-    c->nodes = grown;
-    c->nodes[c->node_count++] = node;
+    check->nodes = grown;
+    check->nodes[check->node_count++] = node;
     return ZS_OK;
 }
 
@@ -349,14 +351,14 @@ static enum zs_status walk_draft(struct walk *w, struct zs_error *err)
     return status;
 }
 
-enum zs_status zs_walk_store(struct zs_check *c, struct zs_error *err)
+enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err)
 {
-    struct walk w = {.c = c};
+    struct walk w = {.c = check};
     char **names;
-    const enum zs_status status = zs_store_list(c->store, "", &names, err);
-    c->is_listed = status == ZS_OK;
-    if (zs_hierarchy_is_draft(c->h)) {
-        zs_names_free(c->is_listed ? names : NULL);
+    const enum zs_status status = zs_store_list(check->store, "", &names, err);
+    check->is_listed = status == ZS_OK;
+    if (zs_hierarchy_is_draft(check->h)) {
+        zs_names_free(check->is_listed ? names : NULL);
         return walk_draft(&w, err);
     }
     if (status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND)
