@@ -19,10 +19,10 @@ const char *const zs_cf_references[] = {"coordinates", "grid_mapping", "bounds",
 
 /* Unit of the X coordinate variable, NULL when undeclared; *is_degrees when both X and Y are in degrees east and
  * north. */
-static const char *coordinate_units(const struct zs_search *s, bool *is_degrees)
+static const char *coordinate_units(const struct zs_search *search, bool *is_degrees)
 {
-    const struct zs_node *x = zs_coordinate_find(s->h, s->node, s->axes.x);
-    const struct zs_node *y = s->axes.y >= 0 ? zs_coordinate_find(s->h, s->node, s->axes.y) : NULL;
+    const struct zs_node *x = zs_coordinate_find(search->h, search->node, search->axes.x);
+    const struct zs_node *y = search->axes.y >= 0 ? zs_coordinate_find(search->h, search->node, search->axes.y) : NULL;
     const char *units = NULL;
     bool x_degrees = false, y_degrees = false;
     if (x != NULL) {
@@ -35,23 +35,23 @@ static const char *coordinate_units(const struct zs_search *s, bool *is_degrees)
     return units;
 }
 
-static void find_crs(struct zs_search *s, enum zs_priority priority)
+static void find_crs(struct zs_search *search, enum zs_priority priority)
 {
     bool in_own_group, is_degrees;
     if (priority != ZS_STATED && priority != ZS_IMPLIED)
         return;
-    const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->h, &search->scope, &in_own_group);
     /* An empty grid mapping counts as none. */
     if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
-    const char *units = coordinate_units(s, &is_degrees);
+    const char *units = coordinate_units(search, &is_degrees);
     if (priority == ZS_STATED)
-        s->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
+        search->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
     /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
      * every reader people compare with; only where nothing declares another, not where a grid mapping could not be
      * read. */
     else if (is_degrees)
-        s->out->srs = zs_crs_from_epsg(4326);
+        search->out->srs = zs_crs_from_epsg(4326);
 }
 
 /* ---- Transform ---- */
@@ -82,29 +82,29 @@ static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_r
 }
 
 /* Remembers a variable that was not looked at. */
-static enum zs_status leave_out(struct zs_search *s, const struct zs_node *coordinate, struct zs_error *err)
+static enum zs_status leave_out(struct zs_search *search, const struct zs_node *coordinate, struct zs_error *err)
 {
-    free(s->out->left_out);
-    s->out->left_out = zs_strdup(coordinate->path);
-    return s->out->left_out != NULL ? ZS_OK : zs_fail_memory(err);
+    free(search->out->left_out);
+    search->out->left_out = zs_strdup(coordinate->path);
+    return search->out->left_out != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
+static enum zs_status find_on_axes(struct zs_search *search, struct zs_error *err)
 {
     bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->h, &search->scope, &in_own_group);
     struct zs_regular_axis x, y;
     double centres[6], given[6];
-    ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.x, &x, err));
+    ZS_TRY(zs_regular_axis_read(search->h, search->node, search->axes.x, &x, err));
     y = (struct zs_regular_axis){.found = false};
     if (x.coordinate != NULL)
-        ZS_TRY(zs_regular_axis_read(s->h, s->node, s->axes.y, &y, err));
+        ZS_TRY(zs_regular_axis_read(search->h, search->node, search->axes.y, &y, err));
     if (x.is_too_large || y.is_too_large)
-        ZS_TRY(leave_out(s, x.is_too_large ? x.coordinate : y.coordinate, err));
+        ZS_TRY(leave_out(search, x.is_too_large ? x.coordinate : y.coordinate, err));
     if (x.coordinate != NULL && x.found)
-        scale_axis(&x, s->out->srs);
+        scale_axis(&x, search->out->srs);
     if (y.coordinate != NULL && y.found)
-        scale_axis(&y, s->out->srs);
+        scale_axis(&y, search->out->srs);
     /* A grid mapping taken from a group above speaks of that group's rasters. */
     const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
@@ -116,39 +116,40 @@ static enum zs_status find_on_axes(struct zs_search *s, struct zs_error *err)
     const bool has_centres = x.coordinate != NULL && transform_of_axes(&x, &y, centres);
     /* Where both are there and agree the text is the exact one; where they do not, someone cut the raster and only the
      * coordinates followed. Coordinates cannot express a rotation. */
-    if (has_given && (is_rotated || !has_centres || zs_transform_is_same(given, centres, s->width, s->height)) &&
-        zs_search_take(s, given))
+    if (has_given &&
+        (is_rotated || !has_centres || zs_transform_is_same(given, centres, search->width, search->height)) &&
+        zs_search_take(search, given))
         return ZS_OK;
     if (has_centres)
-        zs_search_take(s, centres);
+        zs_search_take(search, centres);
     return ZS_OK;
 }
 
 /* Whether `coordinate` has the raster's rows and columns as its two dimensions. */
-static bool is_on_raster(const struct zs_search *s, const struct zs_node *coordinate)
+static bool is_on_raster(const struct zs_search *search, const struct zs_node *coordinate)
 {
-    if (coordinate == NULL || coordinate == s->node || coordinate->array == NULL || coordinate->array->ndim != 2 ||
-        coordinate->array->shape[0] != s->height || coordinate->array->shape[1] != s->width)
+    if (coordinate == NULL || coordinate == search->node || coordinate->array == NULL || coordinate->array->ndim != 2 ||
+        coordinate->array->shape[0] != search->height || coordinate->array->shape[1] != search->width)
         return false;
-    const int dims[2] = {s->axes.y, s->axes.x};
+    const int dims[2] = {search->axes.y, search->axes.x};
     for (int i = 0; i < 2; i++) {
-        const char *theirs = zs_dimension_name(coordinate, i), *ours = zs_dimension_name(s->node, dims[i]);
+        const char *theirs = zs_dimension_name(coordinate, i), *ours = zs_dimension_name(search->node, dims[i]);
         if (theirs != NULL && ours != NULL && strcmp(theirs, ours) != 0)
             return false;
     }
     return true;
 }
 
-enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
+enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err)
 {
     const char *list;
     char word[256];
     const struct zs_node *x = NULL, *y = NULL;
-    if (!zs_json_string(zs_json_get(s->node->attributes, "coordinates"), &list))
+    if (!zs_json_string(zs_json_get(search->node->attributes, "coordinates"), &list))
         return ZS_OK;
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *c = zs_scope_array(s->h, &s->scope, word, NULL);
-        if (!is_on_raster(s, c))
+        const struct zs_node *c = zs_scope_array(search->h, &search->scope, word, NULL);
+        if (!is_on_raster(search, c))
             continue;
         char axis = zs_cf_axis(c->attributes, NULL);
         if (axis == 0)
@@ -161,22 +162,22 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err)
     if (x == NULL || y == NULL)
         return ZS_OK;
     bool x_blank, y_blank, x_too_large, y_too_large;
-    ZS_TRY(zs_coordinate_rows_blank(s->h, x, &x_blank, &x_too_large, err));
-    ZS_TRY(zs_coordinate_rows_blank(s->h, y, &y_blank, &y_too_large, err));
+    ZS_TRY(zs_coordinate_rows_blank(search->h, x, &x_blank, &x_too_large, err));
+    ZS_TRY(zs_coordinate_rows_blank(search->h, y, &y_blank, &y_too_large, err));
     if (x_too_large || y_too_large)
-        ZS_TRY(leave_out(s, x_too_large ? x : y, err));
+        ZS_TRY(leave_out(search, x_too_large ? x : y, err));
     if (x_blank || y_blank)
         return ZS_OK;
-    s->out->geolocation_x = zs_strdup(x->path);
-    s->out->geolocation_y = zs_strdup(y->path);
-    if (s->out->geolocation_x == NULL || s->out->geolocation_y == NULL)
+    search->out->geolocation_x = zs_strdup(x->path);
+    search->out->geolocation_y = zs_strdup(y->path);
+    if (search->out->geolocation_x == NULL || search->out->geolocation_y == NULL)
         return zs_fail_memory(err);
     return ZS_OK;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
 {
-    return priority == ZS_STATED ? find_on_axes(s, err) : ZS_OK;
+    return priority == ZS_STATED ? find_on_axes(search, err) : ZS_OK;
 }
 
 /* ---- Writing ---- */
@@ -500,11 +501,11 @@ enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, s
 /* ---- Checking ---- */
 
 /* Coordinate variables are compared by their values, by who can read (validate/georef.c). */
-static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
+static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     bool in_own_group;
     double given[6];
-    const struct zs_node *mapping = zs_grid_mapping_find(s->h, &s->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->h, &search->scope, &in_own_group);
     if (mapping == NULL)
         return ZS_OK;
     ZS_TRY(zs_grid_mapping_visit(mapping, visitor, err));

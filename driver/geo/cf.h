@@ -51,7 +51,7 @@ bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, str
                        const char **mapping_name);
 
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
-enum zs_status zs_cf_find_geolocation(struct zs_search *s, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
  * where there is no transform (else only a rotation drops them). Values of the same transform stay, and all do with

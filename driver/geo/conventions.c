@@ -191,23 +191,23 @@ void zs_report_wrong(const struct zs_finding_receiver *to, const char *member, c
 
 /* ---- Reading ---- */
 
-bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                      struct zs_georef *out)
 {
-    *s = (struct zs_search){.h = h, .node = node, .axes = axes, .out = out};
+    *search = (struct zs_search){.h = h, .node = node, .axes = axes, .out = out};
     if (node->array == NULL || axes.x < 0 || axes.x >= node->array->ndim || axes.y >= node->array->ndim)
         return false;
-    s->width = node->array->shape[axes.x];
-    s->height = axes.y >= 0 ? node->array->shape[axes.y] : 1;
-    zs_scope_find(h, node, &s->scope);
+    search->width = node->array->shape[axes.x];
+    search->height = axes.y >= 0 ? node->array->shape[axes.y] : 1;
+    zs_scope_find(h, node, &search->scope);
     return true;
 }
 
-bool zs_search_take(struct zs_search *s, const double *transform)
+bool zs_search_take(struct zs_search *search, const double *transform)
 {
     if (!zs_transform_is_valid(transform))
         return false;
-    memcpy(s->out->transform, transform, 6 * sizeof *transform);
-    s->out->has_transform = true;
+    memcpy(search->out->transform, transform, 6 * sizeof *transform);
+    search->out->has_transform = true;
     return true;
 }

@@ -32,11 +32,11 @@ struct zs_search {
 };
 
 /* False for what is no array with these axes. */
-bool zs_search_begin(struct zs_search *s, struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                      struct zs_georef *out);
 
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
-bool zs_search_take(struct zs_search *s, const double *transform);
+bool zs_search_take(struct zs_search *search, const double *transform);
 
 /* Receives every transform, bounding box and CRS that conventions declare for an array, to compare them (validate/).
  * `path` is the declaring node's, `what` names the member in a message. transform: GDAL's order, pixel corners; box:
@@ -84,8 +84,8 @@ struct zs_convention {
     /* X and Y of an array, false where it does not declare them. */
     bool (*find_axes)(const struct zs_node *node, const struct zs_scope *scope, struct zs_axes *axes);
     /* Set the transform, and the CRS, of s->out, as far as the convention has them at this priority. */
-    enum zs_status (*find_transform)(struct zs_search *s, enum zs_priority priority, struct zs_error *err);
-    void (*find_crs)(struct zs_search *s, enum zs_priority priority);
+    enum zs_status (*find_transform)(struct zs_search *search, enum zs_priority priority, struct zs_error *err);
+    void (*find_crs)(struct zs_search *search, enum zs_priority priority);
     /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it
      * declares no cells. */
     bool (*find_healpix)(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
@@ -110,7 +110,7 @@ struct zs_convention {
     /* Members of a node, or of an entry in its multiscales, each for itself. */
     void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to);
     /* Passes all that the array's metadata declare, used or not. */
-    enum zs_status (*visit)(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err);
+    enum zs_status (*visit)(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err);
 };
 
 /* All conventions. Within one priority the first of them counts. Ends with NULL. */

@@ -7,26 +7,26 @@
 
 #define GEOTRANSFORM "gdal:geotransform"
 
-static void find_crs(struct zs_search *s, enum zs_priority priority)
+static void find_crs(struct zs_search *search, enum zs_priority priority)
 {
-    const zs_json *crs = zs_json_get(s->node->attributes, "_CRS");
+    const zs_json *crs = zs_json_get(search->node->attributes, "_CRS");
     const char *text;
     if (priority != ZS_STATED)
         return;
     if (zs_json_string(zs_json_get(crs, "url"), &text))
-        s->out->srs = zs_crs_from_url(text);
-    if (s->out->srs == NULL && zs_json_string(zs_json_get(crs, "wkt"), &text))
-        s->out->srs = zs_crs_from_wkt(text);
-    if (s->out->srs == NULL)
-        s->out->srs = zs_crs_from_projjson(zs_json_get(crs, "projjson"));
+        search->out->srs = zs_crs_from_url(text);
+    if (search->out->srs == NULL && zs_json_string(zs_json_get(crs, "wkt"), &text))
+        search->out->srs = zs_crs_from_wkt(text);
+    if (search->out->srs == NULL)
+        search->out->srs = zs_crs_from_projjson(zs_json_get(crs, "projjson"));
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
 {
     double t[6];
     (void)err;
-    if (priority == ZS_STATED && zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
-        (void)!zs_search_take(s, t);
+    if (priority == ZS_STATED && zs_json_doubles(zs_json_get(search->node->attributes, GEOTRANSFORM), t, 6))
+        (void)!zs_search_take(search, t);
     return ZS_OK;
 }
 
@@ -67,10 +67,10 @@ static enum zs_status change(zs_json *members, enum zs_source_kind kind, const s
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
+static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
-    const zs_json *crs = zs_json_get(s->node->attributes, "_CRS"), *projjson = zs_json_get(crs, "projjson");
-    const char *path = s->node->path, *text;
+    const zs_json *crs = zs_json_get(search->node->attributes, "_CRS"), *projjson = zs_json_get(crs, "projjson");
+    const char *path = search->node->path, *text;
     double t[6];
     if (zs_json_string(zs_json_get(crs, "wkt"), &text))
         ZS_TRY(visitor->crs(visitor->context, path, "wkt", zs_crs_from_wkt(text), false, err));
@@ -78,7 +78,7 @@ static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor 
         ZS_TRY(visitor->crs(visitor->context, path, "projjson", zs_crs_from_projjson(projjson), false, err));
     if (zs_json_string(zs_json_get(crs, "url"), &text))
         ZS_TRY(visitor->crs(visitor->context, path, "url", zs_crs_from_url(text), false, err));
-    if (zs_json_doubles(zs_json_get(s->node->attributes, GEOTRANSFORM), t, 6))
+    if (zs_json_doubles(zs_json_get(search->node->attributes, GEOTRANSFORM), t, 6))
         ZS_TRY(visitor->transform(visitor->context, path, GEOTRANSFORM, t, err));
     return ZS_OK;
 }

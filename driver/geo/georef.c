@@ -31,59 +31,60 @@ bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint
 
 /* ---- All conventions in turn ---- */
 
-static bool is_asked(const struct zs_search *s, const struct zs_convention *convention, enum zs_priority priority)
+static bool is_asked(const struct zs_search *search, const struct zs_convention *convention, enum zs_priority priority)
 {
-    return priority != ZS_DECLARED || zs_scope_declares(&s->scope, convention);
+    return priority != ZS_DECLARED || zs_scope_declares(&search->scope, convention);
 }
 
-static enum zs_status find_transform(struct zs_search *s, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, struct zs_error *err)
 {
     for (enum zs_priority priority = 0; priority < ZS_PRIORITIES; priority++)
-        for (const struct zs_convention *const *c = zs_conventions; *c != NULL && !s->out->has_transform; c++)
-            if ((*c)->find_transform != NULL && is_asked(s, *c, priority))
-                ZS_TRY((*c)->find_transform(s, priority, err));
+        for (const struct zs_convention *const *c = zs_conventions; *c != NULL && !search->out->has_transform; c++)
+            if ((*c)->find_transform != NULL && is_asked(search, *c, priority))
+                ZS_TRY((*c)->find_transform(search, priority, err));
     return ZS_OK;
 }
 
-static void find_crs(struct zs_search *s)
+static void find_crs(struct zs_search *search)
 {
     for (enum zs_priority priority = 0; priority < ZS_PRIORITIES; priority++)
-        for (const struct zs_convention *const *c = zs_conventions; *c != NULL && s->out->srs == NULL; c++)
-            if ((*c)->find_crs != NULL && is_asked(s, *c, priority))
-                (*c)->find_crs(s, priority);
+        for (const struct zs_convention *const *c = zs_conventions; *c != NULL && search->out->srs == NULL; c++)
+            if ((*c)->find_crs != NULL && is_asked(search, *c, priority))
+                (*c)->find_crs(search, priority);
 }
 
 static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                   bool may_inherit, struct zs_georef *georef, struct zs_error *err);
 
 /* Takes what is still unknown from a finer level of the array's pyramid: GDAL 3.13 describes the base array only. */
-static enum zs_status inherit_from_base(struct zs_search *s, struct zs_error *err)
+static enum zs_status inherit_from_base(struct zs_search *search, struct zs_error *err)
 {
     const struct zs_node *base = NULL;
-    for (int g = 0; g < s->scope.groups && base == NULL; g++) {
-        const struct zs_node *group = s->scope.group[g];
-        const char *below = zs_path_below(group->path, s->node->path);
+    for (int g = 0; g < search->scope.groups && base == NULL; g++) {
+        const struct zs_node *group = search->scope.group[g];
+        const char *below = zs_path_below(group->path, search->node->path);
         struct zs_layout layout;
         if (below == NULL || !zs_layout_first(group->attributes, &layout) || layout.is_ome)
             continue;
         const int own = zs_layout_find(&layout, below);
         for (int i = 0; i < own && base == NULL; i++)
-            base = zs_level_array(s->h, group, &layout.level[i], s->node);
+            base = zs_level_array(search->h, group, &layout.level[i], search->node);
     }
-    if (base == NULL || base == s->node)
+    if (base == NULL || base == search->node)
         return ZS_OK;
     struct zs_georef from;
-    ZS_TRY(read_georef(s->h, base, s->axes, false, &from, err));
-    if (s->out->srs == NULL) {
-        s->out->srs = from.srs;
+    ZS_TRY(read_georef(search->h, base, search->axes, false, &from, err));
+    if (search->out->srs == NULL) {
+        search->out->srs = from.srs;
         from.srs = NULL;
     }
-    if (!s->out->has_transform && from.has_transform && s->axes.y >= 0 && s->width > 0 && s->height > 0) {
-        const double x = (double)base->array->shape[s->axes.x] / (double)s->width;
-        const double y = (double)base->array->shape[s->axes.y] / (double)s->height;
+    if (!search->out->has_transform && from.has_transform && search->axes.y >= 0 && search->width > 0 &&
+        search->height > 0) {
+        const double x = (double)base->array->shape[search->axes.x] / (double)search->width;
+        const double y = (double)base->array->shape[search->axes.y] / (double)search->height;
         const double *f = from.transform, t[6] = {f[0], f[1] * x, f[2] * y, f[3], f[4] * x, f[5] * y};
-        if (zs_search_take(s, t))
-            s->out->pixel_is_point = from.pixel_is_point;
+        if (zs_search_take(search, t))
+            search->out->pixel_is_point = from.pixel_is_point;
     }
     zs_georef_clear(&from);
     return ZS_OK;

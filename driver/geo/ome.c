@@ -67,12 +67,12 @@ static bool transform_of(const struct zs_node *node, const struct zs_scope *scop
     return false;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
 {
     double t[6];
     (void)err;
-    if (priority == ZS_PARTIAL && transform_of(s->node, &s->scope, s->axes, t))
-        (void)!zs_search_take(s, t);
+    if (priority == ZS_PARTIAL && transform_of(search->node, &search->scope, search->axes, t))
+        (void)!zs_search_take(search, t);
     return ZS_OK;
 }
 

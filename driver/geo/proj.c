@@ -28,35 +28,35 @@ static OGRSpatialReferenceH crs_of(const zs_json *members)
     return srs;
 }
 
-static void find_crs(struct zs_search *s, enum zs_priority priority)
+static void find_crs(struct zs_search *search, enum zs_priority priority)
 {
     int64_t code;
-    for (int p = 0; p < s->scope.sources && s->out->srs == NULL; p++) {
-        const zs_json *members = s->scope.source[p].members;
+    for (int p = 0; p < search->scope.sources && search->out->srs == NULL; p++) {
+        const zs_json *members = search->scope.source[p].members;
         if (priority == ZS_DECLARED || priority == ZS_STATED)
-            s->out->srs = crs_of(members);
+            search->out->srs = crs_of(members);
         else if (priority == ZS_PARTIAL && zs_json_int64(zs_json_get(members, "proj:epsg"), &code))
-            s->out->srs = zs_crs_from_epsg(code);
+            search->out->srs = zs_crs_from_epsg(code);
     }
 }
 
 /* Drafts before the spatial convention kept a transform on each array as `proj:transform` (six or nine numbers).
  * Copies of it have wandered to arrays of other sizes, so it counts only with a `proj:shape` that is the array's. */
-static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
 {
     (void)err;
-    const zs_json *members = s->node->attributes;
+    const zs_json *members = search->node->attributes;
     double a[9], shape[2];
     const zs_json *transform = zs_json_get(members, "proj:transform");
     if (priority != ZS_PARTIAL)
         return ZS_OK;
     if (!zs_json_doubles(transform, a, 9) && !zs_json_doubles(transform, a, 6))
         return ZS_OK;
-    if (!zs_json_doubles(zs_json_get(members, "proj:shape"), shape, 2) || shape[0] != (double)s->height ||
-        shape[1] != (double)s->width)
+    if (!zs_json_doubles(zs_json_get(members, "proj:shape"), shape, 2) || shape[0] != (double)search->height ||
+        shape[1] != (double)search->width)
         return ZS_OK;
     const double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
-    (void)!zs_search_take(s, t);
+    (void)!zs_search_take(search, t);
     return ZS_OK;
 }
 
@@ -153,15 +153,15 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 }
 
 /* All spellings in all sources. */
-static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
+static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     const char *text;
-    for (int p = 0; p < s->scope.sources; p++) {
-        const struct zs_scope_source *source = &s->scope.source[p];
+    for (int p = 0; p < search->scope.sources; p++) {
+        const struct zs_scope_source *source = &search->scope.source[p];
         /* A group's CRS holds for the arrays directly in it, not for those further down. */
-        if (p > 0 && source->group != s->scope.group[0] && source->kind == ZS_SOURCE_GROUP && !source->has_layout)
+        if (p > 0 && source->group != search->scope.group[0] && source->kind == ZS_SOURCE_GROUP && !source->has_layout)
             continue;
-        const char *path = zs_scope_path(&s->scope, p);
+        const char *path = zs_scope_path(&search->scope, p);
         const zs_json *projjson = zs_json_get(source->members, "proj:projjson");
         if (zs_json_string(zs_json_get(source->members, "proj:code"), &text))
             ZS_TRY(visitor->crs(visitor->context, path, "proj:code", zs_crs_from_code(text), true, err));

@@ -58,9 +58,10 @@ static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, 
 
 /* Whether the array's X and Y are the convention's dimensions; *is_swapped when its [y, x] are our [x, y]. Members
  * without dimensions, or an array without names, are taken as they come. */
-static bool dimensions_agree(const struct zs_search *s, const zs_json *dimensions, bool *is_swapped)
+static bool dimensions_agree(const struct zs_search *search, const zs_json *dimensions, bool *is_swapped)
 {
-    const char *x = zs_dimension_name(s->node, s->axes.x), *y = zs_dimension_name(s->node, s->axes.y);
+    const char *x = zs_dimension_name(search->node, search->axes.x),
+               *y = zs_dimension_name(search->node, search->axes.y);
     const char *first, *second;
     *is_swapped = false;
     if (x == NULL || y == NULL || !zs_json_string(zs_json_at(dimensions, 0), &first) ||
@@ -81,7 +82,8 @@ static bool dimensions_agree(const struct zs_search *s, const zs_json *dimension
 /* ---- Transform ---- */
 
 /* Size of the level that a group's own members speak of: theirs, or that of the base of its pyramid. */
-static bool base_size(const struct zs_search *s, const struct zs_scope_source *source, double *height, double *width)
+static bool base_size(const struct zs_search *search, const struct zs_scope_source *source, double *height,
+                      double *width)
 {
     double size[2];
     struct zs_layout layout;
@@ -92,7 +94,7 @@ static bool base_size(const struct zs_search *s, const struct zs_scope_source *s
         return size[0] >= 1 && size[1] >= 1;
     }
     if (!zs_layout_first(source->members, &layout) ||
-        !zs_level_size(s->h, source->group, &layout.level[0], s->node, s->axes, &columns, &rows))
+        !zs_level_size(search->h, source->group, &layout.level[0], search->node, search->axes, &columns, &rows))
         return false;
     *height = (double)rows;
     *width = (double)columns;
@@ -100,53 +102,54 @@ static bool base_size(const struct zs_search *s, const struct zs_scope_source *s
 }
 
 /* Whether the members of a source can be used: they are of this array's dimensions and of a known kind. */
-static bool is_understood(const struct zs_search *s, int source_index, bool *is_swapped)
+static bool is_understood(const struct zs_search *search, int source_index, bool *is_swapped)
 {
     const char *text;
-    if (zs_json_string(zs_scope_inherited(&s->scope, source_index, "spatial:transform_type"), &text) &&
+    if (zs_json_string(zs_scope_inherited(&search->scope, source_index, "spatial:transform_type"), &text) &&
         strcmp(text, "affine") != 0)
         return false;
-    return dimensions_agree(s, zs_scope_inherited(&s->scope, source_index, DIMENSIONS), is_swapped);
+    return dimensions_agree(search, zs_scope_inherited(&search->scope, source_index, DIMENSIONS), is_swapped);
 }
 
 /* Takes a transform of the convention's columns and rows. */
-static bool take_transform(struct zs_search *s, double *transform, bool is_swapped, bool is_node)
+static bool take_transform(struct zs_search *search, double *transform, bool is_swapped, bool is_node)
 {
     if (is_swapped) {
         const double t1 = transform[1], t4 = transform[4];
         transform[1] = transform[2], transform[2] = t1;
         transform[4] = transform[5], transform[5] = t4;
     }
-    if (!zs_search_take(s, transform))
+    if (!zs_search_take(search, transform))
         return false;
-    s->out->pixel_is_point = is_node;
+    search->out->pixel_is_point = is_node;
     return true;
 }
 
 /* Takes the transform of a source, in pixels of the array; only_scaled: those of another level, by the ratio
  * of sizes. */
-static bool take_spatial(struct zs_search *s, int source_index, bool only_scaled)
+static bool take_spatial(struct zs_search *search, int source_index, bool only_scaled)
 {
-    const struct zs_scope_source *source = &s->scope.source[source_index];
+    const struct zs_scope_source *source = &search->scope.source[source_index];
     double a[6], shape[2];
     bool is_swapped;
     if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) ||
-        !is_understood(s, source_index, &is_swapped))
+        !is_understood(search, source_index, &is_swapped))
         return false;
-    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, source_index, "spatial:registration"), "node");
+    const bool is_node =
+        zs_json_equals(zs_scope_inherited(&search->scope, source_index, "spatial:registration"), "node");
     double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
     if (is_node) { /* to the corner of the pixel whose centre is given; in pixels of the level that is spoken of */
         t[0] -= (t[1] + t[2]) / 2;
         t[3] -= (t[4] + t[5]) / 2;
     }
-    const double width = (double)(is_swapped ? s->height : s->width),
-                 height = (double)(is_swapped ? s->width : s->height);
+    const double width = (double)(is_swapped ? search->height : search->width),
+                 height = (double)(is_swapped ? search->width : search->height);
     const bool has_shape = zs_spatial_size(source->members, shape);
     const bool is_other_level = (has_shape && (shape[0] != height || shape[1] != width)) ||
                                 (source->has_layout && !source->is_base && !has_shape);
     if (is_other_level) {
         double base_height, base_width;
-        if (!only_scaled || !source->has_layout || is_swapped || !base_size(s, source, &base_height, &base_width))
+        if (!only_scaled || !source->has_layout || is_swapped || !base_size(search, source, &base_height, &base_width))
             return false;
         t[1] *= base_width / width;
         t[4] *= base_width / width;
@@ -155,35 +158,36 @@ static bool take_spatial(struct zs_search *s, int source_index, bool only_scaled
     } else if (only_scaled) {
         return false;
     }
-    return take_transform(s, t, is_swapped, is_node);
+    return take_transform(search, t, is_swapped, is_node);
 }
 
 /* Takes the bounding box of a source: a raster whose north is up, all levels of a pyramid over the same
  * ground. Beside a transform a bbox is not used: where that is valid it adds nothing, else it is no better. */
-static bool take_bbox(struct zs_search *s, int source_index)
+static bool take_bbox(struct zs_search *search, int source_index)
 {
-    const struct zs_scope_source *source = &s->scope.source[source_index];
+    const struct zs_scope_source *source = &search->scope.source[source_index];
     double b[4], shape[2];
     bool is_swapped;
     if (!zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), b, 4) ||
-        !is_understood(s, source_index, &is_swapped) ||
+        !is_understood(search, source_index, &is_swapped) ||
         zs_json_typeof(zs_json_get(source->members, "spatial:transform")) != ZS_JSON_NULL)
         return false;
     double east = b[2] - b[0], north = b[3] - b[1];
     if (!(east > 0) || !(north > 0) || !isfinite(east) || !isfinite(north))
         return false;
-    const double width = (double)(is_swapped ? s->height : s->width),
-                 height = (double)(is_swapped ? s->width : s->height);
+    const double width = (double)(is_swapped ? search->height : search->width),
+                 height = (double)(is_swapped ? search->width : search->height);
     double of_height = height, of_width = width; /* the size that the box is of */
     if (zs_spatial_size(source->members, shape)) {
         if (!source->has_layout && (shape[0] != height || shape[1] != width))
             return false;
         of_height = shape[0];
         of_width = shape[1];
-    } else if (source->has_layout && !source->is_base && !base_size(s, source, &of_height, &of_width)) {
+    } else if (source->has_layout && !source->is_base && !base_size(search, source, &of_height, &of_width)) {
         return false;
     }
-    const bool is_node = zs_json_equals(zs_scope_inherited(&s->scope, source_index, "spatial:registration"), "node");
+    const bool is_node =
+        zs_json_equals(zs_scope_inherited(&search->scope, source_index, "spatial:registration"), "node");
     if (is_node) { /* from the centres of the outermost pixels to their edges */
         if (!(of_width > 1) || !(of_height > 1))
             return false;
@@ -194,27 +198,27 @@ static bool take_bbox(struct zs_search *s, int source_index)
         north += dy;
     }
     double t[6] = {b[0], east / width, 0, b[3], 0, -north / height};
-    return take_transform(s, t, is_swapped, is_node);
+    return take_transform(search, t, is_swapped, is_node);
 }
 
 /* Takes the transform of the first source that has a usable one. */
-static bool take_first(struct zs_search *s, bool only_scaled)
+static bool take_first(struct zs_search *search, bool only_scaled)
 {
-    for (int p = 0; p < s->scope.sources; p++)
-        if (take_spatial(s, p, only_scaled))
+    for (int p = 0; p < search->scope.sources; p++)
+        if (take_spatial(search, p, only_scaled))
             return true;
     return false;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
 {
     (void)err;
     if (priority == ZS_DECLARED || priority == ZS_STATED)
-        (void)!take_first(s, false);
-    if (priority == ZS_STATED && !s->out->has_transform)
-        (void)!take_first(s, true);
-    for (int p = 0; priority == ZS_PARTIAL && p < s->scope.sources && !s->out->has_transform; p++)
-        (void)!take_bbox(s, p);
+        (void)!take_first(search, false);
+    if (priority == ZS_STATED && !search->out->has_transform)
+        (void)!take_first(search, true);
+    for (int p = 0; priority == ZS_PARTIAL && p < search->scope.sources && !search->out->has_transform; p++)
+        (void)!take_bbox(search, p);
     return ZS_OK;
 }
 
@@ -444,16 +448,16 @@ static void check(const struct zs_node *node, const zs_json *members, const stru
 }
 
 /* Each source's transform and box, as far as they are of this array's level. */
-static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
+static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
-    for (int p = 0; p < s->scope.sources; p++) {
-        const struct zs_scope_source *source = &s->scope.source[p];
-        const char *path = zs_scope_path(&s->scope, p);
+    for (int p = 0; p < search->scope.sources; p++) {
+        const struct zs_scope_source *source = &search->scope.source[p];
+        const char *path = zs_scope_path(&search->scope, p);
         double box[4];
         char what[200];
-        snprintf(what, sizeof what, "spatial:transform against the other georeferencing of %.100s", s->node->path);
-        if (take_spatial(s, p, false))
-            ZS_TRY(visitor->transform(visitor->context, path, what, s->out->transform, err));
+        snprintf(what, sizeof what, "spatial:transform against the other georeferencing of %.100s", search->node->path);
+        if (take_spatial(search, p, false))
+            ZS_TRY(visitor->transform(visitor->context, path, what, search->out->transform, err));
         if ((source->kind != ZS_SOURCE_GROUP || !source->has_layout || source->is_base) &&
             zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), box, 4))
             ZS_TRY(visitor->box(visitor->context, path, "spatial:bbox against the transform", box, err));

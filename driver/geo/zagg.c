@@ -75,44 +75,44 @@ static bool find_axes(const struct zs_node *node, const struct zs_scope *scope, 
 
 /* How many pixels a value of a companion is of, along X or Y: by the length of the group's coordinate variable. 0
  * where it is not known. */
-static uint64_t pixels_of_value(const struct zs_search *s, const struct zs_node *group, const char *name,
+static uint64_t pixels_of_value(const struct zs_search *search, const struct zs_node *group, const char *name,
                                 uint64_t values)
 {
     const struct zs_node *c;
-    if (zs_hierarchy_node_at(s->h, group->path, name, &c, NULL) != ZS_OK || c->array == NULL || c->array->ndim != 1 ||
-        values == 0 || c->array->shape[0] % values != 0)
+    if (zs_hierarchy_node_at(search->h, group->path, name, &c, NULL) != ZS_OK || c->array == NULL ||
+        c->array->ndim != 1 || values == 0 || c->array->shape[0] % values != 0)
         return 0;
     return c->array->shape[0] / values;
 }
 
 /* ---- Reading ---- */
 
-static bool transform_of(const struct zs_search *s, double *transform)
+static bool transform_of(const struct zs_search *search, double *transform)
 {
     struct grid g;
-    const struct zs_node *group = grid_above(&s->scope, &g);
+    const struct zs_node *group = grid_above(&search->scope, &g);
     uint64_t across = 1, down = 1;
-    if (group == NULL || s->axes.y < 0)
+    if (group == NULL || search->axes.y < 0)
         return false;
-    if (is_called(s->node, s->axes.x, "chunk_x") && is_called(s->node, s->axes.y, "chunk_y")) {
-        across = pixels_of_value(s, group, "x", s->width);
-        down = pixels_of_value(s, group, "y", s->height);
+    if (is_called(search->node, search->axes.x, "chunk_x") && is_called(search->node, search->axes.y, "chunk_y")) {
+        across = pixels_of_value(search, group, "x", search->width);
+        down = pixels_of_value(search, group, "y", search->height);
     }
     g.resolution[0] *= (double)across;
     g.resolution[1] *= (double)down;
-    if (across == 0 || down == 0 || !holds_box(&g, s->width, s->height))
+    if (across == 0 || down == 0 || !holds_box(&g, search->width, search->height))
         return false;
     const double found[6] = {g.bounds[0], g.resolution[0], 0, g.bounds[3], 0, -g.resolution[1]};
     memcpy(transform, found, sizeof found);
     return true;
 }
 
-static enum zs_status find_transform(struct zs_search *s, enum zs_priority priority, struct zs_error *err)
+static enum zs_status find_transform(struct zs_search *search, enum zs_priority priority, struct zs_error *err)
 {
     double t[6];
     (void)err;
-    if (priority == ZS_PARTIAL && transform_of(s, t))
-        (void)!zs_search_take(s, t);
+    if (priority == ZS_PARTIAL && transform_of(search, t))
+        (void)!zs_search_take(search, t);
     return ZS_OK;
 }
 
@@ -127,12 +127,12 @@ static OGRSpatialReferenceH crs_of(const zs_json *members)
     return srs != NULL ? srs : zs_crs_from_projjson(crs);
 }
 
-static void find_crs(struct zs_search *s, enum zs_priority priority)
+static void find_crs(struct zs_search *search, enum zs_priority priority)
 {
     struct grid g;
-    const struct zs_node *group = priority == ZS_PARTIAL ? grid_above(&s->scope, &g) : NULL;
+    const struct zs_node *group = priority == ZS_PARTIAL ? grid_above(&search->scope, &g) : NULL;
     if (group != NULL)
-        s->out->srs = crs_of(group->attributes);
+        search->out->srs = crs_of(group->attributes);
 }
 
 /* ---- Changing ---- */
@@ -187,16 +187,16 @@ static enum zs_status change(zs_json *members, enum zs_source_kind kind, const s
 
 /* ---- Checking ---- */
 
-static enum zs_status visit(struct zs_search *s, const struct zs_georef_visitor *visitor, struct zs_error *err)
+static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
 {
     struct grid g;
     double t[6];
-    const struct zs_node *group = grid_above(&s->scope, &g);
+    const struct zs_node *group = grid_above(&search->scope, &g);
     if (group == NULL)
         return ZS_OK;
     ZS_TRY(visitor->crs(visitor->context, group->path, "crs", crs_of(group->attributes), true, err));
-    return transform_of(s, t) ? visitor->transform(visitor->context, group->path, "bounds and resolution", t,
-                                                   err) : ZS_OK;
+    return transform_of(search, t) ? visitor->transform(visitor->context, group->path, "bounds and resolution", t, err)
+                                   : ZS_OK;
 }
 
 const struct zs_convention zs_zagg = {
