@@ -188,18 +188,19 @@ void zs_runs_clear(struct zs_runs *runs)
 }
 
 /* A square of a face, 2^level cells a side, and what is wanted of it. */
-static enum zs_status add_square(const struct zs_healpix_part *p, uint64_t base, int level, uint32_t ix, uint32_t iy,
+static enum zs_status add_square(const struct zs_healpix_part *part, uint64_t base, int level, uint32_t ix, uint32_t iy,
                                  int floor, struct zs_runs *runs, struct zs_error *err)
 {
     const uint64_t size = (uint64_t)1 << level, right = ix + size, top = iy + size;
-    const uint64_t part_right = (uint64_t)p->ix + p->width, part_top = (uint64_t)p->iy + p->height;
-    if (ix >= part_right || iy >= part_top || right <= p->ix || top <= p->iy)
+    const uint64_t part_right = (uint64_t)part->ix + part->width, part_top = (uint64_t)part->iy + part->height;
+    if (ix >= part_right || iy >= part_top || right <= part->ix || top <= part->iy)
         return ZS_OK;
-    if (level <= floor || (ix >= p->ix && iy >= p->iy && right <= part_right && top <= part_top))
+    if (level <= floor || (ix >= part->ix && iy >= part->iy && right <= part_right && top <= part_top))
         return zs_runs_add(runs, base + zs_healpix_interleave(ix, iy), size * size, err);
     const uint32_t half = (uint32_t)(size / 2);
     for (uint32_t quarter = 0; quarter < 4; quarter++)
-        ZS_TRY(add_square(p, base, level - 1, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, floor, runs, err));
+        ZS_TRY(
+            add_square(part, base, level - 1, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, floor, runs, err));
     return ZS_OK;
 }
 

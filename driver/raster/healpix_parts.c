@@ -23,20 +23,20 @@ struct reading zs_healpix_reading(const struct zs_band_array *a, const struct zs
     };
 }
 
-enum zs_status zs_healpix_take_box(struct reading *r, const struct zs_window *box, struct zs_error *err)
+enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_window *box, struct zs_error *err)
 {
-    r->box = box;
-    r->slices = 1;
-    for (int d = 0; d < r->info.ndim; d++)
-        r->slices *= d != r->dim ? box->count[d] : 1; /* bands, of which there are few */
-    r->slice_offsets = zs_calloc(r->slices, sizeof *r->slice_offsets);
-    if (r->slice_offsets == NULL)
+    reading->box = box;
+    reading->slices = 1;
+    for (int d = 0; d < reading->info.ndim; d++)
+        reading->slices *= d != reading->dim ? box->count[d] : 1; /* bands, of which there are few */
+    reading->slice_offsets = zs_calloc(reading->slices, sizeof *reading->slice_offsets);
+    if (reading->slice_offsets == NULL)
         return zs_fail_memory(err);
-    for (uint64_t k = 0; k < r->slices; k++) {
+    for (uint64_t k = 0; k < reading->slices; k++) {
         uint64_t rest = k;
-        for (int d = r->info.ndim - 1; d >= 0; d--)
-            if (d != r->dim) {
-                r->slice_offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
+        for (int d = reading->info.ndim - 1; d >= 0; d--)
+            if (d != reading->dim) {
+                reading->slice_offsets[k] += (ptrdiff_t)(rest % box->count[d]) * box->stride[d];
                 rest /= box->count[d];
             }
     }
@@ -57,12 +57,12 @@ void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint
 
 /* ---- The caller's memory ---- */
 
-void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n)
+void zs_healpix_put(const struct reading *reading, const void *src, char *dst, ptrdiff_t stride, size_t n)
 {
-    const size_t item = r->info.item_size;
+    const size_t item = reading->info.item_size;
     const char *from = src;
-    if (r->conversion->convert != NULL)
-        r->conversion->convert(r->conversion->ctx, src, dst, stride, n);
+    if (reading->conversion->convert != NULL)
+        reading->conversion->convert(reading->conversion->ctx, src, dst, stride, n);
     else if (stride == (ptrdiff_t)item)
         memcpy(dst, src, n * item);
     else
@@ -70,28 +70,29 @@ void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff
             memcpy(dst, from, item);
 }
 
-void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part *p)
+void zs_healpix_put_empty(const struct reading *reading, const struct zs_healpix_part *part)
 {
     enum { AT_ONCE = 256 };
-    const size_t item = r->info.item_size;
+    const size_t item = reading->info.item_size;
     _Alignas(ZS_MAX_ITEM_SIZE) unsigned char src[AT_ONCE * ZS_MAX_ITEM_SIZE];
     for (size_t i = 0; i < AT_ONCE; i++)
-        memcpy(src + i * item, r->map->empty, item);
-    for (uint64_t s = 0; s < r->slices; s++)
-        for (uint32_t y = 0; y < p->height; y++) {
-            char *row = zs_healpix_pixel(r, p, p->ix, p->iy + y) + r->slice_offsets[s];
-            for (uint32_t x = 0; x < p->width; x += AT_ONCE)
-                zs_healpix_put(r, src, row + (ptrdiff_t)x * r->window->pixel_space, r->window->pixel_space,
-                               (size_t)zs_min_u64(AT_ONCE, p->width - x));
+        memcpy(src + i * item, reading->map->empty, item);
+    for (uint64_t s = 0; s < reading->slices; s++)
+        for (uint32_t y = 0; y < part->height; y++) {
+            char *row = zs_healpix_pixel(reading, part, part->ix, part->iy + y) + reading->slice_offsets[s];
+            for (uint32_t x = 0; x < part->width; x += AT_ONCE)
+                zs_healpix_put(reading, src, row + (ptrdiff_t)x * reading->window->pixel_space,
+                               reading->window->pixel_space, (size_t)zs_min_u64(AT_ONCE, part->width - x));
         }
 }
 
 /* ---- The array ---- */
 
-enum zs_status zs_healpix_windows(const struct reading *r, const struct zs_run *runs, size_t count, uint64_t cells,
-                                  unsigned char *scratch, struct zs_window **windows, struct zs_error *err)
+enum zs_status zs_healpix_windows(const struct reading *reading, const struct zs_run *runs, size_t count,
+                                  uint64_t cells, unsigned char *scratch, struct zs_window **windows,
+                                  struct zs_error *err)
 {
-    const size_t item = r->info.item_size;
+    const size_t item = reading->info.item_size;
     uint64_t before = 0;
     *windows = zs_calloc(count, sizeof **windows);
     if (*windows == NULL)
@@ -99,38 +100,38 @@ enum zs_status zs_healpix_windows(const struct reading *r, const struct zs_run *
     for (size_t i = 0; i < count; i++) {
         struct zs_window *w = &(*windows)[i];
         ptrdiff_t step = (ptrdiff_t)(cells * item);
-        *w = *r->box;
-        for (int d = r->info.ndim - 1; d >= 0; d--) {
+        *w = *reading->box;
+        for (int d = reading->info.ndim - 1; d >= 0; d--) {
             w->stride[d] = step;
-            if (d != r->dim)
+            if (d != reading->dim)
                 step *= (ptrdiff_t)w->count[d];
         }
-        w->start[r->dim] = runs[i].first;
-        w->count[r->dim] = runs[i].count;
-        w->stride[r->dim] = (ptrdiff_t)item;
+        w->start[reading->dim] = runs[i].first;
+        w->count[reading->dim] = runs[i].count;
+        w->stride[reading->dim] = (ptrdiff_t)item;
         w->data = scratch + before * item;
         before += runs[i].count;
     }
     return ZS_OK;
 }
 
-enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run *runs, size_t count,
+enum zs_status zs_healpix_read_runs(const struct reading *reading, const struct zs_run *runs, size_t count,
                                     unsigned char **scratch, uint64_t *cells, struct zs_error *err)
 {
-    const size_t item = r->info.item_size;
+    const size_t item = reading->info.item_size;
     uint64_t all = 0, elements;
     struct zs_window *windows = NULL;
     *cells = 0;
     for (size_t i = 0; i < count; i++)
         *cells += runs[i].count;
-    *scratch = zs_mul_u64(*cells, r->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
+    *scratch = zs_mul_u64(*cells, reading->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
                    ? malloc((size_t)zs_max_u64(all, 1))
                    : NULL;
     if (*scratch == NULL)
         return zs_fail_memory(err);
-    enum zs_status status = zs_healpix_windows(r, runs, count, *cells, *scratch, &windows, err);
+    enum zs_status status = zs_healpix_windows(reading, runs, count, *cells, *scratch, &windows, err);
     if (status == ZS_OK && count > 0)
-        status = zs_array_read_windows(r->array, windows, count, NULL, NULL, err);
+        status = zs_array_read_windows(reading->array, windows, count, NULL, NULL, err);
     free(windows);
     if (status != ZS_OK) {
         free(*scratch);
@@ -158,12 +159,12 @@ static uint64_t squares(uint32_t first, uint32_t count, int floor)
     return ((((uint64_t)first + count - 1) >> floor) - (first >> floor) + 1) << floor;
 }
 
-static uint64_t cells_of(const struct zs_healpix_part *p, int floor)
+static uint64_t cells_of(const struct zs_healpix_part *part, int floor)
 {
-    return squares(p->ix, p->width, floor) * squares(p->iy, p->height, floor);
+    return squares(part->ix, part->width, floor) * squares(part->iy, part->height, floor);
 }
 
-typedef enum zs_status (*read_fn)(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+typedef enum zs_status (*read_fn)(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                   struct zs_error *err);
 struct batching {
     struct reading *reading;
@@ -182,19 +183,19 @@ static enum zs_status flush(struct batching *b, struct zs_error *err)
     return status;
 }
 
-static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *p, struct zs_error *err);
+static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err);
 
-static enum zs_status add_halves(struct batching *b, const struct zs_healpix_part *p, struct zs_error *err)
+static enum zs_status add_halves(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err)
 {
-    struct zs_healpix_part one = *p, other = *p;
-    if (p->width >= p->height) {
-        one.width = cut_of(p->ix, p->width) - p->ix;
+    struct zs_healpix_part one = *part, other = *part;
+    if (part->width >= part->height) {
+        one.width = cut_of(part->ix, part->width) - part->ix;
         other.ix += one.width;
         other.width -= one.width;
         other.column += one.width;
     } else {
-        one.height = cut_of(p->iy, p->height) - p->iy;
-        one.row += p->height - one.height; /* the south of it */
+        one.height = cut_of(part->iy, part->height) - part->iy;
+        one.row += part->height - one.height; /* the south of it */
         other.iy += one.height;
         other.height -= one.height;
     }
@@ -202,34 +203,35 @@ static enum zs_status add_halves(struct batching *b, const struct zs_healpix_par
     return add_part(b, &other, err);
 }
 
-static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *p, struct zs_error *err)
+static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err)
 {
-    const uint64_t cells = cells_of(p, b->floor), square = (uint64_t)1 << (2 * b->floor);
-    if (cells > zs_max_u64(b->most, square) && (p->width > 1 || p->height > 1))
-        return add_halves(b, p, err);
+    const uint64_t cells = cells_of(part, b->floor), square = (uint64_t)1 << (2 * b->floor);
+    if (cells > zs_max_u64(b->most, square) && (part->width > 1 || part->height > 1))
+        return add_halves(b, part, err);
     if (cells > b->most - zs_min_u64(b->batch.cells, b->most))
         ZS_TRY(flush(b, err));
     struct zs_healpix_part *grown = zs_grow(b->batch.parts, b->batch.count, &b->batch.room, sizeof *grown);
     if (grown == NULL)
         return zs_fail_memory(err);
     b->batch.parts = grown;
-    b->batch.parts[b->batch.count++] = *p;
+    b->batch.parts[b->batch.count++] = *part;
     b->batch.cells += cells;
     return ZS_OK;
 }
 
-enum zs_status zs_healpix_in_batches(struct reading *r, uint64_t most, int floor, read_fn read, struct zs_error *err)
+enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor, read_fn read,
+                                     struct zs_error *err)
 {
     struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
-    struct batching b = {.reading = r, .most = most, .floor = floor, .read = read};
-    const int count = zs_healpix_cut(r->map->order, r->map->shown, r->window->x, r->window->y, r->window->width,
-                                     r->window->height, parts);
+    struct batching b = {.reading = reading, .most = most, .floor = floor, .read = read};
+    const int count = zs_healpix_cut(reading->map->order, reading->map->shown, reading->window->x, reading->window->y,
+                                     reading->window->width, reading->window->height, parts);
     enum zs_status status = ZS_OK;
     for (int i = 0; i < count && status == ZS_OK; i++) {
         if (parts[i].face >= 0)
             status = add_part(&b, &parts[i], err);
-        else if (r->outer_size == 0)
-            zs_healpix_put_empty(r, &parts[i]);
+        else if (reading->outer_size == 0)
+            zs_healpix_put_empty(reading, &parts[i]);
     }
     if (status == ZS_OK)
         status = flush(&b, err);

@@ -31,7 +31,8 @@ struct reading {
  * with free(). */
 struct reading zs_healpix_reading(const struct zs_band_array *array, const struct zs_band_window *window,
                                   const struct zs_conversion *conversion);
-enum zs_status zs_healpix_take_box(struct reading *r, const struct zs_window *box, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_window *box,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Bits of 0 to 31 in the even positions. */
 extern const uint16_t zs_even_bits[1 << TILE];
@@ -39,26 +40,28 @@ extern const uint16_t zs_even_bits[1 << TILE];
 void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint32_t n, size_t item);
 
 /* Puts n elements into the caller's memory. */
-void zs_healpix_put(const struct reading *r, const void *src, char *dst, ptrdiff_t stride, size_t n);
+void zs_healpix_put(const struct reading *reading, const void *src, char *dst, ptrdiff_t stride, size_t n);
 /* Fills all pixels of a part with the empty element. */
-void zs_healpix_put_empty(const struct reading *r, const struct zs_healpix_part *part);
+void zs_healpix_put_empty(const struct reading *reading, const struct zs_healpix_part *part);
 
 /* Address of a cell's pixel in the caller's memory, of the first slice. */
-static inline char *zs_healpix_pixel(const struct reading *r, const struct zs_healpix_part *p, uint32_t ix, uint32_t iy)
+static inline char *zs_healpix_pixel(const struct reading *reading, const struct zs_healpix_part *part, uint32_t ix,
+                                     uint32_t iy)
 {
-    const uint64_t column = p->column + (ix - p->ix), row = p->row + (p->iy + p->height - 1 - iy);
-    return (char *)r->box->data + (ptrdiff_t)column * r->window->pixel_space + (ptrdiff_t)row * r->window->line_space;
+    const uint64_t column = part->column + (ix - part->ix), row = part->row + (part->iy + part->height - 1 - iy);
+    return (char *)reading->box->data + (ptrdiff_t)column * reading->window->pixel_space +
+           (ptrdiff_t)row * reading->window->line_space;
 }
 
 /* Windows of runs of all slices, whose elements lie densely in `scratch`: all runs of the first slice, `cells`
  * elements, then those of the next. Released with free(). */
-enum zs_status zs_healpix_windows(const struct reading *r, const struct zs_run *runs, size_t count, uint64_t cells,
-                                  unsigned char *scratch, struct zs_window **windows,
+enum zs_status zs_healpix_windows(const struct reading *reading, const struct zs_run *runs, size_t count,
+                                  uint64_t cells, unsigned char *scratch, struct zs_window **windows,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Reads runs of elements of all slices, densely one after the other; *scratch, freed with free(), holds *cells elements
  * of the first slice, then those of the next. */
-enum zs_status zs_healpix_read_runs(const struct reading *r, const struct zs_run *runs, size_t count,
+enum zs_status zs_healpix_read_runs(const struct reading *reading, const struct zs_run *runs, size_t count,
                                     unsigned char **scratch, uint64_t *cells, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Parts of a window that are read together. */
@@ -70,13 +73,14 @@ struct zs_healpix_batch {
 
 /* Calls read() for batches of parts of a face, none of which takes more than `most` cells unless it is one square of
  * 2^floor a side; parts that are no face become empty where the caller's memory is read into. */
-enum zs_status zs_healpix_in_batches(struct reading *r, uint64_t most, int floor,
-                                     enum zs_status (*read)(struct reading *r, const struct zs_healpix_batch *batch,
-                                                            int floor, struct zs_error *err),
+enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor,
+                                     enum zs_status (*read)(struct reading *reading,
+                                                            const struct zs_healpix_batch *batch, int floor,
+                                                            struct zs_error *err),
                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Reads parts whose cells lie in no such order: by rings, or listed (healpix_scatter.c). */
-enum zs_status zs_healpix_scatter(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+enum zs_status zs_healpix_scatter(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Calls found() for each cell of a part of which there is an element. */

@@ -55,42 +55,43 @@ static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n,
 
 /* One row of a square, from column `west` to before `east`: where it is its pixels as they are, without a step
  * between. */
-static void put_row(const struct reading *r, const unsigned char *cells, uint32_t y, uint32_t west, uint32_t east,
+static void put_row(const struct reading *reading, const unsigned char *cells, uint32_t y, uint32_t west, uint32_t east,
                     char *pixels)
 {
-    const size_t item = r->info.item_size;
-    const bool is_direct = r->conversion->convert == NULL && r->window->pixel_space == (ptrdiff_t)item;
+    const size_t item = reading->info.item_size;
+    const bool is_direct = reading->conversion->convert == NULL && reading->window->pixel_space == (ptrdiff_t)item;
     _Alignas(ZS_MAX_ITEM_SIZE) unsigned char row[(1 << TILE) * ZS_MAX_ITEM_SIZE];
     for (uint32_t x = west & ~(uint32_t)((1 << TILE) - 1); x < east; x += 1 << TILE) {
         const unsigned char *from = cells + zs_healpix_interleave(x, y) * item;
         const uint32_t first = x < west ? west - x : 0, end = (uint32_t)zs_min_u64(east - x, 1 << TILE);
-        char *to = pixels + (ptrdiff_t)(x + first - west) * r->window->pixel_space;
+        char *to = pixels + (ptrdiff_t)(x + first - west) * reading->window->pixel_space;
         if (is_direct && first == 0) {
             gather_row(from, (unsigned char *)to, end, item);
             continue;
         }
         gather_row(from, row, end, item);
-        zs_healpix_put(r, row + first * item, to, r->window->pixel_space, end - first);
+        zs_healpix_put(reading, row + first * item, to, reading->window->pixel_space, end - first);
     }
 }
 
 /* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
-static void put_square(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
-                       int level, const unsigned char *cells)
+static void put_square(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice,
+                       uint64_t cell, int level, const unsigned char *cells)
 {
-    const uint64_t side = (uint64_t)1 << level, right = (uint64_t)p->ix + p->width, top = (uint64_t)p->iy + p->height;
+    const uint64_t side = (uint64_t)1 << level, right = (uint64_t)part->ix + part->width,
+                   top = (uint64_t)part->iy + part->height;
     uint32_t ix, iy;
     zs_healpix_separate(cell, &ix, &iy);
-    if (ix >= right || iy >= top || ix + side <= p->ix || iy + side <= p->iy)
+    if (ix >= right || iy >= top || ix + side <= part->ix || iy + side <= part->iy)
         return;
-    const uint32_t west = ix > p->ix ? 0 : p->ix - ix, south = iy > p->iy ? 0 : p->iy - iy;
+    const uint32_t west = ix > part->ix ? 0 : part->ix - ix, south = iy > part->iy ? 0 : part->iy - iy;
     const uint32_t east = (uint32_t)zs_min_u64(side, right - ix), north = (uint32_t)zs_min_u64(side, top - iy);
     for (uint32_t y = south; y < north; y++)
-        put_row(r, cells, y, west, east, zs_healpix_pixel(r, p, ix + west, iy + y) + slice);
+        put_row(reading, cells, y, west, east, zs_healpix_pixel(reading, part, ix + west, iy + y) + slice);
 }
 
 /* n cells of one slice from number `cell` of their face on, as the largest squares that begin where they do. */
-static void put_cells(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
+static void put_cells(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice, uint64_t cell,
                       const unsigned char *src, uint64_t n)
 {
     while (n > 0) {
@@ -98,21 +99,21 @@ static void put_cells(const struct reading *r, const struct zs_healpix_part *p, 
         while (level < WIDE && (cell >> (2 * level) & 3) == 0 && (uint64_t)4 << (2 * level) <= n)
             level++;
         const uint64_t count = (uint64_t)1 << (2 * level);
-        put_square(r, p, slice, cell, level, src);
-        src += count * r->info.item_size;
+        put_square(reading, part, slice, cell, level, src);
+        src += count * reading->info.item_size;
         cell += count;
         n -= count;
     }
 }
 
 /* The same for elements that are `stride` bytes apart. */
-static void put_apart(const struct reading *r, const struct zs_healpix_part *p, ptrdiff_t slice, uint64_t cell,
+static void put_apart(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice, uint64_t cell,
                       const unsigned char *src, ptrdiff_t stride, uint64_t n)
 {
-    const size_t item = r->info.item_size;
+    const size_t item = reading->info.item_size;
     _Alignas(ZS_MAX_ITEM_SIZE) unsigned char dense[GATHERED * ZS_MAX_ITEM_SIZE];
     if (stride == (ptrdiff_t)item) {
-        put_cells(r, p, slice, cell, src, n);
+        put_cells(reading, part, slice, cell, src, n);
         return;
     }
     for (uint64_t i = 0; i < GATHERED && stride == 0; i++) /* the fill value, all along */
@@ -121,7 +122,7 @@ static void put_apart(const struct reading *r, const struct zs_healpix_part *p, 
         count = zs_min_u64(GATHERED - (cell + at) % GATHERED, n - at);
         for (uint64_t i = 0; i < count && stride != 0; i++)
             memcpy(dense + i * item, src + (ptrdiff_t)(at + i) * stride, item);
-        put_cells(r, p, slice, cell + at, dense, count);
+        put_cells(reading, part, slice, cell + at, dense, count);
     }
 }
 
@@ -174,24 +175,24 @@ static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *e
 }
 
 /* Each element is of one pixel of one part: no two threads write to the same. */
-static enum zs_status read_squares(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+static enum zs_status read_squares(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                    struct zs_error *err)
 {
-    struct squares s = {.reading = r, .batch = batch};
+    struct squares s = {.reading = reading, .batch = batch};
     enum zs_status status = find_runs(&s, floor, err);
     struct zs_window *windows = status == ZS_OK ? zs_calloc(s.runs.count, sizeof *windows) : NULL;
     if (status == ZS_OK && windows == NULL)
         status = zs_fail_memory(err);
     for (size_t i = 0; i < s.runs.count && status == ZS_OK; i++) {
         struct zs_window *w = &windows[i];
-        *w = *r->box;
+        *w = *reading->box;
         memset(w->stride, 0, sizeof w->stride);
-        w->start[r->dim] = s.runs.list[i].first;
-        w->count[r->dim] = s.runs.list[i].count;
+        w->start[reading->dim] = s.runs.list[i].first;
+        w->count[reading->dim] = s.runs.list[i].count;
         w->data = &s.runs_of[i];
     }
     if (status == ZS_OK)
-        status = zs_array_take_windows(r->array, windows, s.runs.count, take_box, NULL, err);
+        status = zs_array_take_windows(reading->array, windows, s.runs.count, take_box, NULL, err);
     free(windows);
     free(s.runs_of);
     zs_runs_clear(&s.runs);
@@ -218,15 +219,15 @@ static int floor_of(const struct zs_healpix_map *map, const struct zs_band_windo
     return floor;
 }
 
-static enum zs_status read_box(struct reading *r, struct zs_error *err)
+static enum zs_status read_box(struct reading *reading, struct zs_error *err)
 {
-    const uint64_t bytes = r->info.item_size * r->slices;
+    const uint64_t bytes = reading->info.item_size * reading->slices;
     const uint64_t most = zs_min_u64(MOST_ENTRIES, zs_max_u64(1, ZS_HEALPIX_SCRATCH / bytes));
     const enum zs_status status =
-        is_in_order(r->map)
-            ? zs_healpix_in_batches(r, CELLS_AT_ONCE, floor_of(r->map, r->window), read_squares, err)
-            : zs_healpix_in_batches(r, most, 0, zs_healpix_scatter, err);
-    free(r->slice_offsets);
+        is_in_order(reading->map)
+            ? zs_healpix_in_batches(reading, CELLS_AT_ONCE, floor_of(reading->map, reading->window), read_squares, err)
+            : zs_healpix_in_batches(reading, most, 0, zs_healpix_scatter, err);
+    free(reading->slice_offsets);
     return status;
 }
 

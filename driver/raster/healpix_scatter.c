@@ -29,23 +29,23 @@ static enum zs_status find_along(const struct zs_healpix_map *map, uint64_t numb
 
 /* Rings are the diagonals of a face, numbered eastwards, which is to the south-east in its square. The belt's ring goes
  * around once within face 4. */
-static enum zs_status find_rings(const struct zs_healpix_map *map, const struct zs_healpix_part *p,
+static enum zs_status find_rings(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
                                  const struct zs_healpix_finder *to, struct zs_error *err)
 {
-    const uint32_t right = p->ix + (p->width - 1), top = p->iy + (p->height - 1);
-    for (uint64_t sum = (uint64_t)p->ix + p->iy; sum <= (uint64_t)right + top; sum++) {
-        uint32_t ix = sum - p->ix > top ? (uint32_t)(sum - top) : p->ix;
-        const uint32_t last = sum - p->iy < right ? (uint32_t)(sum - p->iy) : right;
+    const uint32_t right = part->ix + (part->width - 1), top = part->iy + (part->height - 1);
+    for (uint64_t sum = (uint64_t)part->ix + part->iy; sum <= (uint64_t)right + top; sum++) {
+        uint32_t ix = sum - part->ix > top ? (uint32_t)(sum - top) : part->ix;
+        const uint32_t last = sum - part->iy < right ? (uint32_t)(sum - part->iy) : right;
         while (ix <= last) {
-            const uint64_t number = zs_healpix_ring(map->order, p->face, ix, (uint32_t)(sum - ix));
-            const uint64_t end = zs_healpix_ring(map->order, p->face, last, (uint32_t)(sum - last));
+            const uint64_t number = zs_healpix_ring(map->order, part->face, ix, (uint32_t)(sum - ix));
+            const uint64_t end = zs_healpix_ring(map->order, part->face, last, (uint32_t)(sum - last));
             uint32_t count = last - ix + 1;
             if (end < number || end - number != count - 1) { /* around: up to the largest number */
                 uint32_t low = 1, high = count;
                 while (high - low > 1) {
                     const uint32_t middle = low + (high - low) / 2;
                     const uint32_t at = ix + middle - 1;
-                    if (zs_healpix_ring(map->order, p->face, at, (uint32_t)(sum - at)) >= number)
+                    if (zs_healpix_ring(map->order, part->face, at, (uint32_t)(sum - at)) >= number)
                         low = middle;
                     else
                         high = middle;
@@ -60,20 +60,20 @@ static enum zs_status find_rings(const struct zs_healpix_map *map, const struct 
 }
 
 /* Finds the listed cells in the squares of a part. */
-static enum zs_status find_listed(const struct zs_healpix_map *map, const struct zs_healpix_part *p,
+static enum zs_status find_listed(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
                                   const struct zs_healpix_finder *to, struct zs_error *err)
 {
     const struct zs_healpix_cells *cells = map->cells;
     const uint64_t mask = ((uint64_t)1 << (2 * map->order)) - 1;
     struct zs_runs runs = {0};
-    enum zs_status status = zs_healpix_nested_runs(map->order, p, TILE, &runs, err);
+    enum zs_status status = zs_healpix_nested_runs(map->order, part, TILE, &runs, err);
     for (size_t i = 0; i < runs.count && status == ZS_OK; i++) {
         const uint64_t first = runs.list[i].first;
         for (uint64_t at = zs_healpix_cells_find(cells, first);
              at < cells->count && cells->numbers[at] - first < runs.list[i].count && status == ZS_OK; at++) {
             uint32_t ix, iy;
             zs_healpix_separate(cells->numbers[at] & mask, &ix, &iy);
-            if (ix - p->ix < p->width && iy - p->iy < p->height) /* those before it wrap around */
+            if (ix - part->ix < part->width && iy - part->iy < part->height) /* those before it wrap around */
                 status = to->found(to->context, cells->indices != NULL ? cells->indices[at] : at, ix, iy, err);
         }
     }
@@ -176,30 +176,30 @@ static enum zs_status scatter(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_healpix_scatter(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+enum zs_status zs_healpix_scatter(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                   struct zs_error *err)
 {
-    struct entries e = {.reading = r, .is_sorted = true};
-    struct scattering s = {.reading = r, .entries = &e};
+    struct entries e = {.reading = reading, .is_sorted = true};
+    struct scattering s = {.reading = reading, .entries = &e};
     struct zs_runs runs = {0};
     enum zs_status status = ZS_OK;
     unsigned char *scratch = NULL;
     (void)floor;
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
-        if (r->map->cells != NULL)
-            zs_healpix_put_empty(r, &batch->parts[i]);
+        if (reading->map->cells != NULL)
+            zs_healpix_put_empty(reading, &batch->parts[i]);
         e.part = &batch->parts[i];
-        status = zs_healpix_find_cells(r->map, e.part, &(struct zs_healpix_finder){&e, add_entry}, err);
+        status = zs_healpix_find_cells(reading->map, e.part, &(struct zs_healpix_finder){&e, add_entry}, err);
     }
     if (status == ZS_OK && !e.is_sorted)
         qsort(e.list, e.count, sizeof *e.list, compare_entries);
     if (status == ZS_OK)
         status = make_runs(&e, &runs, err);
     if (status == ZS_OK)
-        status = zs_healpix_read_runs(r, runs.list, runs.count, &scratch, &s.cells, err);
+        status = zs_healpix_read_runs(reading, runs.list, runs.count, &scratch, &s.cells, err);
     s.scratch = scratch;
     if (status == ZS_OK)
-        status = zs_parallel_for(r->threads, (e.count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE, scatter, &s, err);
+        status = zs_parallel_for(reading->threads, (e.count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE, scatter, &s, err);
     free(scratch);
     free(e.list);
     zs_runs_clear(&runs);

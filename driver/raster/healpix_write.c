@@ -31,12 +31,12 @@ struct cell_runs {
  * side of 180 degrees, where a projected source has its pixels. Cells on 180 degrees are taken from the west end. */
 enum half { BOTH_HALVES, EAST_HALF, WEST_HALF };
 
-static enum half half_of(const struct reading *r, const struct zs_healpix_part *p)
+static enum half half_of(const struct reading *reading, const struct zs_healpix_part *part)
 {
-    if (p->face != ZS_HEALPIX_SPLIT_FACE || r->map->shown != ZS_HEALPIX_SPHERE)
+    if (part->face != ZS_HEALPIX_SPLIT_FACE || reading->map->shown != ZS_HEALPIX_SPHERE)
         return BOTH_HALVES;
     /* The north-west corner of the plane shows longitudes just above -180: the south-east half of the face. */
-    return r->window->x + p->column < (uint64_t)1 << r->map->order ? EAST_HALF : WEST_HALF;
+    return reading->window->x + part->column < (uint64_t)1 << reading->map->order ? EAST_HALF : WEST_HALF;
 }
 
 static bool is_wanted(enum half half, uint32_t ix, uint32_t iy)
@@ -113,25 +113,25 @@ static enum zs_status write_runs(const struct cell_runs *g, struct zs_error *err
     return status;
 }
 
-static enum zs_status write_batch(struct reading *r, const struct zs_healpix_batch *batch, int floor,
+static enum zs_status write_batch(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                   struct zs_error *err)
 {
-    struct cell_runs g = {.reading = r};
+    struct cell_runs g = {.reading = reading};
     enum zs_status status = ZS_OK;
     uint64_t bytes = 0;
     (void)floor;
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
         g.runs.closed = g.runs.count;
-        status = find_squares(&g, half_of(r, &batch->parts[i]),
-                              (struct square){&batch->parts[i], 0, 0, r->map->order, 0}, err);
+        status = find_squares(&g, half_of(reading, &batch->parts[i]),
+                              (struct square){&batch->parts[i], 0, 0, reading->map->order, 0}, err);
     }
-    const bool is_bounded = zs_mul_u64(g.cells, r->slices, &bytes) && zs_mul_u64(bytes, r->info.item_size, &bytes) &&
-                            bytes <= SIZE_MAX / 2;
+    const bool is_bounded = zs_mul_u64(g.cells, reading->slices, &bytes) &&
+                            zs_mul_u64(bytes, reading->info.item_size, &bytes) && bytes <= SIZE_MAX / 2;
     g.scratch = status == ZS_OK && is_bounded ? malloc((size_t)zs_max_u64(bytes, 1)) : NULL;
     if (status == ZS_OK && g.scratch == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_parallel_for(r->threads, g.count, gather_square, &g, err);
+        status = zs_parallel_for(reading->threads, g.count, gather_square, &g, err);
     if (status == ZS_OK && g.runs.count > 0)
         status = write_runs(&g, err);
     free(g.scratch);
@@ -146,9 +146,9 @@ static enum zs_status write_batch(struct reading *r, const struct zs_healpix_bat
  * are held. */
 #define MOST_CHUNK (4 * ZS_HEALPIX_SCRATCH)
 
-static uint64_t cells_at_once(const struct reading *r)
+static uint64_t cells_at_once(const struct reading *reading)
 {
-    const uint64_t bytes = r->info.item_size * r->slices, chunk = r->info.chunk_shape[r->dim];
+    const uint64_t bytes = reading->info.item_size * reading->slices, chunk = reading->info.chunk_shape[reading->dim];
     const uint64_t most = zs_max_u64(1, zs_min_u64(MOST_ENTRIES, ZS_HEALPIX_SCRATCH / bytes));
     return chunk <= MOST_CHUNK / bytes ? zs_max_u64(most, chunk) : most;
 }
