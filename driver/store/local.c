@@ -103,15 +103,15 @@ static enum zs_status acquire_file(struct local_object *o, int *fd, struct zs_er
 }
 
 /* Remembers which directory the root is. */
-static void anchor(struct local_store *s)
+static void anchor(struct local_store *store)
 {
     struct stat st;
-    if (s->root >= 0)
-        close(s->root);
-    s->root = zs_open_file(s->base.root, O_PATH | O_DIRECTORY);
-    if (s->root >= 0 && fstat(s->root, &st) == 0) {
-        s->root_device = st.st_dev;
-        s->root_number = st.st_ino;
+    if (store->root >= 0)
+        close(store->root);
+    store->root = zs_open_file(store->base.root, O_PATH | O_DIRECTORY);
+    if (store->root >= 0 && fstat(store->root, &st) == 0) {
+        store->root_device = st.st_dev;
+        store->root_number = st.st_ino;
     }
 }
 
@@ -119,13 +119,13 @@ enum root { ROOT_SAME, ROOT_OTHER, ROOT_UNKNOWN };
 
 /* Whether the root is now another directory, or none; errno is set where this is unknown. Call it after opening a file,
  * which may belong to the other directory. */
-static enum root find_root(const struct local_store *s)
+static enum root find_root(const struct local_store *store)
 {
     struct stat st;
-    if (s->root < 0)
+    if (store->root < 0)
         return ROOT_SAME;
-    if (stat(s->base.root, &st) == 0)
-        return st.st_dev == s->root_device && st.st_ino == s->root_number ? ROOT_SAME : ROOT_OTHER;
+    if (stat(store->base.root, &st) == 0)
+        return st.st_dev == store->root_device && st.st_ino == store->root_number ? ROOT_SAME : ROOT_OTHER;
     return means_absent(errno) ? ROOT_OTHER : ROOT_UNKNOWN;
 }
 
@@ -135,12 +135,12 @@ static bool is_elsewhere(const struct zs_store *store)
 }
 
 /* Whether an object is absent because the store is being removed: its metadata go first. */
-static bool is_being_removed(const struct local_store *s, const char *key)
+static bool is_being_removed(const struct local_store *store, const char *key)
 {
     struct stat st;
-    if (!atomic_load(&s->has_metadata) || strcmp(key, "zarr.json") == 0)
+    if (!atomic_load(&store->has_metadata) || strcmp(key, "zarr.json") == 0)
         return false;
-    char *path = zs_vsi_path(&s->base, "zarr.json");
+    char *path = zs_vsi_path(&store->base, "zarr.json");
     const bool is_gone = path != NULL && stat(path, &st) != 0 && means_absent(errno);
     free(path);
     return is_gone;
@@ -162,15 +162,16 @@ enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error
 }
 
 /* Checks the root after an attempt to open an object, which gave `status`. */
-static enum zs_status check_opened(struct local_store *s, const char *key, enum zs_status status, struct zs_error *err)
+static enum zs_status check_opened(struct local_store *store, const char *key, enum zs_status status,
+                                   struct zs_error *err)
 {
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
-    ZS_TRY(zs_local_check_root(&s->base, err));
-    if (status == ZS_NOT_FOUND && is_being_removed(s, key))
-        return zs_fail(err, ZS_IO, "%s: this store was removed after it was opened", s->base.root);
+    ZS_TRY(zs_local_check_root(&store->base, err));
+    if (status == ZS_NOT_FOUND && is_being_removed(store, key))
+        return zs_fail(err, ZS_IO, "%s: this store was removed after it was opened", store->base.root);
     if (status == ZS_OK && strcmp(key, "zarr.json") == 0)
-        atomic_store(&s->has_metadata, true);
+        atomic_store(&store->has_metadata, true);
     return status;
 }
 

@@ -82,14 +82,14 @@ bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recentl
 
 /* Finds or makes the folder of a prefix, and checks once that it lies in the store. ZS_UNSUPPORTED when a symbolic link
  * leads out of it, ZS_NOT_FOUND when it is absent. The result lives until zs_folders_forget(). */
-enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
+enum zs_status zs_folder_enter(struct local_store *store, const char *prefix, bool make, struct folder **folder,
                                struct zs_error *err) ZS_MUST_CHECK;
-void zs_folders_forget(struct local_store *s); /* after one was removed */
+void zs_folders_forget(struct local_store *store); /* after one was removed */
 
 /* Flushes the entries of a folder to the disk, after a rename into it. */
-enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_folder_sync(const struct local_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 /* Like zs_folder_sync(), for the folders of n keys, all folders above them, and the directory that the root is in. */
-enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
 
 char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */
 

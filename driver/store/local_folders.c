@@ -19,37 +19,38 @@ char *zs_key_parent(const char *key)
     return zs_strndup(key, slash != NULL ? (size_t)(slash - key) : 0);
 }
 
-void zs_folders_forget(struct local_store *s)
+void zs_folders_forget(struct local_store *store)
 {
     size_t at = 0;
     uint64_t key;
-    for (struct folder *f, *next; (f = zs_map_next(&s->folders, &at, &key)) != NULL;)
+    for (struct folder *f, *next; (f = zs_map_next(&store->folders, &at, &key)) != NULL;)
         for (; f != NULL; f = next) {
             next = f->next;
             free(f->prefix);
             free(f);
         }
-    zs_map_free(&s->folders);
-    s->folders = (struct zs_map){0};
-    free(s->real_root);
-    s->real_root = NULL;
+    zs_map_free(&store->folders);
+    store->folders = (struct zs_map){0};
+    free(store->real_root);
+    store->real_root = NULL;
 }
 
-enum zs_status zs_folder_sync(const struct local_store *s, const char *prefix, struct zs_error *err)
+enum zs_status zs_folder_sync(const struct local_store *store, const char *prefix, struct zs_error *err)
 {
-    char *path = zs_vsi_path(&s->base, prefix);
+    char *path = zs_vsi_path(&store->base, prefix);
     const enum zs_status status = path != NULL ? zs_directory_sync(path, err) : zs_fail_memory(err);
     free(path);
     return status;
 }
 
 /* Marks the folder of a key and all folders above it, which may be new as well. */
-static enum zs_status mark_dirty(struct local_store *s, const char *key, struct zs_error *err)
+static enum zs_status mark_dirty(struct local_store *store, const char *key, struct zs_error *err)
 {
     char *prefix = zs_key_parent(key);
     struct folder *f;
     for (bool is_last = false; !is_last;) {
-        const enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, false, &f, err) : zs_fail_memory(err);
+        const enum zs_status status =
+            prefix != NULL ? zs_folder_enter(store, prefix, false, &f, err) : zs_fail_memory(err);
         is_last = status != ZS_OK || f->is_dirty || prefix[0] == '\0';
         if (status == ZS_OK)
             f->is_dirty = true;
@@ -68,7 +69,7 @@ struct dirty_folders {
     size_t count;
 };
 
-static enum zs_status list_dirty(const struct local_store *s, struct dirty_folders *dirty, struct zs_error *err)
+static enum zs_status list_dirty(const struct local_store *store, struct dirty_folders *dirty, struct zs_error *err)
 {
     for (int pass = 0; pass < 2; pass++) { /* counts them, then lists them */
         size_t at = 0;
@@ -76,7 +77,7 @@ static enum zs_status list_dirty(const struct local_store *s, struct dirty_folde
         if (pass == 1 && (dirty->list = zs_calloc(dirty->count + 1, sizeof *dirty->list)) == NULL)
             return zs_fail_memory(err);
         dirty->count = 0;
-        for (struct folder *f; (f = zs_map_next(&s->folders, &at, &hash)) != NULL;)
+        for (struct folder *f; (f = zs_map_next(&store->folders, &at, &hash)) != NULL;)
             for (; f != NULL; f = f->next) {
                 if (!f->is_dirty)
                     continue;
@@ -97,17 +98,17 @@ static enum zs_status sync_dirty(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_folders_sync(struct local_store *s, char **keys, size_t n, struct zs_error *err)
+enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err)
 {
     for (size_t i = 0; i < n; i++)
-        ZS_TRY(mark_dirty(s, keys[i], err));
-    struct dirty_folders dirty = {.store = s};
-    ZS_TRY(list_dirty(s, &dirty, err));
+        ZS_TRY(mark_dirty(store, keys[i], err));
+    struct dirty_folders dirty = {.store = store};
+    ZS_TRY(list_dirty(store, &dirty, err));
     const int threads = zs_files_at_once(ZS_MOST_SYNCS);
     const enum zs_status status = zs_parallel_for(threads, dirty.count, sync_dirty, &dirty, err);
     free(dirty.list);
     ZS_TRY(status);
-    return n > 0 ? zs_entry_sync(s->base.root, err) : ZS_OK;
+    return n > 0 ? zs_entry_sync(store->base.root, err) : ZS_OK;
 }
 
 /* Makes one directory; *is_new: it was not there. */
@@ -133,13 +134,14 @@ static enum zs_status make_root(const struct zs_store *store, const char *path, 
 }
 
 /* Refuses a link that leads out of the store: files of others must not be written or removed through it. */
-static enum zs_status check_link(const struct local_store *s, const char *path, struct zs_error *err)
+static enum zs_status check_link(const struct local_store *store, const char *path, struct zs_error *err)
 {
     char *target = realpath(path, NULL);
     if (target == NULL)
         return zs_fail(err, ZS_IO, "%s: this link cannot be followed: %s", path, strerror(errno));
-    const size_t n = strlen(s->real_root);
-    const bool is_inside = strncmp(target, s->real_root, n) == 0 && (n == 1 || target[n] == '/' || target[n] == '\0');
+    const size_t n = strlen(store->real_root);
+    const bool is_inside =
+        strncmp(target, store->real_root, n) == 0 && (n == 1 || target[n] == '/' || target[n] == '\0');
     free(target);
     return is_inside ? ZS_OK
                      : zs_fail(err, ZS_UNSUPPORTED,
@@ -156,26 +158,26 @@ static uint64_t mount_of(const char *path)
 
 /* Checks one folder whose parents are known to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is
  * absent. */
-static enum zs_status check_folder(struct local_store *s, const char *prefix, const char *path, bool make,
+static enum zs_status check_folder(struct local_store *store, const char *prefix, const char *path, bool make,
                                    bool *is_new, struct zs_error *err)
 {
     struct stat st;
     *is_new = false;
     if (prefix[0] == '\0') {
         if (make) {
-            ZS_TRY(zs_local_check_root(&s->base, err)); /* a root that was removed is not made again */
-            ZS_TRY(make_root(&s->base, path, is_new, err));
+            ZS_TRY(zs_local_check_root(&store->base, err)); /* a root that was removed is not made again */
+            ZS_TRY(make_root(&store->base, path, is_new, err));
         }
-        free(s->real_root);
-        s->real_root = realpath(path, NULL);
-        if (s->real_root == NULL)
+        free(store->real_root);
+        store->real_root = realpath(path, NULL);
+        if (store->real_root == NULL)
             return zs_fail(err, means_absent(errno) ? ZS_NOT_FOUND : ZS_IO, "%s: cannot be entered: %s", path,
                            strerror(errno));
     } else {
         if (make)
-            ZS_TRY(make_directory(&s->base, path, is_new, err));
+            ZS_TRY(make_directory(&store->base, path, is_new, err));
         if (!*is_new && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-            ZS_TRY(check_link(s, path, err));
+            ZS_TRY(check_link(store, path, err));
     }
     if (*is_new)
         return ZS_OK;
@@ -187,31 +189,31 @@ static enum zs_status check_folder(struct local_store *s, const char *prefix, co
     return ZS_OK;
 }
 
-enum zs_status zs_folder_enter(struct local_store *s, const char *prefix, bool make, struct folder **folder,
+enum zs_status zs_folder_enter(struct local_store *store, const char *prefix, bool make, struct folder **folder,
                                struct zs_error *err)
 {
     const uint64_t hash = zs_hash(ZS_HASH, prefix, strlen(prefix));
-    for (*folder = zs_map_get(&s->folders, hash); *folder != NULL; *folder = (*folder)->next)
+    for (*folder = zs_map_get(&store->folders, hash); *folder != NULL; *folder = (*folder)->next)
         if (strcmp((*folder)->prefix, prefix) == 0)
             return ZS_OK;
     if (prefix[0] != '\0') {
         char *parent = zs_key_parent(prefix);
         struct folder *above;
         const enum zs_status status =
-            parent != NULL ? zs_folder_enter(s, parent, make, &above, err) : zs_fail_memory(err);
+            parent != NULL ? zs_folder_enter(store, parent, make, &above, err) : zs_fail_memory(err);
         free(parent);
         ZS_TRY(status);
     }
-    char *path = zs_vsi_path(&s->base, prefix);
+    char *path = zs_vsi_path(&store->base, prefix);
     struct folder *f = zs_calloc(1, sizeof *f);
     enum zs_status status =
         path != NULL && f != NULL && (f->prefix = zs_strdup(prefix)) != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = check_folder(s, prefix, path, make, &f->is_clean, err);
+        status = check_folder(store, prefix, path, make, &f->is_clean, err);
     if (status == ZS_OK) {
         f->mount = mount_of(path);
-        f->next = zs_map_get(&s->folders, hash);
-        status = zs_map_set(&s->folders, hash, f) ? ZS_OK : zs_fail_memory(err);
+        f->next = zs_map_get(&store->folders, hash);
+        status = zs_map_set(&store->folders, hash, f) ? ZS_OK : zs_fail_memory(err);
     }
     free(path);
     if (status != ZS_OK) {

@@ -35,10 +35,10 @@ struct local_writer {
     uint64_t sent; /* bytes that the disk was asked to write */
 };
 
-static enum zs_status make_temporary(struct local_store *s, struct folder *f, struct local_writer *w,
+static enum zs_status make_temporary(struct local_store *store, struct folder *f, struct local_writer *w,
                                      struct zs_error *err)
 {
-    char *directory = zs_vsi_path(&s->base, f->prefix);
+    char *directory = zs_vsi_path(&store->base, f->prefix);
     if (directory == NULL)
         return zs_fail_memory(err);
     if (!f->is_clean)
@@ -53,20 +53,20 @@ static enum zs_status make_temporary(struct local_store *s, struct folder *f, st
 
 /* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory; or
  * beside the object where it could not be renamed from the root. */
-static enum zs_status open_temporary(struct local_store *s, struct local_writer *w, struct zs_error *err)
+static enum zs_status open_temporary(struct local_store *store, struct local_writer *w, struct zs_error *err)
 {
     struct folder *root, *parent;
     char *prefix = zs_key_parent(w->key);
-    enum zs_status status = prefix != NULL ? zs_folder_enter(s, prefix, true, &parent, err) : zs_fail_memory(err);
+    enum zs_status status = prefix != NULL ? zs_folder_enter(store, prefix, true, &parent, err) : zs_fail_memory(err);
     free(prefix);
     ZS_TRY(status);
-    ZS_TRY(zs_folder_enter(s, "", true, &root, err));
+    ZS_TRY(zs_folder_enter(store, "", true, &root, err));
     if (root->mount == parent->mount) {
-        status = make_temporary(s, root, w, err);
+        status = make_temporary(store, root, w, err);
         if (status != ZS_IO || root == parent)
             return status;
     }
-    return make_temporary(s, parent, w, err);
+    return make_temporary(store, parent, w, err);
 }
 
 static void writer_free(struct local_writer *w)
@@ -178,13 +178,13 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
 }
 
 /* Keeps the key for zs_store_sync(), and asks the disk to begin writing. */
-static enum zs_status sync_later(struct local_store *s, struct local_writer *w, struct zs_error *err)
+static enum zs_status sync_later(struct local_store *store, struct local_writer *w, struct zs_error *err)
 {
     (void)sync_file_range(w->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-    pthread_mutex_lock(&s->lock);
-    const enum zs_status status = zs_names_add(&s->unsynced, w->key, err);
+    pthread_mutex_lock(&store->lock);
+    const enum zs_status status = zs_names_add(&store->unsynced, w->key, err);
     w->key = NULL;
-    pthread_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&store->lock);
     return status;
 }
 

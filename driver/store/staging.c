@@ -221,18 +221,18 @@ static int lock_directory(const char *path)
 
 /* Makes a directory beside the store, locked where it is local. Another process may take it for a leftover before it is
  * locked, and remove it: then this makes another. A file system without locks keeps its leftovers. */
-static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
+static enum zs_status make_beside(struct zs_staging *staging, struct zs_error *err)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
-        char *path = name_beside(s->root, TEMPORARY);
+        char *path = name_beside(staging->root, TEMPORARY);
         if (path == NULL)
             return zs_fail_memory(err);
         errno = 0;
         if (zs_vsi_make_directory(path) == 0) {
-            s->lock = is_local(path) ? lock_directory(path) : -1;
-            if (s->lock >= 0 || zs_vsi_exists(path)) {
-                s->path = path;
-                s->is_beside = true;
+            staging->lock = is_local(path) ? lock_directory(path) : -1;
+            if (staging->lock >= 0 || zs_vsi_exists(path)) {
+                staging->path = path;
+                staging->is_beside = true;
                 return ZS_OK;
             }
             errno = EEXIST;
@@ -240,10 +240,10 @@ static enum zs_status make_beside(struct zs_staging *s, struct zs_error *err)
         const int reason = errno;
         free(path);
         if (reason != EEXIST)
-            return zs_fail(err, ZS_IO, "%s: cannot be created: no directory can be made beside it: %s", s->root,
+            return zs_fail(err, ZS_IO, "%s: cannot be created: no directory can be made beside it: %s", staging->root,
                            strerror(reason));
     }
-    return zs_fail(err, ZS_IO, "%s: cannot be created: all names beside it are taken", s->root);
+    return zs_fail(err, ZS_IO, "%s: cannot be created: all names beside it are taken", staging->root);
 }
 
 /* Whether this is the process's working directory, which would not follow a rename. */
@@ -268,45 +268,47 @@ enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err)
     return status;
 }
 
-enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s, struct zs_error *err)
+enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging, struct zs_error *err)
 {
-    *s = (struct zs_staging){.lock = -1};
-    s->root = resolve(root);
-    if (s->root == NULL)
+    *staging = (struct zs_staging){.lock = -1};
+    staging->root = resolve(root);
+    if (staging->root == NULL)
         return zs_fail(err, ZS_IO, "%s: cannot be followed: %s", root, strerror(errno));
-    if (has_rename(s->root) && !(is_current_directory(s->root) && zs_vsi_is_empty_directory(s->root))) {
-        ZS_TRY(zs_staging_check_parent(s->root, err));
-        ZS_TRY(zs_vsi_make_parents(s->root, &s->made, err));
+    if (has_rename(staging->root) &&
+        !(is_current_directory(staging->root) && zs_vsi_is_empty_directory(staging->root))) {
+        ZS_TRY(zs_staging_check_parent(staging->root, err));
+        ZS_TRY(zs_vsi_make_parents(staging->root, &staging->made, err));
         struct stat st;
-        const bool is_there = is_local(s->root) && stat(s->root, &st) == 0;
-        const enum zs_status status = make_beside(s, err);
+        const bool is_there = is_local(staging->root) && stat(staging->root, &st) == 0;
+        const enum zs_status status = make_beside(staging, err);
         if (status == ZS_OK) {
             if (is_there)
-                (void)chmod(s->path, st.st_mode & 07777);
+                (void)chmod(staging->path, st.st_mode & 07777);
             return ZS_OK;
         }
         /* An empty directory in one that is not writable: nothing is lost by writing in place. */
-        if (status != ZS_IO || !is_there || !zs_vsi_is_empty_directory(s->root))
+        if (status != ZS_IO || !is_there || !zs_vsi_is_empty_directory(staging->root))
             return status;
     }
-    s->path = replaces && !has_rename(s->root) ? name_beside(s->root, TEMPORARY) : zs_strdup(s->root);
-    return s->path != NULL ? ZS_OK : zs_fail_memory(err);
+    staging->path =
+        replaces && !has_rename(staging->root) ? name_beside(staging->root, TEMPORARY) : zs_strdup(staging->root);
+    return staging->path != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Publishing ---- */
 
 /* Renames twice, where there is no exchange. A kill between the renames leaves both stores whole: see
  * zs_staging_leftovers(). */
-static int rename_both(const struct zs_staging *s, char **older)
+static int rename_both(const struct zs_staging *staging, char **older)
 {
-    char *aside = name_beside(s->root, ASIDE);
-    if (aside == NULL || zs_vsi_rename(s->root, aside) != 0) {
+    char *aside = name_beside(staging->root, ASIDE);
+    if (aside == NULL || zs_vsi_rename(staging->root, aside) != 0) {
         free(aside);
         return -1;
     }
-    if (zs_vsi_rename(s->path, s->root) != 0) {
+    if (zs_vsi_rename(staging->path, staging->root) != 0) {
         const int reason = errno;
-        (void)zs_vsi_rename(aside, s->root);
+        (void)zs_vsi_rename(aside, staging->root);
         free(aside);
         errno = reason;
         return -1;
@@ -315,59 +317,59 @@ static int rename_both(const struct zs_staging *s, char **older)
     return 0;
 }
 
-static int take_local(const struct zs_staging *s, char **older)
+static int take_local(const struct zs_staging *staging, char **older)
 {
-    if (rename(s->path, s->root) == 0) /* onto an empty directory as well */
+    if (rename(staging->path, staging->root) == 0) /* onto an empty directory as well */
         return 0;
     if (errno != EEXIST && errno != ENOTEMPTY)
         return -1;
-    *older = zs_strdup(s->path);
-    if (*older != NULL && renameat2(AT_FDCWD, s->path, AT_FDCWD, s->root, RENAME_EXCHANGE) == 0)
+    *older = zs_strdup(staging->path);
+    if (*older != NULL && renameat2(AT_FDCWD, staging->path, AT_FDCWD, staging->root, RENAME_EXCHANGE) == 0)
         return 0;
     free(*older);
     *older = NULL;
-    return errno == EINVAL || errno == ENOSYS ? rename_both(s, older) : -1;
+    return errno == EINVAL || errno == ENOSYS ? rename_both(staging, older) : -1;
 }
 
-static int take_in_memory(const struct zs_staging *s, char **older)
+static int take_in_memory(const struct zs_staging *staging, char **older)
 {
-    if (zs_vsi_is_empty_directory(s->root)) /* /vsimem/ removes others too */
-        (void)zs_vsi_remove_directory(s->root);
-    return zs_vsi_exists(s->root) ? rename_both(s, older) : zs_vsi_rename(s->path, s->root);
+    if (zs_vsi_is_empty_directory(staging->root)) /* /vsimem/ removes others too */
+        (void)zs_vsi_remove_directory(staging->root);
+    return zs_vsi_exists(staging->root) ? rename_both(staging, older) : zs_vsi_rename(staging->path, staging->root);
 }
 
-enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err)
+enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **older, struct zs_error *err)
 {
     *older = NULL;
-    if (!s->is_beside) {
-        s->made = 0;
+    if (!staging->is_beside) {
+        staging->made = 0;
         return ZS_OK;
     }
     errno = 0;
-    if ((is_local(s->root) ? take_local(s, older) : take_in_memory(s, older)) != 0)
-        return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", s->root,
+    if ((is_local(staging->root) ? take_local(staging, older) : take_in_memory(staging, older)) != 0)
+        return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", staging->root,
                        errno != 0 ? strerror(errno) : "no reason given");
-    if (sync && is_local(s->root)) {
-        const enum zs_status ignored = zs_entry_sync(s->root, NULL); /* as far as that is possible */
+    if (sync && is_local(staging->root)) {
+        const enum zs_status ignored = zs_entry_sync(staging->root, NULL); /* as far as that is possible */
         (void)ignored;
     }
-    s->is_beside = false;
-    s->made = 0;
+    staging->is_beside = false;
+    staging->made = 0;
     return ZS_OK;
 }
 
-void zs_staging_end(struct zs_staging *s)
+void zs_staging_end(struct zs_staging *staging)
 {
-    if (s->lock >= 0)
-        (void)close(s->lock);
-    for (size_t n; s->made > 0 && (n = directory_length(s->root)) > 1; s->made--) {
-        s->root[n - 1] = '\0';
-        if (!zs_vsi_is_empty_directory(s->root) || zs_vsi_remove_directory(s->root) != 0)
+    if (staging->lock >= 0)
+        (void)close(staging->lock);
+    for (size_t n; staging->made > 0 && (n = directory_length(staging->root)) > 1; staging->made--) {
+        staging->root[n - 1] = '\0';
+        if (!zs_vsi_is_empty_directory(staging->root) || zs_vsi_remove_directory(staging->root) != 0)
             break;
     }
-    free(s->root);
-    free(s->path);
-    *s = (struct zs_staging){.lock = -1};
+    free(staging->root);
+    free(staging->path);
+    *staging = (struct zs_staging){.lock = -1};
 }
 
 char *zs_staging_set_aside(const char *root)

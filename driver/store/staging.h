@@ -47,17 +47,18 @@ enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err) Z
 
 /* Makes the directory beside zs_staging_check_parent(), and in memory those above it. `replaces`: something is at
  * `root`. Release with zs_staging_end(), also on failure. */
-enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *s,
+enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* Moves the store at `path` to its final path, and flushes the rename to the disk if `sync`. *older, freed with free(),
  * is the path to which the older store was moved, for the caller to remove; NULL when there was none, or an empty
  * directory. On failure the older store is where it was. */
-enum zs_status zs_staging_publish(struct zs_staging *s, bool sync, char **older, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **older,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Releases the lock, and removes directories that were made for a store that was not published. The caller removes that
  * store before. */
-void zs_staging_end(struct zs_staging *s);
+void zs_staging_end(struct zs_staging *staging);
 
 /* Whether a path has the name of such a directory: its maker holds its lock, and no other process reads it. */
 bool zs_staging_is_path(const char *path);

@@ -66,8 +66,8 @@ struct zs_vsi_quiet {
     char *message;
     bool readdir_set; /* a thread-local setting to take back */
 };
-void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store);
-void zs_vsi_quiet_end(struct zs_vsi_quiet *q);
+void zs_vsi_quiet_begin(struct zs_vsi_quiet *quiet, const struct zs_store *store);
+void zs_vsi_quiet_end(struct zs_vsi_quiet *quiet);
 
 /* Why the last call failed, as far as GDAL reports it, without secrets (zs_text_shown()). Valid until the next calls
  * into GDAL. */
@@ -80,10 +80,10 @@ struct zs_vsi_answer {
     char *debug_before; /* CPL_DEBUG of this thread, which is set meanwhile */
     bool prints;        /* the user asked for these messages, too */
 };
-void zs_vsi_answer_begin(struct zs_vsi_answer *a);
-void zs_vsi_answer_end(struct zs_vsi_answer *a);
+void zs_vsi_answer_begin(struct zs_vsi_answer *answer);
+void zs_vsi_answer_end(struct zs_vsi_answer *answer);
 /* The answer, else zs_vsi_reason(). */
-const char *zs_vsi_answer_reason(const struct zs_vsi_answer *a);
+const char *zs_vsi_answer_reason(const struct zs_vsi_answer *answer);
 
 /* From now on threads of base/parallel.h have the thread-local settings of the one that asked. */
 void zs_vsi_hand_down_settings(void);

@@ -15,13 +15,13 @@
 
 /* VSI functions print their errors and leave the last one set. Here both would be wrong: a missing object is often
  * normal, and the caller gets a status. /vsicurl would also list the parent directory of each file that it opens. */
-void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store)
+void zs_vsi_quiet_begin(struct zs_vsi_quiet *quiet, const struct zs_store *store)
 {
-    q->type = (int)CPLGetLastErrorType();
-    q->number = CPLGetLastErrorNo();
-    q->message = q->type != (int)CE_None ? zs_strdup(CPLGetLastErrorMsg()) : NULL;
-    q->readdir_set = store->is_remote && CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL) == NULL;
-    if (q->readdir_set)
+    quiet->type = (int)CPLGetLastErrorType();
+    quiet->number = CPLGetLastErrorNo();
+    quiet->message = quiet->type != (int)CE_None ? zs_strdup(CPLGetLastErrorMsg()) : NULL;
+    quiet->readdir_set = store->is_remote && CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL) == NULL;
+    if (quiet->readdir_set)
         CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR");
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLErrorReset();
@@ -29,14 +29,14 @@ void zs_vsi_quiet_begin(struct zs_vsi_quiet *q, const struct zs_store *store)
     errno = 0;
 }
 
-void zs_vsi_quiet_end(struct zs_vsi_quiet *q)
+void zs_vsi_quiet_end(struct zs_vsi_quiet *quiet)
 {
     CPLPopErrorHandler();
     VSIErrorReset();
-    if (q->readdir_set)
+    if (quiet->readdir_set)
         CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL);
-    CPLErrorSetState((CPLErr)q->type, q->number, q->message != NULL ? q->message : "");
-    free(q->message);
+    CPLErrorSetState((CPLErr)quiet->type, quiet->number, quiet->message != NULL ? quiet->message : "");
+    free(quiet->message);
 }
 
 const char *zs_vsi_reason(void)
@@ -86,28 +86,28 @@ static void CPL_STDCALL keep_answer(CPLErr type, CPLErrorNum number, const char 
     free(text);
 }
 
-void zs_vsi_answer_begin(struct zs_vsi_answer *a)
+void zs_vsi_answer_begin(struct zs_vsi_answer *answer)
 {
     const char *before = CPLGetThreadLocalConfigOption("CPL_DEBUG", NULL);
-    *a = (struct zs_vsi_answer){.debug_before = before != NULL ? zs_strdup(before) : NULL};
-    a->prints = CPLGetConfigOption("CPL_DEBUG", NULL) != NULL;
-    if (!a->prints)
+    *answer = (struct zs_vsi_answer){.debug_before = before != NULL ? zs_strdup(before) : NULL};
+    answer->prints = CPLGetConfigOption("CPL_DEBUG", NULL) != NULL;
+    if (!answer->prints)
         CPLSetThreadLocalConfigOption("CPL_DEBUG", "S3,GS,AZURE,OSS,SWIFT");
-    CPLPushErrorHandlerEx(keep_answer, a);
+    CPLPushErrorHandlerEx(keep_answer, answer);
 }
 
-void zs_vsi_answer_end(struct zs_vsi_answer *a)
+void zs_vsi_answer_end(struct zs_vsi_answer *answer)
 {
     CPLPopErrorHandler();
-    if (!a->prints)
-        CPLSetThreadLocalConfigOption("CPL_DEBUG", a->debug_before);
-    free(a->debug_before);
-    free(a->reason);
+    if (!answer->prints)
+        CPLSetThreadLocalConfigOption("CPL_DEBUG", answer->debug_before);
+    free(answer->debug_before);
+    free(answer->reason);
 }
 
-const char *zs_vsi_answer_reason(const struct zs_vsi_answer *a)
+const char *zs_vsi_answer_reason(const struct zs_vsi_answer *answer)
 {
-    char *shown = a->reason != NULL ? zs_text_shown(a->reason) : NULL;
+    char *shown = answer->reason != NULL ? zs_text_shown(answer->reason) : NULL;
     const char *copy = shown != NULL ? CPLSPrintf("%s", shown) : zs_vsi_reason();
     free(shown);
     return copy;
