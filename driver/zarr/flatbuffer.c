@@ -43,72 +43,72 @@ bool zs_flat_root(const struct zs_flat *flat, struct zs_flat_table *out)
 }
 
 /* Position of a field of n bytes; 0 where it is absent. */
-static bool field_at(const struct zs_flat_table *t, unsigned field, size_t n, size_t *at)
+static bool field_at(const struct zs_flat_table *table, unsigned field, size_t n, size_t *at)
 {
     *at = 0;
-    if (t->of == NULL)
+    if (table->of == NULL)
         return false;
-    const unsigned char *fields = t->of->data + t->vtable + 4;
-    const size_t offset = field < t->fields ? (size_t)zs_load_le(fields + 2 * (size_t)field, 2) : 0;
+    const unsigned char *fields = table->of->data + table->vtable + 4;
+    const size_t offset = field < table->fields ? (size_t)zs_load_le(fields + 2 * (size_t)field, 2) : 0;
     if (offset == 0)
         return true;
-    if (offset < 4 || offset > t->size || n > t->size - offset)
+    if (offset < 4 || offset > table->size || n > table->size - offset)
         return false;
-    *at = t->at + offset;
+    *at = table->at + offset;
     return true;
 }
 
-bool zs_flat_number(const struct zs_flat_table *t, unsigned field, size_t size, uint64_t usual, uint64_t *out)
+bool zs_flat_number(const struct zs_flat_table *table, unsigned field, size_t size, uint64_t usual, uint64_t *out)
 {
     size_t at;
-    if (!field_at(t, field, size, &at))
+    if (!field_at(table, field, size, &at))
         return false;
-    *out = at != 0 ? zs_load_le(t->of->data + at, size) : usual;
+    *out = at != 0 ? zs_load_le(table->of->data + at, size) : usual;
     return true;
 }
 
-bool zs_flat_struct(const struct zs_flat_table *t, unsigned field, size_t size, const unsigned char **out)
+bool zs_flat_struct(const struct zs_flat_table *table, unsigned field, size_t size, const unsigned char **out)
 {
     size_t at;
-    if (!field_at(t, field, size, &at))
+    if (!field_at(table, field, size, &at))
         return false;
-    *out = at != 0 ? t->of->data + at : NULL;
+    *out = at != 0 ? table->of->data + at : NULL;
     return true;
 }
 
-bool zs_flat_table(const struct zs_flat_table *t, unsigned field, struct zs_flat_table *out)
+bool zs_flat_table(const struct zs_flat_table *table, unsigned field, struct zs_flat_table *out)
 {
     size_t at;
-    if (!field_at(t, field, 4, &at))
+    if (!field_at(table, field, 4, &at))
         return false;
     if (at == 0) {
         *out = (struct zs_flat_table){0};
         return true;
     }
-    return follow(t->of, at, &at) && table_at(t->of, at, out);
+    return follow(table->of, at, &at) && table_at(table->of, at, out);
 }
 
-bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, struct zs_flat_vector *out)
+bool zs_flat_vector(const struct zs_flat_table *table, unsigned field, size_t size, struct zs_flat_vector *out)
 {
     size_t at;
-    if (!field_at(t, field, 4, &at))
+    if (!field_at(table, field, 4, &at))
         return false;
     if (at == 0) {
         *out = (struct zs_flat_vector){0};
         return true;
     }
-    if (!follow(t->of, at, &at))
+    if (!follow(table->of, at, &at))
         return false;
-    const uint64_t count = zs_load_le(t->of->data + at, 4);
+    const uint64_t count = zs_load_le(table->of->data + at, 4);
     uint64_t bytes;
-    if (!zs_mul_u64(count, size, &bytes) || bytes > t->of->size - at - 4)
+    if (!zs_mul_u64(count, size, &bytes) || bytes > table->of->size - at - 4)
         return false;
-    *out = (struct zs_flat_vector){t->of, t->of->data + at + 4, (size_t)count};
+    *out = (struct zs_flat_vector){table->of, table->of->data + at + 4, (size_t)count};
     return true;
 }
 
-bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t index, struct zs_flat_table *out)
+bool zs_flat_vector_table(const struct zs_flat_vector *vector, size_t index, struct zs_flat_table *out)
 {
-    size_t at = (size_t)(v->data - v->of->data) + 4 * index;
-    return index < v->count && follow(v->of, at, &at) && table_at(v->of, at, out);
+    size_t at = (size_t)(vector->data - vector->of->data) + 4 * index;
+    return index < vector->count && follow(vector->of, at, &at) && table_at(vector->of, at, out);
 }

@@ -33,17 +33,17 @@ bool zs_flat_root(const struct zs_flat *flat, struct zs_flat_table *out);
 
 /* Field `field` of a table, counted from 0 as in its schema (a union takes two). An unsigned number of `size` bytes, 1
  * to 8; `usual` where the field is absent: */
-bool zs_flat_number(const struct zs_flat_table *t, unsigned field, size_t size, uint64_t usual, uint64_t *out);
+bool zs_flat_number(const struct zs_flat_table *table, unsigned field, size_t size, uint64_t usual, uint64_t *out);
 /* A struct of `size` bytes; NULL where it is absent. */
-bool zs_flat_struct(const struct zs_flat_table *t, unsigned field, size_t size, const unsigned char **out);
+bool zs_flat_struct(const struct zs_flat_table *table, unsigned field, size_t size, const unsigned char **out);
 /* A table. */
-bool zs_flat_table(const struct zs_flat_table *t, unsigned field, struct zs_flat_table *out);
+bool zs_flat_table(const struct zs_flat_table *table, unsigned field, struct zs_flat_table *out);
 /* A vector of elements of `size` bytes: structs, numbers or characters; 4 for tables and strings, whose elements the
  * functions below read. */
-bool zs_flat_vector(const struct zs_flat_table *t, unsigned field, size_t size, struct zs_flat_vector *out);
+bool zs_flat_vector(const struct zs_flat_table *table, unsigned field, size_t size, struct zs_flat_vector *out);
 
 /* Element `index` < count. */
-bool zs_flat_vector_table(const struct zs_flat_vector *v, size_t index, struct zs_flat_table *out);
+bool zs_flat_vector_table(const struct zs_flat_vector *vector, size_t index, struct zs_flat_table *out);
 
 /* ---- FlexBuffers (flatbuffers.dev, "FlexBuffers"; "Internals" has the encoding), in the same way (flexbuffer.c):
  * maps and texts, which are what configurations are made of ---- */

@@ -55,18 +55,18 @@ static enum zs_status fail_absent(const struct ice_store *s, const char *key, st
 }
 
 /* Reads, once, how an array's document spells the keys of its chunks. */
-static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *a, struct zs_error *err)
+static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *array, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     (void)pthread_mutex_lock(&s->lock);
-    if (a->keys == NULL)
-        status = zs_array_keys_parse(a->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, a->path),
-                                     &a->keys, err);
+    if (array->keys == NULL)
+        status = zs_array_keys_parse(
+            array->path[0] == '\0' ? s->snapshot.root : zs_json_get(s->snapshot.shown, array->path), &array->keys, err);
     (void)pthread_mutex_unlock(&s->lock);
     /* old writers gave a scalar one dimension */
-    if (status == ZS_OK && a->keys->ndim != a->ndim && !(a->keys->ndim == 0 && a->ndim == 1))
-        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as in the snapshot, found %d",
-                         s->base.root, a->path, a->ndim, a->keys->ndim);
+    if (status == ZS_OK && array->keys->ndim != array->ndim && !(array->keys->ndim == 0 && array->ndim == 1))
+        status = zs_fail(err, ZS_CORRUPT, "%s/%s: expected %d dimensions, as in the snapshot, found %d", s->base.root,
+                         array->path, array->ndim, array->keys->ndim);
     return status;
 }
 
@@ -139,14 +139,14 @@ static enum zs_status load_one(void *ctx, size_t item, struct zs_error *err)
 
 /* Fetches, over a network, the manifests of a group's coordinates side by side when the first is read: the others are
  * read next. */
-static void load_coordinates(struct ice_store *s, const struct zs_icechunk_array *a, const unsigned char *id)
+static void load_coordinates(struct ice_store *s, const struct zs_icechunk_array *array, const unsigned char *id)
 {
     struct manifest_load l = {.s = s};
     char text[ZS_ICECHUNK_ID_TEXT];
     zs_icechunk_id_print(id, text);
-    if (!s->base.is_remote || a->keys->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
+    if (!s->base.is_remote || array->keys->ndim > 1 || zs_icechunk_file_is_known(&s->files, ZS_ICECHUNK_MANIFEST, text))
         return;
-    const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, a, COORDINATES_BYTES, l.ids, MOST_COORDINATES);
+    const size_t n = zs_icechunk_snapshot_coordinates(&s->snapshot, array, COORDINATES_BYTES, l.ids, MOST_COORDINATES);
     if (n > 1)
         (void)!zs_parallel_for(MOST_COORDINATES, n, load_one, &l, NULL);
 }

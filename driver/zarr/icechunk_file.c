@@ -47,14 +47,14 @@ bool zs_icechunk_is_id(const char *text)
     return strlen(text) == ZS_ICECHUNK_ID_TEXT - 1 && strspn(text, digits) == ZS_ICECHUNK_ID_TEXT - 1;
 }
 
-bool zs_icechunk_text(const struct zs_flat_vector *v, char **text)
+bool zs_icechunk_text(const struct zs_flat_vector *vector, char **text)
 {
-    if (v->of == NULL || !zs_utf8_check((const char *)v->data, v->count, NULL))
+    if (vector->of == NULL || !zs_utf8_check((const char *)vector->data, vector->count, NULL))
         return false;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->data[i] < 0x20 || v->data[i] == 0x7F)
+    for (size_t i = 0; i < vector->count; i++)
+        if (vector->data[i] < 0x20 || vector->data[i] == 0x7F)
             return false;
-    *text = zs_strndup((const char *)v->data, v->count);
+    *text = zs_strndup((const char *)vector->data, vector->count);
     return true;
 }
 

@@ -42,9 +42,10 @@ static bool array_at(const struct zs_flat_vector *arrays, size_t index, struct a
            zs_flat_vector(&t, ARRAY_REFS, 4, &a->refs) && a->refs.of != NULL;
 }
 
-static bool index_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat_table *t, struct zs_flat_vector *index)
+static bool index_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat_table *table,
+                     struct zs_flat_vector *index)
 {
-    return zs_flat_vector_table(refs, i, t) && zs_flat_vector(t, REF_INDEX, 4, index) && index->of != NULL;
+    return zs_flat_vector_table(refs, i, table) && zs_flat_vector(table, REF_INDEX, 4, index) && index->of != NULL;
 }
 
 /* Compares two indices of n numbers. */
@@ -58,16 +59,16 @@ static int compare_index(const unsigned char *a, const unsigned char *b, size_t 
     return 0;
 }
 
-static bool read_ref(const struct zs_flat_table *t, struct zs_icechunk_ref *ref)
+static bool read_ref(const struct zs_flat_table *table, struct zs_icechunk_ref *ref)
 {
     struct zs_flat_vector bytes;
     *ref = (struct zs_icechunk_ref){0};
-    if (!zs_flat_vector(t, REF_INLINE, 1, &bytes) || !zs_flat_number(t, REF_OFFSET, 8, 0, &ref->offset) ||
-        !zs_flat_number(t, REF_LENGTH, 8, 0, &ref->length) ||
-        !zs_flat_struct(t, REF_CHUNK_ID, ZS_ICECHUNK_ID_BYTES, &ref->chunk_id) ||
-        !zs_flat_vector(t, REF_LOCATION, 1, &ref->location) || !zs_flat_vector(t, REF_ETAG, 1, &ref->etag) ||
-        !zs_flat_number(t, REF_LAST_MODIFIED, 4, 0, &ref->last_modified) ||
-        !zs_flat_vector(t, REF_COMPRESSED_LOCATION, 1, &ref->compressed_location))
+    if (!zs_flat_vector(table, REF_INLINE, 1, &bytes) || !zs_flat_number(table, REF_OFFSET, 8, 0, &ref->offset) ||
+        !zs_flat_number(table, REF_LENGTH, 8, 0, &ref->length) ||
+        !zs_flat_struct(table, REF_CHUNK_ID, ZS_ICECHUNK_ID_BYTES, &ref->chunk_id) ||
+        !zs_flat_vector(table, REF_LOCATION, 1, &ref->location) || !zs_flat_vector(table, REF_ETAG, 1, &ref->etag) ||
+        !zs_flat_number(table, REF_LAST_MODIFIED, 4, 0, &ref->last_modified) ||
+        !zs_flat_vector(table, REF_COMPRESSED_LOCATION, 1, &ref->compressed_location))
         return false;
     ref->bytes = bytes.of != NULL ? bytes.data : NULL;
     ref->size = bytes.of != NULL ? bytes.count : ref->length;

@@ -20,7 +20,7 @@ void zs_icechunk_id_print(const unsigned char id[ZS_ICECHUNK_ID_BYTES], char tex
 bool zs_icechunk_is_id(const char *text);
 /* A string of a file as text, freed with free(). False where it is absent, no UTF-8, or has control characters; *text
  * is NULL without memory. */
-bool zs_icechunk_text(const struct zs_flat_vector *v, char **text);
+bool zs_icechunk_text(const struct zs_flat_vector *vector, char **text);
 
 /* ---- Files (icechunk_file.c) ---- */
 
@@ -129,19 +129,20 @@ struct zs_icechunk_manifest {
 /* Reads a snapshot ("": the empty one before the first commit) and checks all that it declares about its nodes. On
  * failure nothing needs to be released. */
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
-                                         struct zs_icechunk_snapshot *s, struct zs_error *err) ZS_MUST_CHECK;
-void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s);
+                                         struct zs_icechunk_snapshot *snapshot, struct zs_error *err) ZS_MUST_CHECK;
+void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *snapshot);
 /* Finds the array whose path is the first n bytes of `path`; NULL when there is none. */
-struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *s, const char *path, size_t n);
+struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *snapshot, const char *path, size_t n);
 /* Finds the id of the manifest with the chunk at a position; NULL for a chunk that is fill value. */
-const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index);
+const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *array, const uint64_t *index);
 /* Finds the manifests, of at most `most_bytes` each, of arrays with at most one dimension in the group of `a`:
  * coordinates, which are read together. Fills ids[most] and returns their number. */
-size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
-                                        uint64_t most_bytes, const unsigned char **ids, size_t most);
+size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *snapshot,
+                                        const struct zs_icechunk_array *array, uint64_t most_bytes,
+                                        const unsigned char **ids, size_t most);
 /* Finds a manifest in the snapshot's list by its id; false when it is not listed. */
-bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const unsigned char *id,
-                                   struct zs_icechunk_manifest *m);
+bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot, const unsigned char *id,
+                                   struct zs_icechunk_manifest *manifest);
 
 /* ---- Manifests (icechunk_manifest.c) ---- */
 

@@ -33,31 +33,32 @@ static enum zs_status fail_broken(struct zs_error *err)
 /* ---- Files ---- */
 
 /* Manifest `index` of the list, which is of structs in version 1. */
-static bool file_at(const struct zs_icechunk_snapshot *s, size_t index, struct zs_icechunk_manifest *m)
+static bool file_at(const struct zs_icechunk_snapshot *snapshot, size_t index, struct zs_icechunk_manifest *manifest)
 {
     struct zs_flat_table t;
     uint64_t refs;
-    if (s->files_are_structs) {
-        const unsigned char *p = s->files.data + FILE_BYTES * index;
-        *m = (struct zs_icechunk_manifest){p, zs_load_le64(p + FILE_SIZE_AT), zs_load_le32(p + FILE_REFS_AT)};
-        return index < s->files.count;
+    if (snapshot->files_are_structs) {
+        const unsigned char *p = snapshot->files.data + FILE_BYTES * index;
+        *manifest = (struct zs_icechunk_manifest){p, zs_load_le64(p + FILE_SIZE_AT), zs_load_le32(p + FILE_REFS_AT)};
+        return index < snapshot->files.count;
     }
-    if (!zs_flat_vector_table(&s->files, index, &t) || !zs_flat_struct(&t, FILE_ID, ZS_ICECHUNK_ID_BYTES, &m->id) ||
-        !zs_flat_number(&t, FILE_SIZE, 8, 0, &m->size) || !zs_flat_number(&t, FILE_REFS, 4, 0, &refs))
+    if (!zs_flat_vector_table(&snapshot->files, index, &t) ||
+        !zs_flat_struct(&t, FILE_ID, ZS_ICECHUNK_ID_BYTES, &manifest->id) ||
+        !zs_flat_number(&t, FILE_SIZE, 8, 0, &manifest->size) || !zs_flat_number(&t, FILE_REFS, 4, 0, &refs))
         return false;
-    m->refs = refs;
-    return m->id != NULL;
+    manifest->refs = refs;
+    return manifest->id != NULL;
 }
 
-bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const unsigned char *id,
-                                   struct zs_icechunk_manifest *m)
+bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot, const unsigned char *id,
+                                   struct zs_icechunk_manifest *manifest)
 {
-    size_t low = 0, high = s->files.count;
+    size_t low = 0, high = snapshot->files.count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (!file_at(s, middle, m))
+        if (!file_at(snapshot, middle, manifest))
             return false;
-        const int order = memcmp(m->id, id, ZS_ICECHUNK_ID_BYTES);
+        const int order = memcmp(manifest->id, id, ZS_ICECHUNK_ID_BYTES);
         if (order == 0)
             return true;
         if (order < 0)
@@ -68,16 +69,17 @@ bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *s, const u
     return false;
 }
 
-static enum zs_status read_files(struct zs_icechunk_snapshot *s, const struct zs_flat_table *root, struct zs_error *err)
+static enum zs_status read_files(struct zs_icechunk_snapshot *snapshot, const struct zs_flat_table *root,
+                                 struct zs_error *err)
 {
     struct zs_icechunk_manifest m, before = {0};
-    if (!zs_flat_vector(root, SNAPSHOT_FILES_V2, 4, &s->files))
+    if (!zs_flat_vector(root, SNAPSHOT_FILES_V2, 4, &snapshot->files))
         return fail_broken(err);
-    s->files_are_structs = s->files.count == 0;
-    if (s->files_are_structs && !zs_flat_vector(root, SNAPSHOT_FILES, FILE_BYTES, &s->files))
+    snapshot->files_are_structs = snapshot->files.count == 0;
+    if (snapshot->files_are_structs && !zs_flat_vector(root, SNAPSHOT_FILES, FILE_BYTES, &snapshot->files))
         return fail_broken(err);
-    for (size_t i = 0; i < s->files.count; i++) {
-        if (!file_at(s, i, &m))
+    for (size_t i = 0; i < snapshot->files.count; i++) {
+        if (!file_at(snapshot, i, &m))
             return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected a table with an id, found none", i);
         if (i > 0 && memcmp(before.id, m.id, ZS_ICECHUNK_ID_BYTES) >= 0)
             return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected ids that increase, found one that does not", i);
@@ -103,11 +105,11 @@ static enum zs_status read_shape(const struct zs_flat_table *data, int version, 
 }
 
 /* The extents of manifest `index` of an array: `ndim` pairs of numbers, or one of a scalar of old writers. */
-static bool extents_at(const struct zs_icechunk_array *a, size_t index, const unsigned char **id,
+static bool extents_at(const struct zs_icechunk_array *array, size_t index, const unsigned char **id,
                        struct zs_flat_vector *extents)
 {
     struct zs_flat_table t;
-    return zs_flat_vector_table(&a->manifests, index, &t) &&
+    return zs_flat_vector_table(&array->manifests, index, &t) &&
            zs_flat_struct(&t, MANIFEST_ID, ZS_ICECHUNK_ID_BYTES, id) && *id != NULL &&
            zs_flat_vector(&t, MANIFEST_EXTENTS, EXTENT_BYTES, extents) && extents->of != NULL;
 }
@@ -122,14 +124,14 @@ static bool overlap(const struct zs_flat_vector *a, const struct zs_flat_vector 
     return true;
 }
 
-static enum zs_status check_manifests(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
-                                      size_t ndim, struct zs_error *err)
+static enum zs_status check_manifests(const struct zs_icechunk_snapshot *snapshot,
+                                      const struct zs_icechunk_array *array, size_t ndim, struct zs_error *err)
 {
-    for (size_t i = 0; i < a->manifests.count; i++) {
+    for (size_t i = 0; i < array->manifests.count; i++) {
         const unsigned char *id;
         struct zs_flat_vector extents, before;
         struct zs_icechunk_manifest m;
-        if (!extents_at(a, i, &id, &extents))
+        if (!extents_at(array, i, &id, &extents))
             return fail_broken(err);
         if (extents.count != ndim && !(ndim == 0 && extents.count == 1))
             return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected extents of %zu dimensions, found %zu", i, ndim,
@@ -141,9 +143,10 @@ static enum zs_status check_manifests(const struct zs_icechunk_snapshot *s, cons
                 return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected an extent, found %u to %u", i, from, to);
         }
         /* only neighbours are compared: pairs may be too many */
-        if (i > 0 && extents_at(a, i - 1, &id, &before) && before.count == extents.count && overlap(&before, &extents))
+        if (i > 0 && extents_at(array, i - 1, &id, &before) && before.count == extents.count &&
+            overlap(&before, &extents))
             return zs_fail(err, ZS_CORRUPT, "manifest %zu: expected other chunks than those of the one before", i);
-        if (!extents_at(a, i, &id, &extents) || !zs_icechunk_snapshot_manifest(s, id, &m)) {
+        if (!extents_at(array, i, &id, &extents) || !zs_icechunk_snapshot_manifest(snapshot, id, &m)) {
             char text[ZS_ICECHUNK_ID_TEXT];
             zs_icechunk_id_print(id, text);
             return zs_fail(err, ZS_CORRUPT, "manifest %s: expected it in the snapshot's list, where it is not", text);
@@ -152,27 +155,27 @@ static enum zs_status check_manifests(const struct zs_icechunk_snapshot *s, cons
     return ZS_OK;
 }
 
-static enum zs_status add_array(struct zs_icechunk_snapshot *s, const struct zs_flat_table *node, const char *path,
-                                const unsigned char *id, struct zs_error *err)
+static enum zs_status add_array(struct zs_icechunk_snapshot *snapshot, const struct zs_flat_table *node,
+                                const char *path, const unsigned char *id, struct zs_error *err)
 {
     struct zs_flat_table data;
-    struct zs_icechunk_array *grown = zs_grow(s->arrays, s->count, &s->capacity, sizeof *grown);
+    struct zs_icechunk_array *grown = zs_grow(snapshot->arrays, snapshot->count, &snapshot->capacity, sizeof *grown);
     size_t ndim;
     if (grown == NULL)
         return zs_fail_memory(err);
-    s->arrays = grown;
-    struct zs_icechunk_array *a = &s->arrays[s->count];
+    snapshot->arrays = grown;
+    struct zs_icechunk_array *a = &snapshot->arrays[snapshot->count];
     *a = (struct zs_icechunk_array){.id = id};
     if (!zs_flat_table(node, NODE_DATA, &data) || data.of == NULL ||
         !zs_flat_vector(&data, ARRAY_MANIFESTS, 4, &a->manifests))
         return fail_broken(err);
-    ZS_TRY(read_shape(&data, zs_icechunk_file_of(s->file)->version, &ndim, err));
-    ZS_TRY(check_manifests(s, a, ndim, err));
+    ZS_TRY(read_shape(&data, zs_icechunk_file_of(snapshot->file)->version, &ndim, err));
+    ZS_TRY(check_manifests(snapshot, a, ndim, err));
     a->ndim = (int)ndim;
     a->path = zs_strdup(path);
     if (a->path == NULL)
         return zs_fail_memory(err);
-    s->count++;
+    snapshot->count++;
     return ZS_OK;
 }
 
@@ -218,18 +221,18 @@ static enum zs_status read_document(const struct zs_flat_table *node, uint64_t t
 }
 
 /* Adds the document of a node. The root's loses its own consolidated metadata: the snapshot's replace them. */
-static enum zs_status add_document(struct zs_icechunk_snapshot *s, const char *path, zs_json *document,
+static enum zs_status add_document(struct zs_icechunk_snapshot *snapshot, const char *path, zs_json *document,
                                    struct zs_error *err)
 {
     if (path[0] != '\0')
-        return zs_json_add(s->documents, path, document) != NULL ? ZS_OK : zs_fail_memory(err);
+        return zs_json_add(snapshot->documents, path, document) != NULL ? ZS_OK : zs_fail_memory(err);
     zs_json_remove(document, "consolidated_metadata");
-    zs_json_free(s->root);
-    s->root = document;
+    zs_json_free(snapshot->root);
+    snapshot->root = document;
     return ZS_OK;
 }
 
-static enum zs_status read_node(struct zs_icechunk_snapshot *s, const struct zs_flat_table *node, char **path,
+static enum zs_status read_node(struct zs_icechunk_snapshot *snapshot, const struct zs_flat_table *node, char **path,
                                 size_t *bytes, struct zs_error *err)
 {
     const unsigned char *id;
@@ -242,11 +245,11 @@ static enum zs_status read_node(struct zs_icechunk_snapshot *s, const struct zs_
     if (type != NODE_IS_ARRAY && type != NODE_IS_GROUP)
         return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected an array or a group, found a node of type %d", *path,
                        (int)type);
-    enum zs_status status = type == NODE_IS_ARRAY ? add_array(s, node, *path, id, err) : ZS_OK;
+    enum zs_status status = type == NODE_IS_ARRAY ? add_array(snapshot, node, *path, id, err) : ZS_OK;
     if (status == ZS_OK)
         status = read_document(node, type, bytes, &document, err);
     if (status == ZS_OK)
-        status = add_document(s, *path, document, err);
+        status = add_document(snapshot, *path, document, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "/%s", *path);
 }
 
@@ -260,7 +263,7 @@ static int compare_arrays(const void *a, const void *b)
     return strcmp(((const struct zs_icechunk_array *)a)->path, ((const struct zs_icechunk_array *)b)->path);
 }
 
-static enum zs_status read_nodes(struct zs_icechunk_snapshot *s, const struct zs_flat_vector *nodes,
+static enum zs_status read_nodes(struct zs_icechunk_snapshot *snapshot, const struct zs_flat_vector *nodes,
                                  struct zs_error *err)
 {
     size_t count = 0, bytes = 0;
@@ -268,7 +271,7 @@ static enum zs_status read_nodes(struct zs_icechunk_snapshot *s, const struct zs
     enum zs_status status = paths != NULL ? ZS_OK : zs_fail_memory(err);
     while (status == ZS_OK && count < nodes->count) {
         struct zs_flat_table node;
-        status = zs_flat_vector_table(nodes, count, &node) ? read_node(s, &node, &paths[count], &bytes, err)
+        status = zs_flat_vector_table(nodes, count, &node) ? read_node(snapshot, &node, &paths[count], &bytes, err)
                                                            : fail_broken(err);
         count++;
     }
@@ -277,87 +280,87 @@ static enum zs_status read_nodes(struct zs_icechunk_snapshot *s, const struct zs
     for (size_t i = 1; i < count && status == ZS_OK; i++)
         if (strcmp(paths[i - 1], paths[i]) == 0)
             status = zs_fail(err, ZS_CORRUPT, "/%s: expected each path once, found it twice", paths[i]);
-    if (status == ZS_OK && s->count > 1)
-        qsort(s->arrays, s->count, sizeof *s->arrays, compare_arrays);
+    if (status == ZS_OK && snapshot->count > 1)
+        qsort(snapshot->arrays, snapshot->count, sizeof *snapshot->arrays, compare_arrays);
     for (size_t i = 0; i < count; i++)
         free(paths[i]);
     free(paths);
     return status;
 }
 
-static enum zs_status read_snapshot(struct zs_icechunk_snapshot *s, struct zs_error *err)
+static enum zs_status read_snapshot(struct zs_icechunk_snapshot *snapshot, struct zs_error *err)
 {
     struct zs_flat_table root;
     struct zs_flat_vector nodes, message;
-    if (!zs_flat_root(&zs_icechunk_file_of(s->file)->flat, &root) ||
+    if (!zs_flat_root(&zs_icechunk_file_of(snapshot->file)->flat, &root) ||
         !zs_flat_vector(&root, SNAPSHOT_NODES, 4, &nodes) || nodes.of == NULL ||
-        !zs_flat_number(&root, SNAPSHOT_FLUSHED_AT, 8, 0, &s->flushed_at) ||
+        !zs_flat_number(&root, SNAPSHOT_FLUSHED_AT, 8, 0, &snapshot->flushed_at) ||
         !zs_flat_vector(&root, SNAPSHOT_MESSAGE, 1, &message))
         return fail_broken(err);
-    s->message = message;
+    snapshot->message = message;
     if (nodes.count > MAX_NODES)
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %zu nodes, found %zu", MAX_NODES, nodes.count);
-    ZS_TRY(read_files(s, &root, err));
-    return read_nodes(s, &nodes, err);
+    ZS_TRY(read_files(snapshot, &root, err));
+    return read_nodes(snapshot, &nodes, err);
 }
 
 /* Puts all documents into the root's, as consolidated metadata. */
-static enum zs_status consolidate(struct zs_icechunk_snapshot *s, struct zs_error *err)
+static enum zs_status consolidate(struct zs_icechunk_snapshot *snapshot, struct zs_error *err)
 {
-    if (s->count > 0 && s->arrays[0].path[0] == '\0')
+    if (snapshot->count > 0 && snapshot->arrays[0].path[0] == '\0')
         return ZS_OK; /* an array, with nothing below it */
-    zs_json *consolidated = zs_json_add_object(s->root, "consolidated_metadata");
+    zs_json *consolidated = zs_json_add_object(snapshot->root, "consolidated_metadata");
     if (zs_json_add_string(consolidated, "kind", "inline") == NULL ||
         zs_json_add_bool(consolidated, "must_understand", false) == NULL)
         return zs_fail_memory(err);
-    zs_json *documents = s->documents;
-    s->documents = NULL;
-    s->shown = zs_json_add(consolidated, "metadata", documents);
-    return s->shown != NULL ? ZS_OK : zs_fail_memory(err);
+    zs_json *documents = snapshot->documents;
+    snapshot->documents = NULL;
+    snapshot->shown = zs_json_add(consolidated, "metadata", documents);
+    return snapshot->shown != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
-                                         struct zs_icechunk_snapshot *s, struct zs_error *err)
+                                         struct zs_icechunk_snapshot *snapshot, struct zs_error *err)
 {
-    *s = (struct zs_icechunk_snapshot){.root = zs_group_document(), .documents = zs_json_new_object()};
-    enum zs_status status = s->root != NULL && s->documents != NULL ? ZS_OK : zs_fail_memory(err);
+    *snapshot = (struct zs_icechunk_snapshot){.root = zs_group_document(), .documents = zs_json_new_object()};
+    enum zs_status status = snapshot->root != NULL && snapshot->documents != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && id[0] != '\0') {
-        status = zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &s->file, err);
-        if (status == ZS_OK && (status = read_snapshot(s, err)) != ZS_OK)
+        status = zs_icechunk_file_get(files, ZS_ICECHUNK_SNAPSHOT, id, &snapshot->file, err);
+        if (status == ZS_OK && (status = read_snapshot(snapshot, err)) != ZS_OK)
             status = zs_fail_in(err, status, "%s/snapshots/%s", files->store->root, id);
     }
     if (status == ZS_OK)
-        status = consolidate(s, err);
+        status = consolidate(snapshot, err);
     if (status != ZS_OK)
-        zs_icechunk_snapshot_close(s);
+        zs_icechunk_snapshot_close(snapshot);
     return status;
 }
 
-void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *s)
+void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *snapshot)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        free(s->arrays[i].path);
-        zs_array_meta_free(s->arrays[i].keys);
+    for (size_t i = 0; i < snapshot->count; i++) {
+        free(snapshot->arrays[i].path);
+        zs_array_meta_free(snapshot->arrays[i].keys);
     }
-    free(s->arrays);
-    zs_json_free(s->documents);
-    zs_json_free(s->root);
-    zs_icechunk_file_release(s->file);
-    *s = (struct zs_icechunk_snapshot){0};
+    free(snapshot->arrays);
+    zs_json_free(snapshot->documents);
+    zs_json_free(snapshot->root);
+    zs_icechunk_file_release(snapshot->file);
+    *snapshot = (struct zs_icechunk_snapshot){0};
 }
 
 /* ---- Search ---- */
 
-struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *s, const char *path, size_t n)
+struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *snapshot, const char *path, size_t n)
 {
-    for (size_t low = 0, high = s->count; low < high;) {
+    for (size_t low = 0, high = snapshot->count; low < high;) {
         const size_t middle = low + (high - low) / 2;
-        const char *found = s->arrays[middle].path;
+        const char *found = snapshot->arrays[middle].path;
         int order = strncmp(found, path, n);
         if (order == 0 && found[n] != '\0')
             order = 1;
         if (order == 0)
-            return &s->arrays[middle];
+            return &snapshot->arrays[middle];
         if (order < 0)
             low = middle + 1;
         else
@@ -375,30 +378,31 @@ static bool contains(const struct zs_flat_vector *extents, const uint64_t *index
     return true;
 }
 
-const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *a, const uint64_t *index)
+const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *array, const uint64_t *index)
 {
-    const size_t ndim = (size_t)a->keys->ndim;
+    const size_t ndim = (size_t)array->keys->ndim;
     const unsigned char *id;
     struct zs_flat_vector extents;
-    for (size_t i = 0; i < a->manifests.count; i++)
-        if (extents_at(a, i, &id, &extents) && extents.count >= ndim && contains(&extents, index, ndim))
+    for (size_t i = 0; i < array->manifests.count; i++)
+        if (extents_at(array, i, &id, &extents) && extents.count >= ndim && contains(&extents, index, ndim))
             return id;
     return NULL;
 }
 
-size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *s, const struct zs_icechunk_array *a,
-                                        uint64_t most_bytes, const unsigned char **ids, size_t most)
+size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *snapshot,
+                                        const struct zs_icechunk_array *array, uint64_t most_bytes,
+                                        const unsigned char **ids, size_t most)
 {
-    const char *slash = strrchr(a->path, '/');
-    const size_t n = slash != NULL ? (size_t)(slash - a->path) + 1 : 0;
+    const char *slash = strrchr(array->path, '/');
+    const size_t n = slash != NULL ? (size_t)(slash - array->path) + 1 : 0;
     size_t count = 0;
-    for (size_t i = 0; i < s->count && count < most; i++) {
-        const struct zs_icechunk_array *b = &s->arrays[i];
+    for (size_t i = 0; i < snapshot->count && count < most; i++) {
+        const struct zs_icechunk_array *b = &snapshot->arrays[i];
         struct zs_icechunk_manifest m;
         struct zs_flat_vector extents;
         const unsigned char *id;
-        if (strncmp(a->path, b->path, n) != 0 || strchr(b->path + n, '/') != NULL || b->manifests.count != 1 ||
-            !extents_at(b, 0, &id, &extents) || extents.count > 1 || !zs_icechunk_snapshot_manifest(s, id, &m) ||
+        if (strncmp(array->path, b->path, n) != 0 || strchr(b->path + n, '/') != NULL || b->manifests.count != 1 ||
+            !extents_at(b, 0, &id, &extents) || extents.count > 1 || !zs_icechunk_snapshot_manifest(snapshot, id, &m) ||
             m.size > most_bytes)
             continue;
         bool is_new = true;
