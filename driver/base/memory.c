@@ -115,43 +115,44 @@ void zs_names_free(char **list)
     free(list);
 }
 
-enum zs_status zs_buffer_reserve(struct zs_buffer *b, size_t capacity, struct zs_error *err)
+enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, struct zs_error *err)
 {
-    if (capacity <= b->capacity && b->data != NULL)
+    if (capacity <= buffer->capacity && buffer->data != NULL)
         return ZS_OK;
-    size_t wanted = capacity > b->capacity + b->capacity / 2 ? capacity : b->capacity + b->capacity / 2;
-    void *data = realloc(b->data, wanted != 0 ? wanted : 1);
+    size_t wanted =
+        capacity > buffer->capacity + buffer->capacity / 2 ? capacity : buffer->capacity + buffer->capacity / 2;
+    void *data = realloc(buffer->data, wanted != 0 ? wanted : 1);
     if (data == NULL)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate %zu bytes", wanted);
-    b->data = data;
-    b->capacity = wanted;
+    buffer->data = data;
+    buffer->capacity = wanted;
     return ZS_OK;
 }
 
-enum zs_status zs_buffer_reset(struct zs_buffer *b, size_t capacity, struct zs_error *err)
+enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct zs_error *err)
 {
-    b->size = 0;
-    if (capacity <= b->capacity && b->data != NULL)
+    buffer->size = 0;
+    if (capacity <= buffer->capacity && buffer->data != NULL)
         return ZS_OK;
-    free(b->data);
-    b->data = NULL;
-    b->capacity = 0;
-    return zs_buffer_reserve(b, capacity, err);
+    free(buffer->data);
+    buffer->data = NULL;
+    buffer->capacity = 0;
+    return zs_buffer_reserve(buffer, capacity, err);
 }
 
-enum zs_status zs_buffer_append(struct zs_buffer *b, const void *data, size_t n, struct zs_error *err)
+enum zs_status zs_buffer_append(struct zs_buffer *buffer, const void *data, size_t n, struct zs_error *err)
 {
-    if (n > SIZE_MAX - b->size)
+    if (n > SIZE_MAX - buffer->size)
         return zs_fail(err, ZS_NO_MEMORY, "cannot allocate more than %zu bytes", SIZE_MAX);
-    ZS_TRY(zs_buffer_reserve(b, b->size + n, err));
+    ZS_TRY(zs_buffer_reserve(buffer, buffer->size + n, err));
     if (n != 0)
-        memcpy(b->data + b->size, data, n);
-    b->size += n;
+        memcpy(buffer->data + buffer->size, data, n);
+    buffer->size += n;
     return ZS_OK;
 }
 
-void zs_buffer_free(struct zs_buffer *b)
+void zs_buffer_free(struct zs_buffer *buffer)
 {
-    free(b->data);
-    *b = (struct zs_buffer){0};
+    free(buffer->data);
+    *buffer = (struct zs_buffer){0};
 }

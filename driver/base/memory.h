@@ -48,13 +48,14 @@ struct zs_buffer {
 };
 
 /* Makes room for `capacity` bytes without changing size. The content up to size is kept. */
-enum zs_status zs_buffer_reserve(struct zs_buffer *b, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Makes room for `capacity` bytes and forgets the content: no copy when it has to grow. */
-enum zs_status zs_buffer_reset(struct zs_buffer *b, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
 
-enum zs_status zs_buffer_append(struct zs_buffer *b, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_buffer_append(struct zs_buffer *buffer, const void *data, size_t n,
+                                struct zs_error *err) ZS_MUST_CHECK;
 
-void zs_buffer_free(struct zs_buffer *b);
+void zs_buffer_free(struct zs_buffer *buffer);
 
 #endif

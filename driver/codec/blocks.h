@@ -23,17 +23,17 @@ struct zs_blocks {
 };
 
 /* Bytes that block `index` decodes to. */
-static inline uint64_t zs_block_decoded(const struct zs_blocks *b, size_t index)
+static inline uint64_t zs_block_decoded(const struct zs_blocks *blocks, size_t index)
 {
-    const uint64_t left = b->size - (uint64_t)index * b->block_size;
-    return left < b->block_size ? left : b->block_size;
+    const uint64_t left = blocks->size - (uint64_t)index * blocks->block_size;
+    return left < blocks->block_size ? left : blocks->block_size;
 }
 
 /* Where block `index` is in the encoded bytes. */
-static inline void zs_block_range(const struct zs_blocks *b, size_t index, uint64_t *offset, uint64_t *size)
+static inline void zs_block_range(const struct zs_blocks *blocks, size_t index, uint64_t *offset, uint64_t *size)
 {
-    *offset = b->is_plain ? b->plain_at + (uint64_t)index * b->block_size : b->at[index].offset;
-    *size = b->is_plain ? zs_block_decoded(b, index) : b->at[index].size;
+    *offset = blocks->is_plain ? blocks->plain_at + (uint64_t)index * blocks->block_size : blocks->at[index].offset;
+    *size = blocks->is_plain ? zs_block_decoded(blocks, index) : blocks->at[index].size;
 }
 
 /* Allocates a table of `count` blocks, zeroed, with `at` unless is_plain. NULL without memory; freed with free(). */

@@ -97,26 +97,26 @@ static double round_double(double value, enum zs_rounding rounding)
     return value;
 }
 
-static bool to_integer(const struct zs_cast *cast, struct number x, const struct format *f, void *dst)
+static bool to_integer(const struct zs_cast *cast, struct number number, const struct format *f, void *dst)
 {
     bool is_huge = false;
-    if (x.is_float) {
-        if (!isfinite(x.value))
+    if (number.is_float) {
+        if (!isfinite(number.value))
             return false;
-        const double rounded = round_double(x.value, cast->rounding);
-        x.is_negative = rounded < 0;
+        const double rounded = round_double(number.value, cast->rounding);
+        number.is_negative = rounded < 0;
         is_huge = fabs(rounded) >= 0x1p64;
-        x.magnitude = (uint64_t)(is_huge ? fmod(fabs(rounded), 0x1p64) : fabs(rounded));
+        number.magnitude = (uint64_t)(is_huge ? fmod(fabs(rounded), 0x1p64) : fabs(rounded));
     }
     const uint64_t largest = f->digits == 64 ? UINT64_MAX : ((uint64_t)1 << f->digits) - 1;
-    const uint64_t limit = !x.is_negative ? largest : f->is_signed ? largest + 1 : 0;
-    if (is_huge || x.magnitude > limit) {
+    const uint64_t limit = !number.is_negative ? largest : f->is_signed ? largest + 1 : 0;
+    if (is_huge || number.magnitude > limit) {
         if (cast->out_of_range == ZS_RANGE_ERROR)
             return false;
         if (cast->out_of_range == ZS_RANGE_CLAMP)
-            x.magnitude = limit;
+            number.magnitude = limit;
     }
-    const uint64_t bits = x.is_negative ? 0 - x.magnitude : x.magnitude;
+    const uint64_t bits = number.is_negative ? 0 - number.magnitude : number.magnitude;
     const uint8_t b8 = (uint8_t)bits;
     const uint16_t b16 = (uint16_t)bits;
     const uint32_t b32 = (uint32_t)bits;
@@ -126,36 +126,36 @@ static bool to_integer(const struct zs_cast *cast, struct number x, const struct
 }
 
 /* Rounds an integer to so many binary digits. */
-static double round_magnitude(struct number x, int digits, enum zs_rounding rounding)
+static double round_magnitude(struct number number, int digits, enum zs_rounding rounding)
 {
     int cut = 0;
-    while (x.magnitude >> cut >> (digits - 1) > 1)
+    while (number.magnitude >> cut >> (digits - 1) > 1)
         cut++;
-    uint64_t kept = x.magnitude >> cut;
+    uint64_t kept = number.magnitude >> cut;
     if (cut > 0) {
-        const uint64_t rest = x.magnitude - (kept << cut), half = (uint64_t)1 << (cut - 1);
+        const uint64_t rest = number.magnitude - (kept << cut), half = (uint64_t)1 << (cut - 1);
         const bool away = rounding == ZS_NEAREST_EVEN   ? rest > half || (rest == half && kept % 2 == 1)
                           : rounding == ZS_NEAREST_AWAY ? rest >= half
                           : rounding == ZS_TOWARDS_POSITIVE
-                              ? rest > 0 && !x.is_negative
-                              : rounding == ZS_TOWARDS_NEGATIVE && rest > 0 && x.is_negative;
+                              ? rest > 0 && !number.is_negative
+                              : rounding == ZS_TOWARDS_NEGATIVE && rest > 0 && number.is_negative;
         kept += away;
     }
-    return ldexp(x.is_negative ? -(double)kept : (double)kept, cut);
+    return ldexp(number.is_negative ? -(double)kept : (double)kept, cut);
 }
 
-static bool to_float(const struct zs_cast *cast, struct number x, const struct format *f, void *dst)
+static bool to_float(const struct zs_cast *cast, struct number number, const struct format *f, void *dst)
 {
-    double v = x.value;
-    if (!x.is_float) {
-        v = round_magnitude(x, f->digits, cast->rounding);
+    double v = number.value;
+    if (!number.is_float) {
+        v = round_magnitude(number, f->digits, cast->rounding);
     } else if (isfinite(v) && v != 0 && f->size < 8) {
         int exponent;
         (void)frexp(v, &exponent);
         const int step = exponent - f->digits > f->smallest ? exponent - f->digits : f->smallest;
         v = copysign(ldexp(round_double(ldexp(v, -step), cast->rounding), step), v);
     }
-    if (fabs(v) > f->largest && !(x.is_float && isinf(x.value))) {
+    if (fabs(v) > f->largest && !(number.is_float && isinf(number.value))) {
         if (cast->out_of_range != ZS_RANGE_CLAMP)
             return false;
         v = copysign((double)INFINITY, v);
