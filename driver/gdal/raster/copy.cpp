@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -254,29 +253,28 @@ static bool isMapByMap(GDALDataset &source, const Step &step, uint64_t item)
     return isShared && !isPixelInterleaved(source) && !isHeld(source, step, item);
 }
 
-static bool readBox(GDALDataset &source, const ZSWarpedCells *warped, const ZSScratch &scratch, GDALDataType type,
-                    const ZSPacking &packing, const Box &box, Strip &s)
+/* Reads pixels of the bands of a strip: from the scratch file where there is one. */
+static bool readPixels(const ZSPixelSource &from, const ZSScratch &scratch, const Box &box, Strip &s)
 {
-    const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(type));
+    const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(from.type));
+    const GSpacing line = item * box.columns, plane = line * box.rows;
+    if (scratch.IsOpen())
+        return scratch.Read(box.band, box.bands, box.x, box.y, box.columns, box.rows, s.pixels.get());
+    if (from.warped != nullptr)
+        return from.warped->Read(box.x, box.y, box.columns, box.rows, s.pixels.get(), from.type, s.bands, item, line,
+                                 plane);
+    return from.dataset.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
+                                 from.type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
+}
+
+static bool readBox(const ZSPixelSource &from, const ZSScratch &scratch, const Box &box, Strip &s)
+{
+    const auto item = static_cast<GSpacing>(GDALGetDataTypeSizeBytes(from.type));
     const GSpacing line = item * box.columns, plane = line * box.rows;
     s.bands.resize(static_cast<size_t>(box.bands));
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
-    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box))
-        return false;
-    if (scratch.IsOpen())
-    {
-        if (!scratch.Read(box.band, box.bands, box.x, box.y, box.columns, box.rows, s.pixels.get()))
-            return false;
-    }
-    else if (warped != nullptr)
-    {
-        if (!warped->Read(box.x, box.y, box.columns, box.rows, s.pixels.get(), type, s.bands, item, line, plane))
-            return false;
-    }
-    else if (source.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows, type,
-                             box.bands, s.bands.data(), item, line, plane, nullptr) != CE_None)
-        return false;
-    if (!packing.Unpack(s.pixels.get(), type, static_cast<size_t>(plane / item) * s.bands.size()))
+    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box) || !readPixels(from, scratch, box, s) ||
+        !from.packing.Unpack(s.pixels.get(), from.type, static_cast<size_t>(plane / item) * s.bands.size()))
         return false;
     s.item_size = static_cast<size_t>(item);
     s.window =
@@ -296,119 +294,170 @@ static bool isStorable(const Strip &s)
 
 /* Whether the arrays have, without being written, what pixels of some bands are where the source does not reach. False
  * in the return, with CPLError emitted, where that cannot be read. */
-static bool findFilled(const ZSWarpedCells &warped, const struct zs_raster_spec &spec, GDALDataType type,
-                       const ZSPacking &packing, const Box &box, bool *isFilled)
+static bool findFilled(const ZSPixelSource &from, const struct zs_raster_spec &spec, const Box &box, bool *isFilled)
 {
-    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), count = static_cast<size_t>(box.bands);
+    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(from.type)), count = static_cast<size_t>(box.bands);
     std::vector<int> bands(count);
     std::vector<GByte> none(item * count);
     std::iota(bands.begin(), bands.end(), box.band + 1);
     *isFilled = true;
-    if (!warped.ReadNone(none.data(), type, bands, static_cast<GSpacing>(item)) ||
-        !packing.Unpack(none.data(), type, count))
+    if (!from.warped->ReadNone(none.data(), from.type, bands, static_cast<GSpacing>(item)) ||
+        !from.packing.Unpack(none.data(), from.type, count))
         return false;
     for (size_t b = 0; b < count; b++)
         *isFilled = *isFilled && memcmp(none.data() + b * item, spec.nodata, item) == 0;
     return true;
 }
 
-/* Takes a box; isCopied: else nothing need be written there. */
-using Take = std::function<bool(const Box &box, bool isCopied)>;
-
-/* Gives all pixels of the bands of `box` to `take`. */
-static bool takeBoxes(GDALDataset &source, const Step &step, Box box, const Take &take)
+namespace
 {
-    for (box.y = 0; box.y < source.GetRasterYSize(); box.y += box.rows)
+/* The copy of all pixels: box by box, of which one is read while the one before is encoded and written. */
+class PixelCopy
+{
+  public:
+    PixelCopy(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec, int threads,
+              GDALProgressFunc progress, void *progressData)
+        : m_from(from), m_source(from.dataset), m_raster(raster), m_spec(spec), m_progress(progress),
+          m_progressData(progressData), m_scratch(from.dataset, from.type)
     {
-        box.rows = std::min(step.rows, source.GetRasterYSize() - box.y);
-        for (box.x = 0; box.x < source.GetRasterXSize(); box.x += box.columns)
+        Plan(threads);
+    }
+    bool Run(const std::string &folder);
+
+  private:
+    const ZSPixelSource &m_from;
+    GDALDataset &m_source;
+    const struct zs_raster &m_raster;
+    const struct zs_raster_spec &m_spec;
+    const GDALProgressFunc m_progress;
+    void *const m_progressData;
+    Step m_step = {};
+    bool m_fitsTwice = false; /* else a strip is read when the one before is written */
+    double m_done = 0, m_total = 0; /* in pixels */
+    ZSScratch m_scratch;
+    Strip m_strips[2];
+    int m_next = 0;
+    Writing m_writing; /* after the strips: gone before them */
+
+    double MapPixels() const
+    {
+        return static_cast<double>(m_source.GetRasterXSize()) * m_source.GetRasterYSize();
+    }
+    void Plan(int threads);
+    bool Tell(double pixels);
+    bool FillScratch(const Box &box);
+    bool Take(const Box &box, bool isCopied);
+    bool TakeBoxes(Box box);
+    bool TakeSquares(Box box);
+};
+} // namespace
+
+void PixelCopy::Plan(int threads)
+{
+    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_from.type));
+    m_step = stepOf(m_source, m_spec, item);
+    if (m_from.warped != nullptr)
+        makeSquare(m_step, m_spec, item);
+    else if (m_spec.healpix == nullptr)
+    {
+        enlarge(m_step, m_spec, static_cast<uint64_t>(m_source.GetRasterCount()), item, threads);
+        divide(m_step, m_source, m_spec, item, threads);
+    }
+    const uint64_t most = item * static_cast<uint64_t>(m_step.bands) * static_cast<uint64_t>(m_step.rows) *
+                          static_cast<uint64_t>(m_step.columns);
+    m_fitsTwice = 2 * most <= COPY_BYTES;
+}
+
+bool PixelCopy::Tell(double pixels)
+{
+    m_done += pixels;
+    if (m_progress(m_done / m_total, nullptr, m_progressData))
+        return true;
+    CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
+    return false;
+}
+
+/* Takes the bands of a box into the scratch file, where there is one. */
+bool PixelCopy::FillScratch(const Box &box)
+{
+    for (int band = box.band; m_scratch.IsOpen() && band < box.band + box.bands; band++)
+    {
+        if (!m_scratch.Take(box.band, band) || !Tell(MapPixels()))
+            return false;
+    }
+    return true;
+}
+
+/* Takes a box; isCopied: else nothing need be written there. */
+bool PixelCopy::Take(const Box &box, bool isCopied)
+{
+    const double pixels = static_cast<double>(box.rows) * box.columns * box.bands;
+    if (!isCopied)
+        return Tell(pixels);
+    Strip &s = m_strips[m_next];
+    if (m_fitsTwice)
+        m_next = 1 - m_next;
+    else if (!m_writing.Wait())
+        return false;
+    s.target = zs_raster_bands(&m_raster);
+    if (!readBox(m_from, m_scratch, box, s) || !isStorable(s) || !m_writing.Wait())
+        return false;
+    return m_writing.Start(s) && Tell(pixels);
+}
+
+/* Takes all pixels of the bands of `box`. */
+bool PixelCopy::TakeBoxes(Box box)
+{
+    for (box.y = 0; box.y < m_source.GetRasterYSize(); box.y += box.rows)
+    {
+        box.rows = std::min(m_step.rows, m_source.GetRasterYSize() - box.y);
+        for (box.x = 0; box.x < m_source.GetRasterXSize(); box.x += box.columns)
         {
-            box.columns = std::min(step.columns, source.GetRasterXSize() - box.x);
-            if (!take(box, true))
+            box.columns = std::min(m_step.columns, m_source.GetRasterXSize() - box.x);
+            if (!Take(box, true))
                 return false;
         }
     }
     return true;
 }
 
-static bool takeSquares(const ZSWarpedCells &warped, const Step &step, bool isFilled, Box box, const Take &take)
+/* The same of cells that are warped: squares that the source does not reach are left out where the arrays have already
+ * what it would give. */
+bool PixelCopy::TakeSquares(Box box)
 {
-    return warped.Reach().GoThrough(step.rows, !isFilled,
-                                    [&](const ZSHealpixReach::Square &square, bool mayReach)
-                                    {
-                                        box.x = square.x;
-                                        box.y = square.y;
-                                        box.rows = box.columns = square.side;
-                                        return take(box, mayReach);
-                                    });
+    bool isFilled = false;
+    const auto take = [&](const ZSHealpixReach::Square &square, bool mayReach)
+    {
+        box.x = square.x;
+        box.y = square.y;
+        box.rows = box.columns = square.side;
+        return Take(box, mayReach);
+    };
+    return findFilled(m_from, m_spec, box, &isFilled) &&
+           m_from.warped->Reach().GoThrough(m_step.rows, !isFilled, take);
 }
 
-bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing, int threads,
-                  const std::string &folder, GDALProgressFunc progress, void *progressData)
+bool PixelCopy::Run(const std::string &folder)
 {
-    const int bands = source.GetRasterCount();
-    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    Step step = stepOf(source, spec, item);
-    if (warped != nullptr)
-        makeSquare(step, spec, item);
-    else if (spec.healpix == nullptr)
-    {
-        enlarge(step, spec, static_cast<uint64_t>(bands), item, threads);
-        divide(step, source, spec, item, threads);
-    }
-    const uint64_t most = item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(step.rows) *
-                          static_cast<uint64_t>(step.columns);
-    const bool fitsTwice = 2 * most <= COPY_BYTES;
-    ZSScratch scratch(source, type);
-    if (warped == nullptr && isMapByMap(source, step, item) && !scratch.Open(folder))
+    const int bands = m_source.GetRasterCount();
+    const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_from.type));
+    if (m_from.warped == nullptr && isMapByMap(m_source, m_step, item) && !m_scratch.Open(folder))
         CPLDebug("ShardedZarr", "no scratch file: the source is read several times");
-    const double map = static_cast<double>(source.GetRasterXSize()) * source.GetRasterYSize();
-    const double total = bands * map * (scratch.IsOpen() ? 2 : 1);
-    double done = 0;
-    const auto tell = [&](double pixels)
-    {
-        done += pixels;
-        if (progress(done / total, nullptr, progressData))
-            return true;
-        CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
-        return false;
-    };
-    Strip strips[2];
-    Writing writing; // after the strips: gone before them
-    int next = 0;
-    const Take take = [&](const Box &box, bool isCopied)
-    {
-        const double pixels = static_cast<double>(box.rows) * box.columns * box.bands;
-        if (!isCopied)
-            return tell(pixels);
-        Strip &s = strips[next];
-        if (fitsTwice)
-            next = 1 - next;
-        else if (!writing.Wait())
-            return false;
-        s.target = zs_raster_bands(&raster);
-        if (!readBox(source, warped, scratch, type, packing, box, s) || !isStorable(s) || !writing.Wait())
-            return false;
-        return writing.Start(s) && tell(pixels);
-    };
+    m_total = bands * MapPixels() * (m_scratch.IsOpen() ? 2 : 1);
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
-        bool isFilled = false;
-        box.bands = std::min(step.bands, step.run - box.band % step.run);
-        for (int band = box.band; scratch.IsOpen() && band < box.band + box.bands; band++)
-        {
-            if (!scratch.Take(box.band, band) || !tell(map))
-                return false;
-        }
-        if (warped != nullptr && !findFilled(*warped, spec, type, packing, box, &isFilled))
-            return false;
-        if (!(warped != nullptr ? takeSquares(*warped, step, isFilled, box, take)
-                                : takeBoxes(source, step, box, take)))
+        box.bands = std::min(m_step.bands, m_step.run - box.band % m_step.run);
+        if (!FillScratch(box) || !(m_from.warped != nullptr ? TakeSquares(box) : TakeBoxes(box)))
             return false;
     }
-    return writing.Wait();
+    return m_writing.Wait();
+}
+
+bool zsCopyPixels(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec,
+                  int threads, const std::string &folder, GDALProgressFunc progress, void *progressData)
+{
+    return PixelCopy(from, raster, spec, threads, progress, progressData).Run(folder);
 }
 
 /* ---- Masks ---- */

@@ -8,18 +8,26 @@
 #include "healpix_target.h"
 #include "new_arrays.h"
 
-/* Copies all bands of `source` into the raster: each row of chunks is read while the one before is encoded and written,
+/* Where pixels come from: read from `dataset`, by `warped` where that is its dataset (else null), as `type`, and then
+ * unpacked. */
+struct ZSPixelSource
+{
+    GDALDataset &dataset;
+    const ZSWarpedCells *warped;
+    GDALDataType type;
+    const ZSPacking &packing;
+};
+
+/* Copies all bands of a source into the raster: each row of chunks is read while the one before is encoded and written,
  * and each block of the source is decoded once: one whose blocks are maps, or large parts of them, of which a row of
  * chunks needs only some lines, goes map by map into a scratch file in `folder` (on a local disk, else in that of
  * temporary files), unless GDAL's cache holds what is needed again. That is as large as the pixels of the bands of a
  * chunk, and has no name. A row of chunks goes by boxes of whole chunks where it is more than the threads need at once
  * and that cache holds its blocks until the last box, and always where it is more than 256 MB. Where it has fewer
- * chunks than the threads need, several rows, or bands, are read at once. Pixels are read as `type`, by `warped` where
- * `source` is its dataset (else null), and unpacked. Progress goes from 0 to 1. False, with a CPLError, on failure or
- * when the user cancels. */
-bool zsCopyPixels(GDALDataset &source, const ZSWarpedCells *warped, const struct zs_raster &raster,
-                  const struct zs_raster_spec &spec, GDALDataType type, const ZSPacking &packing, int threads,
-                  const std::string &folder, GDALProgressFunc progress, void *progressData);
+ * chunks than the threads need, several rows, or bands, are read at once. Progress goes from 0 to 1. False, with a
+ * CPLError, on failure or when the user cancels. */
+bool zsCopyPixels(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec,
+                  int threads, const std::string &folder, GDALProgressFunc progress, void *progressData);
 
 /* Whether all bands of a source have one mask that is neither nodata nor alpha. */
 bool zsHasOneMask(GDALDataset &source);

@@ -266,6 +266,41 @@ static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, Shar
     return level.FlushAll(false);
 }
 
+/* Fills all levels, of ascending factors: each from the coarsest before it whose factor divides its own, where the
+ * resampling allows that. */
+static CPLErr fillLevels(ShardedZarrDataset &base, const struct zs_overviews &made, const std::vector<int> &factors,
+                         const char *resampling, Watched &watched, CSLConstList options,
+                         std::vector<std::unique_ptr<ShardedZarrDataset>> &levels)
+{
+    double total = 0, done = 0;
+    for (const int f : factors)
+        total += 1.0 / (static_cast<double>(f) * f);
+    for (size_t i = 0; i < factors.size(); i++)
+    {
+        struct zs_error err;
+        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(&made, i), zs_overviews_array(&made, i),
+                                                      base.View().Array(0).axes, false);
+        auto level = base.OverLevel(ZSBandSources(1, ZSBandSource{opened, {}}), nullptr, GA_Update, &err);
+        if (level == nullptr)
+        {
+            zsReport(err);
+            return CE_Failure;
+        }
+        ShardedZarrDataset *from = &base;
+        for (size_t k = i; k-- > 0 && cascades(resampling) && from == &base;)
+        {
+            if (factors[i] % factors[k] == 0)
+                from = levels[k].get();
+        }
+        const double share = 1.0 / (static_cast<double>(factors[i]) * factors[i]) / total;
+        if (fillLevel(base, *from, *level, resampling, done, share, watched, options) != CE_None)
+            return CE_Failure;
+        done += share;
+        levels.push_back(std::move(level));
+    }
+    return CE_None;
+}
+
 CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                                void *progressData, CSLConstList options)
 {
@@ -313,34 +348,9 @@ CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors
     }
     const ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
 
-    CPLErr result = CE_None;
     std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
-    double total = 0, done = 0;
-    for (const int f : sorted)
-        total += 1.0 / (static_cast<double>(f) * f);
-    for (size_t i = 0; isFilled && i < sorted.size() && result == CE_None; i++)
-    {
-        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
-                                                      zs_overviews_array(made.get(), i), base.axes, false);
-        const ZSBandSources sources(1, ZSBandSource{opened, {}});
-        auto level = m_dataset.OverLevel(sources, nullptr, GA_Update, &err);
-        if (level == nullptr)
-        {
-            zsReport(err);
-            result = CE_Failure;
-            break;
-        }
-        ShardedZarrDataset *from = &m_dataset;
-        for (size_t k = i; k-- > 0 && cascades(resampling) && from == &m_dataset;)
-        {
-            if (sorted[i] % sorted[k] == 0)
-                from = levels[k].get();
-        }
-        const double share = 1.0 / (static_cast<double>(sorted[i]) * sorted[i]) / total;
-        result = fillLevel(m_dataset, *from, *level, resampling, done, share, watched, options);
-        done += share;
-        levels.push_back(std::move(level));
-    }
+    CPLErr result =
+        isFilled ? fillLevels(m_dataset, *made, sorted, resampling, watched, options, levels) : CE_None;
     if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
     {
         zsReport(err);

@@ -151,35 +151,39 @@ static bool findScale(const ZSCreationOptions &options, GDALDataset *source, dou
     return true;
 }
 
-bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type)
+static bool checkPackable(GDALDataType type, bool hasSource)
 {
-    struct zs_encoding &e = options.encoding;
-    double scale, offset;
-    if (!options.scale_offset)
-        return !(options.has_scale || options.has_offset) || fail("SCALE and OFFSET are for SCALE_OFFSET=YES");
     const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
-    if (GDALDataTypeIsComplex(type) || (isInteger && source == nullptr) ||
-        (isInteger && GDALGetDataTypeSizeBytes(type) > 4))
+    if (GDALDataTypeIsComplex(type) || (isInteger && (!hasSource || GDALGetDataTypeSizeBytes(type) > 4)))
         return fail(std::string("expected ") +
-                    (source != nullptr ? "integers of at most 32 bits, or floats"
-                                       : "Float32 or Float64, the type of the values") +
+                    (hasSource ? "integers of at most 32 bits, or floats" : "Float32 or Float64, the type of the values") +
                     ", found " + GDALGetDataTypeName(type));
-    if (!findScale(options, source, scale, offset))
-        return false;
-    e.is_packed = true;
-    e.factor = 1 / scale;
-    e.offset = offset;
+    return true;
+}
+
+/* Chooses the integers that are stored, and as `of` the type of what they decode to. */
+static bool chooseTypes(const ZSCreationOptions &options, bool hasSource, GDALDataType type, struct zs_encoding &e,
+                        GDALDataType &of)
+{
+    const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
     e.packed_type = ZS_UINT16;
     if (options.has_packed_type)
         e.packed_type = options.packed_type;
     else if (isInteger && !zsZarrType(type, &e.packed_type))
         return fail(std::string("Zarr has no data type for ") + GDALGetDataTypeName(type));
-    const GDALDataType of = floatFor(e, isInteger ? GDT_Float32 : type);
-    if (of == GDT_Unknown || (source == nullptr && of != type && type == GDT_Float32))
+    of = floatFor(e, isInteger ? GDT_Float32 : type);
+    if (of == GDT_Unknown || (!hasSource && of != type && type == GDT_Float32))
         return fail(std::string(zs_dtype_of(e.packed_type).name) + " with this offset has more digits than " +
                     (of == GDT_Unknown ? "Float64" : "Float32"));
+    return true;
+}
 
+/* Chooses the integer that stands for nodata. Integers keep the nodata value of the source where they can hold it; else
+ * an end of the range is taken, where values are rare. */
+void ZSPacking::ChooseMissing(GDALDataset *source, GDALDataType type, struct zs_encoding &e)
+{
     int has = FALSE;
+    const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
     enum zs_data_type sourceType = e.packed_type;
     m_nodata = source != nullptr ? source->GetRasterBand(1)->GetNoDataValue(&has) : 0;
     m_hasNodata = has != FALSE;
@@ -189,18 +193,33 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
                  zs_dtype_of(sourceType).name);
         m_hasNodata = false;
     }
-    // Integers keep the nodata value of the source where they can hold it; else an end of the range is taken, where
-    // values are rare.
     double low, high;
     limitsOf(e.packed_type, low, high);
-    m_type = e.packed_type;
     const bool isKept = isInteger && m_hasNodata && holds(e.packed_type, m_nodata);
     e.has_missing = !isInteger || m_hasNodata;
     e.missing = static_cast<int64_t>(isKept ? m_nodata : low < 0 ? low : high);
     if (isInteger && m_hasNodata && !isKept)
         m_taken = static_cast<double>(e.missing);
+}
+
+bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type)
+{
+    struct zs_encoding &e = options.encoding;
+    double scale, offset;
+    GDALDataType of;
+    if (!options.scale_offset)
+        return !(options.has_scale || options.has_offset) || fail("SCALE and OFFSET are for SCALE_OFFSET=YES");
+    if (!checkPackable(type, source != nullptr) || !findScale(options, source, scale, offset))
+        return false;
+    e.is_packed = true;
+    e.factor = 1 / scale;
+    e.offset = offset;
+    if (!chooseTypes(options, source != nullptr, type, e, of))
+        return false;
+    ChooseMissing(source, type, e);
     m_isUsed = true;
-    m_unpacks = isInteger;
+    m_type = e.packed_type;
+    m_unpacks = GDALDataTypeIsInteger(type) != FALSE;
     m_factor64 = e.factor;
     m_offset64 = e.offset;
     m_factor = static_cast<float>(m_factor64);

@@ -63,7 +63,7 @@ class ZSPacking
     double m_taken = std::numeric_limits<double>::quiet_NaN();
     enum zs_data_type m_type = ZS_UINT16;
 
-    bool Choose(const ZSCreationOptions &options, GDALDataType source, struct zs_encoding &e, GDALDataType &type);
+    void ChooseMissing(GDALDataset *source, GDALDataType type, struct zs_encoding &e);
 
   public:
     bool IsUsed() const

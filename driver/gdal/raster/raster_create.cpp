@@ -29,20 +29,6 @@ static std::string defaultArrayName(const std::string &file, const struct zs_ras
     return zsIsArrayName(name) && !taken ? name : "data";
 }
 
-/* Name of the array: from the options; else that of the store, or, where it is appended to a store, that of the source,
- * with a number behind it where that name is taken. */
-static std::string arrayName(const ZSCreationOptions &options, const std::string &store, GDALDataset *source,
-                             const struct zs_raster_spec &spec)
-{
-    if (!options.array_name.empty() || !options.append)
-        return !options.array_name.empty() ? options.array_name : defaultArrayName(store, &spec);
-    const std::string name = defaultArrayName(source != nullptr ? source->GetDescription() : store, &spec);
-    std::string free = name;
-    for (int n = 2; zsExists(store + "/" + free); n++)
-        free = name + "_" + std::to_string(n);
-    return free;
-}
-
 static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigned char *out)
 {
     int has = FALSE;
@@ -74,9 +60,100 @@ static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigne
     return has && isHeld;
 }
 
+namespace
+{
+/* A new raster while it is made, with the steps that Create() and CreateCopy() share. A step that returns false has
+ * emitted CPLError. What is not put in place goes with this object. */
+class NewRaster
+{
+  public:
+    explicit NewRaster(const char *name) : m_name(name)
+    {
+    }
+    NewRaster(const NewRaster &) = delete;
+    NewRaster &operator=(const NewRaster &) = delete;
+
+    bool Parse(CSLConstList list);
+    const std::string &StorePath() const
+    {
+        return m_connection.store;
+    }
+
+  protected:
+    const char *const m_name;
+    ZSCreationOptions m_options;
+    ZSConnection m_connection;
+    ZSPacking m_packing;
+    ZSSourceAxes m_axes;
+    ZSNewArrays m_arrays;
+    struct zs_healpix m_healpix = {};
+    struct zs_raster_spec m_spec = {}; /* borrows from those above */
+    std::unique_ptr<ZSTarget> m_target = std::make_unique<ZSTarget>();
+    const std::shared_ptr<ZSStore> m_store = std::make_shared<ZSStore>();
+    ZSOwned<struct zs_raster> m_raster{nullptr, zs_raster_free};
+
+    bool IsCells() const
+    {
+        return m_options.healpix_order >= 0;
+    }
+    /* Group of the raster in its store. One that is appended has a group of its own, so that its coordinates do not
+     * collide with others. */
+    std::string Group() const
+    {
+        return m_options.append ? m_arrays.Name(0) : "";
+    }
+    /* Where the store is while it is written: in its place where it is appended to. */
+    const std::string &WritePath() const
+    {
+        return m_options.append ? m_connection.store : m_target->Path();
+    }
+    bool Refuse(CPLErrorNum number, const std::string &reason) const;
+    bool CheckBands(int bands) const;
+    bool StartSpec(int width, int height, GDALDataType type);
+    std::string ArrayName(GDALDataset *source) const;
+    bool OpenTarget(GDALDataset *source);
+    bool CreateArrays();
+    void RemoveFailed(bool isOurs) const;
+    std::unique_ptr<GDALDataset> OpenCreated(const std::string &path, const char *array) const;
+    std::string PathInPlace() const;
+
+  private:
+    enum zs_status Claim(bool *isClaimed, struct zs_error *err);
+};
+} // namespace
+
+bool NewRaster::Refuse(CPLErrorNum number, const std::string &reason) const
+{
+    CPLError(CE_Failure, number, "%s: %s", zsShown(m_name).c_str(), reason.c_str());
+    return false;
+}
+
+bool NewRaster::Parse(CSLConstList list)
+{
+    std::string reason;
+    if (!m_options.Parse(list))
+        return false;
+    if (!zsParseConnection(m_name, m_connection, reason))
+        return Refuse(CPLE_AppDefined, zsShown(reason));
+    if (m_connection.array.empty())
+        return zsIsNoRepository(m_connection);
+    return Refuse(CPLE_AppDefined, "a new array is named by options: the target " + zsShown(m_connection.store) +
+                                       ", with APPEND_SUBDATASET=YES and ARRAY_NAME=" + zsShown(m_connection.array));
+}
+
+/* Refuses more bands than GDAL opens. */
+bool NewRaster::CheckBands(int bands) const
+{
+    if (static_cast<uint64_t>(bands) <= ZS_MOST_BANDS)
+        return true;
+    CPLError(CE_Failure, CPLE_NotSupported,
+             "%s: expected at most %d bands, as many as GDAL opens, found %d; the multidimensional API makes longer "
+             "arrays", m_name, static_cast<int>(ZS_MOST_BANDS), bands);
+    return false;
+}
+
 /* Size, type and dimensions of the spec, and all that the options decide. */
-static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, int width, int height,
-                      const ZSSourceAxes &axes, GDALDataType type)
+bool NewRaster::StartSpec(int width, int height, GDALDataType type)
 {
     enum zs_data_type zarrType;
     if (!zsZarrType(type, &zarrType))
@@ -85,74 +162,84 @@ static bool startSpec(struct zs_raster_spec &spec, ZSCreationOptions &options, i
                  GDALGetDataTypeName(type));
         return false;
     }
-    spec.width = static_cast<uint64_t>(width);
-    spec.height = static_cast<uint64_t>(height);
-    axes.Apply(spec);
-    spec.dtype = zs_dtype_of(zarrType);
-    return options.Apply(spec);
+    m_spec.healpix = IsCells() ? &m_healpix : nullptr;
+    m_spec.width = static_cast<uint64_t>(width);
+    m_spec.height = static_cast<uint64_t>(height);
+    m_axes.Apply(m_spec);
+    m_spec.dtype = zs_dtype_of(zarrType);
+    return m_options.Apply(m_spec);
 }
 
-/* Group of a raster in its store. A raster that is appended has a group of its own, so that its coordinates do not
- * collide with others. */
-static std::string groupOf(const ZSCreationOptions &options, const char *array)
+/* Name of the array: from the options; else that of the store, or, where it is appended to a store, that of the source,
+ * with a number behind it where that name is taken. */
+std::string NewRaster::ArrayName(GDALDataset *source) const
 {
-    return options.append ? array : "";
+    const std::string &store = m_connection.store;
+    if (!m_options.array_name.empty() || !m_options.append)
+        return !m_options.array_name.empty() ? m_options.array_name : defaultArrayName(store, &m_spec);
+    const std::string name = defaultArrayName(source != nullptr ? source->GetDescription() : store, &m_spec);
+    std::string free = name;
+    for (int n = 2; zsExists(store + "/" + free); n++)
+        free = name + "_" + std::to_string(n);
+    return free;
 }
 
-/* Opens where a creation writes: an existing store that is appended to, or a target of its own. */
-static bool openTarget(const ZSConnection &connection, const ZSCreationOptions &options, const char *array,
-                       GDALDataset *source, ZSTarget &target)
+/* Opens where the raster is written: an existing store that is appended to, or a target of its own. */
+bool NewRaster::OpenTarget(GDALDataset *source)
 {
-    if (!options.append)
-        return target.Open(connection.store, source, options.overwrite, options.fsync);
-    const std::string group = connection.store + "/" + groupOf(options, array);
-    return zsHasRoot(connection.store, "there is no Zarr store to append to") &&
+    if (!m_options.append)
+        return m_target->Open(m_connection.store, source, m_options.overwrite, m_options.fsync);
+    const std::string group = m_connection.store + "/" + Group();
+    return zsHasRoot(m_connection.store, "there is no Zarr store to append to") &&
            (!zsExists(group) || zsIsAllOwn(group));
 }
 
-/* Sets up the store at `path` and its arrays. In a store that is appended to, there must be nothing of that name. */
-static ZSOwned<struct zs_raster> createRaster(const ZSConnection &connection, const std::string &path,
-                                              ZSCreationOptions &options, struct zs_raster_spec &spec,
-                                              ZSSourceAxes &axes, ZSStore &store)
+/* Opens a store that is appended to, and claims the group there, of which there must be nothing. */
+enum zs_status NewRaster::Claim(bool *isClaimed, struct zs_error *err)
+{
+    const std::string group = Group();
+    ZS_TRY(zs_hierarchy_recover(m_store->store, err));
+    ZS_TRY(zs_hierarchy_open(m_store->store, true, &m_store->hierarchy, err));
+    ZS_TRY(zs_raster_claim(m_store->hierarchy, group.c_str(), err));
+    *isClaimed = true;
+    bool taken[ZS_MAX_NDIM] = {};
+    const enum zs_status status =
+        zs_raster_dimensions_taken(m_store->hierarchy, group.c_str(), &m_spec, taken, err);
+    if (m_options.RenameDimensions(m_spec, taken))
+        m_axes.Rename(m_options.dim_names);
+    return status;
+}
+
+/* Sets up the store and the arrays of the raster. */
+bool NewRaster::CreateArrays()
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
     bool isClaimed = false;
-    const std::string group = groupOf(options, spec.arrays[0].name);
-    const struct zs_array_options arrayOptions = zsArrayOptions(options.threads);
-    store.name = path;
-    enum zs_status status = zs_store_open(path.c_str(), &store.store, &err);
-    if (status == ZS_OK && (!options.fsync || path != connection.store))
-        zs_store_set_sync(store.store, options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later, before publishing
-    if (status == ZS_OK && !options.append)
-        status = zs_hierarchy_create(store.store, &store.hierarchy, &err);
-    else if (status == ZS_OK)
-    {
-        status = zs_hierarchy_recover(store.store, &err);
-        if (status == ZS_OK)
-            status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
-        if (status == ZS_OK)
-            status = zs_raster_claim(store.hierarchy, group.c_str(), &err);
-        isClaimed = status == ZS_OK;
-        bool taken[ZS_MAX_NDIM] = {};
-        if (status == ZS_OK)
-            status = zs_raster_dimensions_taken(store.hierarchy, group.c_str(), &spec, taken, &err);
-        if (options.RenameDimensions(spec, taken))
-            axes.Rename(options.dim_names);
-    }
+    const std::string group = Group();
+    const struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
+    m_store->name = WritePath();
+    enum zs_status status = zs_store_open(m_store->name.c_str(), &m_store->store, &err);
+    if (status == ZS_OK && (!m_options.fsync || m_store->name != m_connection.store))
+        zs_store_set_sync(m_store->store, m_options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later, before publishing
+    if (status == ZS_OK)
+        status = m_options.append ? Claim(&isClaimed, &err)
+                                  : zs_hierarchy_create(m_store->store, &m_store->hierarchy, &err);
     if (status == ZS_OK)
     {
-        zs_store_overlap(store.store); // not before the claim is there for others to see
-        status = zs_raster_create(store.store, group.c_str(), &spec, &arrayOptions, &raster, &err);
+        zs_store_overlap(m_store->store); // not before the claim is there for others to see
+        status = zs_raster_create(m_store->store, group.c_str(), &m_spec, &arrayOptions, &raster, &err);
     }
+    m_raster.reset(raster);
     if (status == ZS_OK)
-        return {raster, zs_raster_free};
+        return true;
     zsReport(err);
-    if (isClaimed && zs_raster_finish(store.store, group.c_str(), &err) != ZS_OK)
+    if (isClaimed && zs_raster_finish(m_store->store, group.c_str(), &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
-    return {nullptr, zs_raster_free};
+    return false;
 }
 
+/* Waits for uploads: one that is under way would end after a removal. */
 static void waitForUploads(const ZSStore &store)
 {
     struct zs_error err;
@@ -183,153 +270,123 @@ static void removeAppended(const std::string &path, const std::string &group)
         CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
 }
 
-/* Whether no other program took over the group that is appended, while this one slept. Else CPLError is emitted, unless
- * something else failed (`ok`). */
-static bool isClaimed(const ZSStore &store, const std::string &group, bool ok)
+/* Ends a creation that failed. The group that was to be appended goes, unless another program took it over; a new store
+ * goes with its target. */
+void NewRaster::RemoveFailed(bool isOurs) const
 {
-    struct zs_error err;
-    if (zs_raster_check_claim(store.store, group.c_str(), &err) == ZS_OK)
-        return true;
-    if (ok)
-        zsReport(err);
-    return false;
+    waitForUploads(*m_store);
+    if (m_options.append && isOurs)
+        removeAppended(m_connection.store, Group());
 }
 
 /* Path of the store by now: as the user named it, unless that is the working directory, which the store replaced. */
-static std::string pathOf(const ZSConnection &connection, const ZSTarget &target)
+std::string NewRaster::PathInPlace() const
 {
-    return connection.store == "." && !target.Root().empty() ? target.Root() : connection.store;
+    return m_connection.store == "." && !m_target->Root().empty() ? m_target->Root() : m_connection.store;
 }
 
-/* Opens a store that was just created, or one array of it, for writing as its options ask for. */
-static std::unique_ptr<GDALDataset> openCreated(const std::string &store, const std::string &group, const char *array,
-                                                const char *name, const ZSCreationOptions &options)
+/* Opens the store that was created at a path, or one array of it, for writing as its options ask for. */
+std::unique_ptr<GDALDataset> NewRaster::OpenCreated(const std::string &store, const char *array) const
 {
     ZSConnection connection;
     connection.store = store;
+    const std::string group = Group();
     const std::string path = group + (group.empty() || array == nullptr ? "" : "/") + (array != nullptr ? array : "");
     const std::string full = path.empty() ? "SHARDEDZARR:\"" + store + "\"" : connection.SubdatasetName(path);
     GDALOpenInfo info(full.c_str(), GA_Update);
     CPLStringList openOptions;
-    openOptions.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
-    openOptions.SetNameValue("FSYNC", options.fsync ? "YES" : "NO");
-    openOptions.SetNameValue("UPDATE", zsUpdateName(options.update));
+    openOptions.SetNameValue("NUM_THREADS", std::to_string(m_options.threads).c_str());
+    openOptions.SetNameValue("FSYNC", m_options.fsync ? "YES" : "NO");
+    openOptions.SetNameValue("UPDATE", zsUpdateName(m_options.update));
     info.papszOpenOptions = openOptions.List();
     std::unique_ptr<GDALDataset> ds(zsOpen(&info));
     info.papszOpenOptions = nullptr;
     if (ds != nullptr)
-        ds->SetDescription(name);
+        ds->SetDescription(m_name);
     auto raster = dynamic_cast<ShardedZarrDataset *>(ds.get()); // else a list of several
     if (raster != nullptr)
-        raster->View().SetChunkOrder(options.chunk_order);
+        raster->View().SetChunkOrder(m_options.chunk_order);
     return ds;
-}
-
-static bool parse(const char *name, CSLConstList list, ZSCreationOptions &options, ZSConnection &connection)
-{
-    std::string reason;
-    if (!options.Parse(list))
-        return false;
-    const bool isParsed = zsParseConnection(name, connection, reason);
-    if (isParsed && connection.array.empty())
-        return zsIsNoRepository(connection);
-    if (isParsed)
-        CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: a new array is named by options: the target %s, with APPEND_SUBDATASET=YES and ARRAY_NAME=%s",
-                 zsShown(name).c_str(), zsShown(connection.store).c_str(),
-                 zsShown(connection.array).c_str());
-    else
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
-    return false;
-}
-
-/* Refuses more bands than GDAL opens. */
-static bool mayHaveBands(const char *name, int bands)
-{
-    if (static_cast<uint64_t>(bands) <= ZS_MOST_BANDS)
-        return true;
-    CPLError(CE_Failure, CPLE_NotSupported,
-             "%s: expected at most %d bands, as many as GDAL opens, found %d; the multidimensional API makes longer "
-             "arrays", name, static_cast<int>(ZS_MOST_BANDS), bands);
-    return false;
 }
 
 /* ---- CreateCopy ---- */
 
-/* Adds to each array of the raster, of which the hierarchy knows, what is computed from its pixels: statistics and
- * overviews. */
-static bool addComputed(const std::shared_ptr<ZSStore> &store, const std::string &group, const ZSNewArrays &arrays,
-                        const struct zs_raster_spec &spec, const ZSCreationOptions &asked,
-                        const std::string &resampling, std::vector<int> factors, GDALProgressFunc progress,
-                        void *progressData)
+namespace
 {
-    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(asked.threads).c_str(), false);
-    const double parts = (asked.statistics ? 1 : 0) + (factors.empty() ? 0 : 1);
-    const double n = parts * static_cast<double>(spec.array_count);
-    ZSOpenOptions options;
-    if (!options.Parse(nullptr))
-        return false;
-    for (size_t k = 0; k < spec.array_count; k++)
+class RasterCopy final : public NewRaster
+{
+  public:
+    RasterCopy(const char *name, GDALDataset &source, bool isStrict)
+        : NewRaster(name), m_original(source), m_isStrict(isStrict)
     {
-        struct zs_error err;
-        const struct zs_node *node = nullptr;
-        std::unique_ptr<ShardedZarrDataset> ds;
-        if (zs_hierarchy_node_at(store->hierarchy, group.c_str(), arrays.Name(k), &node, &err) == ZS_OK)
-            ds = ShardedZarrDataset::OpenArray(store, node, options, GA_Update, &err);
-        if (ds == nullptr)
-        {
-            zsReport(err);
-            return false;
-        }
-        ds->View().SetChunkOrder(asked.chunk_order);
-        if (k > 0)
-            ds->masks.KeepLevels(); // made with the first
-        const double first = parts * static_cast<double>(k), end = first + parts;
-        const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
-        const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
-        if (asked.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
-            return false;
-        if (!factors.empty() && ds->BuildOverviews(resampling.c_str(), static_cast<int>(factors.size()), factors.data(),
-                                                   0, nullptr, GDALScaledProgress, ofOverviews.Part(),
-                                                   nullptr) != CE_None)
-            return false;
-        if (ds->FlushAll(false) != CE_None)
+    }
+    ~RasterCopy()
+    {
+        zs_domains_clear(&m_spec.domains);
+    }
+
+    GDALDataset *Make(GDALProgressFunc progress, void *progressData);
+
+  private:
+    GDALDataset &m_original;
+    const bool m_isStrict;
+    std::unique_ptr<ZSWarpedCells> m_warped;
+    GDALDataset *m_source = &m_original; /* or what is warped of it */
+    GDALDataType m_type = GDT_Unknown;
+    std::vector<int> m_factors; /* of overviews */
+
+    CPLStringList m_metadata;
+    std::string m_mask;
+    double m_transform[6];
+    std::unique_ptr<OGRSpatialReference> m_srs;
+
+    bool WarpToCells();
+    bool DescribePixels();
+    void DescribeArrays();
+    void DescribeGeoreferencing();
+    void ChooseFilter();
+    bool Write(GDALProgressFunc progress, void *progressData);
+    bool CopyPixels(GDALProgressFunc progress, void *progressData);
+    bool PublishArrays();
+    bool AddComputed(GDALProgressFunc progress, void *progressData);
+    bool IsClaimed(bool isOk) const;
+    bool PublishStore();
+};
+} // namespace
+
+/* Makes the source a raster of HEALPix cells where the options ask for that. */
+bool RasterCopy::WarpToCells()
+{
+    if (!IsCells())
+        return true;
+    if (zsHasOneMask(m_original) && !zsHasAllCells(m_original))
+    {
+        CPLError(m_isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
+                 zsShown(m_name).c_str());
+        if (m_isStrict)
             return false;
     }
-    return true;
+    m_source = zsToHealpix(m_original, m_options.healpix_order, m_options.warp_resampling, m_isStrict, m_healpix,
+                           m_warped);
+    return m_source != nullptr;
 }
 
-static GDALDataset *createCopy(const char *name, GDALDataset *source, bool strict, CSLConstList optionList,
-                               GDALProgressFunc progress, void *progressData);
-
-/* Makes a store as files and then packs it into an archive, beside the archive that it replaces. */
-static GDALDataset *createArchive(const char *name, const ZSConnection &connection, GDALDataset *source, bool strict,
-                                  CSLConstList optionList, GDALProgressFunc progress, void *progressData)
+/* Size, dimensions, data type, encoding and nodata value. */
+bool RasterCopy::DescribePixels()
 {
-    if (CPLFetchBool(optionList, "APPEND_SUBDATASET", false))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: nothing is added to an archive; add to a store and pack that",
-                 zsShown(name).c_str());
-        return nullptr;
-    }
-    if (!zsMayReplaceArchive(connection.store, *source))
-        return nullptr;
-    CPLStringList list(CSLDuplicate(optionList));
-    if (list.FetchNameValue("ARRAY_NAME") == nullptr)
-        list.SetNameValue("ARRAY_NAME", defaultArrayName(connection.store, nullptr).c_str());
-    const std::string temp = std::string(CPLGenerateTempFilename("shardedzarr")) + ".zarr";
-    std::unique_ptr<GDALDataset> made(createCopy(temp.c_str(), source, strict, list.List(), progress, progressData));
-    bool ok = made != nullptr;
-    made.reset();
-    ok = ok && zsPack(temp, connection.store);
-    zsRemoveSilently(temp);
-    if (!ok)
-        return nullptr;
-    GDALOpenInfo info(("SHARDEDZARR:\"" + connection.store + "\"").c_str(), GA_ReadOnly);
-    GDALDataset *ds = zsOpen(&info);
-    if (ds != nullptr)
-        ds->SetDescription(name);
-    return ds;
+    m_type = zsTypeOfBands(*m_source);
+    if (!m_packing.Start(m_options, m_source, m_type))
+        return false;
+    if (m_options.single_array)
+        m_axes.Find(m_source, m_source->GetRasterCount(), m_options.dim_names);
+    if (!StartSpec(m_source->GetRasterXSize(), m_source->GetRasterYSize(), m_type))
+        return false;
+    // The nodata value of a source that is warped may be a double.
+    if (!m_packing.IsUsed())
+        m_spec.has_nodata =
+            nodataOf(*m_original.GetRasterBand(1), m_spec.dtype, m_spec.nodata) ||
+            (m_warped != nullptr && nodataOf(*m_source->GetRasterBand(1), m_spec.dtype, m_spec.nodata));
+    return m_options.CheckRounding(m_spec);
 }
 
 /* Of the items of netCDF's variables, the scales of those that are bands whose pixels are unscaled. */
@@ -346,283 +403,356 @@ static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLS
     }
 }
 
-/* HEALPix cells have no mask: warns, or refuses a strict copy, where the source has one. */
-static bool checkCellMask(const char *name, GDALDataset &source, bool isStrict)
+/* Arrays, properties of their bands, and the mask. */
+void RasterCopy::DescribeArrays()
 {
-    if (!zsHasOneMask(source) || zsHasAllCells(source))
-        return true;
-    CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
-             zsShown(name).c_str());
-    return !isStrict;
+    m_metadata.Assign(CSLDuplicate(m_source->GetMetadata()));
+    auto &properties = m_arrays.Read(m_source, m_source->GetRasterCount(), m_spec.dtype);
+    m_packing.Finish(m_spec, properties);
+    dropScales(properties, m_metadata);
+    m_axes.Spend(m_metadata, properties);
+    m_arrays.Set(m_options.single_array, ArrayName(m_source), m_spec);
+    m_arrays.Apply(m_spec);
+    m_mask = !IsCells() && zsHasOneMask(*m_source) ? m_arrays.MaskName(m_spec) : "";
+    m_spec.mask = m_mask.empty() ? nullptr : m_mask.c_str();
 }
 
-static bool isNearest(const std::string &resampling)
+/* Transform, CRS, and the metadata that are left. */
+void RasterCopy::DescribeGeoreferencing()
 {
-    return resampling.empty() || STARTS_WITH_CI(resampling.c_str(), "NEAR");
+    if (!IsCells() && zsReadTransform(*m_source, m_transform))
+        m_spec.transform = m_transform;
+    const char *registration = zsItemValueInAnyCase(m_metadata.List(), GDALMD_AREA_OR_POINT);
+    m_spec.pixel_is_point = !IsCells() && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
+    const bool isRegistered = m_spec.transform != nullptr && m_options.style != ZS_GEOREF_CF;
+    if (isRegistered || !m_spec.pixel_is_point)
+        zsSetItem(m_metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
+    m_spec.metadata = m_metadata.size() > 0 ? m_metadata.List() : nullptr;
+    m_spec.domains = zsDomainsOf(*m_source);
+    m_srs.reset(m_source->GetSpatialRef() != nullptr ? m_source->GetSpatialRef()->Clone() : nullptr);
+    m_spec.srs = !IsCells() && m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
 }
 
-static GDALDataset *createCopy(const char *name, GDALDataset *source, bool strict, CSLConstList optionList,
-                               GDALProgressFunc progress, void *progressData)
+/* Chooses the filter by the pixels of the original. Cells are its pixels where the nearest counts; means of them would
+ * want another filter. */
+void RasterCopy::ChooseFilter()
 {
-    ZSCreationOptions options;
-    ZSConnection connection;
-    if (progress == nullptr)
-        progress = GDALDummyProgress;
-    if (!parse(name, optionList, options, connection))
-        return nullptr;
-    if (zsIsArchive(connection.store))
-        return createArchive(name, connection, source, strict, optionList, progress, progressData);
-    const int bands = source->GetRasterCount();
-    if (bands == 0)
+    const std::string &resampling = m_options.warp_resampling;
+    const bool isNearest = resampling.empty() || STARTS_WITH_CI(resampling.c_str(), "NEAR");
+    if (m_warped == nullptr || isNearest)
+        zsChooseFilter(m_original, m_type, m_packing, m_options, m_spec);
+}
+
+/* Writes the pixels and the mask. */
+bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
+{
+    const auto copy = [&]
     {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: a source without bands cannot be copied", zsShown(name).c_str());
-        return nullptr;
+        return zsCopyPixels({*m_source, m_warped.get(), m_type, m_packing}, *m_raster, m_spec, m_options.threads,
+                            WritePath(), progress, progressData) &&
+               (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec));
+    };
+    return m_warped != nullptr ? zsRunWarp(zsShown(m_name) + ": the source cannot be warped", copy) : copy();
+}
+
+/* Publishes the arrays: their metadata wait for what is computed from their pixels. */
+bool RasterCopy::PublishArrays()
+{
+    struct zs_error err;
+    if (zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
+
+/* Adds to each array of the raster, of which the hierarchy knows, what is computed from its pixels: statistics and
+ * overviews. */
+bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
+{
+    if (!m_options.statistics && m_factors.empty())
+        return true;
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
+    const std::string group = Group(), resampling = zsOverviewResampling(m_options.resampling, *m_source);
+    const double parts = (m_options.statistics ? 1 : 0) + (m_factors.empty() ? 0 : 1);
+    const double n = parts * static_cast<double>(m_spec.array_count);
+    ZSOpenOptions options;
+    if (!options.Parse(nullptr))
+        return false;
+    for (size_t k = 0; k < m_spec.array_count; k++)
+    {
+        struct zs_error err;
+        const struct zs_node *node = nullptr;
+        std::unique_ptr<ShardedZarrDataset> ds;
+        if (zs_hierarchy_node_at(m_store->hierarchy, group.c_str(), m_arrays.Name(k), &node, &err) == ZS_OK)
+            ds = ShardedZarrDataset::OpenArray(m_store, node, options, GA_Update, &err);
+        if (ds == nullptr)
+        {
+            zsReport(err);
+            return false;
+        }
+        ds->View().SetChunkOrder(m_options.chunk_order);
+        if (k > 0)
+            ds->masks.KeepLevels(); // made with the first
+        const double first = parts * static_cast<double>(k), end = first + parts;
+        const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
+        const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
+        if (m_options.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
+            return false;
+        if (!m_factors.empty() &&
+            ds->BuildOverviews(resampling.c_str(), static_cast<int>(m_factors.size()), m_factors.data(), 0, nullptr,
+                               GDALScaledProgress, ofOverviews.Part(), nullptr) != CE_None)
+            return false;
+        if (ds->FlushAll(false) != CE_None)
+            return false;
     }
-    if (!mayHaveBands(name, bands))
-        return nullptr;
-    struct zs_healpix healpix = {};
-    const bool isCells = options.healpix_order >= 0;
-    std::unique_ptr<ZSWarpedCells> warped;
-    GDALDataset &unwarped = *source;
-    GDALRasterBand &first = *source->GetRasterBand(1); // the nodata of one that is warped may be a double
-    if (isCells && !checkCellMask(name, *source, strict))
-        return nullptr;
-    if (isCells)
-        source = zsToHealpix(*source, options.healpix_order, options.warp_resampling, strict, healpix, warped);
-    if (source == nullptr)
-        return nullptr;
-    GDALDataType type = zsTypeOfBands(*source);
+    return true;
+}
 
-    ZSPacking packing;
-    if (!packing.Start(options, source, type))
-        return nullptr;
-    struct zs_raster_spec spec = {};
-    spec.healpix = isCells ? &healpix : nullptr;
-    ZSSourceAxes axes;
-    if (options.single_array)
-        axes.Find(source, bands, options.dim_names);
-    if (!startSpec(spec, options, source->GetRasterXSize(), source->GetRasterYSize(), axes, type))
-        return nullptr;
-    if (!packing.IsUsed())
-        spec.has_nodata = nodataOf(first, spec.dtype, spec.nodata) ||
-                          (warped != nullptr && nodataOf(*source->GetRasterBand(1), spec.dtype, spec.nodata));
-    if (!options.CheckRounding(spec))
-        return nullptr;
-    CPLStringList metadata(CSLDuplicate(source->GetMetadata()));
-    ZSNewArrays arrays;
-    auto &properties = arrays.Read(source, bands, spec.dtype);
-    packing.Finish(spec, properties);
-    dropScales(properties, metadata);
-    axes.Spend(metadata, properties);
-    arrays.Set(options.single_array, arrayName(options, connection.store, source, spec), spec);
-    arrays.Apply(spec);
-    const std::string mask = !isCells && zsHasOneMask(*source) ? arrays.MaskName(spec) : "";
-    spec.mask = mask.empty() ? nullptr : mask.c_str();
+/* Whether no other program took over, while this one slept, what is written. Else CPLError is emitted, unless something
+ * else failed before (isOk is false). */
+bool RasterCopy::IsClaimed(bool isOk) const
+{
+    struct zs_error err;
+    if (!m_options.append)
+        return !isOk || m_target->IsOurs(); // a target looks before it removes
+    if (zs_raster_check_claim(m_store->store, Group().c_str(), &err) == ZS_OK)
+        return true;
+    if (isOk)
+        zsReport(err);
+    return false;
+}
 
-    double transform[6];
-    if (!isCells && zsReadTransform(*source, transform))
-        spec.transform = transform;
-    const char *registration = zsItemValueInAnyCase(metadata.List(), GDALMD_AREA_OR_POINT);
-    spec.pixel_is_point = !isCells && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
-    const bool isRegistered = spec.transform != nullptr && options.style != ZS_GEOREF_CF;
-    if (isRegistered || !spec.pixel_is_point)
-        zsSetItem(metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
-    spec.metadata = metadata.size() > 0 ? metadata.List() : nullptr;
-    spec.domains = zsDomainsOf(*source);
-    const std::unique_ptr<struct zs_domains, decltype(&zs_domains_clear)> domainsCleared(&spec.domains,
-                                                                                         zs_domains_clear);
-    std::unique_ptr<OGRSpatialReference> srs(source->GetSpatialRef() != nullptr ? source->GetSpatialRef()->Clone()
-                                                                                : nullptr);
-    spec.srs = !isCells && srs != nullptr ? OGRSpatialReference::ToHandle(srs.get()) : nullptr;
+/* Writes the metadata: the store is complete. */
+bool RasterCopy::PublishStore()
+{
+    struct zs_error err;
+    if (zs_hierarchy_flush(m_store->hierarchy, &err) != ZS_OK)
+    {
+        zsReport(err);
+        return false;
+    }
+    if (zs_raster_finish(m_store->store, Group().c_str(), &err) != ZS_OK)
+        CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
+    if (zs_store_sync(m_store->store, &err) == ZS_OK)
+        return true;
+    zsReport(err);
+    return false;
+}
 
-    // Cells are pixels of the source where the nearest counts; means of them would want another filter.
-    if (!isCells || warped == nullptr || isNearest(options.warp_resampling))
-        zsChooseFilter(unwarped, type, packing, options, spec);
-    const std::string group = groupOf(options, arrays.Name(0));
-    const auto factors = options.OverviewFactors(spec);
+/* Writes all of the raster, its metadata last. What failed is removed, unless it is another program's by now. */
+bool RasterCopy::Write(GDALProgressFunc progress, void *progressData)
+{
     // Overviews read and write again: about as much as a third of the pixels. Statistics read.
-    const double pixelsShare = 1 / (1 + (factors.empty() ? 0 : 1 / 3.) + (options.statistics ? 0.25 : 0));
-    const auto store = std::make_shared<ZSStore>();
-    ZSTarget target;
-    if (!openTarget(connection, options, arrays.Name(0), source, target))
-        return nullptr;
-    auto raster =
-        createRaster(connection, options.append ? connection.store : target.Path(), options, spec, axes, *store);
-    if (raster == nullptr || (!options.append && !target.Hold(store->store)))
-        return nullptr;
+    const double pixelsShare = 1 / (1 + (m_factors.empty() ? 0 : 1 / 3.) + (m_options.statistics ? 0.25 : 0));
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
-    const auto copyPixels = [&]
-    {
-        return zsCopyPixels(*source, warped.get(), *raster, spec, type, packing, options.threads,
-                            options.append ? connection.store : target.Path(), GDALScaledProgress, ofPixels.Part()) &&
-               (spec.mask == nullptr || zsCopyMask(*source, *raster, spec));
-    };
-    bool ok = warped != nullptr ? zsRunWarp(zsShown(name) + ": the source cannot be warped", copyPixels) : copyPixels();
-    struct zs_error err;
-    zs_hierarchy_defer(store->hierarchy, true); // until the overviews are there: a store that opens is complete
-    if (ok && zs_raster_publish(raster.get(), store->hierarchy, &err) != ZS_OK)
-    {
-        zsReport(err);
-        ok = false;
-    }
-    raster.reset();
-    if (ok && (options.statistics || !factors.empty()))
-    {
-        ok = addComputed(store, group, arrays, spec, options, zsOverviewResampling(options.resampling, *source),
-                         factors, GDALScaledProgress, ofRest.Part());
-    }
-    zs_hierarchy_defer(store->hierarchy, false);
-    const bool isOurs =
-        options.append ? isClaimed(*store, group, ok) : !ok || target.IsOurs(); // a target looks before it removes
-    ok = ok && isOurs;
-    if (ok && zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK)
-    {
-        zsReport(err);
-        ok = false;
-    }
-    if (ok && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
-        CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
-    if (ok && zs_store_sync(store->store, &err) != ZS_OK)
-    {
-        zsReport(err);
-        ok = false;
-    }
+    bool ok = CopyPixels(GDALScaledProgress, ofPixels.Part());
+    zs_hierarchy_defer(m_store->hierarchy, true); // until the overviews are there: a store that opens is complete
+    ok = ok && PublishArrays();
+    m_raster.reset();
+    ok = ok && AddComputed(GDALScaledProgress, ofRest.Part());
+    zs_hierarchy_defer(m_store->hierarchy, false);
+    const bool isOurs = IsClaimed(ok);
+    ok = ok && isOurs && PublishStore();
     if (!ok)
-        waitForUploads(*store); // an upload that is under way would end after the removal
-    if (!ok && options.append && isOurs)
-        removeAppended(connection.store, group);
-    if (!ok || (!options.append && !target.Commit()))
+        RemoveFailed(isOurs);
+    return ok;
+}
+
+GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
+{
+    const int bands = m_original.GetRasterCount();
+    if (bands == 0)
+        Refuse(CPLE_NotSupported, "a source without bands cannot be copied");
+    if (bands == 0 || !CheckBands(bands) || !WarpToCells() || !DescribePixels())
         return nullptr;
-    return openCreated(pathOf(connection, target), group, options.single_array ? arrays.Name(0) : nullptr, name,
-                       options)
-        .release();
+    DescribeArrays();
+    DescribeGeoreferencing();
+    ChooseFilter();
+    m_factors = m_options.OverviewFactors(m_spec);
+    if (!OpenTarget(m_source) || !CreateArrays() || (!m_options.append && !m_target->Hold(m_store->store)))
+        return nullptr;
+    if (!Write(progress, progressData) || (!m_options.append && !m_target->Commit()))
+        return nullptr;
+    return OpenCreated(PathInPlace(), m_options.single_array ? m_arrays.Name(0) : nullptr).release();
+}
+
+static GDALDataset *createCopy(const char *name, GDALDataset &source, bool isStrict, CSLConstList options,
+                               GDALProgressFunc progress, void *progressData);
+
+/* Makes a store as files and then packs it into an archive, beside the archive that it replaces. */
+static GDALDataset *createArchive(const char *name, const std::string &archive, GDALDataset &source, bool isStrict,
+                                  CSLConstList options, GDALProgressFunc progress, void *progressData)
+{
+    if (CPLFetchBool(options, "APPEND_SUBDATASET", false))
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: nothing is added to an archive; add to a store and pack that",
+                 zsShown(name).c_str());
+        return nullptr;
+    }
+    if (!zsMayReplaceArchive(archive, source))
+        return nullptr;
+    CPLStringList list(CSLDuplicate(options));
+    if (list.FetchNameValue("ARRAY_NAME") == nullptr)
+        list.SetNameValue("ARRAY_NAME", defaultArrayName(archive, nullptr).c_str());
+    const std::string temp = std::string(CPLGenerateTempFilename("shardedzarr")) + ".zarr";
+    std::unique_ptr<GDALDataset> made(createCopy(temp.c_str(), source, isStrict, list.List(), progress, progressData));
+    bool ok = made != nullptr;
+    made.reset();
+    ok = ok && zsPack(temp, archive);
+    zsRemoveSilently(temp);
+    if (!ok)
+        return nullptr;
+    GDALOpenInfo info(("SHARDEDZARR:\"" + archive + "\"").c_str(), GA_ReadOnly);
+    GDALDataset *ds = zsOpen(&info);
+    if (ds != nullptr)
+        ds->SetDescription(name);
+    return ds;
+}
+
+static GDALDataset *createCopy(const char *name, GDALDataset &source, bool isStrict, CSLConstList options,
+                               GDALProgressFunc progress, void *progressData)
+{
+    progress = progress != nullptr ? progress : GDALDummyProgress;
+    RasterCopy copy(name, source, isStrict);
+    if (!copy.Parse(options))
+        return nullptr;
+    return zsIsArchive(copy.StorePath())
+               ? createArchive(name, copy.StorePath(), source, isStrict, options, progress, progressData)
+               : copy.Make(progress, progressData);
 }
 
 GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                           GDALProgressFunc progress, void *progressData)
 {
-    return zsCheckLosses(name, *source, strict) ? createCopy(name, source, strict, options, progress, progressData)
+    return zsCheckLosses(name, *source, strict) ? createCopy(name, *source, strict, options, progress, progressData)
                                                 : nullptr;
 }
 
 /* ---- Create ---- */
 
+namespace
+{
+class BlankRaster final : public NewRaster
+{
+  public:
+    using NewRaster::NewRaster;
+
+    bool Check(int width, int height, int bands, CSLConstList list) const;
+    bool Describe(int width, int height, int bands, GDALDataType type);
+    bool Make();
+    GDALDataset *Open();
+
+  private:
+    bool CheckCells(int width, int height);
+    bool Publish();
+    /* Whether what replaces another takes its place only when it is flushed. */
+    bool Waits() const
+    {
+        return !m_options.append && m_target->Replaces();
+    }
+};
+} // namespace
+
+bool BlankRaster::Check(int width, int height, int bands, CSLConstList list) const
+{
+    if (bands == 0 || width == 0 || height == 0)
+        return Refuse(CPLE_NotSupported, "expected at least one band, column and row");
+    if (!CheckBands(bands))
+        return false;
+    // GDAL before 3.7 has no type for them, and rasterio hears no warning of an option that is not known.
+    const char *pixelType = CSLFetchNameValue(list, "PIXELTYPE");
+    if (pixelType != nullptr && EQUAL(pixelType, "SIGNEDBYTE"))
+        return Refuse(CPLE_NotSupported, "PIXELTYPE=SIGNEDBYTE: signed bytes are for GDAL 3.7 and later; use Int16");
+    if (!m_options.single_array && bands > 1)
+        return Refuse(CPLE_NotSupported, "SINGLE_ARRAY=NO: what Create() makes of " + std::to_string(bands) +
+                                             " bands is one array; a copy has one for each");
+    if (zsIsArchive(m_connection.store))
+        return Refuse(CPLE_NotSupported,
+                      "what is in an archive is written once; copy a finished raster into it");
+    return true;
+}
+
 /* Checks that the raster has the size of the whole sphere's cells; gdalwarp chooses another unless it is told. */
-static bool checkCells(const char *name, const ZSCreationOptions &options, int width, int height,
-                       struct zs_healpix &healpix)
+bool BlankRaster::CheckCells(int width, int height)
 {
     bool isPlane;
-    if (options.healpix_order < 0)
+    const int order = m_options.healpix_order;
+    if (!IsCells())
         return true;
-    healpix = zsHealpixTarget(options.healpix_order, nullptr, &isPlane);
-    const int side = ZS_HEALPIX_SIDE << options.healpix_order;
+    m_healpix = zsHealpixTarget(order, nullptr, &isPlane);
+    const int side = ZS_HEALPIX_SIDE << order;
     if (width == side && height == side)
         return true;
     CPLError(CE_Failure, CPLE_AppDefined,
              "%s: HEALPIX=%d: expected the %d x %d pixels of the whole plane, found %d x %d. gdal_translate finds them "
              "by itself; gdalwarp -t_srs '+proj=healpix +rot_xy=45 +ellps=WGS84' takes %s",
-             name, options.healpix_order, side, side, width, height, zsHealpixArguments(healpix).c_str());
+             m_name, order, side, side, width, height, zsHealpixArguments(m_healpix).c_str());
     return false;
 }
 
-GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, GDALDataType type,
-                            CSLConstList optionList)
+bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
 {
-    ZSCreationOptions options;
-    ZSConnection connection;
-    if (!parse(name, optionList, options, connection))
-        return nullptr;
-    if (bands == 0 || width == 0 || height == 0)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at least one band, column and row",
-                 zsShown(name).c_str());
-        return nullptr;
-    }
-    if (!mayHaveBands(name, bands))
-        return nullptr;
-    // GDAL before 3.7 has no type for them, and rasterio hears no warning of an option that is not known.
-    const char *pixelType = CSLFetchNameValue(optionList, "PIXELTYPE");
-    if (pixelType != nullptr && EQUAL(pixelType, "SIGNEDBYTE"))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: PIXELTYPE=SIGNEDBYTE: signed bytes are for GDAL 3.7 and later; use Int16", zsShown(name).c_str());
-        return nullptr;
-    }
-    if (!options.single_array && bands > 1)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: SINGLE_ARRAY=NO: what Create() makes of %d bands is one array; a copy has one for each",
-                 zsShown(name).c_str(),
-                 bands);
-        return nullptr;
-    }
-    if (zsIsArchive(connection.store))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: what is in an archive is written once; copy a finished raster into it",
-                 zsShown(name).c_str());
-        return nullptr;
-    }
-    struct zs_healpix healpix = {};
-    if (!checkCells(name, options, width, height, healpix))
-        return nullptr;
-    ZSPacking packing;
-    if (!packing.Start(options, nullptr, type))
-        return nullptr;
-    struct zs_raster_spec spec = {};
-    spec.healpix = options.healpix_order >= 0 ? &healpix : nullptr;
-    ZSSourceAxes axes;
-    if (options.single_array)
-        axes.Find(nullptr, bands, options.dim_names);
-    if (!startSpec(spec, options, width, height, axes, type) || !options.CheckRounding(spec))
-        return nullptr;
-    ZSNewArrays arrays;
-    packing.Finish(spec, arrays.Read(nullptr, bands, spec.dtype));
-    arrays.Set(true, arrayName(options, connection.store, nullptr, spec), spec);
-    arrays.Apply(spec);
-    auto target = std::make_unique<ZSTarget>();
-    if (!openTarget(connection, options, arrays.Name(0), nullptr, *target))
-        return nullptr;
-    const std::string path = options.append ? connection.store : target->Path();
-    ZSStore store;
-    auto raster = createRaster(connection, path, options, spec, axes, store);
-    if (raster == nullptr)
-        return nullptr;
-    // An empty store reads as its fill value: complete from the start.
+    if (!CheckCells(width, height) || !m_packing.Start(m_options, nullptr, type))
+        return false;
+    if (m_options.single_array)
+        m_axes.Find(nullptr, bands, m_options.dim_names);
+    if (!StartSpec(width, height, type) || !m_options.CheckRounding(m_spec))
+        return false;
+    m_packing.Finish(m_spec, m_arrays.Read(nullptr, bands, m_spec.dtype));
+    m_arrays.Set(true, ArrayName(nullptr), m_spec);
+    m_arrays.Apply(m_spec);
+    return true;
+}
+
+/* Writes the metadata: an empty store reads as its fill value, complete from the start. */
+bool BlankRaster::Publish()
+{
     struct zs_error err;
-    const std::string group = groupOf(options, arrays.Name(0));
-    const bool ok = zs_raster_publish(raster.get(), store.hierarchy, &err) == ZS_OK &&
-                    zs_raster_finish(store.store, group.c_str(), &err) == ZS_OK &&
-                    zs_store_sync(store.store, &err) == ZS_OK;
-    raster.reset();
-    if (!ok)
-    {
-        zsReport(err);
-        waitForUploads(store);
-        if (options.append)
-            removeAppended(path, group);
-        return nullptr;
-    }
-    // What replaces another takes its place when it is flushed.
-    const bool waits = !options.append && target->Replaces();
-    if (!options.append && !waits && !target->Commit())
-        return nullptr;
-    auto ds = openCreated(waits ? path : pathOf(connection, *target), group, arrays.Name(0), name, options);
+    const bool ok = zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK &&
+                    zs_raster_finish(m_store->store, Group().c_str(), &err) == ZS_OK &&
+                    zs_store_sync(m_store->store, &err) == ZS_OK;
+    m_raster.reset();
+    if (ok)
+        return true;
+    zsReport(err);
+    RemoveFailed(true);
+    return false;
+}
+
+bool BlankRaster::Make()
+{
+    return OpenTarget(nullptr) && CreateArrays() && Publish() &&
+           (m_options.append || Waits() || m_target->Commit());
+}
+
+/* Opens what was made, and has it do at its end what is done when there are pixels. */
+GDALDataset *BlankRaster::Open()
+{
+    auto ds = OpenCreated(Waits() ? m_target->Path() : PathInPlace(), m_arrays.Name(0));
     auto made = dynamic_cast<ShardedZarrDataset *>(ds.get());
     if (ds != nullptr && made == nullptr)
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: what was made does not open as one raster",
-                 zsShown(name).c_str());
+        Refuse(CPLE_AppDefined, "what was made does not open as one raster");
     if (made == nullptr)
         return nullptr;
-    made->pixels.SetBlank(packing.IsUsed());
-    made->pixels.FirstFilter().Start(options, spec);
-    made->closing.SetOverviews(options.OverviewFactors(spec), options.resampling);
-    if (options.statistics)
+    made->pixels.SetBlank(m_packing.IsUsed());
+    made->pixels.FirstFilter().Start(m_options, m_spec);
+    made->closing.SetOverviews(m_options.OverviewFactors(m_spec), m_options.resampling);
+    if (m_options.statistics)
         made->closing.SetStatistics();
-    if (waits)
-        made->closing.SetTarget(std::move(target));
-    else if (!made->closing.HoldMark(target->TakeMark()))
+    if (Waits())
+        made->closing.SetTarget(std::move(m_target));
+    else if (!made->closing.HoldMark(m_target->TakeMark()))
         return nullptr;
     return ds.release();
+}
+
+GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, GDALDataType type,
+                            CSLConstList options)
+{
+    BlankRaster raster(name);
+    return raster.Parse(options) && raster.Check(width, height, bands, options) &&
+                   raster.Describe(width, height, bands, type) && raster.Make()
+               ? raster.Open()
+               : nullptr;
 }
