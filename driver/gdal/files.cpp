@@ -1,11 +1,12 @@
 /* Stores as directories of files: deleted, renamed, copied, packed. */
-#include "target.h"
+#include "files.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "connection.h"
 #include "handles.h"
+#include "target.h"
 
 extern "C"
 {
@@ -201,6 +202,46 @@ static bool mayGo(const std::string &store)
     return false;
 }
 
+/* Says why nothing is deleted by a name that isDeletable() refuses, where something is there. */
+static void warnOfName(const char *name, const ZSConnection &connection)
+{
+    VSIStatBufL st;
+    if (connection.has_array && !connection.array.empty())
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: an array of a store is not deleted alone", zsShown(name).c_str());
+    else if (VSIStatL(connection.store.c_str(), &st) == 0)
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: stays until a copy replaces it; %s", zsShown(name).c_str(),
+                 zsIsArchive(connection.store)
+                     ? "to delete it, remove the file"
+                     : ("the name by which it is deleted is " + zsShown(connection.store)).c_str());
+}
+
+/* Whether GDAL knows that a store on a network is a directory: else it may be asked to make room for a copy, as above.
+ * A message says so otherwise. */
+static bool isKnown(const char *name, const std::string &store)
+{
+    VSIStatBufL st;
+    if (!zs_path_is_remote(store.c_str()) || (VSIStatL(store.c_str(), &st) == 0 && VSI_ISDIR(st.st_mode)))
+        return true;
+    zsForgetListing(store);
+    if (VSIStatL(store.c_str(), &st) == 0)
+        CPLError(CE_Warning, CPLE_FileIO,
+                 "%s: is not deleted: GDAL did not know that it is there; it does from now on", zsShown(name).c_str());
+    else
+        CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
+                 zsShown(name).c_str());
+    return false;
+}
+
+/* Removes a link to a store, which takes nothing along. */
+static CPLErr deleteLink(const std::string &store)
+{
+    zsRemoveLeftovers(store);
+    if (VSIUnlink(store.c_str()) != 0)
+        return CE_Failure;
+    zsRemoveExternalOverviews(store);
+    return CE_None;
+}
+
 CPLErr zsDelete(const char *name)
 {
     ZSConnection connection;
@@ -208,29 +249,11 @@ CPLErr zsDelete(const char *name)
     VSIStatBufL st;
     if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
     {
-        if (connection.has_array && !connection.array.empty())
-            CPLError(CE_Warning, CPLE_NotSupported, "%s: an array of a store is not deleted alone",
-                     zsShown(name).c_str());
-        else if (VSIStatL(connection.store.c_str(), &st) == 0)
-            CPLError(CE_Warning, CPLE_NotSupported, "%s: stays until a copy replaces it; %s", zsShown(name).c_str(),
-                     zsIsArchive(connection.store)
-                         ? "to delete it, remove the file"
-                         : ("the name by which it is deleted is " + zsShown(connection.store)).c_str());
+        warnOfName(name, connection);
         return CE_Failure;
     }
-    // On a network GDAL may not know yet that this is a directory, and then it is as above.
-    if (zs_path_is_remote(connection.store.c_str()) &&
-        (VSIStatL(connection.store.c_str(), &st) != 0 || !VSI_ISDIR(st.st_mode))) {
-        zsForgetListing(connection.store);
-        if (VSIStatL(connection.store.c_str(), &st) == 0)
-            CPLError(CE_Warning, CPLE_FileIO,
-                     "%s: is not deleted: GDAL did not know that it is there; it does from now on",
-                     zsShown(name).c_str());
-        else
-            CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
-                     zsShown(name).c_str());
+    if (!isKnown(name, connection.store))
         return CE_Failure;
-    }
     // The remains of a killed writer do not open as a store.
     const std::string store =
         VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store)
@@ -244,13 +267,9 @@ CPLErr zsDelete(const char *name)
         zsReport(err);
         return CE_Failure;
     }
-    if (!zsIsLink(store))
-        return mayGo(store) && zsDeleteStore(store) ? CE_None : CE_Failure;
-    zsRemoveLeftovers(store); // the link goes, and takes nothing along
-    if (VSIUnlink(store.c_str()) != 0)
-        return CE_Failure;
-    zsRemoveExternalOverviews(store);
-    return CE_None;
+    if (zsIsLink(store))
+        return deleteLink(store);
+    return mayGo(store) && zsDeleteStore(store) ? CE_None : CE_Failure;
 }
 
 /* The path for a store that is renamed or copied; "" (CPLError emitted) when something is there. */

@@ -1,5 +1,5 @@
 /* What a source of a copy is read from: files and stores that the copy must not overwrite. */
-#include "target.h"
+#include "files.h"
 
 #include <algorithm>
 #include <set>

@@ -12,6 +12,7 @@
 #include "gdal/guard.h"
 #include "gdal/options.h"
 #include "gdal/samples.h"
+#include "gdal/files.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
 

@@ -1,6 +1,7 @@
 /* Georeferencing and metadata that GDAL asks of a dataset: of a side-car file first, then of the store. */
 #include "dataset.h"
 #include "gdal/connection.h"
+#include "gdal/files.h"
 
 static const char IMAGE_STRUCTURE[] = "IMAGE_STRUCTURE";
 

@@ -4,7 +4,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/guard.h"
-#include "gdal/target.h"
+#include "gdal/files.h"
 
 extern "C"
 {

@@ -6,6 +6,7 @@
 #include "gdal/connection.h"
 #include "gdal/creation_options.h"
 #include "gdal/driver.h"
+#include "gdal/files.h"
 #include "gdal/guard.h"
 #include "gdal/target.h"
 #include "healpix_target.h"

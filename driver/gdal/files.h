@@ -1,0 +1,109 @@
+/* gdal/files.h: stores as directories of files, and what lies beside them: what is there, whether it may go, and
+ * removing it; archives; what the source of a copy is read from. */
+#ifndef ZS_GDAL_FILES_H
+#define ZS_GDAL_FILES_H
+
+#include <string>
+
+#include "compat.h"
+
+extern "C"
+{
+#include "zarr/contents.h"
+#include "zarr/document.h"
+}
+
+/* ---- What is in a store's directory, and removing it (removal.cpp) ---- */
+
+/* What is in a directory, of which nothing may be known yet. */
+struct ZSContents
+{
+    struct zs_store *store = nullptr;
+    struct zs_contents found = {};
+
+    ZSContents() = default;
+    ZSContents(const ZSContents &) = delete;
+    ZSContents &operator=(const ZSContents &) = delete;
+    ~ZSContents();
+
+    /* The second emits CPLError and may count a store that cannot be listed as empty; the third emits nothing. */
+    enum zs_status Find(const std::string &path, struct zs_error *err);
+    bool Find(const std::string &path, bool orNoListings = false);
+    bool FindSilently(const std::string &path);
+    /* False with CPLError emitted. */
+    bool Remove(bool andMark);
+
+    /* Whether a mark is at the root: that of a store that somebody makes, or made. */
+    bool HasMark() const;
+    bool IsEmpty() const
+    {
+        return found.foreign_count + found.directories.count == 0 && found.own.count == (HasMark() ? 1 : 0);
+    }
+    bool HasRoot() const
+    {
+        return found.own.count > 0 && EQUAL(found.own.list[0], "zarr.json");
+    }
+};
+
+/* For Delete(): removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false
+ * (CPLError emitted), as on failure: who makes room for a new raster (rasterio) deletes before he tells with what
+ * options. With ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
+bool zsDeleteStore(const std::string &store);
+
+/* Removes the store's own files, without a message: the store was never in place. */
+void zsRemoveSilently(const std::string &store, bool andMark = true);
+
+/* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Our mark stays, and so
+ * does all while somebody appends an array: what he puts after this listing stays too. */
+bool zsRemoveReplaced(const std::string &store);
+
+/* Whether what is at `root` may be replaced by a new store, as ZSTarget::Open() says; isThere: whether there is
+ * anything. Else CPLError is emitted. */
+bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere);
+
+/* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */
+void zsForgetListing(const std::string &path);
+
+/* Whether a directory that is no store holds what a killed writer left of one, and nothing else. */
+bool zsIsLeftover(const std::string &path);
+bool zsIsLink(const std::string &path);
+
+/* Whether a store is at a path. Else false with CPLError emitted: `otherwise`, unless that is a store of Zarr v2, or
+ * could not be found out. */
+bool zsHasRoot(const std::string &path, const char *otherwise);
+
+/* Name of an archive while it is being packed, in a directory beside its place. */
+#define ZS_PACKED_NAME "packed.zarr.zip"
+
+/* Removes what writers that are gone left beside a place. */
+void zsRemoveLeftovers(const std::string &root);
+
+/* Whether all that is in the directory of a store, or of what is left of one, is its own. Else CPLError is emitted. */
+bool zsIsAllOwn(const std::string &store);
+
+/* ---- What a source is read from (sources.cpp) ---- */
+
+/* Whether `path` is, holds, or lies in a file or store that the dataset reads from, through virtual rasters,
+ * subdatasets, overviews, links and other spellings of a path; `which` is its name then. */
+bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which);
+
+/* Whether this program has a dataset open on the store, which would lose its pixels with it; by any spelling. */
+bool zsIsOpenHere(const std::string &store);
+
+/* ---- Stores as directories of files (files.cpp) ---- */
+
+/* Whether the store lies in an archive, where each file can be written once, one after the other. */
+bool zsIsArchive(const std::string &store);
+/* Whether a copy may write an archive: nothing is there, or a zipped store that the source does not read. Else CPLError
+ * is emitted. */
+bool zsMayReplaceArchive(const std::string &store, GDALDataset &source);
+/* Copies a finished store into an archive, its root zarr.json last, which then takes the place of an older one. False
+ * (CPLError emitted) on failure: the older one is there. */
+bool zsPack(const std::string &from, const std::string &archive);
+
+/* Where GDAL keeps overviews of a local store that is not to be changed: NAME.zarr.ovr. They go with the store. */
+std::string zsExternalOverviews(const std::string &store);
+/* Removes them, if there are any. */
+void zsRemoveExternalOverviews(const std::string &store);
+
+#endif
