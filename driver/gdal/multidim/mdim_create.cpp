@@ -11,7 +11,6 @@
 #include "gdal/driver.h"
 #include "gdal/guard.h"
 #include "gdal/options.h"
-#include "gdal/samples.h"
 #include "gdal/files.h"
 #include "gdal/target.h"
 #include "gdal/types.h"

@@ -1,5 +1,5 @@
 /* Properties of a band, read from the array's attributes and, in update mode, written back: nodata, scale, offset,
- * unit, categories, colours. Description and metadata: band_metadata.cpp. */
+ * unit, categories, colours. Description and metadata: band.cpp. */
 #include <algorithm>
 #include <functional>
 #include <limits>

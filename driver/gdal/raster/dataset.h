@@ -11,7 +11,6 @@
 
 #include "band.h"
 #include "dataset_parts.h"
-#include "dataset_pixels.h"
 #include "gdal/compat.h"
 #include "gdal/types.h"
 

@@ -1,11 +1,10 @@
 /* Reads and writes windows of a dataset's bands. */
-#include "dataset_pixels.h"
+#include "guarded.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "gdal/types.h"
-#include "guarded.h"
 
 extern "C"
 {

@@ -7,7 +7,6 @@
 
 #include "dataset.h"
 #include "gdal/creation_options.h"
-#include "gdal/samples.h"
 #include "gdal/types.h"
 
 extern "C"
@@ -156,7 +155,8 @@ static bool checkPackable(GDALDataType type, bool hasSource)
     const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
     if (GDALDataTypeIsComplex(type) || (isInteger && (!hasSource || GDALGetDataTypeSizeBytes(type) > 4)))
         return fail(std::string("expected ") +
-                    (hasSource ? "integers of at most 32 bits, or floats" : "Float32 or Float64, the type of the values") +
+                    (hasSource ? "integers of at most 32 bits, or floats"
+                               : "Float32 or Float64, the type of the values") +
                     ", found " + GDALGetDataTypeName(type));
     return true;
 }
