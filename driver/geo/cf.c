@@ -284,9 +284,11 @@ static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot 
 
 /* Writes the values of a variable of this document (taken over), then gives the variable the document. New chunks have
  * other keys than the stored ones, which stay until the new document is stored. So a writer that is killed, or cannot
- * write all values, leaves coordinates that agree with the metadata. */
+ * write all values, leaves coordinates that agree with the metadata. stored: the document of the variable as it was
+ * read (zs_hierarchy_replace). */
 static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, zs_json *document,
-                                   const void *elements, const struct zs_node **out, struct zs_error *err)
+                                   const zs_json *stored, const void *elements, const struct zs_node **out,
+                                   struct zs_error *err)
 {
     struct zs_node *made;
     if (document == NULL)
@@ -301,7 +303,7 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
         zs_node_free(made);
         return status;
     }
-    ZS_TRY(zs_hierarchy_replace(h, made, err));
+    ZS_TRY(zs_hierarchy_replace(h, made, stored, err));
     *out = made;
     return ZS_OK;
 }
@@ -312,22 +314,24 @@ static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot 
 {
     struct zs_slot slot = *found;
     float *narrow = NULL;
+    zs_json *stored = NULL;
+    enum zs_status status = ZS_UNSUPPORTED;
     const bool is_published = slot.own != NULL && !zs_hierarchy_is_unpublished(h, slot.own);
     if (is_published) /* whose keys are not those of the new chunks */
-        ZS_TRY(zs_hierarchy_take_stored(h, &slot.own, err));
+        ZS_TRY(zs_hierarchy_take_stored(h, &slot.own, &stored, err));
     if (slot.own != NULL && can_hold(slot.own, values, n, &narrow)) {
         const void *elements = narrow != NULL ? (const void *)narrow : values;
-        enum zs_status status;
         *coordinate = slot.own;
         if (is_published)
-            status = replace_axis(h, &slot, rekeyed_document(slot.own), elements, coordinate, err);
+            status = replace_axis(h, &slot, rekeyed_document(slot.own), stored, elements, coordinate, err);
         else
             status = zs_write_small_array(zs_hierarchy_store(h), slot.own, false, elements, err);
         free(narrow);
-        if (status == ZS_OK || status == ZS_IO || status == ZS_NO_MEMORY || status == ZS_CANCELLED)
-            return status;
     }
-    return replace_axis(h, &slot, new_axis_document(&slot, name, n), values, coordinate, err);
+    if (status != ZS_OK && status != ZS_IO && status != ZS_NO_MEMORY && status != ZS_CANCELLED)
+        status = replace_axis(h, &slot, new_axis_document(&slot, name, n), stored, values, coordinate, err);
+    zs_json_free(stored);
+    return status;
 }
 
 /* Whether units are of another kind than the CRS, or, once its own, are not its own any more. */

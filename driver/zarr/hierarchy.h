@@ -116,8 +116,10 @@ void zs_hierarchy_put_last(struct zs_hierarchy *h, const char *path, int rank);
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_hierarchy_add(), for an array whose chunks are already stored. The flush removes the chunks of the array that
- * it replaces, which have other keys, after writing its document. */
-enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+ * it replaces, which have other keys, after writing its document. stored: the document of the replaced array, as
+ * zs_hierarchy_take_stored() read it; NULL where it was not called, or read none. */
+enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, const zs_json *stored,
+                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Replaces the node at the path of `node`, which is taken over, also on failure; the array keeps its chunks. The next
  * flush merges the members that differ into the node's own zarr.json. ZS_INVALID there when another writer changed one
@@ -153,8 +155,9 @@ void zs_hierarchy_defer(struct zs_hierarchy *h, bool is_deferred);
 
 /* Replaces an array, whose chunks are about to get other keys, by the one that is stored, where consolidated metadata
  * still list it with keys that it had before: its writer ended before it could list it, and the next flush does.
- * ZS_INVALID where somebody gave it other keys since it was opened. */
-enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_node **node,
+ * ZS_INVALID where somebody gave it other keys since it was opened. *stored: the document that was read of an array
+ * that stays, NULL where there is none; the caller frees it. */
+enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_node **node, zs_json **stored,
                                         struct zs_error *err) ZS_MUST_CHECK;
 
 /* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got

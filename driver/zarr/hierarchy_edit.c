@@ -81,15 +81,19 @@ static enum zs_status note_edit(struct zs_hierarchy *h, const struct zs_node *no
     return ZS_OK;
 }
 
-/* Reads a node's own document before a change of more than attributes: consolidated metadata may be older. *is_there
- * tells whether the store has the document. */
-static enum zs_status note_own(struct zs_hierarchy *h, const char *path, bool *is_there, struct zs_error *err)
+/* Reads a node's own document before a change of more than attributes: consolidated metadata may be older. `stored` is
+ * that document where the caller has just read it, else NULL. *is_there tells whether the store has it. */
+static enum zs_status note_own(struct zs_hierarchy *h, const char *path, const zs_json *stored, bool *is_there,
+                               struct zs_error *err)
 {
     struct zs_change *change = zs_changes_find(&h->pending, path);
     *is_there = true;
     if (change->kind != ZS_CHANGE_EDIT || !change->is_copy || change->own != NULL)
         return ZS_OK;
-    ZS_TRY(zs_document_load(h->store, path, &change->own, err));
+    if (stored == NULL)
+        ZS_TRY(zs_document_load(h->store, path, &change->own, err));
+    else if ((change->own = zs_json_copy(stored)) == NULL)
+        return zs_fail_memory(err);
     *is_there = change->own != NULL;
     return ZS_OK;
 }
@@ -183,14 +187,14 @@ static bool is_known_empty(const struct zs_hierarchy *h, const char *path)
     return entry != NULL && (entry->is_empty || !h->store->is_remote);
 }
 
-/* Notes a document for `path`, which replaces the present one or is new. */
-static enum zs_status note_node(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+/* Notes a document for `path`, which replaces the present one or is new. stored: as in note_own(). */
+static enum zs_status note_node(struct zs_hierarchy *h, const char *path, const zs_json *stored, struct zs_error *err)
 {
     const struct zs_node *older = zs_hierarchy_known(h, path);
     bool is_there = older != NULL;
     if (is_there) {
         ZS_TRY(note_edit(h, older, err));
-        ZS_TRY(note_own(h, path, &is_there, err));
+        ZS_TRY(note_own(h, path, stored, &is_there, err));
     }
     if (is_there) { /* the caller may have removed the stored node */
         zs_changes_find(&h->pending, path)->may_be_gone = true;
@@ -217,7 +221,8 @@ static enum zs_status check_depth(const char *path, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+static enum zs_status add_node(struct zs_hierarchy *h, struct zs_node *node, const zs_json *stored,
+                               struct zs_error *err)
 {
     enum zs_status status = zs_hierarchy_check_writable(h, err);
     if (status == ZS_OK)
@@ -227,7 +232,7 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, st
     if (status == ZS_OK)
         status = zs_savepoint_note(h, node->path, err);
     if (status == ZS_OK)
-        status = note_node(h, node->path, err);
+        status = note_node(h, node->path, stored, err);
     if (status != ZS_OK) {
         zs_node_free(node);
         return status;
@@ -235,10 +240,16 @@ enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, st
     return put_node(h, node, err);
 }
 
-enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
+{
+    return add_node(h, node, NULL, err);
+}
+
+enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node, const zs_json *stored,
+                                    struct zs_error *err)
 {
     const struct zs_node *old = zs_hierarchy_known(h, node->path);
-    ZS_TRY(zs_hierarchy_add(h, node, err));
+    ZS_TRY(add_node(h, node, stored, err));
     struct zs_change *change = zs_changes_find(&h->pending, node->path);
     if (change->replaced == NULL || change->is_put)
         change->replaced = old;
@@ -281,17 +292,12 @@ static enum zs_status is_listed_still(struct zs_hierarchy *h, const struct zs_no
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_node **node, struct zs_error *err)
+/* Replaces an array by what is stored of it (taken over), where consolidated metadata list its older keys. */
+static enum zs_status take_document(struct zs_hierarchy *h, const struct zs_node **node, zs_json *stored,
+                                    struct zs_error *err)
 {
     const struct zs_node *known = *node;
-    zs_json *stored = NULL;
     bool is_older = false;
-    zs_store_forget(h->store, known->key);
-    ZS_TRY(zs_document_load(h->store, known->path, &stored, err));
-    if (stored == NULL || has_same_keys(known, stored)) {
-        zs_json_free(stored);
-        return ZS_OK;
-    }
     const bool is_copy = !known->owns_document && zs_changes_find(&h->pending, known->path) == NULL;
     enum zs_status status = is_copy ? is_listed_still(h, known, &is_older, err) : ZS_OK;
     if (status == ZS_OK && !is_older)
@@ -314,6 +320,20 @@ enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_
     return status;
 }
 
+enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *h, const struct zs_node **node, zs_json **stored,
+                                        struct zs_error *err)
+{
+    const struct zs_node *known = *node;
+    zs_json *found = NULL;
+    *stored = NULL;
+    zs_store_forget(h->store, known->key);
+    ZS_TRY(zs_document_load(h->store, known->path, &found, err));
+    if (found != NULL && !has_same_keys(known, found))
+        return take_document(h, node, found, err);
+    *stored = found;
+    return ZS_OK;
+}
+
 enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)
 {
     const struct zs_node *old = NULL;
@@ -326,7 +346,7 @@ enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *h, struct zs_node *
     if (status == ZS_OK)
         status = note_edit(h, old, err);
     if (status == ZS_OK)
-        status = note_own(h, node->path, &is_there, err);
+        status = note_own(h, node->path, NULL, &is_there, err);
     if (status != ZS_OK) {
         zs_node_free(node);
         return status;
