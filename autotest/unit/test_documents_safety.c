@@ -87,10 +87,62 @@ static bool has_journal(struct zs_store *store)
     return has;
 }
 
-/* What the next writer finds: both arrays are as long. Then they grow to 8, for readers of each kind. */
-static void check_grows(struct stage *s)
+/* What is done to a store, and what the next writer finds when the process that did it was killed. */
+struct trial {
+    void (*open)(struct stage *s, bool is_consolidated);
+    bool (*act)(struct zs_hierarchy *h); /* returns whether all was done */
+    bool (*check)(struct stage *s);      /* returns whether all of it is there */
+};
+
+/* How many processes were killed, and of how many of these all is there. */
+struct tally {
+    int killed, whole;
+};
+
+/* Kills a trial at its first step, and another at its second, until one is done. */
+static void kill_at_each_step(const struct trial *t, bool is_consolidated, struct tally *tally)
+{
+    bool is_done = false;
+    for (long step = 1; !is_done && step < 100; step++) {
+        struct stage s;
+        t->open(&s, is_consolidated);
+        struct zs_hierarchy *h = opened(&s.store.base);
+        s.store.fail_at = s.store.calls + step;
+        s.store.fail_on = true;
+        is_done = t->act(h);
+        zs_hierarchy_free(h);
+        const bool is_whole = t->check(&s);
+        stage_close(&s);
+        tally->killed += is_done ? 0 : 1;
+        tally->whole += is_whole && !is_done;
+    }
+    CHECK(is_done);
+}
+
+/* The same with and without consolidated metadata. */
+static struct tally kill_with_each_listing(const struct trial *t)
+{
+    struct tally tally = {0};
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++)
+        kill_at_each_step(t, is_consolidated == 1, &tally);
+    return tally;
+}
+
+/* The next writer makes whole what is there, and leaves no journal. */
+static void check_recovers(struct stage *s)
 {
     CHECK(zs_hierarchy_recover(s->inner, NULL) == ZS_OK && !has_journal(s->inner));
+}
+
+static bool grow_to_6(struct zs_hierarchy *h)
+{
+    return grow(h, 6);
+}
+
+/* What the next writer finds: both arrays are as long. Then they grow to 8, for readers of each kind. */
+static bool check_grows(struct stage *s)
+{
+    check_recovers(s);
     struct zs_hierarchy *h = opened(s->inner);
     const uint64_t now = length(h, "g/a");
     CHECK((now == 4 || now == 6) && length(h, "g/b") == now);
@@ -102,34 +154,20 @@ static void check_grows(struct stage *s)
         CHECK_EQ_U64(length(h, "g/b"), 8);
         zs_hierarchy_free(h);
     }
+    return now == 6;
 }
 
 static void test_arrays_that_grow_together_do_so_after_a_kill(void)
 {
-    int killed = 0;
-    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
-        bool is_done = false;
-        for (long step = 1; !is_done && step < 100; step++) {
-            struct stage s;
-            stage_open(&s, is_consolidated == 1);
-            struct zs_hierarchy *h = opened(&s.store.base);
-            s.store.fail_at = s.store.calls + step;
-            s.store.fail_on = true;
-            is_done = grow(h, 6);
-            zs_hierarchy_free(h);
-            check_grows(&s);
-            stage_close(&s);
-            killed += is_done ? 0 : 1;
-        }
-        CHECK(is_done);
-    }
-    CHECK(killed > 10);
+    const struct trial t = {stage_open, grow_to_6, check_grows};
+    CHECK(kill_with_each_listing(&t).killed > 10);
 }
 
-/* Whether exactly one of two paths is listed, and has what is to be below it. */
-static void check_is_one_of(struct stage *s, const char *from, const char *to)
+/* Exactly one of two paths is listed, and has what is to be below it. Returns whether it is the second. */
+static bool check_is_one(struct stage *s, const char *from, const char *to)
 {
-    CHECK(zs_hierarchy_recover(s->inner, NULL) == ZS_OK && !has_journal(s->inner));
+    bool is_renamed = false;
+    check_recovers(s);
     for (int i = 0; i < 2; i++) {
         struct zs_hierarchy *h = NULL;
         const struct zs_node *node = NULL;
@@ -141,31 +179,35 @@ static void check_is_one_of(struct stage *s, const char *from, const char *to)
         CHECK(node != NULL && (node->type == ZS_NODE_ARRAY || length(h, a) == 4));
         free(a);
         zs_hierarchy_free(h);
+        is_renamed = has_to;
     }
+    return is_renamed;
+}
+
+static bool rename_array(struct zs_hierarchy *h)
+{
+    return zs_node_rename(h, "g/b", "n", NULL) == ZS_OK;
+}
+
+static bool check_array(struct stage *s)
+{
+    return check_is_one(s, "g/b", "g/n");
+}
+
+static bool rename_group(struct zs_hierarchy *h)
+{
+    return zs_node_rename(h, "g", "n", NULL) == ZS_OK;
+}
+
+static bool check_group(struct stage *s)
+{
+    return check_is_one(s, "g", "n");
 }
 
 static void test_a_node_that_is_renamed_is_listed_after_a_kill(void)
 {
-    static const char *const names[][3] = {{"g/b", "n", "g/n"}, {"g", "n", "n"}};
-    int killed = 0;
-    for (int i = 0; i < 4; i++) {
-        const char *const *name = names[i / 2];
-        bool is_done = false;
-        for (long step = 1; !is_done && step < 100; step++) {
-            struct stage s;
-            stage_open(&s, i % 2 == 1);
-            struct zs_hierarchy *h = opened(&s.store.base);
-            s.store.fail_at = s.store.calls + step;
-            s.store.fail_on = true;
-            is_done = zs_node_rename(h, name[0], name[1], NULL) == ZS_OK;
-            zs_hierarchy_free(h);
-            check_is_one_of(&s, name[0], name[2]);
-            stage_close(&s);
-            killed += is_done ? 0 : 1;
-        }
-        CHECK(is_done);
-    }
-    CHECK(killed > 20);
+    const struct trial array = {stage_open, rename_array, check_array}, group = {stage_open, rename_group, check_group};
+    CHECK(kill_with_each_listing(&array).killed + kill_with_each_listing(&group).killed > 20);
 }
 
 /* Adds arrays g/c and g/d, and says so in attributes of the root. */
@@ -186,35 +228,30 @@ static bool add_two(struct zs_hierarchy *h)
     return zs_hierarchy_flush(h, NULL) == ZS_OK;
 }
 
+/* Readers see both arrays or none, and after the next writer the same, with the attribute. */
+static bool check_both_are_listed(struct stage *s)
+{
+    struct zs_hierarchy *stored = NULL;
+    CHECK(zs_hierarchy_open(s->inner, false, &stored, NULL) == ZS_OK);
+    const bool are_there = length(stored, "g/c") == 4 && length(stored, "g/d") == 4;
+    zs_hierarchy_free(stored);
+    check_recovers(s);
+    struct zs_hierarchy *h = opened(s->inner);
+    const struct zs_node *root = NULL;
+    CHECK(length(h, "g/c") == (are_there ? 4 : 0) && length(h, "g/d") == length(h, "g/c"));
+    CHECK(zs_hierarchy_node(h, "", &root, NULL) == ZS_OK);
+    CHECK(zs_json_equals(zs_json_get(root->attributes, "has"), "both") == are_there);
+    CHECK(length(h, "g/a") == 4);
+    zs_hierarchy_free(h);
+    return are_there;
+}
+
 static void test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all(void)
 {
-    int killed = 0, listed = 0;
-    bool is_done = false;
-    for (long step = 1; !is_done && step < 100; step++) {
-        struct stage s;
-        stage_open(&s, true);
-        struct zs_hierarchy *h = opened(&s.store.base);
-        s.store.fail_at = s.store.calls + step;
-        s.store.fail_on = true;
-        is_done = add_two(h);
-        zs_hierarchy_free(h);
-        struct zs_hierarchy *stored = NULL;
-        CHECK(zs_hierarchy_open(s.inner, false, &stored, NULL) == ZS_OK);
-        const bool are_there = length(stored, "g/c") == 4 && length(stored, "g/d") == 4;
-        zs_hierarchy_free(stored);
-        CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
-        h = opened(s.inner);
-        const struct zs_node *root = NULL;
-        CHECK(length(h, "g/c") == (are_there ? 4 : 0) && length(h, "g/d") == length(h, "g/c"));
-        CHECK(zs_hierarchy_node(h, "", &root, NULL) == ZS_OK);
-        CHECK(zs_json_equals(zs_json_get(root->attributes, "has"), "both") == are_there);
-        CHECK(length(h, "g/a") == 4);
-        zs_hierarchy_free(h);
-        stage_close(&s);
-        killed += is_done ? 0 : 1;
-        listed += are_there && !is_done;
-    }
-    CHECK(is_done && killed > 10 && listed > 0);
+    const struct trial t = {stage_open, add_two, check_both_are_listed};
+    struct tally tally = {0};
+    kill_at_each_step(&t, true, &tally);
+    CHECK(tally.killed > 10 && tally.whole > 0);
 }
 
 static void test_what_somebody_else_changed_since_the_kill_stays(void)
@@ -291,30 +328,21 @@ static bool has_group(struct stage *s)
     return has;
 }
 
+/* What was noted to go is gone after the next writer. */
+static bool check_is_gone(struct stage *s)
+{
+    const bool was_noted = has_journal(s->inner);
+    check_recovers(s);
+    const bool is_gone = !has_group(s);
+    CHECK(is_gone || !was_noted);
+    return is_gone;
+}
+
 static void test_nodes_whose_remover_was_killed_are_gone_or_all_there(void)
 {
-    int killed = 0, gone = 0;
-    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
-        bool is_done = false;
-        for (long step = 1; !is_done && step < 100; step++) {
-            struct stage s;
-            stage_open_full(&s, is_consolidated == 1);
-            struct zs_hierarchy *h = opened(&s.store.base);
-            s.store.fail_at = s.store.calls + step;
-            s.store.fail_on = true;
-            is_done = remove_group(h);
-            zs_hierarchy_free(h);
-            const bool was_noted = has_journal(s.inner);
-            CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
-            const bool is_gone = !has_group(&s);
-            CHECK(is_gone || !was_noted);
-            stage_close(&s);
-            killed += is_done ? 0 : 1;
-            gone += is_gone && !is_done;
-        }
-        CHECK(is_done);
-    }
-    CHECK(killed > 20 && gone > 10);
+    const struct trial t = {stage_open_full, remove_group, check_is_gone};
+    const struct tally tally = kill_with_each_listing(&t);
+    CHECK(tally.killed > 20 && tally.whole > 10);
 }
 
 /* Kills what removes g when the documents go. */
@@ -377,31 +405,27 @@ static bool add_groups(struct zs_hierarchy *h)
            zs_hierarchy_flush(h, NULL) == ZS_OK;
 }
 
+/* Both groups are there and listed, or none, and then they can be made. */
+static bool check_both_groups(struct stage *s)
+{
+    check_recovers(s);
+    const bool has = is_there(s->inner, "more/zarr.json");
+    CHECK(is_there(s->inner, "more/new/zarr.json") == has);
+    const struct zs_node *node = NULL;
+    struct zs_hierarchy *h = opened(s->inner);
+    CHECK((zs_hierarchy_node(h, "more/new", &node, NULL) == ZS_OK) == has);
+    CHECK(has || add_groups(h));
+    zs_hierarchy_free(h);
+    return has;
+}
+
 static void test_new_groups_whose_writer_was_killed_are_made_again(void)
 {
+    const struct trial t = {stage_open, add_groups, check_both_groups};
     for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
-        bool is_done = false;
-        int both = 0;
-        for (long step = 1; !is_done && step < 100; step++) {
-            struct stage s;
-            stage_open(&s, is_consolidated == 1);
-            struct zs_hierarchy *h = opened(&s.store.base);
-            s.store.fail_at = s.store.calls + step;
-            s.store.fail_on = true;
-            is_done = add_groups(h);
-            zs_hierarchy_free(h);
-            CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
-            const bool has = is_there(s.inner, "more/zarr.json");
-            CHECK(is_there(s.inner, "more/new/zarr.json") == has);
-            const struct zs_node *node = NULL;
-            h = opened(s.inner);
-            CHECK((zs_hierarchy_node(h, "more/new", &node, NULL) == ZS_OK) == has);
-            CHECK(has || add_groups(h));
-            zs_hierarchy_free(h);
-            stage_close(&s);
-            both += has && !is_done;
-        }
-        CHECK(is_done && both > 0);
+        struct tally tally = {0};
+        kill_at_each_step(&t, is_consolidated == 1, &tally);
+        CHECK(tally.whole > 0);
     }
 }
 
@@ -416,33 +440,32 @@ static bool add_one_beside(struct zs_hierarchy *h)
            zs_hierarchy_flush(h, NULL) == ZS_OK;
 }
 
+/* What readers of each kind find, and the next writer: no array names one that is not there. */
+static bool check_names_what_is_there(struct stage *s)
+{
+    bool is_named = false;
+    for (int i = 0; i < 3; i++) {
+        struct zs_hierarchy *h = NULL;
+        const struct zs_node *a = NULL;
+        if (i == 2)
+            check_recovers(s);
+        CHECK(zs_hierarchy_open(s->inner, i == 1, &h, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_node(h, "g/a", &a, NULL) == ZS_OK);
+        const bool names = zs_json_equals(zs_json_get(a->attributes, "of"), "A"), has = length(h, "g/A") == 4;
+        CHECK(i == 2 ? names == has : !names || has);
+        is_named = names && has;
+        zs_hierarchy_free(h);
+    }
+    return is_named;
+}
+
 static void test_an_array_never_names_one_whose_writer_was_killed(void)
 {
+    const struct trial t = {stage_open, add_one_beside, check_names_what_is_there};
     for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
-        bool is_done = false;
-        int both = 0;
-        for (long step = 1; !is_done && step < 100; step++) {
-            struct stage s;
-            stage_open(&s, is_consolidated == 1);
-            struct zs_hierarchy *h = opened(&s.store.base);
-            s.store.fail_at = s.store.calls + step;
-            s.store.fail_on = true;
-            is_done = add_one_beside(h);
-            zs_hierarchy_free(h);
-            for (int i = 0; i < 3; i++) { /* what readers find, and the next writer */
-                const struct zs_node *a = NULL;
-                if (i == 2)
-                    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
-                CHECK(zs_hierarchy_open(s.inner, i == 1, &h, NULL) == ZS_OK);
-                CHECK(zs_hierarchy_node(h, "g/a", &a, NULL) == ZS_OK);
-                const bool names = zs_json_equals(zs_json_get(a->attributes, "of"), "A"), has = length(h, "g/A") == 4;
-                CHECK(i == 2 ? names == has : !names || has);
-                both += i == 2 && names && has && !is_done;
-                zs_hierarchy_free(h);
-            }
-            stage_close(&s);
-        }
-        CHECK(is_done && both > 0);
+        struct tally tally = {0};
+        kill_at_each_step(&t, is_consolidated == 1, &tally);
+        CHECK(tally.whole > 0);
     }
 }
 
