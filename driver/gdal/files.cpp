@@ -88,10 +88,7 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
         return false;
     }
     if (zs_staging_check_parent(file.c_str(), &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     if (VSIStatL(file.c_str(), &st) != 0)
         return true;
     if (!zsExists(store + "/zarr.json"))

@@ -142,10 +142,11 @@ size_t zsReportCount()
     return reportCount;
 }
 
-void zsReport(const struct zs_error &err)
+bool zsReport(const struct zs_error &err)
 {
     reportCount++;
     CPLError(CE_Failure, CPLE_AppDefined, "ShardedZarr: %s", err.message);
+    return false;
 }
 
 static const char *nullIfEmpty(const std::string &s)

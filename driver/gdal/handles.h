@@ -18,8 +18,8 @@ extern "C"
 #include "raster/healpix_read.h"
 }
 
-/* Emits the message of a core error as one CPLError. */
-void zsReport(const struct zs_error &err);
+/* Emits the message of a core error as one CPLError. Returns false, for the caller to return. */
+bool zsReport(const struct zs_error &err);
 /* Returns how many errors this thread has emitted so: tells a failure of the core from one that GDAL found itself. */
 size_t zsReportCount();
 

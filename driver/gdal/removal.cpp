@@ -41,8 +41,7 @@ bool ZSContents::Find(const std::string &path, bool orNoListings)
     const enum zs_status status = Find(path, &err);
     if (status == ZS_OK || (status == ZS_UNSUPPORTED && orNoListings))
         return true;
-    zsReport(err);
-    return false;
+    return zsReport(err);
 }
 
 bool ZSContents::FindSilently(const std::string &path)
@@ -54,10 +53,7 @@ bool ZSContents::FindSilently(const std::string &path)
 bool ZSContents::Remove(bool andMark)
 {
     struct zs_error err;
-    if ((andMark ? zs_contents_remove : zs_contents_remove_unmarked)(store, &found, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return (andMark ? zs_contents_remove : zs_contents_remove_unmarked)(store, &found, &err) == ZS_OK || zsReport(err);
 }
 
 bool ZSContents::HasMark() const
@@ -147,10 +143,7 @@ static bool removeFound(const std::string &store, ZSContents &c, bool andMark)
             path = aside.get();
         struct zs_error err;
         if (path != store && zs_store_moved(c.store, path.c_str(), &err) != ZS_OK)
-        {
-            zsReport(err);
-            return false;
-        }
+            return zsReport(err);
     }
     const bool ok = c.Remove(andMark);
     if (c.found.foreign_count > 0)
@@ -227,10 +220,8 @@ static bool isOneRaster(const std::string &root, const char *advice)
     if (zs_store_open(root.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
-        zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) {
-        zsReport(err);
-        return false;
-    }
+        zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK)
+        return zsReport(err);
     const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err);
     using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
     const Nodes rastersFreed(rasters, free), nodesFreed(nodes, free);
@@ -283,8 +274,7 @@ static bool isUnmarked(const ZSContents &c, bool orMakes)
         struct zs_error err;
         if (!zs_is_mark(key) || (!orMakes && EQUAL(key, ZS_MARK_NAME)) || zs_mark_check(c.store, key, &err) == ZS_OK)
             continue;
-        zsReport(err);
-        return false;
+        return zsReport(err);
     }
     return true;
 }

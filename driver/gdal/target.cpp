@@ -84,10 +84,7 @@ enum zs_status ZSMark::Check(struct zs_error *err) const
 bool ZSMark::Hold(struct zs_store *store) const
 {
     struct zs_error err;
-    if (m_store == nullptr || zs_mark_hold(store, ZS_MARK_NAME, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return m_store == nullptr || zs_mark_hold(store, ZS_MARK_NAME, &err) == ZS_OK || zsReport(err);
 }
 
 ZSMark::~ZSMark()
@@ -127,10 +124,7 @@ bool ZSTarget::Hold(struct zs_store *store) const
 bool ZSTarget::IsOurs()
 {
     struct zs_error err;
-    if (CheckMark(&err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return CheckMark(&err) == ZS_OK || zsReport(err);
 }
 
 bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend)
@@ -162,8 +156,7 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
     if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
     {
         zs_staging_end(&m_staging);
-        zsReport(err);
-        return false;
+        return zsReport(err);
     }
     m_path = m_staging.path;
     m_isOpen = true;
@@ -294,10 +287,7 @@ bool ZSTarget::Commit()
         return false;
     zsRemoveExternalOverviews(m_staging.root);
     if (zs_staging_publish(&m_staging, m_fsync, &older, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     const std::unique_ptr<char, decltype(&free)> olderFreed(older, free);
     m_isOpen = false;
     if (older != nullptr)
@@ -312,10 +302,7 @@ bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
     if (!target->Commit())
         return false;
     target.reset();
-    if (zs_store_moved(store, root.c_str(), &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return zs_store_moved(store, root.c_str(), &err) == ZS_OK || zsReport(err);
 }
 
 ZSTarget::~ZSTarget()

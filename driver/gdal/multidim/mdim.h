@@ -334,8 +334,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
             edit.Keep();
             return true;
         }
-        zsReport(err);
-        return false;
+        return zsReport(err);
     }
     CSLConstList ArrayOptions() const
     {

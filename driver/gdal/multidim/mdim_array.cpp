@@ -294,10 +294,7 @@ bool ZSMdimArray::FindLevels() const
         zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
     if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &paths, &count, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     const auto freed = [count](char **p) { zs_paths_free(p, count); };
     const std::unique_ptr<char *, decltype(freed)> owned(paths, freed);
     m_levels.assign(paths, paths + count);
@@ -411,8 +408,7 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
         if (zsMdimFits(m_opened->Get(), window, CSLFetchNameValue(options, "CACHE_SIZE"), &err) &&
             zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK)
             return true;
-        zsReport(err);
-        return false;
+        return zsReport(err);
     });
 }
 
@@ -542,10 +538,7 @@ bool ZSMdimArray::Refill(const void *value)
     if (zs_array_set_fill_value(m_store->Hierarchy(), m_node, value, &fresh, &err) == ZS_OK)
         opened = m_store->OpenNew(fresh, order, &err);
     if (opened == nullptr)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     m_node = fresh;
     m_opened = opened;
     return true;

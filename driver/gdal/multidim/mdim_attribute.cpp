@@ -149,8 +149,7 @@ bool ZSMdimAttribute::Request(const GUInt64 *start, const size_t *count, const G
     if (zsMdimRequest(static_cast<int>(m_dimensions.size()), shape, start, count, step, stride, type.GetSize(),
                       const_cast<void *>(data), request, &err))
         return true;
-    zsReport(err);
-    return false;
+    return zsReport(err);
 }
 
 bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,

@@ -58,10 +58,7 @@ bool ZSMdimStore::RemoveLevels(const std::string &path)
     if (!OwnLevels(path, axes, levels))
         return false;
     if (!levels.empty() && zs_overviews_take_out(Hierarchy(), Node(path), axes, &count, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     for (const auto &level : levels)
         Forget(level);
     return true;
@@ -77,10 +74,7 @@ bool ZSMdimStore::Remove(const std::string &path)
     if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), &err) != ZS_OK) ||
         zs_references_change(Hierarchy(), path.c_str(), nullptr, &err) != ZS_OK ||
         zs_hierarchy_remove(Hierarchy(), path.c_str(), &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     Forget(path);
     return isNew || Flush(false);
 }
@@ -105,10 +99,7 @@ bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::
         zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
     if (zs_overviews_own(Hierarchy(), node, axes, &paths, &count, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     const auto release = [count](char **list) { zs_paths_free(list, count); };
     const std::unique_ptr<char *, decltype(release)> released(paths, release);
     levels.assign(paths, paths + count);
@@ -126,10 +117,7 @@ bool ZSMdimStore::MoveNode(const std::string &from, const std::string &name)
         zs_references_change(Hierarchy(), to.c_str(), from.c_str(), &ignored) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", ignored.message);
     if (status != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     return FollowMove(from, to);
 }
 
@@ -200,10 +188,7 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
     if (status == ZS_OK)
         status = zs_store_sync(m_store->store, &err);
     if (status != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     bool ok = MoveNode(path, name);
     for (size_t i = 0; ok && i < levels.size(); i++)
         ok = MoveNode(levels[i], name);
@@ -438,10 +423,7 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
         return false;
     }
     if (!findAll(Hierarchy(), all, &err))
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     const auto having = allThatHave(all, before, path, number, [&](const Found &f) {
         return MadeDimension(f.node->path, before, self->GetSize()) == self;
     });
@@ -470,8 +452,7 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
     if (renameInArrays(Hierarchy(), having, name, &err) &&
         renameInAttributes(Hierarchy(), having, before, name, &err) && RenameLive(uses, name, &err))
         return true;
-    zsReport(err);
-    return false;
+    return zsReport(err);
 }
 
 #endif

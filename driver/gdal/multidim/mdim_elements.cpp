@@ -630,10 +630,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
         return false;
     }
     if (zs_array_find_chunk(array, coordinates, &found, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     const ZSOwned<struct zs_chunk_bytes> cleared(&found, zs_chunk_bytes_clear);
     if (found.key == nullptr && found.data == nullptr)
         return true; // a missing chunk has neither file nor size
@@ -644,10 +641,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
             return false;
     }
     else if (!putPlace(store.Store(), found, block, &err))
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     block.nSize = found.size;
     block.papszInfo = terms.StealList();
     return true;

@@ -266,10 +266,7 @@ bool ZSMdimStore::WriteDocuments()
     if (status == ZS_OK)
         status = zs_store_sync(m_store->store, &err);
     if (status != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     for (const auto &[path, handle] : m_nodes)
         handle->isSrsSet = false;
     return true;

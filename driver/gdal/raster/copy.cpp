@@ -286,10 +286,7 @@ static bool readBox(const ZSPixelSource &from, const ZSScratch &scratch, const B
 static bool isStorable(const Strip &s)
 {
     struct zs_error err;
-    if (zs_pixels_check_storable(&s.target, &s.window, s.item_size, nullptr, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return zs_pixels_check_storable(&s.target, &s.window, s.item_size, nullptr, &err) == ZS_OK || zsReport(err);
 }
 
 /* Whether the arrays have, without being written, what pixels of some bands are where the source does not reach. False
@@ -491,10 +488,7 @@ bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struc
         const auto window = zsBandWindow(0, y, width, rows, pixels.data(), &one, 1, 1, width, 0);
         struct zs_error err;
         if (zs_pixels_write(&bands, &window, 1, nullptr, &err) != ZS_OK)
-        {
-            zsReport(err);
-            return false;
-        }
+            return zsReport(err);
     }
     return true;
 }
@@ -670,10 +664,7 @@ bool ZSScratch::Take(int first, int band)
             return false;
         if (zs_file_write_at(m_file, WHAT, at + line * static_cast<size_t>(y), pixels.data(),
                              line * static_cast<size_t>(count), &err) != ZS_OK)
-        {
-            zsReport(err);
-            return false;
-        }
+            return zsReport(err);
     }
     return true;
 }
@@ -693,10 +684,7 @@ bool ZSScratch::Read(int band, int bands, int x, int y, int columns, int rows, u
             struct zs_error err;
             if (zs_file_read_at(m_file, WHAT, item * (line * width + static_cast<size_t>(x)), run, pixels, &err) !=
                 ZS_OK)
-            {
-                zsReport(err);
-                return false;
-            }
+                return zsReport(err);
         }
     }
     return true;

@@ -90,7 +90,10 @@ void ZSOverviews::Find()
     for (const auto &source : m_view.sources)
     {
         if (Open(*source.array, &err) != ZS_OK)
-            return zsReport(err);
+        {
+            zsReport(err);
+            return;
+        }
     }
     m_isFound = true;
     for (const auto &opened : m_view.Array(0).overviews)

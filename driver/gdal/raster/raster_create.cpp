@@ -460,10 +460,7 @@ bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
 bool RasterCopy::PublishArrays()
 {
     struct zs_error err;
-    if (zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK || zsReport(err);
 }
 
 /* Adds to each array of the raster, of which the hierarchy knows, what is computed from its pixels: statistics and
@@ -487,10 +484,7 @@ bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
         if (zs_hierarchy_node_at(m_store->hierarchy, group.c_str(), m_arrays.Name(k), &node, &err) == ZS_OK)
             ds = ShardedZarrDataset::OpenArray(m_store, node, options, GA_Update, &err);
         if (ds == nullptr)
-        {
-            zsReport(err);
-            return false;
-        }
+            return zsReport(err);
         ds->View().SetChunkOrder(m_options.chunk_order);
         if (k > 0)
             ds->masks.KeepLevels(); // made with the first
@@ -528,16 +522,10 @@ bool RasterCopy::PublishStore()
 {
     struct zs_error err;
     if (zs_hierarchy_flush(m_store->hierarchy, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return false;
-    }
+        return zsReport(err);
     if (zs_raster_finish(m_store->store, Group().c_str(), &err) != ZS_OK)
         CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
-    if (zs_store_sync(m_store->store, &err) == ZS_OK)
-        return true;
-    zsReport(err);
-    return false;
+    return zs_store_sync(m_store->store, &err) == ZS_OK || zsReport(err);
 }
 
 /* Writes all of the raster, its metadata last. What failed is removed, unless it is another program's by now. */
