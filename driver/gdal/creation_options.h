@@ -170,8 +170,6 @@ struct ZSCreationOptions
   private:
     std::vector<ZSDivision> chunks, shards; /* for the spec's dimensions; they own the edges that the spec points to */
 
-    bool ParseStored(CSLConstList options);
-    bool ParseHealpix(CSLConstList options);
     /* Squares of pixels, into which the spec is divided, as runs of cells. */
     bool FoldSquares(struct zs_raster_spec &spec);
     bool NameDimensions(struct zs_raster_spec &spec);

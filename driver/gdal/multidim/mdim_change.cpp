@@ -25,6 +25,36 @@ static bool isSameDimension(const struct zs_node *node, const struct zs_dimensio
     return isCalled && dim.size == others.size && (isSibling || hasSameVariable || isMadeAsOne);
 }
 
+namespace
+{
+/* The dimensions of an array. */
+struct Found
+{
+    const struct zs_node *node;
+    struct zs_dimension dims[ZS_MAX_NDIM];
+    int count = 0;
+};
+} // namespace
+
+/* The dimensions of all arrays. Arrays of which they cannot be read are left out: opening them tells why. */
+static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_error *err)
+{
+    const struct zs_node **nodes = nullptr;
+    size_t listed = 0;
+    if (zs_hierarchy_list(h, &nodes, &listed, err) != ZS_OK)
+        return false;
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
+    for (size_t i = 0; i < listed; i++)
+    {
+        Found found = {};
+        found.node = nodes[i];
+        if (nodes[i]->type == ZS_NODE_ARRAY &&
+            zs_dimensions_find(h, nodes[i], found.dims, &found.count, nullptr) == ZS_OK)
+            all.push_back(found);
+    }
+    return true;
+}
+
 /* ---- Deleting ---- */
 
 /* Drops pending writes of a node and of all below it, and marks their live objects as deleted. */
@@ -223,14 +253,6 @@ void ZSMdimStore::TellNames(const std::string &path)
 
 namespace
 {
-/* The dimensions of an array. */
-struct Found
-{
-    const struct zs_node *node;
-    struct zs_dimension dims[ZS_MAX_NDIM];
-    int count = 0;
-};
-
 /* An array that shares a dimension, and the numbers that it has there. */
 struct Having
 {
@@ -238,25 +260,6 @@ struct Having
     std::vector<int> numbers;
 };
 } // namespace
-
-/* The dimensions of all arrays. Arrays of which they cannot be read are left out: opening them tells why. */
-static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_error *err)
-{
-    const struct zs_node **nodes = nullptr;
-    size_t listed = 0;
-    if (zs_hierarchy_list(h, &nodes, &listed, err) != ZS_OK)
-        return false;
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
-    for (size_t i = 0; i < listed; i++)
-    {
-        Found found = {};
-        found.node = nodes[i];
-        if (nodes[i]->type == ZS_NODE_ARRAY &&
-            zs_dimensions_find(h, nodes[i], found.dims, &found.count, nullptr) == ZS_OK)
-            all.push_back(found);
-    }
-    return true;
-}
 
 /* The arrays that share a dimension of `array`, itself among them. `isMade`: whether an array has it as GDAL's user
  * made it. */
@@ -306,28 +309,23 @@ static bool hasDimension(const std::vector<Found> &all, const std::set<std::stri
     return false;
 }
 
-/* Renames a dimension in all of the arrays, or in none. */
+/* Renames a dimension in all of the arrays. */
 static bool renameInArrays(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &name,
                            struct zs_error *err)
 {
-    size_t done = 0;
-    const auto change = [h](const Having &one, const char *given, struct zs_error *e) {
+    for (const auto &one : having)
+    {
         const char *names[ZS_MAX_NDIM] = {nullptr};
         const struct zs_node *fresh = nullptr, *now = nullptr;
         for (int d = 0; d < one.array.count; d++)
             names[d] = one.array.dims[d].name;
         for (const int d : one.numbers)
-            names[d] = given != nullptr ? given : names[d];
-        return zs_hierarchy_node(h, one.array.node->path, &now, e) == ZS_OK &&
-               zs_array_update_document(h, now, nullptr, names, nullptr, &fresh, e) == ZS_OK;
-    };
-    while (done < having.size() && change(having[done], name.c_str(), err))
-        done++;
-    if (done == having.size())
-        return true;
-    while (done-- > 0)
-        change(having[done], nullptr, nullptr);
-    return false;
+            names[d] = name.c_str();
+        if (zs_hierarchy_node(h, one.array.node->path, &now, err) != ZS_OK ||
+            zs_array_update_document(h, now, nullptr, names, nullptr, &fresh, err) != ZS_OK)
+            return false;
+    }
+    return true;
 }
 
 /* Renames a dimension in the attributes of its arrays and of their groups. */
@@ -449,10 +447,12 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
         if (!FlushArray(one.array.node->path)) // it is opened again
             return false;
     }
-    if (renameInArrays(Hierarchy(), having, name, &err) &&
-        renameInAttributes(Hierarchy(), having, before, name, &err) && RenameLive(uses, name, &err))
-        return true;
-    return zsReport(err);
+    ZSSavepoint edit(Hierarchy());
+    if (!renameInArrays(Hierarchy(), having, name, &err) ||
+        !renameInAttributes(Hierarchy(), having, before, name, &err))
+        return zsReport(err);
+    edit.Keep();
+    return RenameLive(uses, name, &err) || zsReport(err);
 }
 
 #endif
@@ -467,15 +467,11 @@ static std::vector<uint64_t> shapeOf(const struct zs_dimension *dims, int count)
     return shape;
 }
 
-/* Adds `other` to the shapes where it shares a dimension that becomes longer. An array that cannot be read stays as it
- * is. */
+/* Adds `other`, with `count` dimensions, to the shapes where it shares a dimension that becomes longer. */
 void ZSMdimStore::AddSharing(const struct zs_node *node, const struct zs_dimension *dims,
-                             const std::vector<uint64_t> &sizes, const struct zs_node *other, Shapes &shapes) const
+                             const std::vector<uint64_t> &sizes, const struct zs_node *other,
+                             const struct zs_dimension *others, int count, Shapes &shapes) const
 {
-    struct zs_dimension others[ZS_MAX_NDIM];
-    int count = 0;
-    if (zs_dimensions_find(Hierarchy(), other, others, &count, nullptr) != ZS_OK)
-        return;
     auto shape = shapeOf(others, count);
     for (int e = 0; e < count; e++)
     {
@@ -525,15 +521,13 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
             return false;
         }
     }
-    const struct zs_node **nodes = nullptr;
-    size_t listed = 0;
-    if (zs_hierarchy_list(Hierarchy(), &nodes, &listed, err) != ZS_OK)
+    std::vector<Found> all;
+    if (!findAll(Hierarchy(), all, err))
         return false;
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
-    for (size_t i = 0; i < listed; i++)
+    for (const auto &other : all)
     {
-        if (nodes[i]->type == ZS_NODE_ARRAY && nodes[i] != node)
-            AddSharing(node, dims, sizes, nodes[i], shapes);
+        if (other.node != node)
+            AddSharing(node, dims, sizes, other.node, other.dims, other.count, shapes);
     }
     if (shapeOf(dims, count) != sizes)
         shapes[node->path] = sizes;
@@ -546,23 +540,15 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
  * failure none is changed. */
 bool ZSMdimStore::SetShapes(const Shapes &shapes, struct zs_error *err)
 {
-    std::vector<const struct zs_node *> before;
+    ZSSavepoint edit(Hierarchy());
     for (const auto &[path, shape] : shapes)
     {
-        const struct zs_node *node = nullptr, *fresh = nullptr;
-        if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) == ZS_OK &&
-            zs_array_grow(Hierarchy(), node, shape.data(), err) == ZS_OK)
-        {
-            before.push_back(node);
-            continue;
-        }
-        for (const auto *old : before)
-        {
-            if (zs_array_update_document(Hierarchy(), old, nullptr, nullptr, nullptr, &fresh, nullptr) != ZS_OK)
-                CPLDebug("ShardedZarr", "/%s: keeps its new shape", old->path);
-        }
-        return false;
+        const struct zs_node *node = nullptr;
+        if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) != ZS_OK ||
+            zs_array_grow(Hierarchy(), node, shape.data(), err) != ZS_OK)
+            return false;
     }
+    edit.Keep();
     return true;
 }
 
