@@ -15,14 +15,12 @@
     ",'index_codecs':[{'name':'bytes','configuration':{'endian':'little'}},{'name':'crc32c'}]}}]"
 
 /* An array `t` of text along the dimension `band`, and `a` of (band, y, x), of which it is the coordinate variable. */
-static void put_text(struct geo_store *s, const char *type, const char *length, const char *chunk, const char *fill,
-                     const char *codecs)
+static void put_text_in(struct geo_store *s, const char *type, const char *length, const char *grid, const char *fill,
+                        const char *codecs)
 {
-    char *text =
-        zs_format("{'zarr_format':3,'node_type':'array','shape':[%s],'dimension_names':['band'],'data_type':%s,"
-                  "'fill_value':%s,'chunk_grid':{'name':'regular','configuration':{'chunk_shape':[%s]}},'chunk_key_en"
-                  "coding':{'name':'default'},'codecs':%s}",
-                  length, type, fill, chunk, codecs);
+    char *text = zs_format("{'zarr_format':3,'node_type':'array','shape':[%s],'dimension_names':['band'],'data_type':%s"
+                           ",'fill_value':%s,'chunk_grid':%s,'chunk_key_encoding':{'name':'default'},'codecs':%s}",
+                           length, type, fill, grid, codecs);
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\'')
             *p = '"';
@@ -31,6 +29,14 @@ static void put_text(struct geo_store *s, const char *type, const char *length, 
     char *shape = zs_format("[%s,2,2]", length);
     put_array(s, "a", shape, "['band','y','x']", "uint8", "0", "{}");
     free(shape);
+}
+
+static void put_text(struct geo_store *s, const char *type, const char *length, const char *chunk, const char *fill,
+                     const char *codecs)
+{
+    char *grid = zs_format("{'name':'regular','configuration':{'chunk_shape':[%s]}}", chunk);
+    put_text_in(s, type, length, grid, fill, codecs);
+    free(grid);
 }
 
 /* The elements joined by "|", or the message of the failure behind its status. */
@@ -317,6 +323,91 @@ static void test_strings_in_shards(void)
     close_store(&s);
 }
 
+static void test_texts_in_chunks_of_different_lengths(void)
+{
+    static const char grid[] = "{'name':'rectilinear','configuration':{'kind':'inline','chunk_shapes':[[1,3,1]]}}";
+    struct geo_store s = {0};
+    put_text_in(&s, "'string'", "5", grid, "'?'", "['vlen-utf8']");
+    put_vlen(&s, "band/c/0", "red");
+    put_vlen(&s, "band/c/1", "green||nir");
+    check_texts(&s, 0, 5, "red|green||nir|?");
+    put_text_in(&s, UTF32(4), "5", grid, "'?'", LITTLE);
+    put(&s, "band/c/1", "a\0\0\0b\0\0\0c\0\0", 12);
+    check_texts(&s, 0, 5, "?|a|b|c|?");
+}
+
+/* ---- Writing ---- */
+
+static enum zs_status give_number(void *ctx, const uint64_t *number, const char **text, struct zs_error *err)
+{
+    static char digits[24];
+    (void)ctx, (void)err;
+    (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)number[0]);
+    *text = digits;
+    return ZS_OK;
+}
+
+static void write_numbers(struct geo_store *s, uint64_t start, uint64_t count, uint64_t step)
+{
+    const struct zs_text_request r = {.ndim = 1, .start = {start}, .count = {count}, .step = {step}};
+    struct zs_error err = {""};
+    const struct zs_node *node = open_node(s, "band");
+    if (!CHECK(zs_texts_write(s->h, node, &r, give_number, NULL, &err) == ZS_OK))
+        fprintf(stderr, "%s\n", err.message);
+}
+
+static void test_what_is_not_written_stays(void)
+{
+    static const char *const types[][3] = {{"'string'", "'?'", "['vlen-utf8']"},
+                                           {UTF32(8), "'?'", LITTLE},
+                                           {UTF32(8), "'?'", BIG},
+                                           {"'string'", "'?'", SHARDS("2", "['vlen-utf8','crc32c']")},
+                                           {UTF32(8), "'?'", SHARDS("2", BIG)}};
+    struct geo_store s = {0};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        put_text(&s, types[i][0], "9", "4", types[i][1], types[i][2]);
+        write_numbers(&s, 1, 3, 3);
+        CHECK_EQ_STR(texts(&s, 0, 9), "?|0|?|?|1|?|?|2|?");
+        write_numbers(&s, 3, 2, 1);
+        CHECK_EQ_STR(texts(&s, 0, 9), "?|0|?|0|1|?|?|2|?");
+        write_numbers(&s, 0, 9, 1);
+        CHECK_EQ_STR(texts(&s, 0, 9), "0|1|2|3|4|5|6|7|8");
+        close_store(&s);
+    }
+}
+
+static enum zs_status give_fill(void *ctx, const uint64_t *number, const char **text, struct zs_error *err)
+{
+    (void)ctx, (void)number, (void)err;
+    *text = "?";
+    return ZS_OK;
+}
+
+static void test_chunks_of_fill_values_alone_are_not_stored(void)
+{
+    const struct zs_text_request first = {.ndim = 1, .start = {1}, .count = {1}, .step = {1}};
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    struct zs_buffer out = {0};
+    put_text(&s, "'string'", "4", "2", "'?'", "['vlen-utf8']");
+    put_vlen(&s, "band/c/0", "?|red");
+    CHECK(zs_texts_write((open_node(&s, ""), s.h), open_node(&s, "band"), &first, give_fill, NULL, &err) == ZS_OK);
+    CHECK(zs_store_get(s.store, "band/c/0", 100, &out, &err) == ZS_NOT_FOUND);
+    zs_buffer_free(&out);
+    check_texts(&s, 0, 4, "?|?|?|? (blank)");
+}
+
+static void test_more_texts_than_are_held_are_written_in_parts(void)
+{
+    struct geo_store s = {0};
+    char expected[512] = "";
+    put_text(&s, UTF32(2097152), "70", "1", "'-'", "['bytes','gzip']");
+    write_numbers(&s, 1, 35, 2); /* 70 MB as they are stored */
+    for (int i = 0; i < 35; i++)
+        (void)snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s-|%d", i > 0 ? "|" : "", i);
+    check_texts(&s, 0, 70, expected);
+}
+
 static void test_hostile_counts_and_lengths(void)
 {
     static const struct {
@@ -420,6 +511,10 @@ int main(void)
     RUN(test_strings_in_chunks);
     RUN(test_strings_behind_codecs);
     RUN(test_strings_in_shards);
+    RUN(test_texts_in_chunks_of_different_lengths);
+    RUN(test_what_is_not_written_stays);
+    RUN(test_chunks_of_fill_values_alone_are_not_stored);
+    RUN(test_more_texts_than_are_held_are_written_in_parts);
     RUN(test_hostile_counts_and_lengths);
     RUN(test_text_gives_labels);
     RUN(test_an_array_of_text_is_refused_by_name);

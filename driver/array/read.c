@@ -327,6 +327,8 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
 static size_t bytes_to_keep(const struct zs_plan *plan)
 {
     const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(plan->array->chunks) / 4 * 3;
+    if (plan->array->innermost->texts != NULL)
+        return 0; /* elements point into the scratch */
     if (plan->is_prefetch || plan->chunk_count <= room / (size + WHOLE_BYTES))
         return (size_t)size;
     uint64_t partly_used = 0;

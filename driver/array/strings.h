@@ -1,8 +1,8 @@
-/* array/strings.h: arrays of text, which name what others hold (bands, stations ...): no rasters, and not opened as
- * arrays of numbers are. Data types `fixed_length_utf32`, `null_terminated_bytes`, and `string` (codec vlen-utf8: the
- * number of elements, then of each its length and bytes, all as little-endian uint32); then any bytes codecs, with
- * transposes, in shards or not. Source: zarr-extensions, data-types/string, codecs/vlen-utf8; zarr-python for the
- * fixed ones. */
+/* array/strings.h: arrays of text, which name what others hold (bands, stations ...): no rasters, and refused by
+ * zs_array_open_node(). Data types `fixed_length_utf32`, `null_terminated_bytes`, and `string` (codec vlen-utf8); then
+ * any bytes codecs, with transposes, in shards or not. Each call opens an array of pointers to texts (codec/texts.h),
+ * and reads or writes windows of it as others do. Source: zarr-extensions, data-types/string, codecs/vlen-utf8;
+ * zarr-python for the fixed ones. */
 #ifndef ZS_ARRAY_STRINGS_H
 #define ZS_ARRAY_STRINGS_H
 
@@ -25,13 +25,13 @@ struct zs_text_request {
 /* ---- Reading ---- */
 
 /* Takes the element that is number[d] of the request in each dimension: n bytes of UTF-8, without a NUL, and none
- * follows. */
+ * follows. Called by one thread at a time, in any order; again for what is read again because others replaced it. */
 typedef enum zs_status (*zs_text_take_fn)(void *ctx, const uint64_t *number, const char *text, size_t n,
                                           struct zs_error *err);
 
-/* Gives all elements of a request to `take`, chunk by chunk; absent chunks give the fill value. *is_blank, which may be
- * NULL: all chunks are absent. ZS_ARGUMENT: not an array of text, or elements outside of it. ZS_CORRUPT: what is stored
- * is not Unicode, has a NUL in it, or is not laid out as above. Holds one chunk at a time, and small shards. */
+/* Gives all elements of a request to `take`; absent chunks give the fill value. *is_blank, which may be NULL: all
+ * chunks are absent. ZS_ARGUMENT: not an array of text, or elements outside of it. ZS_CORRUPT: what is stored is not
+ * Unicode, has a NUL in it, or is not laid out as its codecs say. Decodes one chunk at a time. */
 enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                              zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -41,7 +41,8 @@ bool zs_strings_length(const struct zs_node *node, uint64_t *length);
 enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-/* The shapes of its chunks and of the objects that they are stored in, which are the same where it is not sharded. */
+/* The shapes of its chunks (where they differ, the largest) and of the objects that they are stored in, which are the
+ * same where it is not sharded. */
 enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
@@ -52,7 +53,7 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
                                char ***values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
 void zs_strings_free(char **values, size_t count);
 
-/* ---- Writing (strings_write.c) ---- */
+/* ---- Writing ---- */
 
 /* Makes the document of an array of texts of any length, laid out as the spec (of dtype ZS_UINT8) says. NULL without
  * memory. */
@@ -62,9 +63,9 @@ zs_json *zs_strings_document(const struct zs_array_spec *spec);
  * is "". */
 typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
 
-/* Writes all elements of a request to the store. Other elements of a chunk stay; each changed object is replaced under
- * its lock. Objects that were written before a failure stay written. ZS_ARGUMENT for elements outside of the array,
- * text that is not UTF-8 or too long, and chunks too large to be read; ZS_UNSUPPORTED for an array of the draft. */
+/* Writes all elements of a request, and publishes them (zs_array_flush()). Other elements of a chunk stay. Of many
+ * elements, some may be published before a failure. ZS_ARGUMENT for elements outside of the array, text that is not
+ * UTF-8 or too long, and chunks too large to be read; ZS_UNSUPPORTED for an array of the draft. */
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "codec/texts.h"
 
 /* Largest decoded innermost chunk: it must fit in memory whole, and its size in what every codec library takes. */
 #define MAX_LEAF_BYTES ((uint64_t)INT32_MAX)
@@ -66,6 +67,8 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
         if (name == NULL)
             return zs_fail(err, ZS_INVALID, "codecs: expected a name or an object with a name");
         ZS_TRY(zs_codec_find(name, &codec, err));
+        if (form->dtype.text != ZS_TEXT_NONE)
+            ZS_TRY(zs_codec_of_texts(&form->dtype, &codec, err));
         if (have_bytes && is_uint8 && strcmp(codec->name, "bytes") == 0) {
             is_uint8 = false;
             continue;
@@ -155,6 +158,8 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
         level->lookup = zs_lookup_create(level->stages, level->stage_count);
         level->keeps_fill = zs_stages_keep_element(level->stages, elementwise_count(level), meta->fill_value);
         level->storable = zs_storable_of(level->stages, elementwise_count(level));
+        if (dtype->text != ZS_TEXT_NONE && (level->texts = zs_kept_texts_create()) == NULL)
+            return zs_fail_memory(err);
         return size_stages(level, err);
     }
     ZS_TRY(push_stages(level, meta->fill_value, err));
@@ -163,6 +168,8 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
         return zs_fail_in(err, status, "codec \"sharding_indexed\"");
     if (!zs_mul_u64(level->inner_count, inner->stored_size, &level->stored_size))
         return zs_fail(err, ZS_INVALID, "chunk_shape: the size of a shard does not fit 64 bits");
+    if (dtype->text == ZS_TEXT_UTF8 && level->bytes_codec_count > 0)
+        level->stored_size = inner->stored_size; /* what bounds one chunk of any size, times many, is no bound */
     return ZS_OK;
 }
 
@@ -232,6 +239,8 @@ void zs_chain_clear(struct zs_chain *chain)
 {
     for (int i = 0; i < ZS_MAX_LEVELS; i++) {
         zs_lookup_free(chain->levels[i].lookup);
+        zs_texts_drop(chain->levels[i].texts);
+        free(chain->levels[i].texts);
         clear_stages(chain->levels[i].stages, chain->levels[i].stage_count);
         clear_stages(chain->levels[i].bytes_codecs, chain->levels[i].bytes_codec_count);
     }
@@ -377,6 +386,8 @@ enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct z
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": encoded again, pixels that are not written would change",
                        level->stages[count].codec->name);
     ZS_TRY(zs_chunk_decode(level, scratch, src, n, dst, err));
+    if (level->texts != NULL)
+        return zs_texts_keep(level->texts, zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED), err);
     if (count == 0 || (count == 1 && level->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
         return ZS_OK; /* exact */
     struct zs_buffer copy = {0}, again = {0};

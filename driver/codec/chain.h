@@ -14,6 +14,8 @@
 #include "codec/codec.h"
 #include "zarr/node.h"
 
+struct zs_kept_texts;
+
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
 #define ZS_MAX_LEVELS 8
 
@@ -50,6 +52,7 @@ struct zs_level {
     bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
     struct zs_storable storable; /* which elements its elementwise stages can encode */
     size_t item_size;
+    struct zs_kept_texts *texts; /* of arrays of text: what zs_chunk_decode_for_update() keeps; else NULL */
     /* Both: */
     uint64_t decoded_size; /* bytes of a decoded chunk (of a shard: the sum of its innermost chunks) */
     uint64_t stored_size;  /* ... before the bytes_codecs of its innermost chunks */
@@ -75,7 +78,7 @@ void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct
 size_t zs_level_bound(const struct zs_level *level);
 
 /* Decodes the n bytes of one innermost chunk into dst (decoded_size bytes): elements in native byte order, laid out as
- * stored (dimensions in the order of level->axis). */
+ * stored (dimensions in the order of level->axis). Elements of text point into the scratch, until it decodes again. */
 enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                void *dst, struct zs_error *err) ZS_MUST_CHECK;
 
@@ -89,7 +92,7 @@ enum zs_status zs_chunk_decode_stored(const struct zs_level *level, struct zs_sc
                                       size_t n, const void **data, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_chunk_decode(), for a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the
- * others again would change them, as some roundings do. */
+ * others again would change them, as some roundings do. Elements of text stay valid until zs_texts_drop(). */
 enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
                                           size_t n, void *dst, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -10,7 +10,7 @@ extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numco
     zs_codec_numcodecs_bz2, zs_codec_numcodecs_lzma, zs_codec_numcodecs_lz4, zs_codec_numcodecs_blosc,
     zs_codec_numcodecs_shuffle, zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
     zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
-extern const struct zs_codec zs_codec_zfp, zs_codec_numcodecs_zfpy;
+extern const struct zs_codec zs_codec_zfp, zs_codec_numcodecs_zfpy, zs_codec_vlen_utf8;
 
 /* A known codec whose library was absent at build time is NULL, so that the error can say so. */
 #ifdef ZS_HAVE_ZSTD
@@ -53,6 +53,7 @@ static const struct {
     {"zstd", ZSTD(zs_codec_zstd), "libzstd"},
     {"blosc", BLOSC(zs_codec_blosc), "c-blosc"},
     {"crc32c", &zs_codec_crc32c, ""},
+    {"vlen-utf8", &zs_codec_vlen_utf8, ""}, /* of texts alone */
     /* The numcodecs library, as zarr-python writes them */
     {"numcodecs.bitround", &zs_codec_bitround, ""},
     {"numcodecs.fixedscaleoffset", &zs_codec_numcodecs_fixedscaleoffset, ""},

@@ -84,7 +84,7 @@ struct zs_codec {
                                    struct zs_error *err);
     enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
                            struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err);
-    /* `packed` has the capacity of packed_bound(); the codec may overwrite bytes behind its size. */
+    /* `packed` has the capacity of packed_bound(), except of texts; the codec may overwrite bytes behind its size. */
     enum zs_status (*unpack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
                              struct zs_scratch *scratch, struct zs_buffer *packed, void *dst, struct zs_error *err);
 

@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+/* Decoded text is rarely larger than LIKELY_RATIO times its encoded bytes plus LIKELY_BYTES. */
+#define LIKELY_RATIO 16
+#define LIKELY_BYTES ((size_t)64 << 10)
+
 bool zs_chunk_is_packed(const struct zs_level *level)
 {
     return level->stage_count > 0 && level->stages[level->stage_count - 1].codec->unpack != NULL;
@@ -26,16 +30,30 @@ enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, st
     return packer_of(level)->codec->packed_bound(packer_of(level), &chunk, bound, err);
 }
 
+/* Undoes the bytes codecs. Texts are rarely much longer than their encoded bytes: decoders get room for a likely size
+ * first, and for the most only if that is too little. */
+static enum zs_status unpack_bytes(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
+                                   struct zs_buffer *packed, struct zs_error *err)
+{
+    const size_t room = (size_t)level->stored_size;
+    const size_t likely = n < room / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : room;
+    if (level->texts == NULL)
+        ZS_TRY(zs_buffer_reset(packed, room, err));
+    else if (likely < room && zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n,
+                                                    likely, packed, NULL) == ZS_OK)
+        return ZS_OK;
+    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, room, packed, err));
+    return level->texts == NULL ? zs_buffer_reserve(packed, room, err) : ZS_OK;
+}
+
 enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                 void *dst, struct zs_error *err)
 {
     const struct zs_stage *packer = packer_of(level);
     const struct zs_stored_shape chunk = extent_of(level);
-    const size_t count = (size_t)level->decoded_size / level->item_size, room = (size_t)level->stored_size;
+    const size_t count = (size_t)level->decoded_size / level->item_size;
     struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
-    ZS_TRY(zs_buffer_reset(packed, room, err));
-    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, room, packed, err));
-    ZS_TRY(zs_buffer_reserve(packed, room, err));
+    ZS_TRY(unpack_bytes(level, scratch, src, n, packed, err));
 
     const bool is_direct = level->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;
     struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);

@@ -198,20 +198,44 @@ static enum zs_status check_attributes(const zs_json *document, struct zs_error 
     return ZS_OK;
 }
 
-static enum zs_status parse(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+typedef enum zs_status (*parse_fn)(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err);
+
+static enum zs_status parse_type(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    ZS_TRY(zs_dtype_parse(zs_json_get(document, "data_type"), &meta->dtype, err));
+    ZS_TRY(zs_fill_value_parse(&meta->dtype, zs_json_get(document, "fill_value"), meta->fill_value,
+                               &meta->fill_value_is_null, err));
+    zs_dtype_apply_unsigned(&meta->dtype, zs_json_get(document, "attributes"));
+    return ZS_OK;
+}
+
+static enum zs_status parse_text_type(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    return zs_text_dtype_parse(zs_json_get(document, "data_type"), &meta->dtype, err);
+}
+
+static enum zs_status parse_with(const zs_json *document, parse_fn type, struct zs_array_meta *meta,
+                                 struct zs_error *err)
 {
     ZS_TRY(zs_members_check(document, known_members, err));
     ZS_TRY(check_storage_transformers(document, err));
     ZS_TRY(check_attributes(document, err));
     ZS_TRY(parse_shape(zs_json_get(document, "shape"), meta, err));
-    ZS_TRY(zs_dtype_parse(zs_json_get(document, "data_type"), &meta->dtype, err));
-    ZS_TRY(zs_fill_value_parse(&meta->dtype, zs_json_get(document, "fill_value"), meta->fill_value,
-                               &meta->fill_value_is_null, err));
-    zs_dtype_apply_unsigned(&meta->dtype, zs_json_get(document, "attributes"));
+    ZS_TRY(type(document, meta, err));
     ZS_TRY(parse_chunk_grid(document, meta, err));
     ZS_TRY(parse_chunk_key_encoding(document, meta, err));
     ZS_TRY(parse_codecs(document, meta, err));
     return parse_dimension_names(document, meta, err);
+}
+
+static enum zs_status parse(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    return parse_with(document, parse_type, meta, err);
+}
+
+static enum zs_status parse_text(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
+{
+    return parse_with(document, parse_text_type, meta, err);
 }
 
 static enum zs_status parse_keys(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err)
@@ -219,8 +243,6 @@ static enum zs_status parse_keys(const zs_json *document, struct zs_array_meta *
     ZS_TRY(parse_shape(zs_json_get(document, "shape"), meta, err));
     return parse_chunk_key_encoding(document, meta, err);
 }
-
-typedef enum zs_status (*parse_fn)(const zs_json *document, struct zs_array_meta *meta, struct zs_error *err);
 
 static enum zs_status create_meta(const zs_json *document, parse_fn fill, struct zs_array_meta **out,
                                   struct zs_error *err)
@@ -240,6 +262,11 @@ static enum zs_status create_meta(const zs_json *document, parse_fn fill, struct
 enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)
 {
     return create_meta(document, parse, out, err);
+}
+
+enum zs_status zs_text_meta_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)
+{
+    return create_meta(document, parse_text, out, err);
 }
 
 enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **out, struct zs_error *err)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/memory.h"
 
 static const struct {
@@ -158,6 +159,24 @@ enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units)
     if (units != NULL && zs_json_uint64(zs_json_get(configuration, "length_bytes"), &bytes) && bytes % 4 == 0)
         *units = bytes / 4;
     return ZS_TEXT_UTF32;
+}
+
+enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err)
+{
+    uint64_t units, bytes = 0;
+    const char *name = zs_extension_name(data_type, NULL);
+    const enum zs_text_type text = zs_text_type_of(data_type, &units);
+    if (text != ZS_TEXT_UTF8 && units == 0)
+        return zs_fail(err, ZS_INVALID,
+                       "data_type of text: expected a positive number (of UTF-32, a multiple of 4) as length_bytes");
+    if (text != ZS_TEXT_UTF8 && (!zs_mul_u64(units, text == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4))
+        return zs_fail(err, ZS_INVALID, "data_type of text: the length_bytes are too many");
+    *dtype = zs_dtype_of(ZS_RAW);
+    dtype->size = dtype->swap_unit = sizeof(const unsigned char *);
+    (void)snprintf(dtype->name, sizeof dtype->name, "%s", name);
+    dtype->text = text;
+    dtype->text_size = (size_t)bytes;
+    return ZS_OK;
 }
 
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err)

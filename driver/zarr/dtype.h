@@ -10,6 +10,15 @@
 /* Largest element: r<N> types up to this many bytes are read (as opaque bytes). */
 #define ZS_MAX_ITEM_SIZE 16
 
+/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for
+ * names. */
+enum zs_text_type {
+    ZS_TEXT_NONE,
+    ZS_TEXT_UTF32, /* fixed_length_utf32: code points in the byte order of the bytes codec, padded with zeros */
+    ZS_TEXT_UTF8,  /* string: of any length, with the codec vlen-utf8 */
+    ZS_TEXT_BYTES  /* null_terminated_bytes: UTF-8, padded with zeros */
+};
+
 /* One data type as the metadata declare it. */
 struct zs_dtype {
     enum zs_data_type type;
@@ -21,6 +30,9 @@ struct zs_dtype {
     const struct zs_small_type *small; /* the stored type, where it has fewer bits than in memory; else NULL */
     bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents have the signed type of that size
                               */
+    enum zs_text_type text; /* of text: elements in memory are pointers to what is stored of each (codec/texts.h) */
+    size_t text_size;       /* bytes that are stored of each; 0: any number */
+    size_t text_most;       /* bytes: the codecs refuse chunks of more */
 };
 
 /* With "true", elements of a signed type are unsigned: older formats of netCDF have no unsigned types (NUG). */
@@ -35,18 +47,13 @@ struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype);
  * read; ZS_INVALID, with the reason in the message, for a malformed one. */
 enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for
- * names. */
-enum zs_text_type {
-    ZS_TEXT_NONE,
-    ZS_TEXT_UTF32, /* fixed_length_utf32: code points in the byte order of the bytes codec, padded with zeros */
-    ZS_TEXT_UTF8,  /* string: of any length, with the codec vlen-utf8 */
-    ZS_TEXT_BYTES  /* null_terminated_bytes: UTF-8, padded with zeros */
-};
-/* Which of them `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an
+/* Which type of text `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an
  * element of fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4; of bytes in one of
  * null_terminated_bytes. */
 enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
+/* Reads the `data_type` of an array of text; the caller sets text_most. ZS_INVALID: a length that cannot be. */
+enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Bytes of one element as the codec `bytes` stores it. */
 size_t zs_dtype_stored_size(const struct zs_dtype *dtype);

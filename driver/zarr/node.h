@@ -71,6 +71,9 @@ void zs_node_free(struct zs_node *node); /* NULL is allowed */
  * failure nothing needs to be released. zs_node_create() calls it for arrays. */
 enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta,
                                    struct zs_error *err) ZS_MUST_CHECK;
+/* Like zs_array_meta_parse(), for an array of text; the caller sets dtype.text_most and the fill value. */
+enum zs_status zs_text_meta_parse(const zs_json *document, struct zs_array_meta **meta,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 /* Like zs_array_meta_parse(), for an array of any data type and codecs, when only keys of chunks are needed: sets shape
  * and key encoding; all else is zero. */
 enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **meta,

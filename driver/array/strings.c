@@ -1,0 +1,569 @@
+/* Arrays of text: windows of an array whose elements are pointers to what is stored of each text (codec/texts.h). Here
+ * that becomes UTF-8, and UTF-8 becomes that. */
+#include "array/strings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/plan.h"
+#include "base/utf8.h"
+#include "codec/texts.h"
+
+/* Windows of one call, 800 bytes each. */
+#define MOST_WINDOWS ((uint64_t)4096)
+/* Bytes of texts that are held, as they are stored, until they are published; and what one takes at least, as a
+ * guess. */
+#define HELD_BYTES ((uint64_t)64 << 20)
+#define USUAL_TEXT 64
+
+struct texts {
+    struct zs_node node; /* that of the text, with the metadata of an array of pointers */
+    unsigned char *fill; /* as it is stored */
+    struct zs_array *array;
+};
+
+/* ---- A text as it is stored ---- */
+
+/* Appends UTF-8 that was checked as UTF-32. */
+static enum zs_status append_code_points(const char *text, size_t n, struct zs_buffer *out, struct zs_error *err)
+{
+    for (size_t i = 0; i < n;) {
+        unsigned char bytes[4];
+        const unsigned char first = (unsigned char)text[i++];
+        uint32_t code = first < 0x80 ? first : first < 0xE0 ? first & 0x1Fu : first < 0xF0 ? first & 0x0Fu : first & 7u;
+        while (i < n && ((unsigned char)text[i] & 0xC0) == 0x80)
+            code = code << 6 | ((unsigned char)text[i++] & 0x3Fu);
+        zs_store_le(bytes, code, sizeof bytes);
+        ZS_TRY(zs_buffer_append(out, bytes, sizeof bytes, err));
+    }
+    return ZS_OK;
+}
+
+/* Appends a text as it is stored. ZS_ARGUMENT where it is not UTF-8, or too long. */
+static enum zs_status append_text(const struct zs_dtype *dtype, const char *text, size_t n, struct zs_buffer *out,
+                                  struct zs_error *err)
+{
+    const bool is_utf32 = dtype->text == ZS_TEXT_UTF32;
+    const size_t end = out->size + dtype->text_size;
+    unsigned char length[4];
+    size_t codes;
+    if (!zs_utf8_check(text, n, &codes))
+        return zs_fail(err, ZS_ARGUMENT, "expected text in UTF-8");
+    const size_t bytes = is_utf32 ? 4 * codes : n;
+    if (dtype->text_size != 0 && bytes > dtype->text_size)
+        return zs_fail(err, ZS_ARGUMENT, "\"%.60s\": expected text of at most %zu %s", text,
+                       is_utf32 ? dtype->text_size / 4 : dtype->text_size, is_utf32 ? "code points" : "bytes");
+    if (bytes > dtype->text_most)
+        return zs_fail(err, ZS_ARGUMENT, "expected chunks of at most %zu bytes of text, found more", dtype->text_most);
+    zs_store_le(length, n, sizeof length);
+    if (dtype->text_size == 0)
+        ZS_TRY(zs_buffer_append(out, length, sizeof length, err));
+    ZS_TRY(is_utf32 ? append_code_points(text, n, out, err) : zs_buffer_append(out, text, n, err));
+    while (dtype->text_size != 0 && out->size < end)
+        ZS_TRY(zs_buffer_append(out, "", 1, err));
+    return ZS_OK;
+}
+
+/* Writes the code points up to the last that is not zero as *n bytes of UTF-8, into as many bytes as they take. */
+static enum zs_status take_code_points(const struct zs_dtype *dtype, const unsigned char *stored, char *room, size_t *n,
+                                       struct zs_error *err)
+{
+    size_t length = dtype->text_size / 4;
+    while (length > 0 && zs_load_le32(stored + 4 * (length - 1)) == 0)
+        length--;
+    *n = 0;
+    for (size_t i = 0; i < length; i++) {
+        const uint32_t code = zs_load_le32(stored + 4 * i);
+        const size_t put = zs_utf8_put(code, room + *n); /* at most 4 bytes, as the code has */
+        if (put == 0)
+            return zs_fail(err, ZS_CORRUPT, "0x%08lx is no code point", (unsigned long)code);
+        *n += put;
+    }
+    return ZS_OK;
+}
+
+/* A stored text as UTF-8; `room` has dtype->text_size bytes. ZS_CORRUPT where it is none. */
+static enum zs_status take_text(const struct zs_dtype *dtype, const unsigned char *stored, char *room,
+                                const char **text, size_t *n, struct zs_error *err)
+{
+    *text = (const char *)stored;
+    if (dtype->text == ZS_TEXT_UTF8) {
+        *n = zs_load_le32(stored);
+        *text += 4;
+    } else if (dtype->text == ZS_TEXT_UTF32) {
+        ZS_TRY(take_code_points(dtype, stored, room, n, err));
+        *text = room;
+    } else {
+        for (*n = dtype->text_size; *n > 0 && stored[*n - 1] == '\0';)
+            --*n;
+    }
+    if (zs_utf8_check(*text, *n, NULL) && memchr(*text, '\0', *n) == NULL)
+        return ZS_OK;
+    return zs_fail(err, ZS_CORRUPT, "expected text in UTF-8");
+}
+
+/* ---- Opening ---- */
+
+/* Sets the fill value: a string, of bytes in base64. */
+static enum zs_status take_fill(struct texts *t, struct zs_error *err)
+{
+    const zs_json *fill = zs_json_get(t->node.document, "fill_value");
+    struct zs_dtype *dtype = &t->node.array->dtype;
+    const char *text = "";
+    if (zs_json_typeof(fill) != ZS_JSON_NULL && !zs_json_string(fill, &text))
+        return zs_fail(err, ZS_INVALID, "fill_value: expected a string");
+    size_t n = strlen(text);
+    struct zs_buffer bytes = {0}, stored = {0};
+    enum zs_status status = zs_buffer_append(&bytes, text, n + 1, err);
+    if (status == ZS_OK && dtype->text == ZS_TEXT_BYTES) {
+        const long decoded = zs_base64_decode(text, bytes.data, n);
+        if (decoded < 0)
+            status = zs_fail(err, ZS_UNSUPPORTED, "fill_value: expected base64");
+        for (n = decoded > 0 ? (size_t)decoded : 0; n > 0 && bytes.data[n - 1] == '\0';)
+            n--;
+    }
+    if (status == ZS_OK &&
+        (!zs_utf8_check((char *)bytes.data, n, NULL) || memchr(bytes.data, '\0', n) != NULL))
+        status = zs_fail(err, ZS_UNSUPPORTED, "fill_value: expected text in UTF-8");
+    if (status == ZS_OK)
+        status = append_text(dtype, (char *)bytes.data, n, &stored, err);
+    if (status == ZS_ARGUMENT)
+        status = zs_fail_in(err, ZS_INVALID, "fill_value");
+    zs_buffer_free(&bytes);
+    t->fill = stored.data;
+    memcpy(t->node.array->fill_value, &t->fill, sizeof t->fill);
+    return status;
+}
+
+static enum zs_status take_meta(struct texts *t, size_t most, struct zs_error *err)
+{
+    uint64_t all;
+    ZS_TRY(zs_text_meta_parse(t->node.document, &t->node.array, err));
+    struct zs_array_meta *meta = t->node.array;
+    meta->is_draft = t->node.is_draft;
+    meta->dtype.text_most = (size_t)zs_min_u64(most, INT32_MAX);
+    if (!zs_product_u64(meta->shape, meta->ndim, &all) || !zs_mul_u64(all, meta->dtype.text_size, &all))
+        return zs_fail(err, ZS_INVALID, "expected text of fewer than 2^64 bytes");
+    return take_fill(t, err);
+}
+
+static void close_texts(struct texts *t)
+{
+    zs_array_close(t->array);
+    zs_array_meta_free(t->node.array);
+    free(t->fill);
+}
+
+/* Opens an array whose chunks have at most so many bytes. On failure nothing needs to be closed. */
+static enum zs_status open_texts(struct zs_hierarchy *h, const struct zs_node *node, size_t most, struct texts *t,
+                                 struct zs_error *err)
+{
+    /* One chunk is decoded at a time: its size is not known before. */
+    const struct zs_array_options options = {.threads = 1, .max_chunk_bytes = INT32_MAX};
+    *t = (struct texts){.node = *node};
+    t->node.array = NULL;
+    if (!node->is_text)
+        return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", node->key);
+    enum zs_status status = take_meta(t, most != 0 ? most : ZS_STRINGS_MAX_BYTES, err);
+    status = status == ZS_OK ? zs_array_open_node(h, &t->node, &options, &t->array, err)
+                             : zs_fail_in(err, status, "%s", node->key);
+    if (status != ZS_OK)
+        close_texts(t);
+    return status;
+}
+
+/* ---- Requests ---- */
+
+enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape, struct zs_error *err)
+{
+    const zs_json *list = node->is_text ? zs_json_get(node->document, "shape") : NULL;
+    if (!zs_json_is_array(list) || zs_json_size(list) > ZS_MAX_NDIM)
+        return zs_fail(err, ZS_INVALID, "%s: shape: expected a list of at most %d sizes", node->key, ZS_MAX_NDIM);
+    *ndim = 0;
+    for (const zs_json *size = zs_json_first(list); size != NULL; size = zs_json_next(size))
+        if (!zs_json_uint64(size, &shape[(*ndim)++]))
+            return zs_fail(err, ZS_INVALID, "%s: shape: expected sizes of 0 and more", node->key);
+    return ZS_OK;
+}
+
+bool zs_strings_length(const struct zs_node *node, uint64_t *length)
+{
+    uint64_t shape[ZS_MAX_NDIM];
+    int ndim;
+    if (!node->is_text || zs_strings_shape(node, &ndim, shape, NULL) != ZS_OK || ndim != 1)
+        return false;
+    *length = shape[0];
+    return true;
+}
+
+enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
+                                 struct zs_error *err)
+{
+    struct texts t;
+    ZS_TRY(open_texts(h, node, SIZE_MAX, &t, err));
+    const struct zs_array_info info = zs_array_get_info(t.array);
+    memcpy(chunk, info.chunk_shape, (size_t)info.ndim * sizeof *chunk);
+    memcpy(object, info.shard_shape, (size_t)info.ndim * sizeof *object);
+    close_texts(&t);
+    return ZS_OK;
+}
+
+static enum zs_status check_request(const struct zs_node *node, const struct zs_text_request *r, struct zs_error *err)
+{
+    uint64_t shape[ZS_MAX_NDIM];
+    int ndim;
+    if (!node->is_text)
+        return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", node->path);
+    ZS_TRY(zs_strings_shape(node, &ndim, shape, err));
+    if (ndim != r->ndim)
+        return zs_fail(err, ZS_ARGUMENT, "%s: expected elements of %d dimensions, found %d", node->path, ndim, r->ndim);
+    for (int d = 0; d < ndim; d++) {
+        const uint64_t n = r->count[d], step = r->step[d];
+        if (n == 0 || r->start[d] >= shape[d] || (step > 0 && n - 1 > (shape[d] - 1 - r->start[d]) / step))
+            return zs_fail(err, ZS_ARGUMENT, "%s: dimension %d: expected elements below %llu, found %llu from %llu on",
+                           node->path, d, (unsigned long long)shape[d], (unsigned long long)n,
+                           (unsigned long long)r->start[d]);
+    }
+    return ZS_OK;
+}
+
+/* Elements of a request: those numbered [from, to) in each dimension. */
+struct part {
+    const struct zs_text_request *all;
+    uint64_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
+};
+
+static struct part whole_of(const struct zs_text_request *r)
+{
+    struct part part = {.all = r};
+    memcpy(part.to, r->count, sizeof part.to);
+    return part;
+}
+
+static uint64_t element_of(const struct zs_text_request *r, int d, uint64_t number)
+{
+    return r->start[d] + number * r->step[d];
+}
+
+typedef enum zs_status (*windows_fn)(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err);
+
+/* Calls f with windows of a part: in dimensions that are `apart` one for each number, in others from the first element
+ * to the last. `elements` are its elements, dense, where they are not between others. */
+static enum zs_status make_windows(const struct part *p, const bool *apart, const unsigned char **elements,
+                                   windows_fn f, void *ctx, struct zs_error *err)
+{
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], all = 1;
+    ptrdiff_t stride[ZS_MAX_NDIM], next = (ptrdiff_t)sizeof *elements;
+    size_t n = 0;
+    for (int d = p->all->ndim; d-- > 0;) {
+        stride[d] = next;
+        next = elements != NULL ? next * (ptrdiff_t)(p->to[d] - p->from[d]) : 0;
+        at[d] = low[d] = p->from[d];
+        high[d] = apart[d] ? p->to[d] : p->from[d] + 1;
+        all = zs_min_u64(MOST_WINDOWS, all * zs_min_u64(MOST_WINDOWS, high[d] - low[d]));
+    }
+    struct zs_window *windows = zs_calloc(all, sizeof *windows);
+    if (windows == NULL)
+        return zs_fail_memory(err);
+    enum zs_status status = ZS_OK;
+    for (bool more = true; more && status == ZS_OK;) {
+        struct zs_window *w = &windows[n++];
+        w->data = elements;
+        for (int d = 0; d < p->all->ndim; d++) {
+            w->start[d] = element_of(p->all, d, at[d]);
+            w->count[d] = apart[d] ? 1 : (p->to[d] - p->from[d] - 1) * p->all->step[d] + 1;
+            w->stride[d] = stride[d];
+            if (elements != NULL)
+                w->data = (char *)w->data + (ptrdiff_t)(at[d] - p->from[d]) * stride[d];
+        }
+        more = zs_next_position(p->all->ndim, at, low, high);
+        if (n == all || !more) {
+            status = f(ctx, windows, n, err);
+            n = 0;
+        }
+    }
+    free(windows);
+    return status;
+}
+
+/* ---- Reading ---- */
+
+struct reader {
+    const struct texts *texts;
+    const struct zs_text_request *request;
+    zs_text_take_fn take;
+    void *ctx;
+    char *room;           /* of texts in UTF-32 */
+    pthread_mutex_t lock; /* of what follows, and of `take` */
+    bool is_blank;
+    enum zs_status status; /* the first failure */
+    struct zs_error err;
+};
+
+/* Gives one element, whose numbers these are. */
+static enum zs_status take_element(struct reader *r, const uint64_t *number, const void *element)
+{
+    const struct zs_array *array = r->texts->array;
+    const int innermost = array->chain.count - 1;
+    const unsigned char *stored;
+    const char *text;
+    uint64_t at[ZS_MAX_NDIM];
+    size_t n;
+    memcpy(&stored, element, sizeof stored);
+    if (take_text(&array->meta->dtype, stored, r->room, &text, &n, &r->err) == ZS_OK)
+        return r->take(r->ctx, number, text, n, &r->err);
+    for (int d = 0; d < array->meta->ndim; d++)
+        at[d] = zs_grid_find(&array->grid, innermost, d, element_of(r->request, d, number[d]));
+    return zs_fail_in_chunk(array, zs_grid_number(&array->grid, innermost, at), ZS_CORRUPT, &r->err);
+}
+
+/* Gives what is wanted of some elements of the array: a zs_take_fn. */
+static void take_elements(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
+                          const ptrdiff_t *stride)
+{
+    struct reader *r = ctx;
+    const struct zs_text_request *all = r->request;
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], number[ZS_MAX_NDIM];
+    bool more = true;
+    (void)data;
+    for (int d = 0; d < all->ndim; d++) {
+        const uint64_t step = all->step[d], first = start[d] - all->start[d];
+        low[d] = number[d] = step == 0 ? 0 : zs_ceil_div_u64(first, step);
+        high[d] = step == 0 ? all->count[d] : (first + count[d] - 1) / step + 1;
+        more = more && low[d] < high[d];
+    }
+    (void)pthread_mutex_lock(&r->lock);
+    r->is_blank = r->is_blank && src == r->texts->array->meta->fill_value;
+    while (more && r->status == ZS_OK) {
+        const char *element = src;
+        for (int d = 0; d < all->ndim; d++)
+            element += (ptrdiff_t)(element_of(all, d, number[d]) - start[d]) * stride[d];
+        r->status = take_element(r, number, element);
+        more = zs_next_position(all->ndim, number, low, high);
+    }
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+static enum zs_status read_windows(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
+{
+    struct reader *r = ctx;
+    ZS_TRY(zs_array_take_windows(r->texts->array, windows, n, take_elements, r, err));
+    if (r->status != ZS_OK && err != NULL)
+        *err = r->err;
+    return r->status;
+}
+
+enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
+                             zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err)
+{
+    struct texts t;
+    bool apart[ZS_MAX_NDIM] = {false};
+    ZS_TRY(check_request(node, request, err));
+    ZS_TRY(open_texts(h, node, request->max_chunk, &t, err));
+    const struct part whole = whole_of(request);
+    struct reader r = {.texts = &t, .request = request, .take = take, .ctx = ctx, .is_blank = true};
+    for (int d = 0; d < request->ndim; d++) /* chunks between are not read */
+        apart[d] = request->count[d] > 1 && request->step[d] >= t.array->innermost->shape[d];
+    r.room = malloc(t.array->meta->dtype.text_size + 1);
+    (void)pthread_mutex_init(&r.lock, NULL);
+    const enum zs_status status =
+        r.room != NULL ? make_windows(&whole, apart, NULL, read_windows, &r, err) : zs_fail_memory(err);
+    (void)pthread_mutex_destroy(&r.lock);
+    free(r.room);
+    if (status == ZS_OK && is_blank != NULL)
+        *is_blank = r.is_blank;
+    close_texts(&t);
+    return status;
+}
+
+/* ---- Lists ---- */
+
+void zs_strings_free(char **values, size_t count)
+{
+    for (size_t i = 0; i < count && values != NULL; i++)
+        free(values[i]);
+    free(values);
+}
+
+struct list {
+    char **values;
+    size_t total; /* bytes of all */
+};
+
+static enum zs_status take_value(void *ctx, const uint64_t *number, const char *text, size_t n, struct zs_error *err)
+{
+    struct list *l = ctx;
+    char **value = &l->values[number[0]];
+    if (*value != NULL) { /* its shard was replaced while it was read, and is read again */
+        l->total -= strlen(*value);
+        free(*value);
+    }
+    *value = NULL;
+    if (n > ZS_STRINGS_MAX_BYTES - l->total)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %zu bytes of text", ZS_STRINGS_MAX_BYTES);
+    l->total += n;
+    *value = zs_strndup(text, n);
+    return *value != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
+                               char ***values, bool *is_blank, struct zs_error *err)
+{
+    const struct zs_text_request request = {.ndim = 1, .start = {first}, .count = {count}, .step = {1}};
+    struct list l = {0};
+    ZS_TRY(check_request(node, &request, err));
+    if (count > ZS_STRINGS_MAX_BYTES / sizeof(char *))
+        return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path,
+                       ZS_STRINGS_MAX_BYTES / sizeof(char *));
+    l.values = zs_calloc((size_t)count, sizeof *l.values);
+    if (l.values == NULL)
+        return zs_fail_memory(err);
+    const enum zs_status status = zs_texts_read(h, node, &request, take_value, &l, is_blank, err);
+    if (status != ZS_OK)
+        zs_strings_free(l.values, (size_t)count);
+    else
+        *values = l.values;
+    return status;
+}
+
+/* ---- Writing ---- */
+
+struct writer {
+    const struct texts *texts;
+    zs_text_give_fn give;
+    void *ctx;
+};
+
+/* Sets elements[] to the texts of a part, which are stored in `bytes`. */
+static enum zs_status give_elements(const struct writer *w, const struct part *p, const unsigned char **elements,
+                                    struct zs_buffer *bytes, struct zs_error *err)
+{
+    const struct zs_dtype *dtype = &w->texts->array->meta->dtype;
+    uint64_t number[ZS_MAX_NDIM];
+    size_t n = 0, at = 0;
+    memcpy(number, p->from, sizeof number);
+    do {
+        const char *text = NULL;
+        ZS_TRY(w->give(w->ctx, number, &text, err));
+        text = text != NULL ? text : "";
+        ZS_TRY(append_text(dtype, text, strlen(text), bytes, err));
+        n++;
+    } while (zs_next_position(p->all->ndim, number, p->from, p->to));
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *stored = bytes->data + at;
+        at += zs_text_stored_size(dtype, stored);
+        elements[i] = zs_text_equals(dtype, stored, w->texts->fill) ? w->texts->fill : stored;
+    }
+    return ZS_OK;
+}
+
+static enum zs_status write_windows(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
+{
+    const struct writer *w = ctx;
+    return zs_array_write_windows(w->texts->array, windows, n, sizeof(const unsigned char *), NULL, NULL, err);
+}
+
+/* Writes and publishes a part of n elements. */
+static enum zs_status write_part(struct writer *w, const struct part *p, uint64_t n, struct zs_error *err)
+{
+    struct zs_array *array = w->texts->array;
+    struct zs_buffer bytes = {0};
+    bool apart[ZS_MAX_NDIM] = {false};
+    const unsigned char **elements = zs_calloc(n, sizeof *elements);
+    for (int d = 0; d < p->all->ndim; d++) /* elements between are not written */
+        apart[d] = p->to[d] - p->from[d] > 1 && p->all->step[d] != 1;
+    enum zs_status status = elements != NULL ? give_elements(w, p, elements, &bytes, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = make_windows(p, apart, elements, write_windows, w, err);
+    if (status == ZS_OK)
+        status = zs_array_flush(array, err);
+    if (status == ZS_OK)
+        zs_texts_drop(array->innermost->texts);
+    zs_buffer_free(&bytes);
+    free(elements);
+    return status;
+}
+
+/* The number at which a part is cut in two: near its middle, between two objects if there are. */
+static uint64_t cut_of(const struct writer *w, const struct part *p, int d)
+{
+    const struct zs_grid *grid = &w->texts->array->grid;
+    const uint64_t number = p->from[d] + (p->to[d] - p->from[d]) / 2, step = p->all->step[d], first = p->all->start[d];
+    const uint64_t object = zs_grid_find(grid, 0, d, element_of(p->all, d, number));
+    const uint64_t begin = zs_max_u64(zs_grid_span(grid, 0, d, object).start, first);
+    const uint64_t border = step > 0 ? zs_ceil_div_u64(begin - first, step) : 0;
+    return border > p->from[d] ? border : number;
+}
+
+/* Writes a part, in two where its texts are too many to be held at once. */
+static enum zs_status write_parts(struct writer *w, const struct part *p, struct zs_error *err)
+{
+    const uint64_t each = zs_max_u64(w->texts->array->meta->dtype.text_size, USUAL_TEXT);
+    uint64_t n = 1, bytes = UINT64_MAX;
+    bool fits = true;
+    int d = 0;
+    for (int i = 0; i < p->all->ndim; i++)
+        fits = fits && zs_mul_u64(n, p->to[i] - p->from[i], &n);
+    while (d < p->all->ndim && p->to[d] - p->from[d] == 1)
+        d++;
+    if (d == p->all->ndim || (fits && zs_mul_u64(n, each, &bytes) && bytes <= HELD_BYTES))
+        return write_part(w, p, n, err);
+    struct part low = *p, high = *p;
+    low.to[d] = high.from[d] = cut_of(w, p, d);
+    ZS_TRY(write_parts(w, &low, err));
+    return write_parts(w, &high, err);
+}
+
+enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
+                              zs_text_give_fn give, void *ctx, struct zs_error *err)
+{
+    struct texts t;
+    uint64_t version = 0;
+    ZS_TRY(check_request(node, request, err));
+    ZS_TRY(zs_hierarchy_check_array(h, node, &version, err));
+    ZS_TRY(open_texts(h, node, request->max_chunk, &t, err));
+    t.array->document = version;
+    struct writer w = {.texts = &t, .give = give, .ctx = ctx};
+    const struct part whole = whole_of(request);
+    const enum zs_status status = write_parts(&w, &whole, err);
+    close_texts(&t);
+    return status;
+}
+
+/* ---- Documents ---- */
+
+/* A copy of a list of codecs, and of the lists in its shards, with vlen-utf8 for each codec "bytes". NULL without
+ * memory. */
+static zs_json *codecs_of_texts(const zs_json *codecs)
+{
+    /* as GDAL 3.13 and zarr-python write it */
+    static const char vlen[] = "{\"name\": \"vlen-utf8\", \"configuration\": {}}";
+    zs_json *out = zs_json_new_array();
+    bool ok = out != NULL;
+    for (const zs_json *c = zs_json_first(codecs); c != NULL && ok; c = zs_json_next(c)) {
+        const zs_json *configuration;
+        const char *name = zs_extension_name(c, &configuration);
+        zs_json *copy = strcmp(name, "bytes") == 0 ? zs_json_add_raw(out, NULL, vlen)
+                                                   : zs_json_add(out, NULL, zs_json_copy(c));
+        ok = copy != NULL;
+        if (!ok || strcmp(name, "sharding_indexed") != 0)
+            continue;
+        zs_json *inner = codecs_of_texts(zs_json_get(configuration, "codecs"));
+        ok = inner != NULL && zs_json_set(zs_json_get_mutable(copy, "configuration"), "codecs", inner) != NULL;
+    }
+    if (ok)
+        return out;
+    zs_json_free(out);
+    return NULL;
+}
+
+zs_json *zs_strings_document(const struct zs_array_spec *spec)
+{
+    zs_json *doc = zs_array_document(spec);
+    zs_json *codecs = doc != NULL ? codecs_of_texts(zs_json_get(doc, "codecs")) : NULL;
+    if (codecs != NULL && zs_json_set(doc, "codecs", codecs) != NULL &&
+        zs_json_set_string(doc, "data_type", "string") && zs_json_set_string(doc, "fill_value", ""))
+        return doc;
+    zs_json_free(doc);
+    return NULL;
+}
