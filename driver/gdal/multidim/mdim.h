@@ -71,7 +71,7 @@ bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &ow
 /* Like zsMdimTake(), for a list of texts. On failure the list is unchanged. */
 bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type);
 
-/* Calls f for each place of an N-dimensional list of `count` places. */
+/* Calls f with the indices of each element of an N-dimensional list, `count` along each dimension. */
 template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)
 {
     uint64_t at[ZS_MAX_NDIM] = {0};

@@ -227,7 +227,7 @@ const char *ShardedZarrRasterBand::GetDescription() const
     return GDALPamRasterBand::GetDescription();
 }
 
-CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
+CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
 {
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
@@ -251,7 +251,7 @@ CPLStringList ShardedZarrRasterBand::PlaceItems(std::string &place)
         }
         if (!array.numbers.empty())
             zsSetItem(items, ("NETCDF_" + key).c_str(), array.numbers[position[i]].c_str());
-        place += (i == 0 ? "" : ", ") + name + "=" + text;
+        words += (i == 0 ? "" : ", ") + name + "=" + text;
     }
     return items;
 }
@@ -268,8 +268,8 @@ void ShardedZarrRasterBand::AddMetadata()
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     CPLStringList md = zsMergeItems(ds.items->OwnItems(source).List(), properties.metadata);
-    std::string place;
-    md = zsMergeItems(PlaceItems(place).List(), md.List());
+    std::string words;
+    md = zsMergeItems(PositionItems(words).List(), md.List());
 
     // Items of a side-car file go before the store's. Its statistics replace all of the store's.
     const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
@@ -293,7 +293,7 @@ void ShardedZarrRasterBand::AddMetadata()
     if (isSpoken && !View().IsGroup() && zsIsTime(label))
         description = label; // which QGIS takes for a time, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
-        description += (description.empty() ? "" : ", ") + place;
+        description += (description.empty() ? "" : ", ") + words;
     if (!description.empty())
         GDALMajorObject::SetDescription(description.c_str());
 }

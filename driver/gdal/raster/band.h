@@ -57,7 +57,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void AddMetadata();
     /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and
      * in words. */
-    CPLStringList PlaceItems(std::string &place);
+    CPLStringList PositionItems(std::string &words);
     void AddDomains(const char *domain);
     /* The mask in the store, when it counts for this band; else null. */
     const ZSMask *StoredMask();

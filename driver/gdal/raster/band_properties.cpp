@@ -367,8 +367,8 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
     }
     if (m_metadataAdded)
     {
-        std::string place;
-        CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PlaceItems(place).List());
+        std::string words;
+        CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PositionItems(words).List());
         own = zsItemsNotIn(own.List(), Dataset().items->OwnItems(Source()).List());
         zs_metadata_free(m.metadata);
         m.metadata = zsCopyList(own.List());
