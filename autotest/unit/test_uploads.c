@@ -1,0 +1,73 @@
+/* Commits that overlap (store/uploads.c), over a store in memory whose uploads end when they are told to. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "memory_store.h"
+
+#define UPLOADS 4
+#define ROUNDS 50
+
+static atomic_bool may_end;
+
+/* An upload that is refused, once it may end. */
+static enum zs_status send_and_fail(struct zs_writer *writer, struct zs_error *err)
+{
+    while (!atomic_load(&may_end))
+        (void)usleep(100);
+    return zs_fail(err, ZS_IO, "%s: refused in this test", writer->store->root);
+}
+
+struct removal {
+    struct zs_store *store;
+    char key[8];
+};
+
+static void *remove_one(void *arg)
+{
+    const struct removal *r = arg;
+    struct zs_error err = {""};
+    CHECK(zs_store_remove(r->store, r->key, &err) == ZS_OK);
+    return NULL;
+}
+
+static void test_objects_whose_uploads_fail_are_removed_side_by_side(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        struct zs_store *inner, *store;
+        struct zs_error err = {""};
+        struct removal removals[UPLOADS];
+        pthread_t threads[UPLOADS];
+        if (!CHECK(zs_store_open_memory(&inner, &err) == ZS_OK))
+            return;
+        struct zs_writing_ops writing = *inner->ops->writing;
+        writing.send = send_and_fail;
+        struct zs_store_ops ops = *inner->ops;
+        ops.writing = &writing;
+        inner->ops = &ops;
+        if (!CHECK(zs_store_open_uploads(inner, &store, &err) == ZS_OK) || !CHECK(zs_store_overlap(store)))
+            return;
+        atomic_store(&may_end, false);
+        for (int i = 0; i < UPLOADS; i++) {
+            removals[i] = (struct removal){.store = store};
+            (void)snprintf(removals[i].key, sizeof removals[i].key, "c/%d", i);
+            CHECK(zs_store_put(store, removals[i].key, "bytes", 5, &err) == ZS_OK);
+        }
+        for (int i = 0; i < UPLOADS; i++)
+            CHECK(pthread_create(&threads[i], NULL, remove_one, &removals[i]) == 0);
+        (void)usleep(1000); /* until they wait */
+        atomic_store(&may_end, true);
+        for (int i = 0; i < UPLOADS; i++)
+            (void)pthread_join(threads[i], NULL);
+        CHECK(zs_store_wait_commits(store, &err) == ZS_IO);
+        CHECK_CONTAINS(err.message, "refused in this test");
+        zs_store_free(store);
+    }
+}
+
+int main(void)
+{
+    RUN(test_objects_whose_uploads_fail_are_removed_side_by_side);
+    return check_result();
+}
