@@ -567,6 +567,16 @@ def test_a_coordinate_of_which_one_element_is_the_fill_value_is_clean(tmp_path):
     assert_found(tmp_path / "a.zarr", "error", "time/c/0", "all chunks of a coordinate variable, found none, as at 2 others")
 
 
+def test_a_coordinate_of_endless_length_is_checked_at_once(tmp_path):
+    """A length costs its author nothing: what is there is counted, not what there may be."""
+    oracle.write(str(tmp_path / "a.zarr"), group_meta())
+    oracle.write(str(tmp_path / "a.zarr" / "time"), array_meta((3,), "int64", (1,), [LITTLE], fill_value=7, dimension_names=["time"]), np.arange(3))
+    change_document(tmp_path / "a.zarr" / "time", shape=[2**60])
+    done = subprocess.run([PROGRAM, str(tmp_path / "a.zarr")], capture_output=True, text=True, timeout=60)
+    assert f"time/c/3: absent object: expected all chunks of a coordinate variable, found none, as at {2**60 - 4} others" in done.stdout
+    assert done.returncode == 1
+
+
 @pytest.mark.parametrize("resampling", ["AVERAGE", "LANCZOS"])
 def test_a_deleted_shard_of_a_base_under_full_overviews(tmp_path, resampling):
     path = tmp_path / "a.zarr"

@@ -71,17 +71,14 @@ enum zs_status zs_check_coordinate_chunks(struct zs_check *c, const struct zs_ch
     if (!array->is_listed || !is_coordinate_variable(array->node))
         return ZS_OK;
     const double fill = zs_dtype_to_double(&meta->dtype, meta->fill_value);
-    uint64_t first = 0, count = 0, elements = 0;
-    for (uint64_t number = 0; number < array->grid_count; number++) {
-        if (is_stored(array, number))
-            continue;
-        first = count == 0 ? number : first;
-        count++;
-        elements += zs_grid_elements(&array->grid, 0, number);
+    uint64_t first = 0, absent = meta->shape[0]; /* object, elements: those that are there are few, even of a bomb */
+    for (size_t i = 0; i < array->object_count; i++) {
+        first += array->objects[i] == first;
+        absent -= zs_grid_elements(&array->grid, 0, array->objects[i]);
     }
-    return elements > (isnan(fill) ? 0 : 1)
-               ? report_absent(c, array, first, count, "all chunks of a coordinate variable", err)
-               : ZS_OK;
+    return absent > (isnan(fill) ? 0 : 1) ? report_absent(c, array, first, array->grid_count - array->object_count,
+                                                          "all chunks of a coordinate variable", err)
+                                          : ZS_OK;
 }
 
 /* ---- A base and its overview ---- */
