@@ -97,6 +97,26 @@ def test_calc_edit_addo_buildvrt_manage(tmp_path, tiff):
     assert not os.path.exists(tmp_path / "d.zarr") and os.path.exists(path)
 
 
+def test_gdal_edit_unsets_the_geotransform(tmp_path):
+    """As of a GeoTIFF: what gdal_edit sets for other formats, pixels counted from the corner, is no place."""
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.ones((2, 90, 120), "uint8"), UTM, "EPSG:32633"), CHUNK_SHAPE=16, OVERVIEWS="2")
+    run("gdal_edit.py", "-unsetgt", path)
+    assert geotransform(open_ours(path)) is None and same_crs(open_ours(path), "EPSG:32633")
+    assert "Origin" not in run("gdalinfo", path)
+    documents = glob.glob(path + "/**/zarr.json", recursive=True)
+    assert documents and not any('"spatial:transform"' in open(document).read() for document in documents)
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.SetGeoTransform(UTM)
+    dataset.SetGeoTransform([0] * 6)
+    dataset = None
+    assert geotransform(open_ours(path)) is None
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.SetGeoTransform(UTM)
+    dataset = None
+    assert geotransform(open_ours(path)) == UTM
+
+
 # ------------------------------------------------------------------------------------------------------------------- files
 
 @pytest.mark.parametrize("name, other", [("a.zarr", "b.zarr"), ("a.zarr/", "b.zarr/"), ("./a.zarr", "./b.zarr"), ("a.zarr", "sub/b.zarr"), ("sub/../a.zarr", "b.zarr"),
