@@ -331,9 +331,10 @@ static const zs_json *document_of(const struct ice_store *s, const char *key)
     const size_t n = strlen(key), m = sizeof end - 1;
     if (strcmp(key, end + 1) == 0)
         return s->snapshot.root;
-    for (const zs_json *d = zs_json_first(s->snapshot.shown); d != NULL && n > m; d = zs_json_next(d))
-        if (strlen(zs_json_name(d)) == n - m && strncmp(zs_json_name(d), key, n - m) == 0 &&
-            strcmp(key + n - m, end) == 0)
+    if (n <= m || strcmp(key + n - m, end) != 0) /* of a chunk: there may be many documents */
+        return NULL;
+    for (const zs_json *d = zs_json_first(s->snapshot.shown); d != NULL; d = zs_json_next(d))
+        if (strlen(zs_json_name(d)) == n - m && strncmp(zs_json_name(d), key, n - m) == 0)
             return d;
     return NULL;
 }
