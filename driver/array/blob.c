@@ -42,7 +42,7 @@ struct zs_blob_pool {
     size_t size;     /* of a blob's data */
     size_t stride;   /* from one blob to the next */
     size_t per_slab; /* per slab */
-    size_t alone;    /* blobs handed out that are in no slab */
+    size_t alone;    /* blobs that were handed out before the first slab; never less again */
     struct zs_slab *slabs;
 };
 

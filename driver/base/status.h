@@ -2,8 +2,7 @@
  *
  * A function that can fail returns an enum zs_status and takes, last, a struct zs_error owned by the caller. On
  * anything but ZS_OK the message says what, where, what was expected and what was found, in one sentence without a
- * final dot. The core never prints; gdal/ turns one error into one
- * CPLError(). */
+ * final dot. The core never prints; gdal/ turns one error into one CPLError(). */
 #ifndef ZS_BASE_STATUS_H
 #define ZS_BASE_STATUS_H
 

@@ -237,6 +237,7 @@ uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 {
     return writer->temp_size + (writer->object != NULL ? zs_object_size(writer->object) : 0);
 }
+
 /* ---- Putting and getting ---- */
 
 static enum zs_status prepare_temp(struct zs_shard_writer *writer, struct zs_error *err)

@@ -105,10 +105,10 @@ struct zs_path_kind zs_path_kind_of(const char *path)
         innermost = next;
     kind.is_remote = is_network(innermost, &kind.speaks_http);
     kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind);
-    /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
-    /* Not /vsiaz/: it sends objects larger than its buffer in several requests, each of which changes the object. */
     kind.has_generations = begins(path, "/vsigs/");
+    /* Not /vsiaz/: it sends objects larger than its buffer in several requests, each of which changes the object. */
     kind.sends_conditions = begins(path, "/vsis3/") || kind.has_generations;
+    /* A network path fails even if this GDAL was built without it; it is not looked for on a disk. */
     kind.is_local = innermost == path && !kind.is_remote && (!begins(path, "/vsi") || !is_virtual(path));
     CPLFree(decoded);
     return kind;
