@@ -95,12 +95,12 @@ struct trial {
 };
 
 /* How many processes were killed, and of how many of these all is there. */
-struct tally {
+struct kills {
     int killed, whole;
 };
 
 /* Kills a trial at its first step, and another at its second, until one is done. */
-static void kill_at_each_step(const struct trial *t, bool is_consolidated, struct tally *tally)
+static void kill_at_each_step(const struct trial *t, bool is_consolidated, struct kills *kills)
 {
     bool is_done = false;
     for (long step = 1; !is_done && step < 100; step++) {
@@ -113,19 +113,19 @@ static void kill_at_each_step(const struct trial *t, bool is_consolidated, struc
         zs_hierarchy_free(h);
         const bool is_whole = t->check(&s);
         stage_close(&s);
-        tally->killed += is_done ? 0 : 1;
-        tally->whole += is_whole && !is_done;
+        kills->killed += is_done ? 0 : 1;
+        kills->whole += is_whole && !is_done;
     }
     CHECK(is_done);
 }
 
 /* The same with and without consolidated metadata. */
-static struct tally kill_with_each_listing(const struct trial *t)
+static struct kills kill_with_each_listing(const struct trial *t)
 {
-    struct tally tally = {0};
+    struct kills kills = {0};
     for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++)
-        kill_at_each_step(t, is_consolidated == 1, &tally);
-    return tally;
+        kill_at_each_step(t, is_consolidated == 1, &kills);
+    return kills;
 }
 
 /* The next writer makes whole what is there, and leaves no journal. */
@@ -249,9 +249,9 @@ static bool check_both_are_listed(struct stage *s)
 static void test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all(void)
 {
     const struct trial t = {stage_open, add_two, check_both_are_listed};
-    struct tally tally = {0};
-    kill_at_each_step(&t, true, &tally);
-    CHECK(tally.killed > 10 && tally.whole > 0);
+    struct kills kills = {0};
+    kill_at_each_step(&t, true, &kills);
+    CHECK(kills.killed > 10 && kills.whole > 0);
 }
 
 static void test_what_somebody_else_changed_since_the_kill_stays(void)
@@ -341,8 +341,8 @@ static bool check_is_gone(struct stage *s)
 static void test_nodes_whose_remover_was_killed_are_gone_or_all_there(void)
 {
     const struct trial t = {stage_open_full, remove_group, check_is_gone};
-    const struct tally tally = kill_with_each_listing(&t);
-    CHECK(tally.killed > 20 && tally.whole > 10);
+    const struct kills kills = kill_with_each_listing(&t);
+    CHECK(kills.killed > 20 && kills.whole > 10);
 }
 
 /* Kills what removes g when the documents go. */
@@ -423,9 +423,9 @@ static void test_new_groups_whose_writer_was_killed_are_made_again(void)
 {
     const struct trial t = {stage_open, add_groups, check_both_groups};
     for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
-        struct tally tally = {0};
-        kill_at_each_step(&t, is_consolidated == 1, &tally);
-        CHECK(tally.whole > 0);
+        struct kills kills = {0};
+        kill_at_each_step(&t, is_consolidated == 1, &kills);
+        CHECK(kills.whole > 0);
     }
 }
 
@@ -463,9 +463,9 @@ static void test_an_array_never_names_one_whose_writer_was_killed(void)
 {
     const struct trial t = {stage_open, add_one_beside, check_names_what_is_there};
     for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
-        struct tally tally = {0};
-        kill_at_each_step(&t, is_consolidated == 1, &tally);
-        CHECK(tally.whole > 0);
+        struct kills kills = {0};
+        kill_at_each_step(&t, is_consolidated == 1, &kills);
+        CHECK(kills.whole > 0);
     }
 }
 

@@ -1064,6 +1064,25 @@ static void test_a_savepoint_takes_back_what_came_after_it_alone(void)
     close_all(h, &c);
 }
 
+/* A request less on a remote store: what was read to compare keys serves the change. */
+static void test_the_document_of_a_replaced_array_is_read_once(void)
+{
+    static const char *const objects[] = {"zarr.json", CONSOLIDATED("\"x\":" ARRAY), "x/zarr.json", ARRAY, NULL};
+    struct counting c = make_store(objects);
+    struct zs_hierarchy *h = open_hierarchy(&c, true);
+    const struct zs_node *node = NULL;
+    struct zs_node *made = NULL;
+    zs_json *stored = NULL;
+    CHECK(zs_hierarchy_node(h, "x", &node, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_take_stored(h, &node, &stored, NULL) == ZS_OK && stored != NULL);
+    const int gets = atomic_load(&c.gets);
+    CHECK(zs_node_create("x", zs_json_copy(stored), true, &made, NULL) == ZS_OK);
+    CHECK(zs_hierarchy_replace(h, made, stored, NULL) == ZS_OK);
+    CHECK(atomic_load(&c.gets) == gets);
+    zs_json_free(stored);
+    close_all(h, &c);
+}
+
 static void test_paths_are_taken_apart(void)
 {
     char *parent = zs_path_parent("a/b/c");
@@ -1091,6 +1110,7 @@ int main(void)
     RUN(test_a_document_that_could_not_be_read_is_not_written);
     RUN(test_an_edit_that_failed_is_taken_back);
     RUN(test_a_savepoint_takes_back_what_came_after_it_alone);
+    RUN(test_the_document_of_a_replaced_array_is_read_once);
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);
     RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);
