@@ -531,7 +531,7 @@ def test_masks_of_others_are_written_where_they_say_nothing_but_validity(tmp_pat
         np.testing.assert_array_equal(open_array(tmp_path / name, "quality").ReadAsArray(), stored)
     put_pair(tmp_path / "c", QUALITY.astype("uint8"), {"flag_masks": [1, 2], "flag_meanings": "cloud invalid"})
     dataset = update(tmp_path / "c", "v")
-    assert "more than which pixels are valid" in error_of(lambda: held_band(dataset).GetMaskBand().WriteArray(VALID.astype("uint8")) or dataset.FlushCache())
+    assert "more meanings than valid and invalid" in error_of(lambda: held_band(dataset).GetMaskBand().WriteArray(VALID.astype("uint8")) or dataset.FlushCache())
     dataset.BuildOverviews("NEAREST", [2])
     del dataset
     np.testing.assert_array_equal(open_array(tmp_path / "c", "quality").ReadAsArray(), QUALITY)
