@@ -6,7 +6,7 @@ import pytest
 from osgeo import gdal
 
 import writers
-from objectstore import GoogleStore, etag_of
+from objectstore import GoogleStore, ObjectStore, etag_of
 from support import assert_same, close, error_of, warnings_of, open_array, read_all
 from writing import copy, driver, source
 
@@ -353,6 +353,31 @@ def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_th
     assert puts and all(conditions)
 
 
+@pytest.mark.parametrize("first", [1, 4], ids=["when an object is made", "when it is replaced"])
+def test_a_server_that_is_busy_for_a_moment_when_it_is_asked_is_not_taken_for_one_that_knows_no_conditions(s3, first):
+    name = "/vsis3/bucket/moment%d.zarr" % first
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+    copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+    puts, conditions = [], []
+
+    def fault(method, key, query):
+        if method == "PUT" and ".shardedzarr-" in key:
+            puts.append(key)
+            return 503 if first <= len(puts) < first + 6 else None  # as often as it is sent again
+    s3.fault = fault
+    s3.sees = lambda headers: conditions.append("If-Match" in headers or "If-None-Match" in headers)
+
+    def edit(value):
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", value)
+        dataset.FlushCache()
+    assert warnings_of(lambda: edit("1"))[1] == []
+    assert len(puts) > first + 6 and conditions[-1]
+    conditions.clear()
+    assert warnings_of(lambda: edit("2"))[1] == [] and conditions and all(conditions)
+    assert not [key for key in s3.objects if ".shardedzarr-" in key]
+
+
 def test_a_server_that_refuses_all_while_it_is_asked_is_asked_again(s3):
     """It is not taken for one that holds to conditions."""
     name = "/vsis3/bucket/busy.zarr"
@@ -402,6 +427,60 @@ def test_where_signed_urls_are_refused_no_version_is_told_and_who_writes_is_warn
         dataset.SetMetadataItem("k", "1")
         dataset.FlushCache()
     assert any("gives no version" in message for message in warnings_of(edit)[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"SHARD_SHAPE": 16}], ids=["shard", "chunk"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_signed_urls_that_are_refused_for_a_moment_lose_nothing(s3, meets, options, times):
+    """As those of credentials that end just then, which GDAL's own requests find anew."""
+    made(**options)
+    wrote(9, 8, 8, side=2).FlushCache()
+    arranged, refused = meets("v/c/0/0", lambda: wrote(2, 4, 4, side=2).FlushCache()), []
+    meet = s3.fault
+
+    def fault(method, key, query):
+        if "X-Amz-Signature" in query and len(refused) < times:
+            refused.append(key)
+            return 403
+        return meet(method, key, query)
+    s3.fault = fault
+    gdal.VSICurlClearCache()
+    ours = wrote(1, side=2)
+    ours.SetMetadataItem("ours", "1")
+    assert warnings_of(ours.FlushCache)[1] == []
+    ours = None
+    assert refused and arranged
+    pixels = stored()
+    assert pixels[0, 0] == 1 and pixels[4, 4] == 2 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
+
+
+def test_who_writes_over_an_object_that_tells_no_version_is_warned(s3):
+    """Though the server holds PUTs to conditions, as SHARDEDZARR_CONDITIONAL_PUT=YES says here."""
+    made()
+    wrote(9, 40, 40).FlushCache()
+    s3.fault = lambda method, key, query: 403 if "X-Amz-Signature" in query else None
+    gdal.VSICurlClearCache()
+
+    def edit():
+        dataset = wrote(1, side=2)
+        dataset.FlushCache()
+    assert any("tells no version" in message for message in warnings_of(edit)[1])
+
+
+def test_what_one_server_answers_says_nothing_of_another_that_has_a_store_of_that_name(s3):
+    name = "/vsis3/bucket/both.zarr"
+    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
+
+    def edit():
+        copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("k", "1")
+        dataset.FlushCache()
+    assert warnings_of(edit)[1] == []
+    with ObjectStore() as other:
+        other.holds = ()
+        gdal.SetConfigOption("AWS_S3_ENDPOINT", other.host)
+        assert any("does not hold a PUT to a condition" in message for message in warnings_of(edit)[1])
 
 
 @pytest.mark.parametrize("setting, option", [("NO", None), ("YES", "NO")], ids=["configuration", "open option before it"])

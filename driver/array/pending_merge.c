@@ -213,7 +213,8 @@ enum zs_status zs_merge_into_object(const struct zs_chunk_object *c, struct zs_e
     if (status == ZS_OK && m.encoded == NULL && expects && !is_empty)
         status = encode_fill(array, &m, err);
     if (status == ZS_OK && m.encoded != NULL)
-        status = zs_store_put_over(array->store, c->key, expects ? etag : NULL, m.encoded, m.n, err);
+        status = zs_store_put_over(array->store, c->key, expects ? zs_store_expected(array->store, etag) : NULL,
+                                   m.encoded, m.n, err);
     else if (status == ZS_OK && !is_empty) /* an absent chunk stays absent: another writer may be storing it */
         status = zs_store_remove(array->store, c->key, err);
     merge_end(&m);

@@ -320,8 +320,11 @@ static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard,
 /* Makes the commit expect the stored object, where its version is known. */
 static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct zs_writer **out, struct zs_error *err)
 {
-    const char *etag = writer->object != NULL ? zs_object_etag(writer->object) : "";
-    return writer->expects && etag != NULL ? zs_writer_expect(out, writer->store, writer->key, etag, err) : ZS_OK;
+    if (!writer->expects)
+        return ZS_OK;
+    const char *etag =
+        zs_store_expected(writer->store, writer->object != NULL ? zs_object_etag(writer->object) : "");
+    return etag != NULL ? zs_writer_expect(out, writer->store, writer->key, etag, err) : ZS_OK;
 }
 
 static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_error *err)

@@ -146,7 +146,7 @@ enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *er
 struct answer {
     struct answer *next;
     bool holds;
-    char root[];
+    char name[]; /* of name_of() */
 };
 static struct answer *answers;
 static pthread_mutex_t answers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -178,6 +178,7 @@ static enum held ask_version(struct zs_store *store, const char *key, char **ver
 {
     struct zs_object *object;
     struct zs_error ignored;
+    zs_store_forget(store, key);
     if (zs_object_open(store, key, &object, &ignored) != ZS_OK)
         return NOT_KNOWN;
     const char *etag = zs_object_etag(object);
@@ -185,6 +186,24 @@ static enum held ask_version(struct zs_store *store, const char *key, char **ver
     *version = is_told ? zs_strdup(etag) : NULL;
     zs_object_close(object);
     return !is_told ? NOT_HELD : *version != NULL ? HELD : NOT_KNOWN;
+}
+
+/* Tries a PUT that expects the version that there is, which *version is and becomes. One that is refused where one
+ * without a condition is taken is tried once more: it may have been refused for another reason, such as 503. */
+static enum held ask_with_version(struct zs_store *store, const char *key, char **version)
+{
+    for (int i = 0; i < 2; i++) {
+        if (put(store, key, *version, "May it expect the version that there is?\n"))
+            return HELD;
+        if (!put(store, key, NULL, "May there be a PUT?\n"))
+            return NOT_KNOWN;
+        free(*version);
+        *version = NULL;
+        const enum held held = i == 0 ? ask_version(store, key, version) : NOT_HELD;
+        if (held != HELD)
+            return held;
+    }
+    return NOT_HELD;
 }
 
 /* Asks with an object that was made. A server that holds to conditions tells its version, refuses to make it again and
@@ -198,35 +217,60 @@ static enum held ask_with(struct zs_store *store, const char *key)
     if (held == HELD && (put(store, key, "", "May a PUT expect that nothing is there, again?\n") ||
                          put(store, key, no_version, "May it expect another version?\n")))
         held = NOT_HELD;
-    if (held == HELD && !put(store, key, version, "May it expect the version that there is?\n"))
-        held = put(store, key, NULL, "May there be a PUT?\n") ? NOT_HELD : NOT_KNOWN;
+    if (held == HELD)
+        held = ask_with_version(store, key, &version);
     free(version);
     return held;
 }
 
-/* Asks with a small object. A server that refuses the condition that nothing is there, where nothing is, and takes the
- * object without one does not know conditions. Where that is refused too, nothing is known. */
+/* Makes an object under the condition that nothing is there. A server that refuses it, and takes it without the
+ * condition, is asked once more: it may have refused it for another reason, such as 503. *is_there: it is to be
+ * removed. */
+static enum held ask_new(struct zs_store *store, const char *key, bool *is_there)
+{
+    struct zs_error ignored;
+    *is_there = false;
+    for (int i = 0; i < 2; i++) {
+        if (*is_there && zs_store_remove(store, key, &ignored) != ZS_OK)
+            return NOT_KNOWN;
+        const bool is_made = put(store, key, "", "May a PUT expect that nothing is there?\n");
+        *is_there = is_made || put(store, key, NULL, "May there be a PUT?\n");
+        if (is_made || !*is_there)
+            return is_made ? HELD : NOT_KNOWN;
+    }
+    return NOT_HELD;
+}
+
+/* Asks with a small object. Where no object can be put, nothing is known. */
 static enum held ask_server(struct zs_store *store)
 {
     struct zs_error ignored;
+    bool is_there;
     char *path = zs_temporary_path("");
     if (path == NULL)
         return NOT_KNOWN;
     const char *key = path + 1;
-    const bool is_made = put(store, key, "", "May a PUT expect that nothing is there?\n");
-    const bool is_taken = is_made || put(store, key, NULL, "May there be a PUT?\n");
-    const enum held held = is_made ? ask_with(store, key) : is_taken ? NOT_HELD : NOT_KNOWN;
-    const enum zs_status status = is_taken ? zs_store_remove(store, key, &ignored) : ZS_OK;
+    enum held held = ask_new(store, key, &is_there);
+    if (held == HELD)
+        held = ask_with(store, key);
+    const enum zs_status status = is_there ? zs_store_remove(store, key, &ignored) : ZS_OK;
     (void)status; /* what is left has the name of a temporary file */
     free(path);
     return held;
 }
 
+/* The root of a store and its server: a program may have the same path on two. NULL without memory. */
+static char *name_of(const struct zs_store *store)
+{
+    const char *server = zs_vsi_option(store->path, store->has_generations ? "CPL_GS_ENDPOINT" : "AWS_S3_ENDPOINT");
+    return zs_format("%s %s", server != NULL ? server : "", store->path);
+}
+
 /* With the lock held. */
-static struct answer *find_answer(const struct zs_store *store)
+static struct answer *find_answer(const char *name)
 {
     struct answer *a = answers;
-    while (a != NULL && strcmp(a->root, store->path) != 0)
+    while (a != NULL && (name == NULL || strcmp(a->name, name) != 0))
         a = a->next;
     return a;
 }
@@ -235,21 +279,23 @@ static struct answer *find_answer(const struct zs_store *store)
  * condition is sent: what is refused is an error, and loses nothing. */
 static bool holds_conditions(struct zs_store *store)
 {
+    char *name = name_of(store);
     (void)pthread_mutex_lock(&answers_lock);
-    struct answer *a = find_answer(store);
+    struct answer *a = find_answer(name);
     bool holds = a != NULL && a->holds;
     if (a == NULL) {
         const enum held held = ask_server(store);
-        const size_t n = strlen(store->path) + 1;
+        const size_t n = name != NULL ? strlen(name) + 1 : 0;
         holds = held != NOT_HELD;
-        a = held != NOT_KNOWN ? malloc(sizeof *a + n) : NULL;
+        a = held != NOT_KNOWN && name != NULL ? malloc(sizeof *a + n) : NULL;
         if (a != NULL) {
             *a = (struct answer){.next = answers, .holds = holds};
-            memcpy(a->root, store->path, n);
+            memcpy(a->name, name, n);
             answers = a;
         }
     }
     (void)pthread_mutex_unlock(&answers_lock);
+    free(name);
     return holds;
 }
 
@@ -280,10 +326,12 @@ bool zs_store_refuses_again(struct zs_store *store, const char *key)
 {
     if (!zs_store_may_have_conditions(store))
         return false;
+    char *name = name_of(store);
     (void)pthread_mutex_lock(&answers_lock);
-    const struct answer *a = find_answer(store);
+    const struct answer *a = find_answer(name);
     const bool is_known = a != NULL, holds = is_known && a->holds;
     (void)pthread_mutex_unlock(&answers_lock);
+    free(name);
     if (conditions_of(store) == ZS_CONDITIONS_YES)
         return true;
     return is_known ? holds : !put(store, key, "", "May a PUT expect that nothing is there, again?\n");
@@ -303,5 +351,13 @@ bool zs_store_has_conditions(struct zs_store *store)
 
 bool zs_store_lacks_conditions(const struct zs_store *store)
 {
-    return __atomic_load_n(&store->lacks_conditions, __ATOMIC_RELAXED);
+    return __atomic_load_n(&store->lacks_conditions, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&store->lacked_version, __ATOMIC_RELAXED);
+}
+
+const char *zs_store_expected(struct zs_store *store, const char *etag)
+{
+    if (etag == NULL)
+        __atomic_store_n(&store->lacked_version, true, __ATOMIC_RELAXED);
+    return etag;
 }

@@ -15,6 +15,7 @@ struct http_store {
     struct zs_store base;
     struct zs_http_client *client;
     atomic_bool use_vsi;     /* plain requests fail; VSI may do better */
+    atomic_int refusals;     /* that made it so */
     atomic_bool no_ranges;   /* the server sends whole objects only */
     atomic_bool proven;      /* a plain request succeeded */
     atomic_bool no_suffix;   /* the server knows ranges, but not "the last n bytes" */
@@ -47,9 +48,21 @@ static enum zs_status request(struct http_store *h, const char *key, const char 
 static bool must_use_vsi(struct http_store *h, const struct zs_http_answer *a)
 {
     /* VSI knows more than a signed URL: it follows buckets to their regions, and finds credentials anew. */
-    if (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven))
+    if (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven)) {
+        atomic_fetch_add(&h->refusals, 1);
         atomic_store(&h->use_vsi, true);
+    }
     return atomic_load(&h->use_vsi);
+}
+
+/* So many refusals are not of the moment, as those of credentials are that end just then. */
+#define MOST_REFUSALS 3
+
+/* Tries plain requests once more, for a writer: what VSI reads tells no version that a commit could expect. */
+static void try_plain_again(struct http_store *h)
+{
+    if (atomic_load(&h->refusals) < MOST_REFUSALS)
+        atomic_store(&h->use_vsi, false);
 }
 
 static enum zs_status fail_absent(const struct http_store *h, const char *key, struct zs_error *err)
@@ -523,6 +536,7 @@ static enum zs_status http_list(struct zs_store *store, const char *prefix, char
 static void http_forget(struct zs_store *store, const char *key)
 {
     zs_http_remembered_forget(store->path, key);
+    try_plain_again((struct http_store *)store);
 }
 
 static void http_free(struct zs_store *store)

@@ -188,8 +188,12 @@ void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditio
 /* Whether the server holds a commit to what it expects. It is asked once per process and root, with a small object of
  * our own. False where there are locks. */
 bool zs_store_has_conditions(struct zs_store *store);
-/* Whether the last answer was no: two writers may lose changes of each other. */
+/* Whether the last answer was no, or a commit was made over an object that told no version: two writers may lose
+ * changes of each other. */
 bool zs_store_lacks_conditions(const struct zs_store *store);
+/* The version that a commit is to expect, of a store that holds it to that: `etag` as zs_store_get_tagged() and
+ * zs_object_etag() give it. Where it is NULL nothing can be expected, which zs_store_lacks_conditions() then tells. */
+const char *zs_store_expected(struct zs_store *store, const char *etag);
 /* Whether a commit can carry a condition, which the server may not hold it to. Asks nothing. */
 bool zs_store_may_have_conditions(const struct zs_store *store);
 /* Whether the server refuses a commit that expects nothing at `key`, where an object is: as it answered before, or is
@@ -359,7 +363,7 @@ struct zs_store {
     bool can_expect;  /* objects have versions, and a commit can carry a condition */
     bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     enum zs_conditions conditions;
-    bool lacks_conditions; /* see zs_store_lacks_conditions() */
+    bool lacks_conditions, lacked_version; /* see zs_store_lacks_conditions() */
     struct zs_lease *lease; /* of who makes what is in it (lease.h); NULL: none */
 };
 struct zs_object {

@@ -232,8 +232,9 @@ static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, bool 
 {
     const bool expects = o->text != NULL && !zs_hierarchy_root_is_pending(h) && zs_store_has_conditions(h->store);
     for (int tries = 0;;) {
+        const char *etag = expects ? zs_store_expected(h->store, o->etag) : NULL;
         const enum zs_status status =
-            o->text != NULL ? zs_document_put_text(h->store, o->path, expects ? o->etag : NULL, o->text, err) : ZS_OK;
+            o->text != NULL ? zs_document_put_text(h->store, o->path, etag, o->text, err) : ZS_OK;
         if (status != ZS_CONFLICT || !zs_conflict_again(&tries))
             return status;
         *has_conflict = true;
