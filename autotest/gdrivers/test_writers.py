@@ -168,6 +168,20 @@ def test_who_meets_another_store_in_the_place_of_his_own_writes_nothing_into_it(
     assert not stored().any()
 
 
+def test_who_writes_into_a_store_that_was_removed_since_is_told_and_leaves_nothing(s3):
+    """Its shard is absent then, and so it may be in a store that is there."""
+    made()
+    wrote(9, 40, 40).FlushCache()
+    ours = update()
+    s3.objects.clear()
+    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 4, 4)
+    assert "this array was removed after it was opened" in error_of(ours.FlushCache)
+    assert s3.objects == {}
+    with pytest.raises(RuntimeError):
+        close(ours) if hasattr(ours, "Close") else gdal.Dataset.__swig_destroy__(ours)
+    assert s3.objects == {}
+
+
 def test_a_chunk_that_is_absent_and_stays_so_is_not_removed_while_another_puts_it(s3):
     s3.objects["bucket/a.zarr/zarr.json"] = b'{"zarr_format": 3, "node_type": "group"}'
     s3.objects["bucket/a.zarr/v/zarr.json"] = json.dumps({

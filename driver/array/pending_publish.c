@@ -15,9 +15,9 @@
 /* Limit of the bytes of an object that GDAL holds in memory while it uploads it (vsi.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
 
-/* Age below which the document of a remote array is not read again, unless chunks at its edge are published: one more
- * request for each flush would be a quarter of all requests of a short task, and without locks its answer would not be
- * certain either. */
+/* Age below which the document of a remote array is not read again, unless chunks at its edge are published, or a shard
+ * that is not there: one more request for each flush would be a quarter of all requests of a short task, and without
+ * locks its answer would not be certain either. */
 #define TRUSTED_SECONDS 10
 
 /* ---- Shards ---- */
@@ -227,6 +227,16 @@ static size_t uploads_at_once(const struct zs_array *array, struct zs_open_shard
     return goes_side_by_side(array) ? (size_t)zs_max_u64(1, zs_min_u64(slots, ZS_MOST_UPLOADS)) : 1;
 }
 
+/* Returns whether a shard may be published without a look at the array's document: none of its elements can be beyond an
+ * edge that others moved, and it is there, so that the array is, too. */
+static bool may_trust(const struct zs_array *array, const struct zs_open_shard *s)
+{
+    const bool is_absent =
+        s->is_opened && zs_shard_writer_object(s->writer) == NULL && !zs_shard_is_unpublished(array, s->shard);
+    return !is_absent &&
+           (zs_shard_writer_put_count(s->writer) == s->written.count || !is_at_edge(array, s->shard));
+}
+
 /* Publishes n shards, to a remote store side by side. Goes on after a failure, and returns the first. */
 static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
                                      struct zs_error *err)
@@ -235,8 +245,7 @@ static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shar
     const size_t slots = uploads_at_once(array, list, n);
     bool trusts = true;
     for (size_t i = 0; i < n && trusts; i++)
-        trusts = zs_shard_writer_put_count(list[i]->writer) == list[i]->written.count ||
-                 !is_at_edge(array, list[i]->shard);
+        trusts = may_trust(array, list[i]);
     if (array->store->is_remote)
         ZS_TRY(check_document(array, trusts, err));
     for (size_t i = 0, count; i < n; i += count) {
