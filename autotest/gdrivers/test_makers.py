@@ -162,6 +162,21 @@ def test_a_maker_of_another_machine_is_taken_for_dead_when_nothing_was_written_f
     assert_is(1, s3)
 
 
+@pytest.mark.parametrize("hours", [-2, 2])
+def test_whether_a_maker_of_another_machine_is_dead_is_told_by_the_clock_of_the_server(s3, hours):
+    """That of the machine that asks may be another one."""
+    for _ in kill_one(PATH, s3.host):
+        pass
+    s3.objects[MARK] = re.sub(rb"boot \S+ on \S+", b"boot 0123 on elsewhere", s3.objects[MARK])
+    s3.ahead = 3600 * hours
+    gdal.VSICurlClearCache()
+    assert " on elsewhere " in error_of(made, 1)
+    s3.ages = {key: 1.5 / 24 for key in s3.objects}
+    gdal.VSICurlClearCache()
+    made(1)
+    assert_is(1, s3)
+
+
 def test_of_two_that_find_a_dead_maker_one_goes_on(s3):
     for _ in kill_one(PATH, s3.host):
         pass

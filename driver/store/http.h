@@ -78,6 +78,10 @@ char *zs_http_headers_with(const char *path, const char *line);
  * NULL), gets the server's answer, for a message. */
 enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n);
 
+/* Asks the server behind any path of GDAL's for the time by its clock, in seconds since 1970: with it the times of
+ * objects are compared, since the clock of this machine may be another one. 0 where nobody tells it. */
+int64_t zs_http_clock(const char *path);
+
 /* ---- What this process remembers of remote objects (http_remembered.c) ----
  *
  * Their first or last bytes, where shard indexes are: programs open the same store again and again (QGIS for every

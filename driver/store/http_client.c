@@ -469,19 +469,37 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *ran
     }
 }
 
-enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
+/* Requests the first byte of the object behind a path, over a connection of its own. */
+static struct zs_http_answer probe(const char *path)
 {
     struct zs_http_answer a = no_answer();
     char *url = zs_vsi_object_url(path);
     if (url != NULL && CPLHTTPEnabled())
         fetch(url, path, NULL, "0-0", NULL, MIN_ANSWER_LIMIT, -1, &a);
+    free(url);
+    return a;
+}
+
+enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
+{
+    struct zs_http_answer a = probe(path);
     if (a.kind == ZS_HTTP_WHOLE && a.size == 0)
         a.kind = ZS_HTTP_BEYOND;
     if (n > 0)
         snprintf(found, n, "%s", a.found);
-    free(url);
     zs_http_answer_free(&a);
     return a.kind == ZS_HTTP_ABSENT && a.lacks_bucket ? ZS_HTTP_REFUSED : a.kind;
+}
+
+int64_t zs_http_clock(const char *path)
+{
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, NULL);
+    struct zs_http_answer a = probe(path);
+    const uint64_t seconds = a.result != NULL ? parse_date(header((const CPLHTTPResult *)a.result, "Date")) : 0;
+    zs_http_answer_free(&a);
+    zs_vsi_quiet_end(&q);
+    return (int64_t)seconds;
 }
 
 enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char *range, const char *etag, size_t limit,

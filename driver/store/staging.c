@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "store/http.h"
 #include "store/vsi.h"
 
 #define PREFIX ".shardedzarr-" /* of files */
@@ -447,8 +448,27 @@ char **zs_staging_leftovers(const char *root)
     return l.paths.list;
 }
 
-/* Finds the hidden names beside a store to which nothing was written for so many seconds, or the others. */
-static void find_beside(const char *root, int seconds, bool is_old, struct zs_names *found)
+/* The time by the clock that gives the files of a folder theirs: of the server, which on NFS is another machine, too.
+ * By a clock that is an hour ahead of that, each living maker would be dead. */
+static int64_t clock_of(const char *folder)
+{
+    struct stat st;
+    struct zs_error ignored;
+    int64_t now = is_local(folder) ? 0 : zs_http_clock(folder);
+    char *path = NULL;
+    int fd;
+    if (is_local(folder) && zs_temporary_create(folder, &fd, &path, &ignored) == ZS_OK) {
+        now = fstat(fd, &st) == 0 ? (int64_t)st.st_mtime : 0;
+        (void)unlink(path);
+        (void)close(fd);
+    }
+    free(path);
+    return now > 0 ? now : (int64_t)time(NULL);
+}
+
+/* Finds the hidden names beside a store to which nothing was written for so many seconds, or the others. `now` is of
+ * clock_of(), 0 where it was not asked for yet. */
+static void find_beside(const char *root, int64_t now, int seconds, bool is_old, struct zs_names *found)
 {
     const size_t n = directory_length(root);
     char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *begin = zs_format(".%s.", root + n);
@@ -457,7 +477,9 @@ static void find_beside(const char *root, int seconds, bool is_old, struct zs_na
         zs_vsi_find_names(parent, begin, &names);
     for (size_t i = 0; i < names.count; i++) {
         char *path = is_beside(names.list[i], root + n, TEMPORARY) ? zs_format("%s/%s", parent, names.list[i]) : NULL;
-        if (path != NULL && zs_vsi_is_older(path, time(NULL) - seconds) == is_old)
+        if (path != NULL && now == 0)
+            now = clock_of(root);
+        if (path != NULL && zs_vsi_is_older(path, now - seconds) == is_old)
             append(found, path);
         else
             free(path);
@@ -470,16 +492,17 @@ static void find_beside(const char *root, int seconds, bool is_old, struct zs_na
 char **zs_staging_old_prefixes(const char *root)
 {
     struct zs_names old = {0};
-    find_beside(root, DEAD_AFTER, true, &old);
+    find_beside(root, 0, DEAD_AFTER, true, &old);
     return old.list;
 }
 
 bool zs_staging_is_quiet(const char *prefix)
 {
     struct zs_names young = {0};
-    if (!zs_vsi_is_older(prefix, time(NULL) - QUIET_AFTER))
+    const int64_t now = clock_of(prefix);
+    if (!zs_vsi_is_older(prefix, now - QUIET_AFTER))
         return false;
-    find_beside(prefix, QUIET_AFTER, false, &young);
+    find_beside(prefix, now, QUIET_AFTER, false, &young);
     zs_names_free(young.list);
     return young.count == 0;
 }

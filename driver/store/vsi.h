@@ -60,7 +60,8 @@ bool zs_vsi_is_older(const char *prefix, int64_t time);
 
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
 
-/* Between the two calls GDAL prints nothing; afterwards its error state is restored. */
+/* Between the two calls GDAL prints nothing; afterwards its error state is restored. `store` may be NULL where no file
+ * of one is opened. */
 struct zs_vsi_quiet {
     int type, number;
     char *message;

@@ -20,7 +20,8 @@ void zs_vsi_quiet_begin(struct zs_vsi_quiet *quiet, const struct zs_store *store
     quiet->type = (int)CPLGetLastErrorType();
     quiet->number = CPLGetLastErrorNo();
     quiet->message = quiet->type != (int)CE_None ? zs_strdup(CPLGetLastErrorMsg()) : NULL;
-    quiet->readdir_set = store->is_remote && CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL) == NULL;
+    quiet->readdir_set = store != NULL && store->is_remote &&
+                         CPLGetConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", NULL) == NULL;
     if (quiet->readdir_set)
         CPLSetThreadLocalConfigOption("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR");
     CPLPushErrorHandler(CPLQuietErrorHandler);
