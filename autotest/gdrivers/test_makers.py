@@ -498,3 +498,24 @@ def test_who_builds_overviews_while_another_builds_them_takes_nothing_from_it(pl
     assert "/.unfinished: " + LIVES in said[1]
     assert [level.shape for level in levels_of(place)] == [(64, 64), (32, 32)] and all((level == 3).all() for level in levels_of(place))
     assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
+
+
+@pytest.mark.parametrize("side, said", [(200, '"shape" is not what it was'), (None, "was removed after it was opened")], ids=["replaced", "removed"])
+def test_overviews_of_a_store_that_was_replaced_since_it_was_opened_are_an_error_and_leave_nothing(s3, side, said):
+    """Before the mark of the first level is put nothing keeps others from replacing it."""
+    made(3)
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    ours = dict(s3.objects)
+    s3.objects.clear()
+    if side is not None:
+        made(4, PATH.replace("a.zarr", "b.zarr"), side)
+    theirs = {key.replace("b.zarr", "a.zarr"): data for key, data in s3.objects.items()}
+    s3.objects.clear()
+    s3.objects.update(theirs)
+    gdal.VSICurlClearCache()
+    assert said in error_of(dataset.BuildOverviews, "NEAREST", [2, 4])
+    assert s3.objects == theirs
+    s3.objects.clear()
+    s3.objects.update(ours)  # a session that is closed writes nothing either
+    dataset = None
+    assert s3.objects == ours

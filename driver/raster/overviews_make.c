@@ -324,6 +324,14 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
     return status;
 }
 
+/* Checks that the base is still the array that was opened: before the marks were put another writer may have replaced
+ * the store, which no mark keeps him from until then. */
+static enum zs_status check_base(const struct zs_overviews *o, struct zs_error *err)
+{
+    uint64_t version = 0;
+    return zs_hierarchy_is_new(o->h) ? ZS_OK : zs_hierarchy_check_array(o->h, o->base, &version, err);
+}
+
 enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
@@ -354,7 +362,9 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
     o->axes = axes;
     o->count = count;
     o->chunk_order = chunk_order;
-    const enum zs_status status = set_up(o, factors, resampling, options, err);
+    enum zs_status status = set_up(o, factors, resampling, options, err);
+    if (status == ZS_OK)
+        status = check_base(o, err);
     if (status != ZS_OK) {
         zs_overviews_free(o);
         return status;
