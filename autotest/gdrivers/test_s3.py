@@ -279,6 +279,26 @@ def test_an_upload_that_fails_among_others_is_an_error_and_leaves_nothing(s3, re
     assert s3.objects == {}
 
 
+@pytest.mark.parametrize("fails", [False, True], ids=["made", "not made"])
+def test_an_upload_in_parts_that_the_server_does_not_complete_is_an_error_though_it_answers_200(s3, config, fails):
+    """As S3 does where it fails after it has begun to answer. GDAL does not look at the body."""
+    config("VSIS3_CHUNK_SIZE", "5")
+    array = noise(1, 2560, 2560)
+    answer = b"<Error><Code>InternalError</Code><Message>We encountered an internal error. Please try again.</Message></Error>"
+    s3.fault = lambda method, key, query: answer if fails and method == "POST" and "uploadId" in query else None
+
+    def run():
+        copy(PATH, source(array), ARRAY_NAME="v", CHUNK_SHAPE=512, SHARD_SHAPE=2560, COMPRESS="NONE").FlushCache()
+    if fails:
+        assert "the server took all parts, and has not made the object" in error_of(run)
+        assert s3.objects == {}
+    else:
+        run()
+        assert ("POST", "bucket/a.zarr/v/c/0/0") in s3.log
+        gdal.VSICurlClearCache()
+        assert_same(read_all(open_array(PATH, "/v")), array)
+
+
 def test_buckets_of_others_are_not_asked_whether_a_new_store_lies_in_a_repository(s3):
     made(noise(1, 40, 40), OVERVIEWS="NONE")
     assert {key.split("/")[0] for _, key in s3.log} == {"bucket"}

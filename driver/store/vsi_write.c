@@ -25,6 +25,12 @@
 /* ... and so is what carries a condition, since GDAL would send that with each part: up to this size, beyond which S3
  * needs parts anyway and the condition is left out. */
 #define MAX_CONDITIONAL_MB 4096
+/* GDAL before 3.10 sends what is larger in parts, whatever it is told. */
+#define MAX_OLD_WHOLE_BYTES ((uint64_t)1000 << 20)
+/* Parts are not smaller, but for the last. */
+#define MIN_PART_BYTES ((uint64_t)5 << 20)
+/* So much of each end of an object that was sent in parts is compared. */
+#define CHECKED_BYTES ((uint64_t)16 << 10)
 
 struct vsi_writer {
     struct zs_writer base; /* with its size */
@@ -200,31 +206,45 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, const struct 
     return ZS_OK;
 }
 
-/* Tells GDAL to send the object in one request. Returns the name of the setting to take back, or NULL. */
-static const char *begin_whole(const struct vsi_writer *w)
+/* Settings of this thread for one upload, with what they were before. */
+struct upload_settings {
+    const char *chunk_size; /* the name of one that was set; NULL: none */
+    char *chunk_size_before;
+    char chunk_option[32]; /* the same as an option of the file; "": none */
+    bool has_headers;
+    char *headers_before;
+};
+
+/* Sets an option of GDAL's for this thread; *before gets its value until then, NULL for none. */
+static enum zs_status set_option(const char *name, const char *value, char **before, struct zs_error *err)
+{
+    const char *own = CPLGetThreadLocalConfigOption(name, NULL);
+    *before = own != NULL ? zs_strdup(own) : NULL;
+    if (own != NULL && *before == NULL)
+        return zs_fail_memory(err);
+    CPLSetThreadLocalConfigOption(name, value);
+    return ZS_OK;
+}
+
+/* Tells GDAL to send the object in one request: as an option of the file too, which from GDAL 3.10 on comes before what
+ * is set for the path. */
+static enum zs_status begin_whole(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
 {
     static const char *const settings[][2] = {{"/vsis3/", "VSIS3_CHUNK_SIZE"}, {"/vsigs/", "VSIGS_CHUNK_SIZE"}};
     const bool is_conditional = w->base.expected != NULL;
     const unsigned most = is_conditional ? MAX_CONDITIONAL_MB : MAX_WHOLE_MB;
     const unsigned mb = (unsigned)(zs_min_u64(w->base.size, (uint64_t)most << 20) >> 20) + 1;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        char text[16];
         if (strncmp(w->path, settings[i][0], strlen(settings[i][0])) != 0 || mb > most ||
             (!is_conditional && zs_vsi_option(w->path, settings[i][1]) != NULL))
             continue;
-        snprintf(text, sizeof text, "%u", mb);
-        CPLSetThreadLocalConfigOption(settings[i][1], text);
-        return settings[i][1];
+        snprintf(u->chunk_option, sizeof u->chunk_option, "CHUNK_SIZE=%u", mb);
+        ZS_TRY(set_option(settings[i][1], strchr(u->chunk_option, '=') + 1, &u->chunk_size_before, err));
+        u->chunk_size = settings[i][1];
+        break;
     }
-    return NULL;
+    return ZS_OK;
 }
-
-/* Settings of this thread for one upload, with what they were before. */
-struct upload_settings {
-    const char *chunk_size; /* the name of one that was set; NULL: none */
-    bool has_headers;
-    char *headers_before;
-};
 
 static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
 {
@@ -237,28 +257,58 @@ static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_set
                      : expects_none ? zs_strdup("If-None-Match: *")
                                     : zs_format("If-Match: %s", version);
         char *headers = line != NULL ? zs_http_headers_with(w->path, line) : NULL;
-        const char *before = CPLGetThreadLocalConfigOption("GDAL_HTTP_HEADERS", NULL);
         free(line);
-        u->headers_before = before != NULL ? zs_strdup(before) : NULL;
-        if (headers == NULL || (before != NULL && u->headers_before == NULL)) {
-            free(headers);
-            return zs_fail_memory(err);
-        }
-        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", headers);
-        u->has_headers = true;
+        const enum zs_status status =
+            headers != NULL ? set_option("GDAL_HTTP_HEADERS", headers, &u->headers_before, err) : zs_fail_memory(err);
         free(headers);
+        ZS_TRY(status);
+        u->has_headers = true;
     }
-    u->chunk_size = begin_whole(w);
-    return ZS_OK;
+    return begin_whole(w, u, err);
+}
+
+/* Whether GDAL may have sent the object in parts, by S3's protocol. */
+static bool may_be_in_parts(const struct vsi_writer *w, const struct upload_settings *u)
+{
+    const uint64_t most = u->chunk_size != NULL ? MAX_OLD_WHOLE_BYTES : MIN_PART_BYTES;
+    return w->base.size >= most && zs_vsi_kind(w->base.store)->sends_conditions;
 }
 
 static void end_upload(struct upload_settings *u)
 {
     if (u->chunk_size != NULL)
-        CPLSetThreadLocalConfigOption(u->chunk_size, NULL);
+        CPLSetThreadLocalConfigOption(u->chunk_size, u->chunk_size_before);
     if (u->has_headers)
         CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", u->headers_before);
+    free(u->chunk_size_before);
     free(u->headers_before);
+}
+
+/* Whether the object at the end of an upload has these bytes, of the file and of the object, at an offset. */
+static bool has_arrived(struct vsi_writer *w, VSILFILE *object, uint64_t offset, size_t n, unsigned char *buffer)
+{
+    pthread_mutex_lock(&w->lock);
+    const bool is_read = VSIFSeekL(w->file, offset, SEEK_SET) == 0 && VSIFReadL(buffer, 1, n, w->file) == n;
+    pthread_mutex_unlock(&w->lock);
+    return is_read && VSIFSeekL(object, offset, SEEK_SET) == 0 && VSIFReadL(buffer + n, 1, n, object) == n &&
+           memcmp(buffer, buffer + n, n) == 0;
+}
+
+/* Looks whether what was sent in parts is there: S3 may answer the request that completes it with 200 and an error,
+ * which GDAL takes for success. Compares the size, and the bytes at both ends, where the index of a shard is. */
+static enum zs_status check_arrived(struct vsi_writer *w, unsigned char *buffer, struct zs_error *err)
+{
+    const uint64_t size = w->base.size;
+    const size_t n = (size_t)zs_min_u64(size, CHECKED_BYTES);
+    VSICurlPartialClearCache(w->path);
+    VSILFILE *object = VSIFOpenL(w->path, "rb");
+    const bool is_there = object != NULL && VSIFSeekL(object, 0, SEEK_END) == 0 && VSIFTellL(object) == size &&
+                          has_arrived(w, object, size - n, n, buffer) && has_arrived(w, object, 0, n, buffer);
+    if (object != NULL)
+        VSIFCloseL(object);
+    return is_there ? ZS_OK
+                    : zs_fail(err, ZS_IO, "%s: writing failed: the server took all parts, and has not made the object",
+                              w->name);
 }
 
 /* Uploads the finished file, for file systems that only know whole objects. Reads it once before: an upload cannot be
@@ -274,13 +324,16 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     zs_vsi_answer_begin(&answer);
     if (status == ZS_OK)
         status = begin_upload(w, &settings, err);
-    VSILFILE *out = status == ZS_OK ? VSIFOpenExL(w->path, "wb", TRUE) : NULL;
+    const char *const options[] = {settings.chunk_option[0] != '\0' ? settings.chunk_option : NULL, NULL};
+    VSILFILE *out = status == ZS_OK ? VSIFOpenEx2L(w->path, "wb", TRUE, (CSLConstList)options) : NULL;
     if (status == ZS_OK && out == NULL)
         status = zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->name, zs_vsi_answer_reason(&answer));
     if (status == ZS_OK)
         status = copy_to(w, out, &answer, buffer, err);
     if (out != NULL && VSIFCloseL(out) != 0 && status == ZS_OK)
         status = zs_fail(err, ZS_IO, "%s: writing failed: %s", w->name, zs_vsi_answer_reason(&answer));
+    if (status == ZS_OK && may_be_in_parts(w, &settings))
+        status = check_arrived(w, buffer, err);
     end_upload(&settings);
     zs_vsi_answer_end(&answer);
     free(buffer);
