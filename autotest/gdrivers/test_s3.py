@@ -299,6 +299,38 @@ def test_an_upload_in_parts_that_the_server_does_not_complete_is_an_error_though
         assert_same(read_all(open_array(PATH, "/v")), array)
 
 
+@pytest.mark.parametrize("how", ["Rename", "CopyFiles"])
+@pytest.mark.parametrize("fails", [False, True], ids=["done", "fails"])
+def test_a_store_that_is_renamed_or_copied_is_whole_wherever_it_opens(s3, how, fails):
+    """GDAL moves one object after the other: killed between, it left two stores without some of their chunks."""
+    array = noise(1, 200, 200)
+    copy(PATH, source(array), ARRAY_NAME="z", CHUNK_SHAPE=32, SHARD_SHAPE=64).FlushCache()  # behind zarr.json in a listing
+    whole = {key[len("bucket/a.zarr/"):] for key in s3.objects}
+    torn = []
+
+    def look(method, key, query):
+        there = {name: {key[len(name) + 1:] for key in s3.objects if key.startswith(name + "/")} for name in ("bucket/a.zarr", "bucket/b.zarr")}
+        torn.extend((method, key, name) for name, found in there.items() if "zarr.json" in found and not whole <= found)
+        if not any(whole <= found for found in there.values()):
+            torn.append((method, key))
+        if fails and method == "PUT" and key.endswith("b.zarr/z/c/1/1"):
+            return b"<Error><Code>InternalError</Code></Error>"  # with status 200, as S3 may
+    s3.fault = look
+    target = PATH.replace("a.zarr", "b.zarr")
+    run = getattr(driver(), how)
+    if fails:
+        assert "b.zarr: not all of it is there" in error_of(run, target, PATH)
+    else:
+        assert run(target, PATH) == gdal.CE_None
+    assert torn == []
+    left = {"b.zarr": not fails, "a.zarr": fails or how == "CopyFiles"}
+    assert {key.split("/")[1] for key in s3.objects} == {name for name, is_there in left.items() if is_there}
+    gdal.VSICurlClearCache()
+    for name, is_there in left.items():
+        if is_there:
+            assert_same(read_all(open_array(PATH.replace("a.zarr", name), "/z")), array)
+
+
 def test_buckets_of_others_are_not_asked_whether_a_new_store_lies_in_a_repository(s3):
     made(noise(1, 40, 40), OVERVIEWS="NONE")
     assert {key.split("/")[0] for _, key in s3.log} == {"bucket"}

@@ -290,6 +290,9 @@ CPLErr zsRename(const char *newName, const char *oldName)
     const std::string from = storeOf(oldName), to = from.empty() ? "" : newStorePath(newName);
     if (to.empty())
         return CE_Failure;
+    // GDAL would move one object after the other: whoever kills it leaves two stores without some of their chunks.
+    if (zs_path_is_remote(from.c_str()) && zs_path_is_remote(to.c_str()))
+        return zsMoveStore(from, to) ? CE_None : CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
         return takeExternalOverviews(from, to, false) ? CE_None : CE_Failure;
     CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(),
@@ -306,6 +309,8 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
     ZSTarget target;
     if (!target.Open(to, nullptr, false, true))
         return CE_Failure;
+    if (zs_path_is_remote(to.c_str()))
+        return target.CopyFrom(from) && target.Commit() ? CE_None : CE_Failure;
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
         return target.Commit() && takeExternalOverviews(from, to, true) ? CE_None : CE_Failure;

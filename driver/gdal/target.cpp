@@ -192,12 +192,12 @@ static bool copyObject(const std::string &from, const std::string &to, std::stri
     return ok;
 }
 
-/* Copies the objects that have not arrived, the root's zarr.json last: within one bucket the server copies. */
-static bool copyMissing(const std::string &path, const std::string &root, const ZSContents &from,
+/* Copies the objects that have not arrived, from the last one to the `first`: within one bucket the server copies. */
+static bool copyMissing(const std::string &path, const std::string &root, const ZSContents &from, size_t first,
                         const std::set<std::string> &arrived)
 {
     std::string reason;
-    for (size_t i = from.found.own.count; i-- > 0;)
+    for (size_t i = from.found.own.count; i-- > first;)
     {
         const std::string name = std::string("/") + from.found.own.list[i];
         if (arrived.count(from.found.own.list[i]) > 0 || copyObject(path + name, root + name, reason))
@@ -210,30 +210,66 @@ static bool copyMissing(const std::string &path, const std::string &root, const 
     return true;
 }
 
-/* Copies all objects to another root, and looks whether they are there: where a listing lets GDAL take the place of one
- * for a folder, it copies into that. */
-static bool copyAll(const std::string &path, const std::string &root, const ZSContents &from)
+/* Copies the objects from the `first` on to another root, and looks whether they are there: where a listing lets GDAL
+ * take the place of one for a folder, it copies into that, and S3 may answer 200 to a copy that it has not made. */
+static bool copyFrom(const std::string &path, const std::string &root, const ZSContents &from, size_t first,
+                     std::set<std::string> &arrived)
 {
-    std::set<std::string> arrived;
     for (int tries = 0; tries < 2; tries++)
     {
-        if (!copyMissing(path, root, from, arrived))
+        if (!copyMissing(path, root, from, first, arrived))
             return false;
         if (!findArrived(root, from, arrived))
             break;
-        if (arrived.size() == from.found.own.count)
-            return true;
-        for (size_t i = 0; i < from.found.own.count; i++)
+        bool isComplete = true;
+        for (size_t i = first; i < from.found.own.count; i++)
         {
             const std::string name = from.found.own.list[i];
-            if (arrived.count(name) == 0)
-                VSIUnlink((root + "/" + name + "/" + CPLGetFilename(name.c_str())).c_str());
+            if (arrived.count(name) > 0)
+                continue;
+            isComplete = false;
+            VSIUnlink((root + "/" + name + "/" + CPLGetFilename(name.c_str())).c_str());
         }
+        if (isComplete)
+            return true;
         zsForgetListing(root);
     }
     CPLError(CE_Failure, CPLE_FileIO, "%s: not all of it is there; what is complete is at %s", zsShown(root).c_str(),
              zsShown(path).c_str());
     return false;
+}
+
+/* Copies all objects to another root, the root's zarr.json, which is the first, when all others are there. */
+static bool copyAll(const std::string &path, const std::string &root, const ZSContents &from)
+{
+    std::set<std::string> arrived;
+    return (!from.HasRoot() || copyFrom(path, root, from, 1, arrived)) && copyFrom(path, root, from, 0, arrived);
+}
+
+bool ZSTarget::CopyFrom(const std::string &store)
+{
+    ZSContents from;
+    if (!from.Find(store))
+        return false;
+    const char *other = from.found.foreign_count > 0 ? from.found.foreign : nullptr;
+    for (size_t i = 0; other == nullptr && i < from.found.own.count; i++)
+    {
+        if (zs_is_mark(from.found.own.list[i]))
+            other = from.found.own.list[i];
+    }
+    if (other == nullptr)
+        return copyAll(store, m_path, from);
+    CPLError(CE_Failure, CPLE_AppDefined,
+             "%s: is neither copied nor renamed: %s in it is not of the store, or is of a writer that is at work or was "
+             "killed",
+             zsShown(store).c_str(), other);
+    return false;
+}
+
+bool zsMoveStore(const std::string &from, const std::string &to)
+{
+    ZSTarget target;
+    return target.Open(to, nullptr, false, true) && target.CopyFrom(from) && target.Commit() && zsRemoveReplaced(from);
 }
 
 /* Copies objects to where they belong, on a store that does not rename: the root's zarr.json last. Those under the

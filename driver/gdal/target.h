@@ -80,6 +80,9 @@ class ZSTarget
     {
         return m_staging.root != nullptr ? m_staging.root : "";
     }
+    /* Copies a store to Path() on an object store, the root's zarr.json last. False (CPLError emitted) on failure, and
+     * where something in it is not of the store. */
+    bool CopyFrom(const std::string &store);
     /* Whether something is there now that the commit replaces. */
     bool Replaces() const
     {
@@ -104,5 +107,9 @@ class ZSTarget
 /* Commits, and `store`, which was opened at Path(), goes on at its place; the target is gone then. False (CPLError
  * emitted) on failure: the target stays unless it was committed. */
 bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
+
+/* Renames a store where nothing does that: copies it, and removes it when all is there. At each moment one of the two
+ * is whole, and the other is that, too, or has no root. False (CPLError emitted) on failure. */
+bool zsMoveStore(const std::string &from, const std::string &to);
 
 #endif
