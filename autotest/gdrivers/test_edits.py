@@ -11,8 +11,8 @@ from osgeo import gdal, osr
 
 import oracle
 from stores import array_meta, group_meta, plain_meta, spatial_proj
-from support import close, error_of, geotransform, held_band, name_of, open_ours, warnings_of
-from writing import UTM, arrays, change_document, copy, created, document, driver, source
+from support import close, error_of, geotransform, held_band, name_of, open_ours, run_peer, warnings_of
+from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, driver, source
 
 
 def update(path, array=None):
@@ -1041,3 +1041,67 @@ def test_a_crs_of_one_array_is_not_that_of_a_sibling_with_another(tmp_path, edit
     assert open_ours(name_of(path, "/" + other)).GetSpatialRef().ExportToWkt() == before[other]
     if crs:
         assert open_ours(name_of(path, "/" + edited)).GetSpatialRef().GetAuthorityCode(None) == str(crs)
+
+
+# ------------------------------------------------------------------------------------------- what zarr-python consolidates
+
+def new_array(dataset):
+    group = dataset.GetRootGroup().OpenGroup("g").OpenGroup("full")
+    group.CreateMDArray("w", group.OpenMDArray("v").GetDimensions(), gdal.ExtendedDataType.Create(gdal.GDT_Byte))
+
+
+def group_attribute(dataset):
+    attribute = dataset.GetRootGroup().OpenGroup("g").CreateAttribute("k", [], gdal.ExtendedDataType.CreateString())
+    attribute.Write("v")
+
+
+NESTED_EDITS = {  # {name: (edit, members of groups by then)}
+    "item": (lambda dataset: dataset.SetMetadataItem("k", "v"), {}),
+    "group": (group_attribute, {}),
+    "new": (new_array, {"g/full": ["v", "w"]}),
+    "delete": (lambda dataset: dataset.GetRootGroup().OpenGroup("g").OpenGroup("full").DeleteMDArray("v"), {"g/full": []}),
+    "rename": (lambda dataset: dataset.GetRootGroup().OpenGroup("g").Rename("h"), {})}
+
+
+@pytest.mark.parametrize("name", NESTED_EDITS)
+def test_an_edit_keeps_what_zarr_python_nests_in_consolidated_metadata(tmp_path, name):
+    """An empty listing in each group that the root lists: without it zarr-python lists the store for the members of an empty one."""
+    edit, changed = NESTED_EDITS[name]
+    if name in ("delete", "rename") and not hasattr(gdal.Group, "Rename"):
+        pytest.skip("this GDAL neither deletes nor renames")
+    run_peer("zarr_python_nested.py", "make", tmp_path)
+    path, nested = str(tmp_path / "a.zarr"), lambda: {  # noqa: E731
+        node: meta.get("consolidated_metadata") for node, meta in document(path)["consolidated_metadata"]["metadata"].items()
+        if meta["node_type"] == "group"}
+    before = nested()
+    assert set(before) == {"g", "g/empty", "g/full"} and all(meta["metadata"] == {} for meta in before.values())
+    kind = gdal.OF_RASTER if name == "item" else gdal.OF_MULTIDIM_RASTER
+    dataset = gdal.OpenEx(name_of(path, "/a") if name == "item" else 'SHARDEDZARR:"%s"' % path, kind | gdal.OF_UPDATE)
+    edit(dataset)
+    dataset = None
+    moved = lambda names: {re.sub("^g", "h", n) if name == "rename" else n: v for n, v in names.items()}  # noqa: E731
+    assert nested() == moved(before)
+    check_consolidated(path)
+    run_peer("zarr_python_nested.py", "read", tmp_path)
+    expected = moved({"g": ["empty", "full"], "g/empty": [], "g/full": ["v"], **changed})
+    assert json.loads((tmp_path / "members.json").read_text()) == {"": sorted({"a", *(n for n in expected if "/" not in n)}), **expected}
+
+
+def test_an_edit_drops_nested_consolidated_metadata_that_it_makes_untrue(tmp_path):
+    """A script may list the document of a group as it is, with what that consolidates."""
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    for name in ("g", "h"):
+        oracle.put(os.path.join(path, name), {"zarr.json": group_meta()})
+        oracle.write(os.path.join(path, name, "a"), array_meta((8, 10)), np.zeros((8, 10), "uint16"))
+        oracle.consolidate(os.path.join(path, name))
+    oracle.consolidate(path)
+    before = document(path)["consolidated_metadata"]["metadata"]
+    assert set(before["g"]["consolidated_metadata"]["metadata"]) == {"a"}
+    dataset = update(path, "/g/a")
+    dataset.SetMetadataItem("k", "v")
+    dataset = None
+    after = document(path)["consolidated_metadata"]["metadata"]
+    assert "consolidated_metadata" not in after["g"] and after["h"] == before["h"]
+    assert document(path, "g")["consolidated_metadata"]["metadata"]["a"] == document(path, "g/a") == after["g/a"]
+    check_consolidated(path)

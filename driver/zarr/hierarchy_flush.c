@@ -35,6 +35,7 @@ enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_jso
 struct member {
     const char *name;
     const zs_json *document;
+    const zs_json *nested; /* consolidated metadata that it has there, of a group; borrowed; NULL: none */
 };
 
 static int compare_members(const void *a, const void *b)
@@ -52,16 +53,46 @@ struct members {
     struct member *list; /* the present members, sorted, then new ones */
     size_t count, old;
     size_t n;                 /* length of the group's path, with the slash behind it */
+    bool has_full;            /* a member has nested consolidated metadata that list nodes */
     bool is_changed, is_last; /* is_last: no member is left, and none is about to come */
 };
 
-/* Returns whether `listed`, from consolidated metadata, equals a document without its own consolidated metadata. */
+/* Whether nested consolidated metadata list nodes. zarr-python nests empty ones in each group that it lists: the nodes
+ * below are listed beside it. */
+static bool is_full(const zs_json *nested)
+{
+    return zs_json_size(zs_json_get(nested, "metadata")) > 0;
+}
+
+/* A document without consolidated metadata: itself, or *own, which is to be freed. */
+static const zs_json *without_consolidated(const zs_json *document, zs_json **own)
+{
+    *own = zs_json_get(document, "consolidated_metadata") != NULL ? zs_document_own(document) : NULL;
+    return *own != NULL ? *own : document;
+}
+
+/* Returns whether `listed`, from consolidated metadata, equals a document, both without consolidated metadata of their
+ * own. */
 static bool is_listed_so(const zs_json *listed, const zs_json *document)
 {
-    zs_json *own = zs_json_get(document, "consolidated_metadata") != NULL ? zs_document_own(document) : NULL;
-    const bool is_same = zs_json_is_same(listed, own != NULL ? own : document);
-    zs_json_free(own);
+    zs_json *a, *b;
+    const bool is_same = zs_json_is_same(without_consolidated(listed, &a), without_consolidated(document, &b));
+    zs_json_free(a);
+    zs_json_free(b);
     return is_same;
+}
+
+/* A copy of a member's document, with the nested consolidated metadata that were listed; NULL without memory. */
+static zs_json *listed_document(const struct member *m)
+{
+    if (zs_json_get(m->document, "consolidated_metadata") == m->nested)
+        return zs_json_copy(m->document);
+    zs_json *copy = zs_document_own(m->document);
+    if (copy == NULL || m->nested == NULL ||
+        zs_json_add(copy, "consolidated_metadata", zs_json_copy(m->nested)) != NULL)
+        return copy;
+    zs_json_free(copy);
+    return NULL;
 }
 
 /* Builds the JSON object of the members; NULL without memory. */
@@ -71,9 +102,7 @@ static zs_json *members_object(const struct members *m)
     for (size_t i = 0; i < m->count && object != NULL; i++) {
         if (m->list[i].document == NULL)
             continue;
-        /* Leave out nested consolidated metadata: the root's hold all documents already. */
-        zs_json *copy = zs_document_own(m->list[i].document);
-        if (zs_json_add(object, m->list[i].name, copy) == NULL) {
+        if (zs_json_add(object, m->list[i].name, listed_document(&m->list[i])) == NULL) {
             zs_json_free(object);
             object = NULL;
         }
@@ -101,6 +130,25 @@ static enum zs_status reload_if_newer(const struct zs_hierarchy *h, const zs_jso
     return ZS_OK;
 }
 
+/* Notes that what is listed of a node changes. Nested consolidated metadata of the groups above that list nodes are left
+ * out from now on: they would be older than what is listed beside them. */
+static void note_changed(struct members *m, const char *name)
+{
+    m->is_changed = true;
+    for (size_t i = 0; i < m->old && m->has_full; i++)
+        if (is_full(m->list[i].nested) && strcmp(name, m->list[i].name) != 0 &&
+            zs_path_is_within(name, m->list[i].name))
+            m->list[i].nested = NULL;
+}
+
+/* The empty nested consolidated metadata of a listed group that has another path now. */
+static const zs_json *nested_of_moved(const struct zs_hierarchy *h, const char *path)
+{
+    const struct zs_node *node = zs_hierarchy_known(h, path);
+    const zs_json *nested = node != NULL ? zs_json_get(node->document, "consolidated_metadata") : NULL;
+    return is_full(nested) ? NULL : nested;
+}
+
 static enum zs_status merge_change(const struct zs_hierarchy *h, struct members *m, struct zs_change *change,
                                    bool *needs_update, struct zs_error *err)
 {
@@ -110,16 +158,18 @@ static enum zs_status merge_change(const struct zs_hierarchy *h, struct members 
     ZS_TRY(reload_if_newer(h, is_listed ? m->list[at].document : NULL, change, needs_update, err));
     /* Removals come first: a node may have been added again at a removed path. */
     for (size_t i = at; change->was_removed && i < m->old && zs_path_is_within(m->list[i].name, name); i++)
-        m->list[i].document = NULL;
-    m->is_changed |= change->was_removed;
+        m->list[i].document = m->list[i].nested = NULL;
+    if (change->was_removed)
+        note_changed(m, name);
     m->is_last &= change->kind != ZS_CHANGE_UNLISTED && change->written == NULL;
     if (change->written == NULL)
         return ZS_OK;
     if (!is_listed) {
         at = m->count++;
-        m->list[at] = (struct member){.name = name};
+        m->list[at] = (struct member){.name = name, .nested = nested_of_moved(h, change->path)};
     }
-    m->is_changed |= !is_listed_so(m->list[at].document, change->written);
+    if (!is_listed_so(m->list[at].document, change->written))
+        note_changed(m, name);
     m->list[at].document = change->written;
     return ZS_OK;
 }
@@ -141,8 +191,11 @@ static enum zs_status update_consolidated(const struct zs_hierarchy *h, const ch
     m.list = zs_calloc(zs_json_size(metadata) + (end - first) + 1, sizeof *m.list);
     if (m.list == NULL)
         return zs_fail_memory(err);
-    for (const zs_json *c = zs_json_first(metadata); c != NULL; c = zs_json_next(c))
-        m.list[m.old++] = (struct member){zs_json_name(c), c};
+    for (const zs_json *c = zs_json_first(metadata); c != NULL; c = zs_json_next(c)) {
+        const zs_json *nested = zs_json_get(c, "consolidated_metadata");
+        m.has_full = m.has_full || is_full(nested);
+        m.list[m.old++] = (struct member){zs_json_name(c), c, nested};
+    }
     if (m.old > 1)
         qsort(m.list, m.old, sizeof *m.list, compare_members);
     m.count = m.old;
