@@ -315,6 +315,43 @@ def test_levels_that_a_killed_writer_left_unlisted_are_not_shown_named_by_the_va
     check_consolidated(path)
 
 
+@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_making_levels_removes_no_file_of_others_in_their_folders(tmp_path, left, cancelled):
+    """Nor does one that fails, or finds what a killed writer left."""
+    path, theirs = tmp_path / "a.zarr", {"notes.txt": b"mine", "c/notes.txt": b"mine", "c/0/0.tif": b"mine"}
+    copy(path, source(terrain((1, 64, 96), "uint8")), CHUNK_SHAPE=16, SHARD_SHAPE=32, ARRAY_NAME="v")
+    oracle.put(path / "ovr_2x" / "v", theirs)
+    if left:
+        oracle.put(path / "ovr_2x" / "v", {"c/0/0": b"torn", "c/1/0": b"torn", "c.0.0": b"torn"})
+    dataset = gdal.OpenEx(str(path), gdal.OF_RASTER | gdal.OF_UPDATE)
+    if cancelled:
+        assert error_of(dataset.BuildOverviews, "NEAREST", [2, 4], callback=lambda done, text, data: int(done < 0.5))
+    else:
+        assert dataset.BuildOverviews("NEAREST", [2, 4]) == 0
+    dataset = None
+    assert {name: (path / "ovr_2x" / "v" / name).read_bytes() for name in theirs} == theirs
+    assert not os.path.exists(path / "ovr_2x" / "v" / "c.0.0")
+    if cancelled:
+        assert files_of(path / "ovr_2x") == sorted("v/" + name for name in theirs) and not os.path.exists(path / "ovr_4x")
+    else:
+        assert len(levels(open_ours(str(path)))) == 2
+
+
+@pytest.mark.parametrize("encoding, key", [({"name": "v2", "configuration": {"separator": "."}}, "0.0"), ({"name": "v2"}, "0.0"),
+                                           ({"name": "default", "configuration": {"separator": "."}}, "c.0.0")])
+def test_chunks_that_a_killed_writer_left_of_a_level_do_not_show_through_whatever_their_keys(tmp_path, encoding, key):
+    path, meta = str(tmp_path / "a.zarr"), array_meta((64, 64), "uint8", (32, 32), chunk_key_encoding=encoding, dimension_names=["y", "x"])
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/v", meta, np.zeros((64, 64), "uint8"))
+    oracle.write(str(tmp_path / "other"), {**meta, "shape": [32, 32]}, np.full((32, 32), 9, "uint8"))
+    os.makedirs(os.path.dirname(path + "/ovr_2x/v/" + key))
+    os.rename(str(tmp_path / "other" / key), path + "/ovr_2x/v/" + key)
+    build(path, "NEAREST", 2)
+    level, = levels(open_ours(path))
+    assert level.shape == (32, 32) and not level.any()
+
+
 def test_small_images_are_read_from_overviews_alone(tmp_path):
     array = terrain((1, 256, 256), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="4", ARRAY_NAME="v")

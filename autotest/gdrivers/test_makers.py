@@ -291,6 +291,53 @@ def test_an_array_that_nothing_lists_is_not_replaced_by_an_append(place, name, c
         assert gdal.VSIStatL(place + "/" + name + "/c/0").size == 4
 
 
+def put_text(path, text):
+    file = gdal.VSIFOpenL(path, "wb")
+    assert gdal.VSIFWriteL(text, 1, len(text), file) == len(text) and gdal.VSIFCloseL(file) == 0
+
+
+@pytest.mark.parametrize("fails", ["cancelled", "group", "array"])
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_an_append_that_fails_removes_nothing_that_others_put_into_its_group(place, consolidated, fails):
+    """As zarr-python does, which looks for no mark. Their documents make the append fail, or it is cancelled."""
+    made(3, place, CREATE_CONSOLIDATED_METADATA=consolidated)
+    root = gdal.VSIFOpenL(place + "/zarr.json", "rb")
+    before = gdal.VSIFReadL(1, 100000, root)
+    gdal.VSIFCloseL(root)
+    theirs = {"w/precious/zarr.json", "w/precious/c/0"}
+    done = []
+
+    def progress(part, *_):
+        if part > 0.3 and not done:
+            done.append(part)
+            put_array(place, "w/precious")
+            if fails == "group":
+                theirs.add("w/zarr.json")
+                put_text(place + "/w/zarr.json", json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"of": "theirs"}}))
+            if fails == "array":
+                theirs.update(["w/x/zarr.json", "w/x/c/0"])
+                put_array(place, "w/x")
+        return int(fails != "cancelled" or part < 0.9)
+
+    options = ["%s=%s" % item for item in {**OPTIONS, "OVERVIEWS": 2, "ARRAY_NAME": "w", "APPEND_SUBDATASET": "YES"}.items()]
+    with_place = source(np.full((1, 128, 128), 1, "uint8"), (500000, 10, 0, 5000000, 0, -10), "EPSG:32633")
+    said = error_of(lambda: driver().CreateCopy(place, with_place, options=options, callback=progress))
+    assert done and (fails == "cancelled" or "somebody else made it meanwhile" in said or re.search("there is a /w(/.*)? already", said))
+    gdal.VSICurlClearCache()
+    names = {name for name in gdal.ReadDirRecursive(place) if name.startswith("w/") and not name.endswith("/")}
+    if consolidated == "NO" and fails == "cancelled" and place.startswith("/vsis3/"):
+        theirs.add("w/zarr.json")  # of the group in which they are, and was stored by then
+    assert names == theirs
+    for name in theirs:
+        if name.endswith("c/0") and (name != "w/x/c/0" or not place.startswith("/vsis3/")):
+            assert gdal.VSIStatL(place + "/" + name).size == 4
+    root = gdal.VSIFOpenL(place + "/zarr.json", "rb")
+    assert gdal.VSIFReadL(1, 100000, root) == before
+    gdal.VSIFCloseL(root)
+    made(1, place, ARRAY_NAME="other", APPEND_SUBDATASET="YES")
+    assert (stored(place, "/other/other") == 1).all()
+
+
 @pytest.mark.parametrize("other", [lambda path: driver().Delete(path), lambda path: made(2, path, 160, OVERWRITE="YES")], ids=["delete", "overwrite"])
 def test_a_store_to_which_somebody_appends_is_neither_deleted_nor_replaced(place, other):
     made(3, place)

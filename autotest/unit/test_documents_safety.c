@@ -276,6 +276,82 @@ static void test_what_somebody_else_changed_since_the_kill_stays(void)
     stage_close(&s);
 }
 
+/* ---- Nodes that are taken back ---- */
+
+/* Adds a group n with the arrays n/c and n/d. */
+static bool add_group(struct zs_hierarchy *h)
+{
+    static const char *const names[] = {"c", "d"};
+    const struct zs_node *node = NULL;
+    bool ok = zs_group_make(h, "", "n", &node, NULL) == ZS_OK;
+    for (int i = 0; i < 2 && ok; i++) {
+        zs_json *document = NULL;
+        ok = zs_json_parse(ARRAY, strlen(ARRAY), &document, NULL) == ZS_OK &&
+             zs_node_make(h, "n", names[i], document, &node, NULL) == ZS_OK;
+    }
+    return ok && zs_hierarchy_flush(h, NULL) == ZS_OK;
+}
+
+static void check_taken_back(struct stage *s, bool has_theirs, bool is_changed)
+{
+    for (int i = 0; i < 2; i++) {
+        struct zs_hierarchy *h = NULL;
+        CHECK(zs_hierarchy_open(s->inner, i == 0, &h, NULL) == ZS_OK);
+        CHECK_EQ_U64(length(h, "g/a"), 4);
+        CHECK_EQ_U64(length(h, "n/c"), 0);
+        if (i == 1 || !is_changed) /* what is listed of theirs is theirs to change */
+            CHECK_EQ_U64(length(h, "n/d"), is_changed ? 5 : 0);
+        zs_hierarchy_free(h);
+    }
+    struct zs_buffer data = {0};
+    CHECK((zs_store_get(s->inner, "n/theirs/c/0", 10, &data, NULL) == ZS_OK) == has_theirs);
+    CHECK((zs_store_get(s->inner, "n/theirs/zarr.json", 1000, &data, NULL) == ZS_OK) == has_theirs);
+    CHECK((zs_store_get(s->inner, "n/d/c/0", 10, &data, NULL) == ZS_OK) == is_changed);
+    CHECK(zs_store_get(s->inner, "n/c/c/0", 10, &data, NULL) == ZS_NOT_FOUND);
+    zs_buffer_free(&data);
+}
+
+/* Whichever step fails, what was added goes, listed or not; what somebody else put into the group or replaced stays. */
+static void test_what_is_taken_back_is_what_was_added_here(void)
+{
+    int failed = 0, changed = 0;
+    for (int kind = 0; kind < 6; kind++) {
+        bool is_done = false;
+        for (long step = 1; !is_done && step < 100; step++) {
+            struct stage s;
+            const bool has_theirs = kind / 2 >= 1;
+            stage_open(&s, kind % 2 == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            s.store.fail_at = s.store.calls + step;
+            is_done = add_group(h);
+            put(s.inner, "n/c/c/0", "ab");
+            put(s.inner, "n/d/c/0", "cd");
+            if (has_theirs) {
+                put(s.inner, "n/theirs/zarr.json", ARRAY);
+                put(s.inner, "n/theirs/c/0", "12");
+            }
+            const bool is_changed = kind / 2 == 2;
+            if (is_changed) {
+                char *longer = zs_strdup(ARRAY);
+                memcpy(strstr(longer, "[4]"), "[5]", 3);
+                put(s.inner, "n/d/zarr.json", longer);
+                free(longer);
+            }
+            struct zs_error err = {0};
+            s.store.fail_at = 0;
+            if (!CHECK(zs_hierarchy_take_back(h, &s.store.base, "n", &err) == ZS_OK))
+                fprintf(stderr, "%s\n", err.message);
+            check_taken_back(&s, has_theirs, is_changed);
+            zs_hierarchy_free(h);
+            stage_close(&s);
+            failed += is_done ? 0 : 1;
+            changed += is_changed;
+        }
+        CHECK(is_done);
+    }
+    CHECK(failed > 20 && changed > 5);
+}
+
 /* ---- Removed nodes ---- */
 
 static bool is_there(struct zs_store *store, const char *key)
@@ -496,6 +572,7 @@ int main(void)
     RUN(test_a_node_that_is_renamed_is_listed_after_a_kill);
     RUN(test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all);
     RUN(test_what_somebody_else_changed_since_the_kill_stays);
+    RUN(test_what_is_taken_back_is_what_was_added_here);
     RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
     RUN(test_what_somebody_else_put_where_nodes_were_removed_stays);
     RUN(test_removed_nodes_that_somebody_listed_again_stay);

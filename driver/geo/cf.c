@@ -8,6 +8,7 @@
 #include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
+#include "zarr/contents.h"
 #include "zarr/name.h"
 
 /* A coordinate of a type that rounds may be off by this part of a step. */
@@ -272,16 +273,6 @@ static zs_json *rekeyed_document(const struct zs_node *own)
     return NULL;
 }
 
-/* Removes chunks where no node is: a process left them when it was killed. */
-static enum zs_status clear_chunks(struct zs_hierarchy *h, const struct zs_slot *slot, struct zs_error *err)
-{
-    char *left = zs_path_join(slot->path, "c");
-    const enum zs_status status =
-        left != NULL ? zs_store_remove_tree(zs_hierarchy_store(h), left, err) : zs_fail_memory(err);
-    free(left);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
-}
-
 /* Writes the values of a variable of this document (taken over), then gives the variable the document. New chunks have
  * other keys than the stored ones, which stay until the new document is stored. So a writer that is killed, or cannot
  * write all values, leaves coordinates that agree with the metadata. stored: the document of the variable as it was
@@ -296,7 +287,7 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
     ZS_TRY(zs_node_create(slot->path, document, true, &made, err));
     enum zs_status status = ZS_OK;
     if (slot->own == NULL && !zs_hierarchy_is_new(h))
-        status = clear_chunks(h, slot, err);
+        status = zs_contents_remove_left(zs_hierarchy_store(h), made, err);
     if (status == ZS_OK)
         status = zs_write_small_array(zs_hierarchy_store(h), made, true, elements, err);
     if (status != ZS_OK) {

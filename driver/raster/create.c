@@ -62,23 +62,12 @@ static enum zs_status add_node(struct zs_raster *r, struct document *d, struct z
     return status;
 }
 
-/* Removes chunks that a killed process left in a store that is appended to: they would show through. */
-static enum zs_status remove_chunks(struct zs_raster *r, const struct document *d, struct zs_error *err)
-{
-    char *chunks = zs_path_join(d->node->path, "c"); /* all keys of the default encoding begin so */
-    if (chunks == NULL)
-        return zs_fail_memory(err);
-    const enum zs_status status = zs_store_remove_tree(r->store, chunks, err);
-    free(chunks);
-    return status == ZS_UNSUPPORTED ? ZS_OK : status;
-}
-
 static enum zs_status open_array(struct zs_raster *r, struct document *d, const struct zs_array_options *options,
                                  int chunk_order, struct zs_array **array, struct zs_error *err)
 {
     ZS_TRY(add_node(r, d, err));
-    if (r->group[0] != '\0')
-        ZS_TRY(remove_chunks(r, d, err));
+    if (r->group[0] != '\0') /* else there is nothing; what a killed process left would show through */
+        ZS_TRY(zs_contents_remove_left(r->store, d->node, err));
     ZS_TRY(zs_array_open_in(r->store, d->node, options, array, err));
     zs_array_set_new(*array, chunk_order);
     return ZS_OK;
@@ -453,6 +442,18 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     return status;
 }
 
+enum zs_status zs_raster_take_back(const struct zs_hierarchy *h, struct zs_store *store, const char *group,
+                                   struct zs_error *err)
+{
+    struct zs_error ignored;
+    enum zs_status status = zs_raster_check_claim(store, group, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_take_back(h, store, group, err);
+    /* also after a failure: else this process could not try again */
+    const enum zs_status finished = zs_raster_finish(store, group, status == ZS_OK ? err : &ignored);
+    return status == ZS_OK ? finished : status;
+}
+
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err)
 {
@@ -500,6 +501,9 @@ static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
 
 enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
 {
+    struct room room = {h, r->group};
+    if (r->group[0] != '\0' && !r->store->is_remote) /* whose coordinates would get ours as chunks */
+        ZS_TRY(check_no_document(&room, err));
     if (r->mask.array != NULL)
         ZS_TRY(zs_array_flush(r->mask.array, err));
     for (size_t k = 0; k < r->spec->array_count; k++)

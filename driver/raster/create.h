@@ -106,6 +106,11 @@ enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, 
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Removes what was made in the claimed group through `h`, published or not, and the mark. What others have put there
+ * stays (zs_hierarchy_take_back()). ZS_IO where another process took over the group meanwhile: nothing is removed. */
+enum zs_status zs_raster_take_back(const struct zs_hierarchy *h, struct zs_store *store, const char *group,
+                                   struct zs_error *err) ZS_MUST_CHECK;
+
 /* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store
  * yet, and chunks that a killed writer left at an array's place in a group are removed. The spec and all it points to
  * are borrowed until zs_raster_free(). */

@@ -11,6 +11,7 @@
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
 #include "store/mark.h"
+#include "zarr/contents.h"
 
 /* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and
  * again. */
@@ -20,6 +21,7 @@ struct made_level {
     int factor;
     bool is_new;
     bool has_group; /* the group that it is to be in is there */
+    bool is_left;   /* a killed writer left a document of it that nothing lists */
     const struct zs_node *node; /* the hierarchy's, or until it is published: */
     struct zs_node *own;        /* ... this one, owned */
     struct zs_array *array;
@@ -162,6 +164,7 @@ static enum zs_status try_place(struct zs_overviews *o, struct made_level *level
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
                        o->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
     *is_free = node == NULL || !is_listed;
+    level->is_left = node != NULL && !is_listed;
     if (*is_free)
         return ZS_OK;
     level->older[level->older_count] = zs_strdup(path);
@@ -209,50 +212,26 @@ static enum zs_status look_into_group(struct zs_overviews *o, const char *path, 
     return status;
 }
 
-/* Removes what is below a path, but for the mark. Lists as removals do: also after uploads that failed. */
-static enum zs_status remove_unmarked(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    char **names;
-    enum zs_status status = store->ops->list(store, path, &names, err);
-    if (status != ZS_OK)
-        return status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED ? ZS_OK : status;
-    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-        const size_t n = strlen(*name);
-        const bool is_directory = n > 0 && (*name)[n - 1] == '/';
-        if ((*name)[strspn(*name, "./")] == '\0')
-            continue;
-        char *key = zs_format("%s/%.*s", path, (int)(is_directory ? n - 1 : n), *name);
-        if (key == NULL)
-            status = zs_fail_memory(err);
-        else if (is_directory)
-            status = zs_store_remove_tree(store, key, err);
-        else if (!zs_is_mark(key))
-            status = zs_store_remove(store, key, err);
-        free(key);
-    }
-    zs_names_free(names);
-    return status;
-}
-
 /* Puts a mark where a level is to be: another one that makes it would write over its chunks, and remove them where it
- * fails. Removes chunks that a killed process left: they would show through where only fill values are. */
-static enum zs_status claim_place(struct zs_overviews *o, struct made_level *level, const char *path,
-                                  struct zs_error *err)
+ * fails. Removes what a killed process left of a level: chunks would show through where only fill values are. */
+static enum zs_status claim_place(struct zs_overviews *o, struct made_level *level, struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(o->h);
     bool is_empty = false, was_left;
     if (zs_hierarchy_is_new(o->h))
         return ZS_OK;
     if (store->is_remote && !level->has_group)
-        ZS_TRY(look_into_group(o, path, &is_empty, err));
-    char *mark = zs_path_join(path, ZS_MARK_NAME);
+        ZS_TRY(look_into_group(o, level->own->path, &is_empty, err));
+    char *mark = zs_path_join(level->own->path, ZS_MARK_NAME);
     const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, NULL, &was_left, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         free(mark);
         return status;
     }
     level->mark = mark;
-    return is_empty ? ZS_OK : remove_unmarked(store, path, err);
+    if (level->is_left)
+        ZS_TRY(zs_store_remove(store, level->own->key, err));
+    return is_empty ? ZS_OK : zs_contents_remove_left(store, level->own, err);
 }
 
 /* Removes the marks of all levels: they are published, or never will be. */
@@ -283,20 +262,17 @@ static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *le
     char *path = NULL;
     ZS_TRY(find_store(o, level, &path, err));
     zs_json *document = level_document(o, level->factor);
-    enum zs_status status = document != NULL ? ZS_OK : zs_fail_memory(err);
+    enum zs_status status =
+        document != NULL ? zs_node_create(path, document, true, &level->own, err) : zs_fail_memory(err);
+    level->node = level->own;
     if (status == ZS_OK)
-        status = claim_place(o, level, path, err);
+        status = claim_place(o, level, err);
     if (status == ZS_OK) {
         level->is_new = true;
-        status = zs_node_create(path, document, true, &level->own, err);
-        document = NULL;
-        level->node = level->own;
+        status = zs_array_open_in(store, level->node, options, &level->array, err);
     }
     if (status == ZS_OK)
-        status = zs_array_open_in(store, level->node, options, &level->array, err);
-    if (status == ZS_OK)
         zs_array_set_new(level->array, o->chunk_order);
-    zs_json_free(document);
     free(path);
     return status;
 }
@@ -549,7 +525,7 @@ void zs_overviews_free(struct zs_overviews *o)
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
             /* Only chunks without a document can stay behind, and no reader finds these. */
-            const enum zs_status ignored = remove_unmarked(zs_hierarchy_store(o->h), level->own->path, NULL);
+            const enum zs_status ignored = zs_contents_remove_left(zs_hierarchy_store(o->h), level->own, NULL);
             (void)ignored;
         }
     }

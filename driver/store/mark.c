@@ -104,6 +104,12 @@ static bool is_own(const char *token)
     return is_found;
 }
 
+bool zs_mark_is_own(const struct zs_store *store, const char *key)
+{
+    char token[WORD];
+    return find_own(hash_of(store, key), token);
+}
+
 /* ---- Makers ---- */
 
 /* Keeps the letters, digits and so on of a word, so that a mark can be read back. */

@@ -37,5 +37,7 @@ enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs
 
 /* Whether the key is that of a mark. */
 bool zs_is_mark(const char *key);
+/* Whether this process has put a mark at the key of a store, and has not removed it. */
+bool zs_mark_is_own(const struct zs_store *store, const char *key);
 
 #endif

@@ -245,6 +245,8 @@ static enum zs_status walk(const struct search *s, const char *path, struct owne
         owner = (struct owner){node->type == ZS_NODE_ARRAY ? path : NULL, node->array, true};
     else if (above.array == NULL)
         owner = (struct owner){path, NULL, false};
+    else if (has_document) /* one that is no node */
+        owner.has_document = false;
     if (status == ZS_OK)
         status = take_all(s, path, &owner, names, depth, err);
     zs_node_free(node);
@@ -327,6 +329,28 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
         return zs_names_add(&contents->own, zs_strdup(path), err);
     ZS_TRY(walk(&s, path, (struct owner){0}, 0, err));
     return zs_names_add(&contents->directories, zs_strdup(path), err);
+}
+
+/* Finds what is at the place of an array that need not be stored: its chunks have the keys that its metadata give. */
+static enum zs_status find_place(struct zs_store *store, const struct zs_node *array, struct zs_contents *contents,
+                                 struct zs_error *err)
+{
+    const struct search s = {store, contents};
+    ZS_TRY(walk(&s, array->path, (struct owner){array->path, array->array, true}, 0, err));
+    return zs_names_add(&contents->directories, zs_strdup(array->path), err);
+}
+
+enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array, struct zs_error *err)
+{
+    struct zs_contents contents = {0};
+    bool has_document = false;
+    enum zs_status status = find_place(store, array, &contents, err);
+    for (size_t i = 0; i < contents.own.count; i++)
+        has_document = has_document || zs_is_document(contents.own.list[i]);
+    if (status == ZS_OK && !has_document)
+        status = remove_own(store, &contents, false, err);
+    zs_contents_clear(&contents);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
 static enum zs_status remove_below(struct zs_store *store, const char *path, bool and_marks, struct zs_error *err)

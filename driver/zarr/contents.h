@@ -9,6 +9,7 @@
 #define ZS_ZARR_CONTENTS_H
 
 #include "store/store.h"
+#include "zarr/node.h"
 
 struct zs_contents {
     struct zs_names own;         /* keys; the root's zarr.json first, and each node's before its chunks */
@@ -39,6 +40,11 @@ enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct 
 /* Removes the documents alone, in their order, from the store and from `contents`. */
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents,
                                             struct zs_error *err) ZS_MUST_CHECK;
+
+/* Removes the chunks that killed writers left at the place of an array that is not stored. Nothing where a document is:
+ * another writer has put it. Fine where listing is impossible. */
+enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array,
+                                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;

@@ -179,6 +179,13 @@ enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *h, const stru
  * would be too large to read: nothing is written then. After a failure everything stays pending. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *h, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Removes the nodes at and below `path` that were added through `h`, published or not, and the chunks there that no
+ * document speaks of, from the store (the hierarchy's own, or opened anew). What others have put there, replaced or
+ * changed stays, and so do the documents of groups in which that is, and all marks. When metadata list the nodes and
+ * cannot be changed, nothing is removed. */
+enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *h, struct zs_store *store, const char *path,
+                                      struct zs_error *err) ZS_MUST_CHECK;
+
 /* Finishes the changes that a killed writer began, in stores with locks, which show that the writer is dead. Call it
  * before zs_hierarchy_open() of a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;

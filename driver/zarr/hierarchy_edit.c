@@ -159,8 +159,10 @@ static enum zs_status put_node(struct zs_hierarchy *h, struct zs_node *node, str
     enum zs_status status = entry.path != NULL ? check_path(entry.path, err) : zs_fail_memory(err);
     size_t i, end;
     zs_hierarchy_within(h, node->path, &i, &end);
-    if (status == ZS_OK && i < end && strcmp(h->entries[i].path, node->path) == 0)
+    if (status == ZS_OK && i < end && strcmp(h->entries[i].path, node->path) == 0) {
+        entry.is_added = h->entries[i].is_added;
         status = vacate(h, &h->entries[i], err);
+    }
     if (status == ZS_OK && zs_hierarchy_insert(h, entry) == NULL)
         status = zs_fail_memory(err);
     if (status != ZS_OK)
@@ -237,7 +239,14 @@ static enum zs_status add_node(struct zs_hierarchy *h, struct zs_node *node, con
         zs_node_free(node);
         return status;
     }
-    return put_node(h, node, err);
+    const struct zs_change *change = zs_changes_find(&h->pending, node->path);
+    const bool is_new = change->kind == ZS_CHANGE_NEW;
+    const char *path = change->path;
+    ZS_TRY(put_node(h, node, err));
+    size_t i, end;
+    zs_hierarchy_within(h, path, &i, &end);
+    h->entries[i].is_added |= is_new;
+    return ZS_OK;
 }
 
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *h, struct zs_node *node, struct zs_error *err)

@@ -16,6 +16,7 @@ struct zs_hierarchy_entry {
     enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
     char *message;         /* ... and the error message */
     bool is_empty;         /* ZS_NOT_FOUND, and nothing is stored below either: see zs_hierarchy_note_empty() */
+    bool is_added;         /* the node was new, and added through this hierarchy */
     uint64_t noted_in;     /* period of the savepoints (below) in which the path was last noted */
 };
 

@@ -248,27 +248,15 @@ static void waitForUploads(const ZSStore &store)
         CPLDebug("ShardedZarr", "%s", err.message);
 }
 
-/* Removes the group that a failed creation was about to append, which the metadata above may mention already: only then
- * they are written, which a full disk may refuse. */
-static void removeAppended(const std::string &path, const std::string &group)
+/* Removes what a failed creation has appended, and nothing that somebody else put into the group meanwhile. The store is
+ * opened anew: the uploads of the other one have failed. */
+static void removeAppended(const ZSStore &made, const std::string &path, const std::string &group)
 {
     ZSStore store;
     struct zs_error err;
-    const struct zs_node *node = nullptr;
-    enum zs_status status = zs_store_open(path.c_str(), &store.store, &err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_open(store.store, true, &store.hierarchy, &err);
-    if (status == ZS_OK && (!zs_hierarchy_is_consolidated(store.hierarchy) ||
-                            zs_hierarchy_node(store.hierarchy, group.c_str(), &node, &err) != ZS_NOT_FOUND))
-    {
-        status = zs_hierarchy_remove(store.hierarchy, group.c_str(), &err);
-        if (status == ZS_OK)
-            status = zs_hierarchy_flush(store.hierarchy, &err);
-    }
-    if (status == ZS_OK)
-        zsRemoveSilently(path + "/" + group);
-    else // arrays that the metadata list must not lose their chunks
-        CPLDebug("ShardedZarr", "/%s is not removed from the metadata: %s", group.c_str(), err.message);
+    if (zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
+        zs_raster_take_back(made.hierarchy, store.store, group.c_str(), &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "/%s is not removed: %s", group.c_str(), err.message);
 }
 
 /* Ends a creation that failed. The group that was to be appended goes, unless another program took it over; a new store
@@ -277,7 +265,7 @@ void NewRaster::RemoveFailed(bool isOurs) const
 {
     waitForUploads(*m_store);
     if (m_options.append && isOurs)
-        removeAppended(m_connection.store, Group());
+        removeAppended(*m_store, m_connection.store, Group());
 }
 
 /* Path of the store by now: as the user named it, unless that is the working directory, which the store replaced. */
@@ -523,9 +511,11 @@ bool RasterCopy::PublishStore()
     struct zs_error err;
     if (zs_hierarchy_flush(m_store->hierarchy, &err) != ZS_OK)
         return zsReport(err);
+    if (zs_store_sync(m_store->store, &err) != ZS_OK)
+        return zsReport(err);
     if (zs_raster_finish(m_store->store, Group().c_str(), &err) != ZS_OK)
         CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
-    return zs_store_sync(m_store->store, &err) == ZS_OK || zsReport(err);
+    return true;
 }
 
 /* Writes all of the raster, its metadata last. What failed is removed, unless it is another program's by now. */
@@ -699,8 +689,8 @@ bool BlankRaster::Publish()
 {
     struct zs_error err;
     const bool ok = zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK &&
-                    zs_raster_finish(m_store->store, Group().c_str(), &err) == ZS_OK &&
-                    zs_store_sync(m_store->store, &err) == ZS_OK;
+                    zs_store_sync(m_store->store, &err) == ZS_OK &&
+                    zs_raster_finish(m_store->store, Group().c_str(), &err) == ZS_OK;
     m_raster.reset();
     if (ok)
         return true;
