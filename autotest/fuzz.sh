@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$1
 shift
-[ $# -gt 0 ] || set -- chain shard journal codec stages blocks icechunk open
+[ $# -gt 0 ] || set -- chain shard journal recover codec stages blocks icechunk open
 sh autotest/install.sh clang libclang-rt-dev || exec sh autotest/skip.sh "fuzzing: no clang with libFuzzer"
 cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DBUILD_TESTING=ON -DSHARDEDZARR_FUZZ=ON -DSHARDEDZARR_SANITIZE=address,undefined \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 >/dev/null

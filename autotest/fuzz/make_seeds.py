@@ -165,9 +165,9 @@ save("codec", "lz4", b"\x08" + struct.pack("<H", 5) + struct.pack("<I", 5) + b"\
 save("codec", "lzma", b"\x09" + struct.pack("<H", len(text)) + lzma.compress(text))
 
 
-def tree(name, files):
+def tree(name, files, target="open"):
     """A store as one input: autotest/fuzz/tree.h."""
-    save("open", name, b"\n".join(b"@@" + path.encode() + b"\n" + (data if isinstance(data, bytes) else json.dumps(data).encode()) for path, data in files))
+    save(target, name, b"\n".join(b"@@" + path.encode() + b"\n" + (data if isinstance(data, bytes) else json.dumps(data).encode()) for path, data in files))
 
 
 def node(shape, chunk, dtype, names, attributes, codecs=None, fill=0):
@@ -238,3 +238,28 @@ tree("zagg", [("zarr.json", group({"multiscales": [{"datasets": [{"path": "r"}, 
               ("r/x/zarr.json", node([4], [4], "float64", ["x"], {}, [little])), ("r/x/c/0", struct.pack("<4d", -950, -850, -750, -650)),
               ("r/y/zarr.json", node([4], [4], "float64", ["y"], {}, [little])), ("r/y/c/0", struct.pack("<4d", -1300, -1500, -1700, -1900)),
               ("1/zarr.json", group({})), ("1/h/zarr.json", node([2, 2], [2, 2], "uint16", ["y", "x"], {}, sharded))])
+
+line = node([4], [2], "uint8", ["t"], {"k": 1})
+longer = {**line, "shape": [6]}
+
+
+def recover(name, journal, documents, consolidated=True):
+    """A store whose writer was killed, with its journal; the root is the first object, and of version 1."""
+    nodes = {"g": group({}), "g/a": line, "g/b": line}
+    tree(name, [("zarr.json", group({}, nodes if consolidated else None))] + [(path + "/zarr.json", document) for path, document in documents.items()] +
+         [(path + "/c/0", b"ab") for path, document in documents.items() if "shape" in document] + [(".shardedzarr-zarr.json.journal", journal)], "recover")
+
+
+old = {"g": group({}), "g/a": line, "g/b": line}
+edited = {"before": line, "after": {**line, "attributes": {"k": 2}}}
+recover("changes", {"changes": {path: {"before": line, "after": longer} for path in ("g/a", "g/b")}}, {**old, "g/a": longer})
+recover("attributes", {"changes": {"g/a": edited, "": {"before": group({}), "after": group({"j": 1})}}}, old)
+new = {"changes": {}, "new": {"g/n": line, "g/m": group({})}, "made": ["g/n", "g/m"], "beside": {"g/a": edited}}
+recover("new_there", new, {**old, "g/n": line, "g/m": group({})})
+recover("new_in_part", new, {**old, "g/n": line})
+recover("new_not_listed", new, {**old, "g/n": line}, False)
+removed = {"changes": {}, "removed": {"g/a": line, "g/b": line, "g": group({})}, "root": 1}
+recover("removed", removed, {"g": group({}), "g/b": line})
+recover("removed_not_all", {**removed, "root": 2}, {**old, "g/x": line})
+recover("lists", {"changes": [1], "new": [2], "made": {}, "beside": [3], "removed": [4]}, {"g": group({})})
+recover("renamed", {"from": "g", "to": "h"}, {"h": group({}), "h/a": line, "h/b": line})

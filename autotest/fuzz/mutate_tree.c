@@ -85,6 +85,10 @@ static const char *const values[] = {
     "\"<U4\"",
     "\"|O\"",
     "\".json\"",
+    "\"g\"",
+    "\"g/a\"",
+    "\"g/n\"",
+    "\"../x\"",
 };
 enum { VALUES = sizeof values / sizeof values[0] };
 

@@ -554,6 +554,9 @@ static void test_a_journal_that_is_none_is_in_nobodys_way(void)
                                         "{\"new\":{\"x\":" GROUP "},\"made\":[\"../x\"]}",
                                         "{\"new\":{\"x\":" GROUP "},\"made\":[7]}", "{\"new\":{\"x\":1},\"made\":[\"g\"]}",
                                         "{\"new\":{\"x\":" GROUP "},\"made\":{\"x\":\"x\"}}",
+                                        "{\"changes\":[2]}", "{\"new\":[2],\"made\":[\"x\"]}",
+                                        "{\"new\":{\"g\":" GROUP "},\"made\":[],\"beside\":[{}]}",
+                                        "{\"removed\":[\"g/a\"]}",
                                         "{\"from\":\"..\",\"to\":\"g\"}", "{\"from\":\"p\",\"to\":\"q\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct stage s;

@@ -130,8 +130,8 @@ static enum zs_status reload_if_newer(const struct zs_hierarchy *h, const zs_jso
     return ZS_OK;
 }
 
-/* Notes that what is listed of a node changes. Nested consolidated metadata of the groups above that list nodes are left
- * out from now on: they would be older than what is listed beside them. */
+/* Notes that what is listed of a node changes. Nested consolidated metadata of the groups above that list nodes are
+ * left out from now on: they would be older than what is listed beside them. */
 static void note_changed(struct members *m, const char *name)
 {
     m->is_changed = true;

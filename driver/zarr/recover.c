@@ -218,6 +218,13 @@ enum zs_status zs_recovery_done(struct zs_store *store, struct zs_error *err)
 
 /* ---- Finishing ---- */
 
+/* A member of the journal that is an object; else NULL, which has no members: elements of a list have no names. */
+static const zs_json *object_at(const zs_json *journal, const char *name)
+{
+    const zs_json *member = zs_json_get(journal, name);
+    return zs_json_is_object(member) ? member : NULL;
+}
+
 /* Notes the change of a document from `before` to `after`, both taken over, for the flush of `h`. */
 static enum zs_status relist(struct zs_hierarchy *h, const char *path, zs_json *before, zs_json *after,
                              struct zs_error *err)
@@ -429,8 +436,8 @@ static enum zs_status finish_removals(struct zs_hierarchy *h, const zs_json *jou
                                       struct zs_error *err)
 {
     bool is_untouched;
-    const zs_json *removed = zs_json_get(journal, "removed");
-    if (!zs_json_is_object(removed))
+    const zs_json *removed = object_at(journal, "removed");
+    if (removed == NULL)
         return ZS_OK;
     ZS_TRY(find_untouched(h->store, journal, &is_untouched, err));
     for (const zs_json *c = zs_json_first(removed); c != NULL; c = zs_json_next(c))
@@ -442,7 +449,7 @@ static enum zs_status finish_removals(struct zs_hierarchy *h, const zs_json *jou
 static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal, struct zs_names *gone,
                                  struct zs_error *err)
 {
-    const zs_json *added = zs_json_get(journal, "new"), *beside = zs_json_get(journal, "beside");
+    const zs_json *added = object_at(journal, "new"), *beside = object_at(journal, "beside");
     bool are;
     ZS_TRY(are_there(h->store, added, &are, err));
     if (!are && zs_json_size(added) > 0)
@@ -487,7 +494,7 @@ static enum zs_status finish_in(struct zs_hierarchy *h, const zs_json *journal, 
     const char *from, *to;
     struct zs_names gone = {0};
     enum zs_status status = ZS_OK;
-    const zs_json *changes = zs_json_get(journal, "changes");
+    const zs_json *changes = object_at(journal, "changes");
     for (const zs_json *c = zs_json_first(changes); c != NULL && status == ZS_OK; c = zs_json_next(c))
         status = finish_change(h, c, err);
     if (status == ZS_OK)

@@ -44,7 +44,8 @@ static bool is_as_added(const struct zs_hierarchy *h, const struct zs_hierarchy_
     return is;
 }
 
-/* Whether the document at a path was added here, and nobody replaced or changed it since; and whether it is a group's. */
+/* Whether the document at a path was added here, and nobody replaced or changed it since; and whether it is that of a
+ * group. */
 static enum zs_status look(const struct taking *t, const char *path, bool *is_ours, bool *is_group,
                            struct zs_error *err)
 {
