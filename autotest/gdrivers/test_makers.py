@@ -547,7 +547,7 @@ def test_who_builds_overviews_while_another_builds_them_takes_nothing_from_it(pl
     assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
 
 
-@pytest.mark.parametrize("side, said", [(200, '"shape" is not what it was'), (None, "was removed after it was opened")], ids=["replaced", "removed"])
+@pytest.mark.parametrize("side, said", [(200, '"shape" changed since this array was opened'), (None, "was removed after it was opened")], ids=["replaced", "removed"])
 def test_overviews_of_a_store_that_was_replaced_since_it_was_opened_are_an_error_and_leave_nothing(s3, side, said):
     """Before the mark of the first level is put nothing keeps others from replacing it."""
     made(3)

@@ -478,7 +478,7 @@ def test_who_writes_over_an_object_that_tells_no_version_is_warned(s3):
     def edit():
         dataset = wrote(1, side=2)
         dataset.FlushCache()
-    assert any("tells no version" in message for message in warnings_of(edit)[1])
+    assert any("gives no version" in message for message in warnings_of(edit)[1])
 
 
 def test_what_one_server_answers_says_nothing_of_another_that_has_a_store_of_that_name(s3):

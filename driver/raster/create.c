@@ -499,15 +499,21 @@ static enum zs_status consolidate(struct zs_raster *r, struct zs_error *err)
     return status;
 }
 
+enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
+{
+    if (r->mask.array != NULL)
+        ZS_TRY(zs_array_flush(r->mask.array, err));
+    for (size_t k = 0; k < r->spec->array_count; k++)
+        ZS_TRY(zs_array_flush(r->arrays[k].array, err));
+    return ZS_OK;
+}
+
 enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
 {
     struct room room = {h, r->group};
     if (r->group[0] != '\0' && !r->store->is_remote) /* whose coordinates would get ours as chunks */
         ZS_TRY(check_no_document(&room, err));
-    if (r->mask.array != NULL)
-        ZS_TRY(zs_array_flush(r->mask.array, err));
-    for (size_t k = 0; k < r->spec->array_count; k++)
-        ZS_TRY(zs_array_flush(r->arrays[k].array, err));
+    ZS_TRY(zs_raster_flush(r, err));
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))
         ZS_TRY(add_cell_coordinate(r, err));

@@ -123,6 +123,9 @@ struct zs_bands zs_raster_bands(const struct zs_raster *raster);
 /* Its mask, one band of uint8: 0, where nothing is written too, or 255. Only where the spec names one. */
 struct zs_bands zs_raster_mask(const struct zs_raster *raster);
 
+/* Flushes the arrays, where pixels were written after zs_raster_publish(). */
+enum zs_status zs_raster_flush(struct zs_raster *raster, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Flushes the arrays and writes coordinates and metadata: those of the group last, then consolidated metadata of the
  * groups above. `h` is the store's hierarchy, for a new store from zs_hierarchy_create(). While flushes are deferred
  * (zs_hierarchy_defer()), metadata stay pending for what else belongs to the raster (overviews). */

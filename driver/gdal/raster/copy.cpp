@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "copied_levels.h"
 #include "dataset.h"
 #include "gdal/connection.h"
 
@@ -61,6 +62,7 @@ struct Strip
     std::vector<int> bands;
     struct zs_band_window window = {};
     size_t item_size = 0;
+    ZSCopiedLevels *levels = nullptr; /* that are made of it; null: none */
 };
 
 /* Writes one strip beside the caller's work. What it writes outlives it, however the copy ends. */
@@ -92,7 +94,8 @@ class Writing
 static enum zs_status writeStrip(void *ctx, size_t, struct zs_error *err)
 {
     const auto &s = *static_cast<Strip *>(ctx);
-    return zs_pixels_write(&s.target, &s.window, s.item_size, nullptr, err);
+    ZS_TRY(zs_pixels_write(&s.target, &s.window, s.item_size, nullptr, err));
+    return s.levels != nullptr ? s.levels->Take(s.window, err) : ZS_OK;
 }
 
 bool Writing::Start(Strip &strip)
@@ -313,11 +316,13 @@ class PixelCopy
 {
   public:
     PixelCopy(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec, int threads,
-              GDALProgressFunc progress, void *progressData)
-        : m_from(from), m_source(from.dataset), m_raster(raster), m_spec(spec), m_progress(progress),
+              ZSCopiedLevels *levels, GDALProgressFunc progress, void *progressData)
+        : m_from(from), m_source(from.dataset), m_raster(raster), m_spec(spec), m_levels(levels), m_progress(progress),
           m_progressData(progressData), m_scratch(from.dataset, from.type)
     {
         Plan(threads);
+        if (m_levels != nullptr)
+            m_levels->Reserve(m_step.bands, m_step.rows, static_cast<int>(m_spec.chunk[m_spec.axis_count]));
     }
     bool Run(const std::string &folder);
 
@@ -326,6 +331,7 @@ class PixelCopy
     GDALDataset &m_source;
     const struct zs_raster &m_raster;
     const struct zs_raster_spec &m_spec;
+    ZSCopiedLevels *const m_levels;
     const GDALProgressFunc m_progress;
     void *const m_progressData;
     Step m_step = {};
@@ -397,6 +403,7 @@ bool PixelCopy::Take(const Box &box, bool isCopied)
     else if (!m_writing.Wait())
         return false;
     s.target = zs_raster_bands(&m_raster);
+    s.levels = m_levels;
     if (!readBox(m_from, m_scratch, box, s) || !isStorable(s) || !m_writing.Wait())
         return false;
     return m_writing.Start(s) && Tell(pixels);
@@ -452,9 +459,10 @@ bool PixelCopy::Run(const std::string &folder)
 }
 
 bool zsCopyPixels(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec,
-                  int threads, const std::string &folder, GDALProgressFunc progress, void *progressData)
+                  int threads, const std::string &folder, ZSCopiedLevels *levels, GDALProgressFunc progress,
+                  void *progressData)
 {
-    return PixelCopy(from, raster, spec, threads, progress, progressData).Run(folder);
+    return PixelCopy(from, raster, spec, threads, levels, progress, progressData).Run(folder);
 }
 
 /* ---- Masks ---- */

@@ -8,6 +8,8 @@
 #include "healpix_target.h"
 #include "new_arrays.h"
 
+class ZSCopiedLevels;
+
 /* Where pixels come from: read from `dataset`, by `warped` where that is its dataset (else null), as `type`, and then
  * unpacked. */
 struct ZSPixelSource
@@ -24,10 +26,11 @@ struct ZSPixelSource
  * temporary files), unless GDAL's cache holds what is needed again. That is as large as the pixels of the bands of a
  * chunk, and has no name. A row of chunks goes by boxes of whole chunks where it is more than the threads need at once
  * and that cache holds its blocks until the last box, and always where it is more than 256 MB. Where it has fewer
- * chunks than the threads need, several rows, or bands, are read at once. Progress goes from 0 to 1. False, with a
- * CPLError, on failure or when the user cancels. */
+ * chunks than the threads need, several rows, or bands, are read at once. `levels` (null: none) gets all pixels, too.
+ * Progress goes from 0 to 1. False, with a CPLError, on failure or when the user cancels. */
 bool zsCopyPixels(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec,
-                  int threads, const std::string &folder, GDALProgressFunc progress, void *progressData);
+                  int threads, const std::string &folder, ZSCopiedLevels *levels, GDALProgressFunc progress,
+                  void *progressData);
 
 /* Whether all bands of a source have one mask that is neither nodata nor alpha. */
 bool zsHasOneMask(GDALDataset &source);

@@ -401,6 +401,15 @@ static Kernel kernelOf(GDALRasterBand &source, GDALRasterBand &target, const cha
                : Kernel::BY_GDAL;
 }
 
+bool zsIsHalvedByGDAL(GDALRasterBand &band, const char *resampling)
+{
+    const bool isNearest = STARTS_WITH_CI(resampling, "NEAR");
+    const int flags = band.GetMaskFlags();
+    return (isNearest || EQUAL(resampling, "AVERAGE")) && (flags == GMF_ALL_VALID || flags == GMF_NODATA) &&
+           !GDALDataTypeIsComplex(band.GetRasterDataType()) && !needsIntegers(band) &&
+           (isNearest || band.GetColorTable() == nullptr);
+}
+
 /* The cells of one part of a level. */
 static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const Window &part, Kernel kernel,
                         const char *resampling, int threads)

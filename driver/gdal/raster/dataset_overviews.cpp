@@ -269,37 +269,29 @@ static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, Shar
     return level.FlushAll(false);
 }
 
-/* Fills all levels, of ascending factors: each from the coarsest before it whose factor divides its own, where the
- * resampling allows that. */
-static CPLErr fillLevels(ShardedZarrDataset &base, const struct zs_overviews &made, const std::vector<int> &factors,
-                         const char *resampling, Watched &watched, CSLConstList options,
-                         std::vector<std::unique_ptr<ShardedZarrDataset>> &levels)
+/* Fills levels, of ascending factors, but for the first ones that are filled: each from the coarsest before it whose
+ * factor divides its own, where the resampling allows that. */
+static CPLErr fillLevels(ShardedZarrDataset &base, const std::vector<ZSOverviews::Level> &levels, size_t filled,
+                         const char *resampling, Watched &watched, CSLConstList options)
 {
     double total = 0, done = 0;
-    for (const int f : factors)
-        total += 1.0 / (static_cast<double>(f) * f);
-    for (size_t i = 0; i < factors.size(); i++)
+    for (const auto &level : levels)
+        total += 1.0 / (static_cast<double>(level.factor) * level.factor);
+    for (size_t i = 0; i < levels.size(); i++)
     {
-        struct zs_error err;
-        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(&made, i), zs_overviews_array(&made, i),
-                                                      base.View().Array(0).axes, false);
-        auto level = base.OverLevel(ZSBandSources(1, ZSBandSource{opened, {}}), nullptr, GA_Update, &err);
-        if (level == nullptr)
-        {
-            zsReport(err);
-            return CE_Failure;
-        }
+        const int factor = levels[i].factor;
         ShardedZarrDataset *from = &base;
         for (size_t k = i; k-- > 0 && cascades(resampling) && from == &base;)
         {
-            if (factors[i] % factors[k] == 0)
-                from = levels[k].get();
+            if (factor % levels[k].factor == 0)
+                from = levels[k].dataset.get();
         }
-        const double share = 1.0 / (static_cast<double>(factors[i]) * factors[i]) / total;
-        if (fillLevel(base, *from, *level, resampling, done, share, watched, options) != CE_None)
+        const double share = 1.0 / (static_cast<double>(factor) * factor) / total;
+        ShardedZarrDataset &level = *levels[i].dataset;
+        if ((i < filled ? level.FlushAll(false)
+                        : fillLevel(base, *from, level, resampling, done, share, watched, options)) != CE_None)
             return CE_Failure;
         done += share;
-        levels.push_back(std::move(level));
     }
     return CE_None;
 }
@@ -328,10 +320,8 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
     return result;
 }
 
-CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
-                         void *progressData, CSLConstList options)
+CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factors)
 {
-    Watched watched = {progress, progressData, false};
     // In ascending order, so that a level can be made from the one before.
     std::vector<int> sorted(factors);
     std::sort(sorted.begin(), sorted.end());
@@ -349,11 +339,37 @@ CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors
         zsReport(err);
         return CE_Failure;
     }
-    const ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
+    ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
+    std::vector<Level> levels;
+    for (size_t i = 0; isFilled && i < sorted.size(); i++)
+    {
+        const auto opened = std::make_shared<ZSArray>(zs_overviews_node(made.get(), i),
+                                                      zs_overviews_array(made.get(), i), base.axes, false);
+        auto level = m_dataset.OverLevel(ZSBandSources(1, ZSBandSource{opened, {}}), nullptr, GA_Update, &err);
+        if (level == nullptr)
+        {
+            zsReport(err);
+            return CE_Failure;
+        }
+        levels.push_back({sorted[i], std::move(level)});
+    }
+    m_made = std::move(made);
+    m_begun = std::move(levels);
+    m_filled = 0;
+    return CE_None;
+}
 
-    std::vector<std::unique_ptr<ShardedZarrDataset>> levels;
-    CPLErr result =
-        isFilled ? fillLevels(m_dataset, *made, sorted, resampling, watched, options, levels) : CE_None;
+CPLErr ZSOverviews::Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
+                         void *progressData, CSLConstList options)
+{
+    Watched watched = {progress, progressData, false};
+    if (m_made == nullptr && Begin(resampling, factors) != CE_None)
+        return CE_Failure;
+    Forget();
+    const auto made = std::move(m_made); // outlives the levels
+    const auto levels = std::move(m_begun);
+    CPLErr result = fillLevels(m_dataset, levels, m_filled, resampling, watched, options);
+    struct zs_error err;
     if (result == CE_None && zs_overviews_publish(made.get(), &err) != ZS_OK)
     {
         zsReport(err);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gdal/compat.h"
+#include "gdal/guard.h"
 #include "gdal/target.h"
 #include "items.h"
 #include "new_arrays.h"
@@ -20,6 +21,7 @@ extern "C"
 {
 #include "geo/georef.h"
 #include "raster/masks.h"
+#include "raster/overviews.h"
 #include "raster/pixels.h"
 }
 
@@ -339,6 +341,15 @@ class ZSStatistics : public ZSDatasetPart
 
 class ZSOverviews
 {
+  public:
+    /* A level that is being made. */
+    struct Level
+    {
+        int factor;
+        std::unique_ptr<ShardedZarrDataset> dataset;
+    };
+
+  private:
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
     bool m_isFound = false;
@@ -347,6 +358,9 @@ class ZSOverviews
      * one raster of a local store has them: "" for all others. */
     std::string m_beside;
     GDALDefaultOverviews m_external;
+    ZSOwned<struct zs_overviews> m_made{nullptr, zs_overviews_free}; /* outlives the levels that are being made: */
+    std::vector<Level> m_begun; /* by ascending factors; none where they get no content */
+    size_t m_filled = 0; /* how many of these have their pixels, from the first on */
 
     void Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options);
     enum zs_status Open(ZSArray &base, struct zs_error *err);
@@ -375,6 +389,17 @@ class ZSOverviews
     CPLErr BuildBeside(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
                        GDALProgressFunc progress, void *progressData, CSLConstList options);
 
+    /* Sets up the levels that Make() fills and publishes. */
+    CPLErr Begin(const char *resampling, const std::vector<int> &factors);
+    const std::vector<Level> &Begun() const
+    {
+        return m_begun;
+    }
+    /* Tells that the first ones have their pixels. */
+    void SetFilled(size_t count)
+    {
+        m_filled = count;
+    }
     /* Replaces the overviews by levels of the given factors. The arrays of a group are done one after the other: after
      * a failure, some have new levels. */
     CPLErr Make(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress, void *progressData,
@@ -392,6 +417,10 @@ class ZSOverviews
  * CE_Failure with CPLError emitted. */
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
                        GDALProgressFunc progress, void *progressData, CSLConstList options);
+
+/* Whether a level of half the size, by the nearest pixels or means, is made by GDAL of each cell of 2 x 2 pixels by
+ * itself. */
+bool zsIsHalvedByGDAL(GDALRasterBand &band, const char *resampling);
 
 /* ---- Pixels: windows of the bands, read and written. Knows whether pixels of a new raster were written, and makes its
  * nodata value the fill value until then (dataset_pixels.cpp) ---- */

@@ -1,6 +1,7 @@
 /* New rasters: what Create() and CreateCopy() make. */
 #include <memory>
 
+#include "copied_levels.h"
 #include "copy.h"
 #include "dataset.h"
 #include "gdal/connection.h"
@@ -323,6 +324,8 @@ class RasterCopy final : public NewRaster
     GDALDataset *m_source = &m_original; /* or what is warped of it */
     GDALDataType m_type = GDT_Unknown;
     std::vector<int> m_factors; /* of overviews */
+    std::string m_resampling;
+    ZSCopiedLevels m_levels;
 
     CPLStringList m_metadata;
     std::string m_mask;
@@ -335,8 +338,10 @@ class RasterCopy final : public NewRaster
     void DescribeGeoreferencing();
     void ChooseFilter();
     bool Write(GDALProgressFunc progress, void *progressData);
+    bool StartLevels();
     bool CopyPixels(GDALProgressFunc progress, void *progressData);
     bool PublishArrays();
+    std::unique_ptr<ShardedZarrDataset> OpenArray(size_t number);
     bool AddComputed(GDALProgressFunc progress, void *progressData);
     bool IsClaimed(bool isOk) const;
     bool PublishStore();
@@ -432,13 +437,29 @@ void RasterCopy::ChooseFilter()
         zsChooseFilter(m_original, m_type, m_packing, m_options, m_spec);
 }
 
+/* Sets up overviews that are made of the pixels while these are copied, where the raster suits that: its metadata are
+ * in the hierarchy then, pending, before its pixels are written. */
+bool RasterCopy::StartLevels()
+{
+    const bool isSuited = !m_options.statistics && zs_hierarchy_is_consolidated(m_store->hierarchy) &&
+                          ZSCopiedLevels::Suits(m_spec, m_packing, m_resampling, m_factors);
+    if (!isSuited)
+        return true;
+    struct zs_error err;
+    if (zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) != ZS_OK)
+        return zsReport(err);
+    auto base = OpenArray(0);
+    return base != nullptr &&
+           m_levels.Start(std::move(base), m_resampling, m_factors, m_options.threads) == CE_None;
+}
+
 /* Writes the pixels and the mask. */
 bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
 {
     const auto copy = [&]
     {
         return zsCopyPixels({*m_source, m_warped.get(), m_type, m_packing}, *m_raster, m_spec, m_options.threads,
-                            WritePath(), progress, progressData) &&
+                            WritePath(), m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
                (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec));
     };
     return m_warped != nullptr ? zsRunWarp(zsShown(m_name) + ": the source cannot be warped", copy) : copy();
@@ -448,32 +469,44 @@ bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
 bool RasterCopy::PublishArrays()
 {
     struct zs_error err;
-    return zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK || zsReport(err);
+    const enum zs_status status = m_levels.IsStarted()
+                                      ? zs_raster_flush(m_raster.get(), &err)
+                                      : zs_raster_publish(m_raster.get(), m_store->hierarchy, &err);
+    return status == ZS_OK || zsReport(err);
 }
 
-/* Adds to each array of the raster, of which the hierarchy knows, what is computed from its pixels: statistics and
- * overviews. */
+/* Opens an array of the raster, of which the hierarchy knows. Null with CPLError emitted. */
+std::unique_ptr<ShardedZarrDataset> RasterCopy::OpenArray(size_t number)
+{
+    ZSOpenOptions options;
+    struct zs_error err;
+    const struct zs_node *node = nullptr;
+    std::unique_ptr<ShardedZarrDataset> ds;
+    if (!options.Parse(nullptr))
+        return nullptr;
+    if (zs_hierarchy_node_at(m_store->hierarchy, Group().c_str(), m_arrays.Name(number), &node, &err) == ZS_OK)
+        ds = ShardedZarrDataset::OpenArray(m_store, node, options, GA_Update, &err);
+    if (ds == nullptr)
+        zsReport(err);
+    else
+        ds->View().SetChunkOrder(m_options.chunk_order);
+    return ds;
+}
+
+/* Adds to each array of the raster what is computed from its pixels: statistics and overviews, but for those that were
+ * made in copying. */
 bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
 {
     if (!m_options.statistics && m_factors.empty())
         return true;
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", std::to_string(m_options.threads).c_str(), false);
-    const std::string group = Group(), resampling = zsOverviewResampling(m_options.resampling, *m_source);
     const double parts = (m_options.statistics ? 1 : 0) + (m_factors.empty() ? 0 : 1);
     const double n = parts * static_cast<double>(m_spec.array_count);
-    ZSOpenOptions options;
-    if (!options.Parse(nullptr))
-        return false;
     for (size_t k = 0; k < m_spec.array_count; k++)
     {
-        struct zs_error err;
-        const struct zs_node *node = nullptr;
-        std::unique_ptr<ShardedZarrDataset> ds;
-        if (zs_hierarchy_node_at(m_store->hierarchy, group.c_str(), m_arrays.Name(k), &node, &err) == ZS_OK)
-            ds = ShardedZarrDataset::OpenArray(m_store, node, options, GA_Update, &err);
+        const auto ds = m_levels.IsStarted() ? m_levels.Finish() : OpenArray(k);
         if (ds == nullptr)
-            return zsReport(err);
-        ds->View().SetChunkOrder(m_options.chunk_order);
+            return false;
         if (k > 0)
             ds->masks.KeepLevels(); // made with the first
         const double first = parts * static_cast<double>(k), end = first + parts;
@@ -482,7 +515,7 @@ bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
         if (m_options.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
             return false;
         if (!m_factors.empty() &&
-            ds->BuildOverviews(resampling.c_str(), static_cast<int>(m_factors.size()), m_factors.data(), 0, nullptr,
+            ds->BuildOverviews(m_resampling.c_str(), static_cast<int>(m_factors.size()), m_factors.data(), 0, nullptr,
                                GDALScaledProgress, ofOverviews.Part(), nullptr) != CE_None)
             return false;
         if (ds->FlushAll(false) != CE_None)
@@ -525,11 +558,11 @@ bool RasterCopy::Write(GDALProgressFunc progress, void *progressData)
     const double pixelsShare = 1 / (1 + (m_factors.empty() ? 0 : 1 / 3.) + (m_options.statistics ? 0.25 : 0));
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
-    bool ok = CopyPixels(GDALScaledProgress, ofPixels.Part());
     zs_hierarchy_defer(m_store->hierarchy, true); // until the overviews are there: a store that opens is complete
-    ok = ok && PublishArrays();
+    bool ok = StartLevels() && CopyPixels(GDALScaledProgress, ofPixels.Part()) && PublishArrays();
     m_raster.reset();
     ok = ok && AddComputed(GDALScaledProgress, ofRest.Part());
+    m_levels.Finish(); // closes what a failed copy leaves
     zs_hierarchy_defer(m_store->hierarchy, false);
     const bool isOurs = IsClaimed(ok);
     ok = ok && isOurs && PublishStore();
@@ -549,6 +582,7 @@ GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
     DescribeGeoreferencing();
     ChooseFilter();
     m_factors = m_options.OverviewFactors(m_spec);
+    m_resampling = zsOverviewResampling(m_options.resampling, *m_source);
     if (!OpenTarget(m_source) || !CreateArrays() || (!m_options.append && !m_target->Hold(m_store->store)))
         return nullptr;
     if (!Write(progress, progressData) || (!m_options.append && !m_target->Commit()))

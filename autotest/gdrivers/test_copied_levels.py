@@ -1,0 +1,182 @@
+"""Overviews of a copy that are made of its pixels while they are in memory: those that BuildOverviews() makes of the stored ones."""
+import os
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from stores import random_values
+from support import assert_same, error_of, open_array, open_ours, read_all, reads_of, subdatasets
+from writing import UTM, arrays, check_consolidated, copy, files_of, source
+
+CHUNKS = {"CHUNK_SHAPE": 16, "SHARD_SHAPE": 64, "ARRAY_NAME": "v"}
+
+
+def levels(dataset):
+    """[level][band], the base first."""
+    bands = [dataset.GetRasterBand(b + 1) for b in range(dataset.RasterCount)]
+    return [read_all(dataset)] + [np.stack([band.GetOverview(i).ReadAsArray() for band in bands]) for i in range(bands[0].GetOverviewCount())]
+
+
+def assert_made_as_afterwards(tmp_path, raster, how, factors, **options):
+    """Copies with overviews; and without, which are then built of what is stored: the pixels and the documents are the same."""
+    options = {**CHUNKS, **options}
+    at_once = copy(tmp_path / "at_once.zarr", raster, OVERVIEWS=",".join(map(str, factors)), RESAMPLING=how, **options)
+    copy(tmp_path / "afterwards.zarr", raster, OVERVIEWS="NONE", **options)
+    dataset = gdal.OpenEx(str(tmp_path / "afterwards.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.BuildOverviews(how, list(factors))
+    dataset = None
+    ours, expected = levels(at_once), levels(open_ours(str(tmp_path / "afterwards.zarr")))
+    assert len(ours) == len(expected) == len(factors) + 1
+    for level, wanted in zip(ours, expected):
+        assert_same(level, wanted)
+    found = arrays(tmp_path / "at_once.zarr")
+    assert found == arrays(tmp_path / "afterwards.zarr")
+    assert files_of(tmp_path / "at_once.zarr") == files_of(tmp_path / "afterwards.zarr")
+    if options.get("CREATE_CONSOLIDATED_METADATA") != "NO":
+        check_consolidated(tmp_path / "at_once.zarr")
+
+
+def values(data_type, shape, seed=0):
+    """Terrain with areas of 0 and of 7, which is nodata in some tests."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:shape[-2], :shape[-1]]
+    array = np.broadcast_to(100 + 50 * np.sin(x / 9) * np.cos(y / 7) + rng.normal(0, 5, shape), shape).astype(data_type)
+    array[rng.random(shape) < 0.2] = 7
+    array[..., :shape[-2] // 3, :shape[-1] // 2] = 7
+    array[..., -shape[-2] // 3:, -shape[-1] // 2:] = 0
+    return array
+
+
+@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
+@pytest.mark.parametrize("nodata", [None, 0, 7])
+@pytest.mark.parametrize("data_type", ["uint8", "uint16", "int16", "uint32", "int32", "float32", "float64", "int64"])
+def test_types_and_nodata(tmp_path, data_type, nodata, how):
+    assert_made_as_afterwards(tmp_path, source(values(data_type, (1, 192, 160)), UTM, "EPSG:32633", nodata), how, [2, 4, 8])
+
+
+@pytest.mark.parametrize("data_type, nodata, how", [("uint16", 7, "RMS"), ("uint16", 7, "MODE"), ("float32", None, "CUBIC"), ("complex64", None, "AVERAGE"),
+                                                    ("complex64", None, "NEAREST"), ("int32", -2**31 + 1, "AVERAGE"), ("float32", float("nan"), "AVERAGE")])
+def test_other_resamplings_and_numbers(tmp_path, data_type, nodata, how):
+    array = values(data_type, (1, 192, 160))
+    if nodata is not None and nodata != 7:
+        array[array == 7] = nodata
+    assert_made_as_afterwards(tmp_path, source(array, UTM, "EPSG:32633", nodata), how, [2, 4, 8])
+
+
+@pytest.mark.parametrize("size", [(64, 64), (66, 100), (67, 101), (96, 101), (2, 200), (200, 2), (1, 64), (256, 40)], ids=str)
+@pytest.mark.parametrize("factors", [(2, 4, 8, 16), (4, 8), (2, 3, 6), (8, 2)], ids=str)
+@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
+def test_sizes_and_factors(tmp_path, size, factors, how):
+    if 2 * max(size) <= max(factors):
+        pytest.skip("no such level")
+    assert_made_as_afterwards(tmp_path, source(values("uint16", (1, *size)), UTM, "EPSG:32633"), how, factors)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"SINGLE_ARRAY": "NO"}, {"CHUNK_SHAPE": "2,16,16", "SHARD_SHAPE": "4,64,32"}, {"CHUNK_SHAPE": 15, "SHARD_SHAPE": 45}, {"CHUNK_SHAPE": "48,16", "SHARD_SHAPE": "96,64"},
+    {"CHUNK_SHAPE": 256, "SHARD_SHAPE": 256}, {"NUM_THREADS": 1}, {"NUM_THREADS": 7}, {"CHUNK_ORDER": "HILBERT"}, {"CHUNK_MEMORY_LAYOUT": "F"}, {"COMPRESS": "NONE"},
+    {"CREATE_CONSOLIDATED_METADATA": "NO"}], ids=str)
+@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
+@pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
+def test_bands_and_layouts(tmp_path, interleave, options, how):
+    memory = source(values("int16", (3, 192, 160)), UTM, "EPSG:32633", 7)
+    raster = gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), memory, options=["INTERLEAVE=" + interleave, "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=48"])
+    assert_made_as_afterwards(tmp_path, raster, how, [2, 4, 8], **options)
+
+
+def with_mask(raster):
+    raster.CreateMaskBand(gdal.GMF_PER_DATASET)
+    raster.GetRasterBand(1).GetMaskBand().WriteArray((values("uint8", (raster.RasterYSize, raster.RasterXSize), 5) > 90).astype("uint8") * 255)
+    return raster
+
+
+def with_alpha(raster):
+    raster.GetRasterBand(raster.RasterCount).SetColorInterpretation(gdal.GCI_AlphaBand)
+    return raster
+
+
+def with_colours(raster):
+    table = gdal.ColorTable()
+    for value in range(256):
+        table.SetColorEntry(value, (value, 255 - value, value // 2, 255))
+    raster.GetRasterBand(1).SetColorTable(table)
+    return raster
+
+
+@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
+@pytest.mark.parametrize("change, bands", [(with_mask, 1), (with_mask, 3), (with_alpha, 2), (with_alpha, 4), (with_colours, 1)])
+def test_masks_alpha_and_colours(tmp_path, change, bands, how):
+    assert_made_as_afterwards(tmp_path, change(source(values("uint8", (bands, 128, 96)), UTM, "EPSG:32633")), how, [2, 4])
+
+
+@pytest.mark.parametrize("options", [{"BITROUND": 4}, {"SCALE_OFFSET": "YES", "SCALE": 0.25, "OFFSET": -3}], ids=str)
+def test_levels_of_what_is_stored_with_losses_are_of_what_is_read_back(tmp_path, options):
+    assert_made_as_afterwards(tmp_path, source(values("float32", (1, 128, 96)), UTM, "EPSG:32633"), "AVERAGE", [2, 4], **options)
+
+
+def test_of_a_sparse_raster(tmp_path):
+    array = np.zeros((1, 1024, 1024), "uint16")
+    array[0, 300:310, 500:520] = 1000
+    assert_made_as_afterwards(tmp_path, source(array), "AVERAGE", [2, 4, 8, 16])
+    stored = [name for name in files_of(tmp_path / "at_once.zarr") if name.startswith("ovr_2x/v/c/")]
+    assert stored == ["ovr_2x/v/c/2/3", "ovr_2x/v/c/2/4"]
+
+
+def test_with_statistics(tmp_path):
+    raster = source(values("int16", (2, 128, 96)), UTM, "EPSG:32633", 7)
+    made = copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4", STATISTICS="YES", **CHUNKS)
+    assert made.GetRasterBand(2).GetMetadataItem("STATISTICS_MEAN")
+    for level, wanted in zip(levels(made), levels(copy(tmp_path / "b.zarr", raster, OVERVIEWS="2,4", **CHUNKS))):
+        assert_same(level, wanted)
+
+
+@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+def test_of_a_raster_that_is_appended(tmp_path, consolidated):
+    first, second = (source(values("uint16", (2, 128, 96), seed), UTM, "EPSG:32633", 7) for seed in (1, 2))
+    copy(tmp_path / "a.zarr", first, OVERVIEWS="2,4", CREATE_CONSOLIDATED_METADATA=consolidated, **{**CHUNKS, "ARRAY_NAME": "one"})
+    copy(tmp_path / "a.zarr", second, OVERVIEWS="2,4", APPEND_SUBDATASET="YES", **{**CHUNKS, "ARRAY_NAME": "two"})
+    assert sorted(subdatasets(open_ours(str(tmp_path / "a.zarr")))) == ["/one", "/two/two"]
+    for name, raster in (("/one", first), ("/two/two", second)):
+        alone = copy(tmp_path / "alone.zarr", raster, OVERVIEWS="2,4", **CHUNKS)
+        for level, wanted in zip(levels(open_array(tmp_path / "a.zarr", name)), levels(alone)):
+            assert_same(level, wanted)
+    if consolidated == "YES":
+        check_consolidated(tmp_path / "a.zarr")
+
+
+# ------------------------------------------------------------------------------------------------------- how they are made
+
+@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
+def test_the_raster_is_not_read_again(tmp_path, how):
+    raster = source(random_values(np.random.default_rng(1), "uint16", (1, 1024, 1024)), nodata=7)
+    options = {"COMPRESS": "NONE", "CHUNK_SHAPE": 64, "SHARD_SHAPE": 256, "ARRAY_NAME": "v", "RESAMPLING": how}
+    copy(tmp_path / "warm.zarr", raster, OVERVIEWS="2,4,8", **options)
+    read = reads_of(lambda: copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4,8", **options), "rchar")
+    assert read < 1024 * 1024  # half of the first level has that much
+
+
+@pytest.mark.parametrize("append", ["NO", "YES"])
+@pytest.mark.parametrize("at", [0.1, 0.5, 0.7, 0.9, 0.999])
+def test_a_copy_that_is_cancelled_leaves_what_was_there(tmp_path, at, append):
+    path = tmp_path / "a.zarr"
+    copy(path, source(values("uint8", (1, 32, 32))), CHUNK_SHAPE=16, ARRAY_NAME="old")
+    before = {name: (path / name).read_bytes() for name in files_of(path)}
+    raster = source(values("uint16", (2, 512, 516)), UTM, "EPSG:32633", 7)
+    options = ["CHUNK_SHAPE=16", "ARRAY_NAME=new", "OVERVIEWS=2,4,8", "APPEND_SUBDATASET=" + append, "NUM_THREADS=1"]
+    driver, seen = gdal.GetDriverByName("ShardedZarr"), []
+
+    def tell(done, *_):
+        seen.append(done)
+        return int(done < at)
+    assert "terminated" in error_of(driver.CreateCopy, str(path), raster, options=options, callback=tell)
+    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
+    assert sorted(os.listdir(path)) == sorted({name.split("/")[0] for name in before}) and os.listdir(tmp_path) == ["a.zarr"]
+    assert seen == sorted(seen)
+
+
+def test_progress_goes_on_from_the_pixels_to_the_last_level(tmp_path):
+    raster, seen = source(values("uint16", (2, 512, 516)), UTM, "EPSG:32633", 7), []
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), raster, options=["CHUNK_SHAPE=16", "OVERVIEWS=2,4,8", "NUM_THREADS=1"],
+                                                   callback=lambda done, *_: seen.append(done) or 1)
+    assert seen == sorted(seen) and seen[-1] == 1 and len(seen) > 10

@@ -1,0 +1,65 @@
+/* gdal/raster/copied_levels.h: overviews of a copy that are made of its pixels while these are in memory, so that what
+ * was just written is not read and decoded again. */
+#ifndef ZS_GDAL_COPIED_LEVELS_H
+#define ZS_GDAL_COPIED_LEVELS_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataset.h"
+#include "new_arrays.h"
+
+/* The levels of factors 2, 4, 8 ... of one array, as long as each has whole cells of 2 x 2 pixels of the one before,
+ * for NEAREST and AVERAGE; ZSOverviews::Make() makes the others. The pixels are the same: GDAL makes both. */
+class ZSCopiedLevels
+{
+    /* A level, and rows of some of its bands that wait for the rest of their chunks. */
+    struct Level
+    {
+        struct zs_bands bands = {};
+        int width = 0, height = 0;
+        int rows = 0;  /* that are written together: whole chunks, but for the last */
+        int first = 0; /* of those in `pixels` */
+        std::unique_ptr<unsigned char[]> pixels;
+    };
+    struct Band
+    {
+        GDALDataType type;
+        bool hasNodata;
+        double nodata;
+    };
+    std::unique_ptr<ShardedZarrDataset> m_base;
+    std::string m_resampling;
+    int m_threads = 1;
+    std::vector<Band> m_bands;
+    std::vector<Level> m_levels; /* that are made of windows */
+
+    enum zs_status Halve(Level &level, const struct zs_band_window &window, struct zs_error *err) const;
+    enum zs_status TakeFor(size_t i, const struct zs_band_window &window, struct zs_error *err);
+
+  public:
+    /* Whether levels of such a raster can be made this way: it is one array that reads back as it was written. */
+    static bool Suits(const struct zs_raster_spec &spec, const ZSPacking &packing, const std::string &resampling,
+                      const std::vector<int> &factors);
+
+    /* Sets up all levels of the array. CE_Failure with CPLError emitted. */
+    CPLErr Start(std::unique_ptr<ShardedZarrDataset> base, const std::string &resampling,
+                 const std::vector<int> &factors, int threads);
+
+    /* Makes room for windows of up to so many bands and rows of chunks of `chunkRows`: they follow each other from left
+     * to right and from top to bottom, for some bands after the other, in whole chunks but for the last ones. No level
+     * is made from windows where that would need more than 128 MB: at most the bytes of one row of such windows. */
+    void Reserve(int bands, int rows, int chunkRows);
+    /* Takes pixels of the copy, which are those of its array. In any thread, one window at a time. */
+    enum zs_status Take(const struct zs_band_window &window, struct zs_error *err);
+
+    bool IsStarted() const
+    {
+        return m_base != nullptr;
+    }
+    /* Returns the array: what is made of its overviews is not made again. Null where none is started. */
+    std::unique_ptr<ShardedZarrDataset> Finish();
+};
+
+#endif
