@@ -307,9 +307,13 @@ def test_several_stores_end_with_the_worst(tmp_path, simple):
 
 
 def test_usage(tmp_path):
-    for options, status in (([], 2), (["--threads"], 2), (["--threads", "0", "x"], 2), (["--what", "x"], 2), (["--help"], 0)):
+    number = "--threads: expected a number from 1 to 1024, found "
+    for options, status, message in (([], 2, "expected a store, found nothing"), (["--threads"], 2, number + "nothing"),
+                                     (["--threads", "0", "x"], 2, number + "0"), (["--memory", "2G", "x"], 2, "--memory: expected a number from 1 to"),
+                                     (["--what", "x"], 2, "expected an option that there is, found --what"), (["--help"], 0, "")):
         done = subprocess.run([PROGRAM, *options], capture_output=True, text=True)
         assert done.returncode == status and "Usage: shardedzarr-validate" in done.stdout + done.stderr
+        assert message in done.stderr
 
 
 def test_interrupted_it_stops_and_says_so(tmp_path, server):

@@ -46,7 +46,7 @@ static bool print_progress(void *ctx, double done)
     return !is_interrupted;
 }
 
-static int usage(FILE *to)
+static int print_usage(FILE *to)
 {
     fputs("Usage: shardedzarr-validate [--quiet] [--metadata-only] [--threads N] [--memory MB] [--config NAME "
           "VALUE]... STORE...\n\n"
@@ -63,14 +63,22 @@ static int usage(FILE *to)
     return to == stdout ? 0 : 2;
 }
 
-/* A number of an option; false when it is none that makes sense. */
-static bool parse_number(const char *text, long most, long *number)
+static int refuse(const char *what, const char *found)
 {
-    char *end;
-    if (text == NULL)
-        return false;
-    *number = strtol(text, &end, 10);
-    return end != text && *end == '\0' && *number >= 1 && *number <= most;
+    fprintf(stderr, "shardedzarr-validate: %s, found %s\n\n", what, found != NULL ? found : "nothing");
+    return print_usage(stderr);
+}
+
+/* The number of an option; 0, and a message, when it is none that makes sense. */
+static long parse_number(const char *option, const char *text, long most)
+{
+    char *end = NULL, expected[64];
+    const long number = text == NULL ? 0 : strtol(text, &end, 10);
+    if (end != NULL && end != text && *end == '\0' && number >= 1 && number <= most)
+        return number;
+    (void)snprintf(expected, sizeof expected, "%s: expected a number from 1 to %ld", option, most);
+    (void)refuse(expected, text);
+    return 0;
 }
 
 static int validate(const char *store, struct zs_validate_options *options, struct output *out)
@@ -104,18 +112,22 @@ static int run(int argc, char **argv)
             out.is_quiet = true;
         } else if (strcmp(argv[i], "--metadata-only") == 0) {
             options.metadata_only = true;
-        } else if (strcmp(argv[i], "--threads") == 0 && parse_number(argv[i + 1], 1024, &number)) {
+        } else if (strcmp(argv[i], "--threads") == 0) {
+            if ((number = parse_number("--threads", argv[++i], 1024)) == 0)
+                return 2;
             options.threads = (int)number;
-            i++;
-        } else if (strcmp(argv[i], "--memory") == 0 && parse_number(argv[i + 1], INT32_MAX, &number)) {
+        } else if (strcmp(argv[i], "--memory") == 0) {
+            if ((number = parse_number("--memory", argv[++i], INT32_MAX)) == 0)
+                return 2;
             options.memory = (uint64_t)number << 20;
-            i++;
+        } else if (strcmp(argv[i], "--help") == 0) {
+            return print_usage(stdout);
         } else {
-            return usage(strcmp(argv[i], "--help") == 0 ? stdout : stderr);
+            return refuse("expected an option that there is", argv[i]);
         }
     }
     if (i == argc)
-        return usage(stderr);
+        return refuse("expected a store", NULL);
     int result = 0; /* errors before what could not be checked */
     for (; i < argc && !is_interrupted; i++) {
         const int one = validate(argv[i], &options, &out);
