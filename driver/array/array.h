@@ -17,7 +17,8 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
                                 struct zs_error *err) ZS_MUST_CHECK;
 
 /* Declares that this process creates the array, so that writing need not look for older shards, and sets the physical
- * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). */
+ * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). Called before other threads have the array:
+ * this one and the next take no lock. */
 void zs_array_set_new(struct zs_array *array, int chunk_order);
 
 /* Sets the order alone, for shards that are written from now on. */

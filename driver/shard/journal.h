@@ -11,8 +11,8 @@
  *   the index as it was stored
  *   u32   crc32c of all above
  *
- * Who finds the index of a shard broken looks for its journal, and nobody else does: a journal that was left beside a
- * shard in order does nothing, and the next writer of that shard removes it. */
+ * Only where the index of a shard is broken is its journal looked for: one that was left beside a shard in order does
+ * nothing, and the next writer of that shard removes it. */
 #ifndef ZS_SHARD_JOURNAL_H
 #define ZS_SHARD_JOURNAL_H
 

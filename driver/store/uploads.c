@@ -23,7 +23,7 @@ struct upload {
     struct zs_async *async;
     uint64_t size, version;
     bool is_done, is_forgotten;
-    size_t readers; /* and who waits for it: it is not freed */
+    size_t readers; /* threads that read it or wait for it; it is not freed meanwhile */
 };
 
 struct uploads {
@@ -112,7 +112,7 @@ static void forget(struct uploads *a, const char *key)
     struct upload *u = find(a, key);
     if (u == NULL)
         return;
-    u->readers++; /* others tidy while this one waits */
+    u->readers++; /* another thread may tidy() while this one waits */
     wait_for(a, u);
     u->readers--;
     u->is_forgotten = true;

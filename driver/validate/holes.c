@@ -71,7 +71,7 @@ enum zs_status zs_check_coordinate_chunks(struct zs_check *c, const struct zs_ch
     if (!array->is_listed || !is_coordinate_variable(array->node))
         return ZS_OK;
     const double fill = zs_dtype_to_double(&meta->dtype, meta->fill_value);
-    uint64_t first = 0, absent = meta->shape[0]; /* object, elements: those that are there are few, even of a bomb */
+    uint64_t first = 0, absent = meta->shape[0]; /* an object, elements; what is there is few, whatever the length */
     for (size_t i = 0; i < array->object_count; i++) {
         first += array->objects[i] == first;
         absent -= zs_grid_elements(&array->grid, 0, array->objects[i]);
