@@ -312,6 +312,15 @@ def test_a_strict_copy_that_would_lose_something_leaves_the_older_store(tmp_path
     assert open_ours(str(path)).ReadAsArray().min() == 7
 
 
+def test_a_source_without_bands_is_refused_and_its_subdatasets_are_pointed_to(tmp_path):
+    dataset = gdal.GetDriverByName("MEM").Create("", 20, 30, 0)
+    refused = "a.zarr: a source without bands cannot be copied"
+    assert error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a.zarr"), dataset).endswith(refused)
+    dataset.SetMetadata({"SUBDATASET_1_NAME": "x", "SUBDATASET_1_DESC": "x"}, "SUBDATASETS")
+    assert refused + "; gdalinfo lists its subdatasets" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a.zarr"), dataset)
+    assert not os.path.exists(tmp_path / "a.zarr")
+
+
 def test_translate_of_a_whole_raster_is_silent_and_strict(tmp_path):
     _, messages = warnings_of(lambda: gdal.Translate(str(tmp_path / "a.zarr"), source(np.arange(36, dtype="uint8").reshape(6, 6)),
                                                      options="-of ShardedZarr -strict -a_nodata 3 -mo a=b"))

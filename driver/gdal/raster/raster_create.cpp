@@ -575,7 +575,11 @@ GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
 {
     const int bands = m_original.GetRasterCount();
     if (bands == 0)
-        Refuse(CPLE_NotSupported, "a source without bands cannot be copied");
+        Refuse(CPLE_NotSupported,
+               m_original.GetMetadata("SUBDATASETS") == nullptr
+                   ? "a source without bands cannot be copied"
+                   : "a source without bands cannot be copied; gdalinfo lists its subdatasets, each of which can, and "
+                     "gdalmdimtranslate copies arrays");
     if (bands == 0 || !CheckBands(bands) || !WarpToCells() || !DescribePixels())
         return nullptr;
     DescribeArrays();
