@@ -172,11 +172,16 @@ static enum zs_status halve(void *ctx, size_t item, struct zs_error *err)
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler); // those of the caller's thread do not hear of this one's
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", "1", false);
     CPLErrorReset();
-    MemoryDataset from(h.type, 2 * h.width, 2 * rows, h.from + 2 * row * h.fromLine, h.fromLine, h.hasNodata, h.nodata),
-        to(h.type, h.width, rows, h.to + row * h.toLine, h.toLine, h.hasNodata, h.nodata);
-    GDALRasterBand *source = from.GetRasterBand(1), *target = to.GetRasterBand(1), **targets = &target;
-    if (GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, h.resampling, GDALDummyProgress, nullptr,
-                                         nullptr) == CE_None)
+    const auto make = [&]
+    {
+        MemoryDataset from(h.type, 2 * h.width, 2 * rows, h.from + 2 * row * h.fromLine, h.fromLine, h.hasNodata,
+                           h.nodata),
+            to(h.type, h.width, rows, h.to + row * h.toLine, h.toLine, h.hasNodata, h.nodata);
+        GDALRasterBand *source = from.GetRasterBand(1), *target = to.GetRasterBand(1), **targets = &target;
+        return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, h.resampling, GDALDummyProgress, nullptr,
+                                                nullptr);
+    };
+    if (zsGuard(make) == CE_None)
         return ZS_OK;
     return zs_fail(err, ZS_NO_MEMORY, "overviews: %s", CPLGetLastErrorMsg());
 }
