@@ -523,6 +523,39 @@ def test_a_dataset_of_a_store_that_was_replaced_reads_its_old_pixels_or_fails(tm
     assert right >= 1 and wrong >= 10
 
 
+@pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
+@pytest.mark.parametrize("factors", [[2, 4], []], ids=["make", "remove"])
+def test_overviews_of_a_store_that_was_replaced_are_neither_made_nor_removed(tmp_path, access, factors):
+    """Nor beside it, where readers would take them for those of the new store."""
+    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
+    driver().CreateCopy(path, source(np.full((1, 64, 64), 1, "uint8")), options=options)
+    dataset = gdal.Open(path, access)
+    assert (dataset.ReadAsArray() == 1).all()
+    driver().CreateCopy(path, source(np.full((1, 64, 64), 2, "uint8")), options=options[:-1] + ["OVERVIEWS=2"])
+    before = snapshot(tmp_path)
+    assert "replaced or removed after it was opened" in error_of(dataset.BuildOverviews, "NEAREST", factors)
+    assert snapshot(tmp_path) == before
+    held = [dataset]
+    del dataset
+    warnings_of(held.clear)
+    assert snapshot(tmp_path) == before
+
+
+def test_overviews_are_not_left_beside_a_store_that_was_replaced_while_they_were_made(tmp_path):
+    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
+    driver().CreateCopy(path, source(np.full((1, 256, 256), 1, "uint8")), options=options)
+    dataset, done = gdal.Open(path), []
+    assert (dataset.ReadAsArray() == 1).all()
+
+    def progress(part, *_):
+        if part > 0 and not done:
+            done.append(part)
+            driver().CreateCopy(path, source(np.full((1, 256, 256), 2, "uint8")), options=options)
+        return 1
+    assert "replaced or removed after it was opened" in error_of(dataset.BuildOverviews, "NEAREST", [2, 4], callback=progress)
+    assert done and os.listdir(str(tmp_path)) == ["a.zarr"]
+
+
 def test_reading_while_a_store_is_replaced_gives_the_old_or_the_new(tmp_path):
     path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
     rasters = []

@@ -19,6 +19,16 @@ ZSOverviews::ZSOverviews(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(
 
 ZSOverviews::~ZSOverviews() = default;
 
+/* Whether the store is still the one that was opened; else CPLError is emitted. */
+static bool isThere(const ZSStore &store)
+{
+    if (!zs_store_is_replaced(store.store))
+        return true;
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: this store was replaced or removed after it was opened",
+             zsShown(store.store->root).c_str());
+    return false;
+}
+
 /* ---- Finding ---- */
 
 void ZSOverviews::Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
@@ -129,6 +139,8 @@ void ZSOverviews::Forget()
 CPLErr ZSOverviews::Remove()
 {
     struct zs_error err;
+    if (!isThere(*m_view.store))
+        return CE_Failure;
     Forget();
     for (const auto &source : m_view.sources)
     {
@@ -199,6 +211,8 @@ CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *fa
                                          CSLConstList options)
 {
     struct zs_error err;
+    if (!isThere(*m_view.store))
+        return CE_Failure;
     Find();
     // Who may not write to the store opens it without update mode: gdaladdo does so in silence.
     if ((m_beside.empty() || !m_levels.empty()) && zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
@@ -214,8 +228,14 @@ CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *fa
                  zsShown(m_dataset.GetDescription()).c_str());
     else if (m_external.IsInitialized() &&
              m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
-                                       progressData, options) == CE_None)
+                                       progressData, options) == CE_None &&
+             !zs_store_is_replaced(m_view.store->store))
         return CE_None;
+    else if (zs_store_is_replaced(m_view.store->store))
+    {
+        m_external.CleanOverviews(); // readers would take them for those of the store that is there now
+        isThere(*m_view.store);
+    }
     else if (zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
         zsReport(err); // GDAL's message names an internal file, and no reason
     return CE_Failure;

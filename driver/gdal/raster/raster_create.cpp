@@ -249,8 +249,8 @@ static void waitForUploads(const ZSStore &store)
         CPLDebug("ShardedZarr", "%s", err.message);
 }
 
-/* Removes what a failed creation has appended, and nothing that somebody else put into the group meanwhile. The store is
- * opened anew: the uploads of the other one have failed. */
+/* Removes what a failed creation has appended, and nothing that somebody else put into the group meanwhile. The store
+ * is opened anew: the uploads of the other one have failed. */
 static void removeAppended(const ZSStore &made, const std::string &path, const std::string &group)
 {
     ZSStore store;
