@@ -227,8 +227,8 @@ static size_t uploads_at_once(const struct zs_array *array, struct zs_open_shard
     return goes_side_by_side(array) ? (size_t)zs_max_u64(1, zs_min_u64(slots, ZS_MOST_UPLOADS)) : 1;
 }
 
-/* Returns whether a shard may be published without a look at the array's document: none of its elements can be beyond an
- * edge that others moved, and it is there, so that the array is, too. */
+/* Returns whether a shard may be published without a look at the array's document: none of its elements can be beyond
+ * an edge that others moved, and it is there, so that the array is, too. */
 static bool may_trust(const struct zs_array *array, const struct zs_open_shard *s)
 {
     const bool is_absent =

@@ -260,8 +260,8 @@ bool ZSTarget::CopyFrom(const std::string &store)
     if (other == nullptr)
         return copyAll(store, m_path, from);
     CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: is neither copied nor renamed: %s in it is not of the store, or is of a writer that is at work or was "
-             "killed",
+             "%s: is neither copied nor renamed: %s in it is not of the store, or is of a writer that is at work or "
+             "was killed",
              zsShown(store).c_str(), other);
     return false;
 }
