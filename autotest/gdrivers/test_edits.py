@@ -1087,6 +1087,24 @@ def test_an_edit_keeps_what_zarr_python_nests_in_consolidated_metadata(tmp_path,
     assert json.loads((tmp_path / "members.json").read_text()) == {"": sorted({"a", *(n for n in expected if "/" not in n)}), **expected}
 
 
+@pytest.mark.parametrize("listed", [[1, {"zarr_format": 3}], "text", None], ids=["list", "text", "null"])
+def test_an_edit_keeps_what_is_listed_and_is_no_document(tmp_path, listed):
+    """Found by fuzz_open: a list was taken for an object whose members have no names."""
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(os.path.join(path, "a"), array_meta((8, 10)), np.zeros((8, 10), "uint16"))
+    oracle.consolidate(path)
+    root = document(path)
+    root["consolidated_metadata"]["metadata"]["other"] = listed
+    oracle.put(path, {"zarr.json": root})
+    dataset = gdal.OpenEx(name_of(path, "/a"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.SetMetadataItem("k", "v")
+    dataset = None
+    found = document(path)["consolidated_metadata"]["metadata"]
+    assert found["other"] == listed and set(found) == {"a", "other"}
+    assert found["a"] == document(path + "/a") and open_ours(path, "/a").GetMetadataItem("k") == "v"
+
+
 def test_an_edit_drops_nested_consolidated_metadata_that_it_makes_untrue(tmp_path):
     """A script may list the document of a group as it is, with what that consolidates."""
     path = str(tmp_path / "a.zarr")
