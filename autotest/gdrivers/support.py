@@ -301,10 +301,11 @@ def close(dataset):
 
 
 def in_process(code, *arguments, **environment):
-    """Runs `code`, which finds `arguments` in sys.argv[1:] and `gdal` imported, in a process of its own: the lines that it prints."""
+    """Runs `code`, which finds `arguments` in sys.argv[1:] and `gdal` imported, in a process of its own: the lines that it prints, also
+    before it kills itself."""
     program = "import os, sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + code
     done = subprocess.run([sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, **environment})
+                          env={**os.environ, "PYTHONUNBUFFERED": "1", **environment})
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.strip().split("\n")
 

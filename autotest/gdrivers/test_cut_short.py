@@ -424,7 +424,7 @@ def test_an_array_that_is_stored_otherwise_is_not_written(tmp_path, change):
     def write():
         dataset.GetRasterBand(1).Fill(3)
         dataset.FlushCache()
-    assert '"codecs" is not what it was' in error_of(write)
+    assert '"codecs" changed since this array was opened' in error_of(write)
 
 
 def test_a_transform_that_fails_keeps_the_coordinates_that_another_session_wrote_since(tmp_path):

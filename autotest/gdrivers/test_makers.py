@@ -322,7 +322,7 @@ def test_an_append_that_fails_removes_nothing_that_others_put_into_its_group(pla
     options = ["%s=%s" % item for item in {**OPTIONS, "OVERVIEWS": 2, "ARRAY_NAME": "w", "APPEND_SUBDATASET": "YES"}.items()]
     with_place = source(np.full((1, 128, 128), 1, "uint8"), (500000, 10, 0, 5000000, 0, -10), "EPSG:32633")
     said = error_of(lambda: driver().CreateCopy(place, with_place, options=options, callback=progress))
-    assert done and (fails == "cancelled" or "somebody else made it meanwhile" in said or re.search("there is a /w(/.*)? already", said))
+    assert done and (fails == "cancelled" or "another writer made it meanwhile" in said or re.search("there is a /w(/.*)? already", said))
     gdal.VSICurlClearCache()
     names = {name for name in gdal.ReadDirRecursive(place) if name.startswith("w/") and not name.endswith("/")}
     if consolidated == "NO" and fails == "cancelled" and place.startswith("/vsis3/"):

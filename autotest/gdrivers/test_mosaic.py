@@ -207,8 +207,8 @@ def test_overviews_by_other_resamplings(tmp_path, how):
 
 
 def test_on_an_object_store_nothing_is_listed(tmp_path):
-    """Per shard: its name is asked for, metadata are read, the shard is written, each once; at the raster's edges the array's document
-    is read, too, which another writer may have made longer."""
+    """Per shard: its name is asked for, metadata are read, the shard is written, each once. The array's document is read, too: another
+    program may have removed the store, of which a shard that is not there says nothing."""
     names = make_inputs(tmp_path, 8)
     with ObjectStore() as s3:
         made, _ = counts(finish(start("/vsis3/bucket/m.zarr", *names, *TARGET, "--workers", 1, "--co", "OVERVIEWS=2", **s3.settings())))
@@ -219,9 +219,8 @@ def test_on_an_object_store_nothing_is_listed(tmp_path):
         requests = collections.Counter(tasks)
         assert {requests["PUT", key] for key in shards} == {1}
         base = tasks[:next(i for i, (_, key) in enumerate(tasks) if "/ovr_2x/m/c/" in key)]
-        places = np.array([key.split("/")[-2:] for key in shards if "/ovr_" not in key], int)
         documents = base.count(("GET", "bucket/m.zarr/m/zarr.json"))
-        assert documents <= (places == places.max(0)).any(1).sum() and len(base) - documents <= 4 * made[0]
+        assert documents <= len([key for key in shards if "/ovr_" not in key]) and len(base) - documents <= 4 * made[0]
 
 
 def test_workers_whose_blocks_fit_no_shard_lose_nothing_on_a_disk(tmp_path):

@@ -265,6 +265,14 @@ static int CPL_STDCALL watch(double done, const char *text, void *data)
     return !w.stopped;
 }
 
+/* Whether the user cancelled: CPLError is emitted then. */
+static bool isStopped(const Watched &watched)
+{
+    if (watched.stopped)
+        CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+    return watched.stopped;
+}
+
 /* Fills a level of `base` by resampling `from`, which is that or a larger level: the progress goes from `done` on, by
  * `share`. */
 static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, ShardedZarrDataset &level,
@@ -280,13 +288,19 @@ static CPLErr fillLevel(ShardedZarrDataset &base, ShardedZarrDataset &from, Shar
         const ZSScaledProgress scaled(done + share * (b - 1) / bands, done + share * b / bands, watch, &watched);
         if (zsMakeLevelBand(from, level, b, resampling, GDALScaledProgress, scaled.Part(), options) != CE_None)
             return CE_Failure;
-        if (watched.stopped)
-        {
-            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+        if (isStopped(watched))
             return CE_Failure;
-        }
     }
     return level.FlushAll(false);
+}
+
+/* Stores a level that has its pixels: the progress comes to `done`. */
+static CPLErr storeLevel(ShardedZarrDataset &level, double done, Watched &watched)
+{
+    if (level.FlushAll(false) != CE_None)
+        return CE_Failure;
+    watch(done, nullptr, &watched);
+    return isStopped(watched) ? CE_Failure : CE_None;
 }
 
 /* Fills levels, of ascending factors, but for the first ones that are filled: each from the coarsest before it whose
@@ -308,7 +322,7 @@ static CPLErr fillLevels(ShardedZarrDataset &base, const std::vector<ZSOverviews
         }
         const double share = 1.0 / (static_cast<double>(factor) * factor) / total;
         ShardedZarrDataset &level = *levels[i].dataset;
-        if ((i < filled ? level.FlushAll(false)
+        if ((i < filled ? storeLevel(level, done + share, watched)
                         : fillLevel(base, *from, level, resampling, done, share, watched, options)) != CE_None)
             return CE_Failure;
         done += share;
