@@ -21,7 +21,7 @@ static enum zs_status send_and_fail(struct zs_writer *writer, struct zs_error *e
 
 struct removal {
     struct zs_store *store;
-    char key[8];
+    char key[16];
 };
 
 static void *remove_one(void *arg)
