@@ -174,8 +174,8 @@ void ZSMasks::Find()
 {
     if (m_isFound)
         return;
+    m_masks.resize(m_view.sources.size()); // without memory masks are looked for again
     m_isFound = true;
-    m_masks.resize(m_view.sources.size());
     for (size_t i = 0; i < m_view.sources.size(); i++)
         FindOf(i);
 }
