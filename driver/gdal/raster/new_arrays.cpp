@@ -206,7 +206,7 @@ bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataT
 {
     struct zs_encoding &e = options.encoding;
     double scale, offset;
-    GDALDataType of;
+    GDALDataType of = type;
     if (!options.scale_offset)
         return !(options.has_scale || options.has_offset) || fail("SCALE and OFFSET are for SCALE_OFFSET=YES");
     if (!checkPackable(type, source != nullptr) || !findScale(options, source, scale, offset))
