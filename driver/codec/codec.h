@@ -45,6 +45,8 @@ struct zs_stored_shape {
     int ndim;
     uint64_t shape[ZS_MAX_NDIM];
 };
+/* Its elements; 0 where their number does not fit 64 bits, as of no chunk that was opened (packed.c). */
+size_t zs_stored_count(const struct zs_stored_shape *chunk);
 
 struct zs_codec {
     const char *name;

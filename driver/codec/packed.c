@@ -2,9 +2,17 @@
 
 #include <string.h>
 
+#include "base/checked.h"
+
 /* Decoded text is rarely larger than LIKELY_RATIO times its encoded bytes plus LIKELY_BYTES. */
 #define LIKELY_RATIO 16
 #define LIKELY_BYTES ((size_t)64 << 10)
+
+size_t zs_stored_count(const struct zs_stored_shape *chunk)
+{
+    uint64_t n = 0;
+    return zs_product_u64(chunk->shape, chunk->ndim, &n) ? (size_t)n : 0;
+}
 
 bool zs_chunk_is_packed(const struct zs_level *level)
 {

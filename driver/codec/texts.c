@@ -14,14 +14,6 @@ bool zs_text_equals(const struct zs_dtype *dtype, const unsigned char *a, const 
     return n == zs_text_stored_size(dtype, b) && memcmp(a, b, n) == 0;
 }
 
-static uint64_t count_of(const struct zs_stored_shape *chunk)
-{
-    uint64_t n = 1; /* it fits: so do the bytes of the pointers */
-    for (int j = 0; j < chunk->ndim; j++)
-        n *= chunk->shape[j];
-    return n;
-}
-
 /* ---- Stages ---- */
 
 /* Whether the code points are stored with the first byte last; else as in memory. */
@@ -55,7 +47,7 @@ static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs
 {
     const struct zs_dtype *in = &stage->in;
     *bound = in->text_most;
-    if (in->text_size == 0 || (zs_mul_u64(count_of(chunk), in->text_size, bound) && *bound <= in->text_most))
+    if (in->text_size == 0 || (zs_mul_u64(zs_stored_count(chunk), in->text_size, bound) && *bound <= in->text_most))
         return ZS_OK;
     return zs_fail(err, ZS_UNSUPPORTED, "expected chunks of at most %zu bytes of text", in->text_most);
 }
@@ -65,7 +57,7 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
 {
     const struct zs_dtype *in = &stage->in;
     const unsigned char *const *texts = src;
-    const uint64_t n = count_of(chunk);
+    const uint64_t n = zs_stored_count(chunk);
     unsigned char head[4];
     uint64_t size = in->text_size == 0 ? sizeof head : 0;
     (void)scratch;
@@ -90,7 +82,7 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
 {
     const struct zs_dtype *in = &stage->in;
     const unsigned char **texts = dst, *fill;
-    const uint64_t n = count_of(chunk);
+    const uint64_t n = zs_stored_count(chunk);
     const size_t size = packed->size;
     size_t at = in->text_size == 0 ? 4 : 0;
     (void)scratch;

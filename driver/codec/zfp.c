@@ -365,12 +365,6 @@ static void cut_negative(const struct zfp *z, size_t n, void *dst)
     }
 }
 
-static size_t count_of(const struct zs_stored_shape *chunk)
-{
-    uint64_t n = 1;
-    return zs_product_u64(chunk->shape, chunk->ndim, &n) ? (size_t)n : 0;
-}
-
 /* ---- Decoding ---- */
 
 /* Bytes that a stream of fixed rate has. */
@@ -409,7 +403,7 @@ static enum zs_status read_header(const struct zs_stage *stage, const struct zs_
         status = zs_fail(err, ZS_CORRUPT,
                          "%s: the header has another type or shape than the chunk: expected type %d and %zu elements "
                          "in %d dimensions, found type %d and %zu in %u",
-                         stage->codec->name, (int)zfp_field_type(s->field), count_of(chunk), chunk->ndim,
+                         stage->codec->name, (int)zfp_field_type(s->field), zs_stored_count(chunk), chunk->ndim,
                          (int)zfp_field_type(found), zfp_field_size(found, NULL), zfp_field_dimensionality(found));
     zfp_field_free(found);
     return status;
@@ -446,7 +440,7 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
                              struct zs_scratch *scratch, struct zs_buffer *packed, void *dst, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
-    const size_t n = count_of(chunk);
+    const size_t n = zs_stored_count(chunk);
     struct zs_buffer *promoted = zs_scratch_buffer(scratch, ZS_SCRATCH_PROMOTED);
     if (z->shift != 0)
         ZS_TRY(zs_buffer_reset(promoted, n * sizeof(int32_t), err));
@@ -494,7 +488,7 @@ static enum zs_status check_fill(const struct zs_stage *stage, const struct zs_s
                                  struct zs_scratch *scratch, const void *src, struct zs_buffer *packed,
                                  struct zs_error *err)
 {
-    const size_t size = stage->in.size, n = count_of(chunk);
+    const size_t size = stage->in.size, n = zs_stored_count(chunk);
     struct zs_buffer *again = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
     ZS_TRY(zs_buffer_reset(again, n * size, err));
     ZS_TRY(unpack(stage, chunk, scratch, packed, again->data, err));
@@ -531,7 +525,7 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
                            struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
-    const size_t n = count_of(chunk);
+    const size_t n = zs_stored_count(chunk);
     struct zs_buffer *promoted = zs_scratch_buffer(scratch, ZS_SCRATCH_PROMOTED);
     const void *elements = src;
     if (z->mode == MODE_RATE && !z->has_header && dims_of(chunk) != ZARRS_RATE_DIMS)

@@ -290,7 +290,7 @@ CPLErr zsRename(const char *newName, const char *oldName)
     const std::string from = storeOf(oldName), to = from.empty() ? "" : newStorePath(newName);
     if (to.empty())
         return CE_Failure;
-    // GDAL would move one object after the other: whoever kills it leaves two stores without some of their chunks.
+    // GDAL would move one object after the other: killed between two, it leaves two stores that lack chunks.
     if (zs_path_is_remote(from.c_str()) && zs_path_is_remote(to.c_str()))
         return zsMoveStore(from, to) ? CE_None : CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)

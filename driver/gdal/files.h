@@ -78,7 +78,8 @@ bool zsHasRoot(const std::string &path, const char *otherwise);
 /* Removes what writers that are gone left beside a place. */
 void zsRemoveLeftovers(const std::string &root);
 
-/* Whether all that is in the directory of a store, or of what is left of one, is its own. Else CPLError is emitted. */
+/* Whether the directory of a store, or of the remains of one, holds files of that store alone. Else CPLError is
+ * emitted. */
 bool zsIsAllOwn(const std::string &store);
 
 /* ---- What a source is read from (sources.cpp) ---- */

@@ -124,8 +124,8 @@ bool zsIsAllOwn(const std::string &store)
         return false;
     if (c.found.foreign_count == 0)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store", store.c_str(),
-             c.found.foreign);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store",
+             zsShown(store).c_str(), c.found.foreign);
     return false;
 }
 
@@ -137,7 +137,7 @@ static bool removeFound(const std::string &store, ZSContents &c, bool andMark)
     std::string path = store;
     if (c.found.foreign_count == 0)
     {
-        // Out of sight at once: nobody opens or reads what is half gone.
+        // A hidden name first: no reader opens a store of which a part is removed.
         const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
         if (aside != nullptr)
             path = aside.get();

@@ -44,10 +44,10 @@ static bool is_as_added(const struct zs_hierarchy *h, const struct zs_hierarchy_
     return is;
 }
 
-/* Whether the document at a path was added here, and nobody replaced or changed it since; and whether it is that of a
- * group. */
-static enum zs_status look(const struct taking *t, const char *path, bool *is_ours, bool *is_group,
-                           struct zs_error *err)
+/* Reads the document at a path. *is_ours: this hierarchy added it, and no other writer changed it since. *is_group: it
+ * describes a group. */
+static enum zs_status read_owner(const struct taking *t, const char *path, bool *is_ours, bool *is_group,
+                                 struct zs_error *err)
 {
     const struct zs_hierarchy_entry *entry = entry_of(t->h, path);
     zs_json *stored = NULL;
@@ -79,7 +79,7 @@ static enum zs_status find_theirs(struct taking *t, struct zs_error *err)
         char *path = path_of(key);
         enum zs_status status = path != NULL ? ZS_OK : zs_fail_memory(err);
         if (status == ZS_OK && is_document)
-            status = look(t, path, &is_ours, &is_group, err);
+            status = read_owner(t, path, &is_ours, &is_group, err);
         if (status == ZS_OK && !is_ours)
             status = zs_names_add(is_group ? &t->groups : &t->theirs, path, err);
         else

@@ -425,8 +425,8 @@ bool PixelCopy::TakeBoxes(Box box)
     return true;
 }
 
-/* The same of cells that are warped: squares that the source does not reach are left out where the arrays have already
- * what it would give. */
+/* Like Take(), for cells that are warped. Leaves out squares that the source does not reach, where the arrays already
+ * have the pixels of such squares. */
 bool PixelCopy::TakeSquares(Box box)
 {
     bool isFilled = false;

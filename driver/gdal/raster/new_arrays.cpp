@@ -161,7 +161,7 @@ static bool checkPackable(GDALDataType type, bool hasSource)
     return true;
 }
 
-/* Chooses the integers that are stored, and as `of` the type of what they decode to. */
+/* Chooses the type of the stored integers (e.packed_type), and `of`, the type of the decoded values. */
 static bool chooseTypes(const ZSCreationOptions &options, bool hasSource, GDALDataType type, struct zs_encoding &e,
                         GDALDataType &of)
 {

@@ -150,7 +150,7 @@ bool NewRaster::CheckBands(int bands) const
         return true;
     CPLError(CE_Failure, CPLE_NotSupported,
              "%s: expected at most %d bands, as many as GDAL opens, found %d; the multidimensional API makes longer "
-             "arrays", m_name, static_cast<int>(ZS_MOST_BANDS), bands);
+             "arrays", zsShown(m_name).c_str(), static_cast<int>(ZS_MOST_BANDS), bands);
     return false;
 }
 
