@@ -300,6 +300,31 @@ def test_of_many_processes_that_write_into_the_same_shards_none_loses_a_block(tm
     assert not [name for _, _, names in os.walk(path) for name in names if name.startswith(".") or "lock" in name]
 
 
+@pytest.mark.parametrize("bands", [[2], [3, 1]], ids=["band", "bands"])
+@pytest.mark.parametrize("size, buffer", [((20, 14), (10, 7)), ((9, 13), (20, 30)), ((50, 40), (7, 3)), ((33, 1), (4, 1)), ((64, 48), (3, 5))], ids=str)
+def test_what_is_written_from_a_buffer_of_another_size_leaves_what_others_write_beside_it(tmp_path, size, buffer, bands):
+    """As GDAL writes it, whose cache of blocks writes all of a block."""
+    rng, path = np.random.default_rng(3), str(tmp_path / "a.zarr")
+    array = rng.integers(1, 60000, (3, 70, 80)).astype("uint16")
+    pixels = rng.integers(1, 250, (len(bands), buffer[1], buffer[0])).astype("uint8")
+    copy(path, source(array), CHUNK_SHAPE=16, SHARD_SHAPE=32, OVERVIEWS="NONE").FlushCache()
+    expected = gdal.GetDriverByName("MEM").Create("", 80, 70, 3, gdal.GDT_UInt16)
+    expected.WriteArray(array)
+    ours, other = update(path), update(path)
+    for dataset in (expected, ours):
+        if len(bands) > 1:
+            dataset.WriteRaster(5, 9, *size, pixels.tobytes(), *buffer, gdal.GDT_Byte, band_list=bands)
+        else:
+            dataset.GetRasterBand(bands[0]).WriteRaster(5, 9, *size, pixels.tobytes(), *buffer, gdal.GDT_Byte)
+    for dataset in (expected, other):  # left of the window, and below it
+        dataset.WriteArray(np.full((3, 3, 2), 60001, "uint16"), 3, 8)
+        dataset.WriteArray(np.full((3, 1, 9), 60001, "uint16"), 4, 9 + size[1])
+    other.FlushCache()
+    ours.FlushCache()
+    ours = other = None
+    assert_same(read_all(open_ours(path)), expected.ReadAsArray())
+
+
 def test_threads_with_datasets_of_one_store_lose_nothing(tmp_path):
     for place in (str(tmp_path), "/vsimem/threads"):
         path = place + "/a.zarr"

@@ -67,14 +67,15 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
         DropStatistics(false);
     ZSPixels &pixels = Dataset().pixels;
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
-    if (width == bufWidth && height == bufHeight)
-    {
-        if (EmptyBlockCache() != CE_None)
-            return CE_Failure;
+    const bool isSameSize = width == bufWidth && height == bufHeight;
+    if ((isSameSize || flag == GF_Write) && EmptyBlockCache() != CE_None)
+        return CE_Failure;
+    if (isSameSize)
         return pixels.Move(flag, window, type, extra);
-    }
+    if (flag == GF_Write)
+        return pixels.WriteResampled(window, bufWidth, bufHeight, type, extra);
     CPLErr result = CE_None;
-    if (flag == GF_Read && pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
+    if (pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
         return result;
     return GDALPamRasterBand::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, pixelSpace,
                                         lineSpace, extra);

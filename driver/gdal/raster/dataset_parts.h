@@ -475,6 +475,10 @@ class ZSPixels
      * mode. */
     bool ReadResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
                        GDALRasterIOExtraArg *extra, CPLErr &result);
+    /* Writes a window from a buffer of another size, the nearest pixels as GDAL does. GDAL itself would read blocks,
+     * and write them whole later: what other writers put there meanwhile would be lost. */
+    CPLErr WriteResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                          const GDALRasterIOExtraArg *extra);
     /* Loads the chunks of a window into the cache, for reads that come block by block. */
     CPLErr Prefetch(const struct zs_band_window &window);
     /* Finds the HEALPix cells of the pixels, if the view shows cells. */

@@ -358,21 +358,22 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
     for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
         Band(bands[i]).DropStatistics(false);
     const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
-    if (width == bufWidth && height == bufHeight)
+    const bool isSameSize = width == bufWidth && height == bufHeight;
+    for (int i = 0; i < bandCount && (isSameSize || flag == GF_Write); i++)
     {
-        for (int i = 0; i < bandCount; i++)
-        {
-            if (Band(bands[i]).EmptyBlockCache() != CE_None)
-                return CE_Failure;
-        }
-        return pixels.Move(flag, window, type, extra);
+        if (Band(bands[i]).EmptyBlockCache() != CE_None)
+            return CE_Failure;
     }
+    if (isSameSize)
+        return pixels.Move(flag, window, type, extra);
+    if (flag == GF_Write)
+        return pixels.WriteResampled(window, bufWidth, bufHeight, type, extra);
     CPLErr result = CE_None;
-    if (flag == GF_Read && !IsUpdate() && bandCount > 1 &&
+    if (!IsUpdate() && bandCount > 1 &&
         pixels.ReadOverview(x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands, pixelSpace,
                               lineSpace, bandSpace, extra, result))
         return result;
-    if (flag == GF_Read && pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
+    if (pixels.ReadResampled(window, bufWidth, bufHeight, type, extra, result))
         return result;
     return GDALPamDataset::IRasterIO(flag, x, y, width, height, data, bufWidth, bufHeight, type, bandCount, bands,
                                      pixelSpace, lineSpace, bandSpace, extra);
@@ -466,6 +467,69 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
         }
     }
     return true;
+}
+
+/* Source pixel of a buffer for each pixel of a window, as GDALRasterBand::IRasterIO() computes it for writing. */
+static std::vector<ptrdiff_t> nearestSources(double size, uint64_t count, int bufSize)
+{
+    const double step = size / bufSize;
+    std::vector<ptrdiff_t> sources(static_cast<size_t>(count));
+    for (size_t i = 0; i < sources.size(); i++)
+        sources[i] = std::min(static_cast<ptrdiff_t>(static_cast<double>(i) / step), ptrdiff_t{bufSize} - 1);
+    return sources;
+}
+
+CPLErr ZSPixels::WriteResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
+                                const GDALRasterIOExtraArg *extra)
+{
+    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+    const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
+    const auto columns =
+        nearestSources(exact ? extra->dfXSize : static_cast<double>(window.width), window.width, bufWidth);
+    const auto rows =
+        nearestSources(exact ? extra->dfYSize : static_cast<double>(window.height), window.height, bufHeight);
+    int blockWidth = 0, blockHeight = 0;
+    m_dataset.Band(window.bands[0]).GetBlockSize(&blockWidth, &blockHeight);
+    // rows of chunks, so that none is met twice, unless one takes too much memory
+    const auto line = static_cast<uint64_t>(item) * window.width, block = static_cast<uint64_t>(blockHeight);
+    const uint64_t fit = std::max<uint64_t>(1, NEAREST_BYTES / line);
+    const uint64_t most = fit >= block ? fit / block * block : fit;
+    std::vector<unsigned char> pixels(static_cast<size_t>(line * std::min(most, window.height)));
+    struct zs_band_window piece = window;
+    piece.band_count = 1;
+    piece.data = pixels.data();
+    piece.pixel_space = static_cast<ptrdiff_t>(item);
+    piece.line_space = static_cast<ptrdiff_t>(line);
+    for (uint64_t y = 0; y < window.height; y += piece.height)
+    {
+        piece.y = window.y + y;
+        piece.height = std::min(window.height - y, most - piece.y % most);
+        for (size_t b = 0; b < window.band_count; b++)
+        {
+            unsigned char *to = pixels.data();
+            for (uint64_t row = y; row < y + piece.height; row++)
+            {
+                const auto from = static_cast<const char *>(window.data) +
+                                  window.band_space * static_cast<ptrdiff_t>(b) +
+                                  window.line_space * rows[static_cast<size_t>(row)];
+                for (const ptrdiff_t column : columns)
+                {
+                    memcpy(to, from + window.pixel_space * column, item);
+                    to += item;
+                }
+            }
+            piece.bands = window.bands + b;
+            if (Write(piece, type) != CE_None)
+                return CE_Failure;
+        }
+        const double done = static_cast<double>(y + piece.height) / static_cast<double>(window.height);
+        if (extra != nullptr && extra->pfnProgress != nullptr && !extra->pfnProgress(done, "", extra->pProgressData))
+        {
+            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
+            return CE_Failure;
+        }
+    }
+    return CE_None;
 }
 
 bool ZSPixels::ReadResampled(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
