@@ -321,6 +321,38 @@ def test_a_shard_that_others_replace_each_time_is_an_error_that_says_so_and_keep
     assert stored()[0, 0] == 1
 
 
+@pytest.mark.parametrize("times", [(0, 1, 2, 3, 4, 5, 0, 1), (0, 0, 8, 0, 0, 0, 0, 0), (0,) * 8], ids=["some", "one again and again", "none"])
+def test_shards_that_are_replaced_while_they_are_read_are_read_again_and_no_others(s3, times):
+    """Each of eight shards is replaced so many times between the reading of its index and that of its pixels."""
+    path, versions = "/vsis3/bucket/%d.zarr" % sum(times), []  # of which nothing is remembered
+    for value in (1, 2):
+        pixels = np.random.default_rng(value).integers(1, 200, (1, 1024, 8192)).astype("uint8")
+        copy(path, source(pixels), ARRAY_NAME="v", CHUNK_SHAPE=256, SHARD_SHAPE=1024, COMPRESS="NONE", OVERVIEWS="NONE").FlushCache()
+        versions.append((pixels[0], dict(s3.objects)))
+    s3.objects.clear()
+    s3.objects.update(versions[0][1])
+    now, asked, replaced = [0] * 8, [0] * 8, []
+    gdal.VSICurlClearCache()
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, open_options=["MERGE_GAP=0"])
+
+    def fault(method, key, query):
+        if "/c/0/" not in key:
+            return
+        shard = int(key.rpartition("/")[2])
+        asked[shard] += 1
+        if asked[shard] % 2 == 0 and asked[shard] // 2 <= times[shard]:
+            now[shard] = 1 - now[shard]
+            replaced.append(shard)
+            s3.objects[key] = versions[now[shard]][1][key]
+    s3.fault = fault
+    found = dataset.ReadAsArray(0, 256, 8192, 256)
+    assert len(replaced) == sum(times)
+    for shard in range(8):
+        columns = slice(1024 * shard, 1024 * shard + 1024)
+        assert_same(found[:, columns], versions[now[shard]][0][256:512, columns])
+    assert sum(asked) == 16 + 2 * len(replaced)
+
+
 # ------------------------------------------------------------------------------------------------- what a server holds to
 
 @pytest.mark.parametrize("holds, warned", [(("If-Match", "If-None-Match"), False), ((), True), (("If-None-Match",), True), (("If-Match",), True)],

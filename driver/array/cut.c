@@ -261,6 +261,26 @@ enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, s
     return cut_bounds(&c, &bounds, (struct known){false, false}, err);
 }
 
+enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_window *windows, size_t n,
+                                  const uint64_t *shards, size_t shard_count, struct zs_window **parts,
+                                  size_t *part_count, struct zs_error *err)
+{
+    *part_count = 0;
+    *parts = n <= SIZE_MAX / shard_count ? zs_calloc(n * shard_count, sizeof **parts) : NULL;
+    if (*parts == NULL)
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < shard_count; i++) {
+        struct bounds bounds;
+        uint64_t length[ZS_MAX_NDIM];
+        zs_grid_extent(&array->grid, 0, shards[i], bounds.start, length);
+        for (int d = 0; d < array->meta->ndim; d++)
+            bounds.end[d] = bounds.start[d] + length[d];
+        for (size_t k = 0; k < n; k++)
+            *part_count += clip(array, &windows[k], &bounds, &(*parts)[*part_count]);
+    }
+    return ZS_OK;
+}
+
 uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows, size_t n)
 {
     const struct cut c = {.array = array, .windows = windows, .n = n};

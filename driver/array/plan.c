@@ -9,6 +9,7 @@ void zs_plan_init(struct zs_plan *plan)
 {
     pthread_mutex_init(&plan->pending_lock, NULL);
     pthread_mutex_init(&plan->decode_lock, NULL);
+    pthread_mutex_init(&plan->left_lock, NULL);
     pthread_cond_init(&plan->decode_done, NULL);
 }
 
@@ -34,8 +35,10 @@ void zs_plan_clear(struct zs_plan *plan)
     free(plan->ranges);
     free(plan->groups);
     free(plan->tasks);
+    free(plan->left);
     pthread_mutex_destroy(&plan->pending_lock);
     pthread_mutex_destroy(&plan->decode_lock);
+    pthread_mutex_destroy(&plan->left_lock);
     pthread_cond_destroy(&plan->decode_done);
 }
 

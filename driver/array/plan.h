@@ -79,7 +79,13 @@ struct zs_plan {
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
     int decoding, decode_slots; /* of the array, or more when only blocks are decoded */
-    atomic_bool stale;          /* a shard was replaced during the read */
+    atomic_bool stale;          /* a shard was replaced before anything of it was read */
+
+    pthread_mutex_t left_lock;
+    uint64_t *left; /* shards that were replaced while they were read: they are read again */
+    size_t left_count, left_room;
+    enum zs_status left_status; /* what happened to the first */
+    struct zs_error left_err;
 };
 
 /* ZS_ARGUMENT when a window reaches beyond the array. */
@@ -118,6 +124,11 @@ typedef enum zs_status (*zs_cut_fn)(void *ctx, const struct zs_window *windows, 
  * that are found absent are not cut. Stops at the first error. */
 enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
                       struct zs_error *err) ZS_MUST_CHECK;
+
+/* The parts of windows that lie in some level-0 shards: *parts is freed with free(). */
+enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_window *windows, size_t n,
+                                  const uint64_t *shards, size_t shard_count, struct zs_window **parts,
+                                  size_t *part_count, struct zs_error *err) ZS_MUST_CHECK;
 
 /* At most so many innermost chunks overlap the windows; one that several windows overlap may be counted more than once.
  * UINT64_MAX when 64 bits cannot count them. */

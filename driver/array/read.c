@@ -165,34 +165,52 @@ static enum zs_status deliver_one(struct zs_plan *plan, struct zs_planned *plann
     return status;
 }
 
+/* Leaves a shard that was replaced while it was read to another turn: the others go on. */
+static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status, struct zs_error *err)
+{
+    bool is_left = false;
+    (void)pthread_mutex_lock(&plan->left_lock);
+    for (size_t i = 0; i < plan->left_count && !is_left; i++)
+        is_left = plan->left[i] == shard;
+    uint64_t *grown = is_left ? NULL : zs_grow(plan->left, plan->left_count, &plan->left_room, sizeof *grown);
+    if (grown != NULL) {
+        plan->left = grown;
+        plan->left[plan->left_count++] = shard;
+        if (plan->left_count == 1) {
+            plan->left_status = status;
+            plan->left_err = *err;
+        }
+    }
+    (void)pthread_mutex_unlock(&plan->left_lock);
+    return is_left || grown != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
 /* Reads a group of ranges of one shard at once, then decodes its chunks. */
 static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, struct zs_scratch *scratch,
                                 struct zs_error *err)
 {
     struct zs_array *array = plan->array;
     struct zs_planned *first = &plan->chunks[plan->items[plan->ranges[t->first].tag].chunk];
+    const uint64_t shard = first->where.shard;
     struct zs_cache_entry *entry;
-    enum zs_status status = zs_shard_object(array, first->where.shard, &entry, err);
-    if (status != ZS_OK) {
-        if (status == ZS_NOT_FOUND) /* it was there when its index was read */
-            plan->stale = true;
-        return zs_fail_in_chunk(array, first->where.chunk, status == ZS_NOT_FOUND ? ZS_IO : status, err);
-    }
+    enum zs_status status = zs_shard_object(array, shard, &entry, err);
+    if (status == ZS_NOT_FOUND) /* it was there when its index was read */
+        return leave(plan, shard, zs_fail_in_chunk(array, first->where.chunk, ZS_IO, err), err);
+    if (status != ZS_OK)
+        return zs_fail_in_chunk(array, first->where.chunk, status, err);
     struct zs_object *object = zs_cache_value(entry);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    if (object->version != first->where.bytes.version) {
-        plan->stale = true;
+    bool is_replaced = object->version != first->where.bytes.version;
+    if (is_replaced)
         status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
-    }
     if (status == ZS_OK)
         status = zs_buffer_reset(fetched, (size_t)t->size, err);
     if (status == ZS_OK)
         status = zs_object_read(object, t->offset, (size_t)t->size, fetched->data, err);
-    if (zs_object_is_overtaken(object, status))
-        plan->stale = true;
+    is_replaced = is_replaced || zs_object_is_overtaken(object, status);
     zs_cache_release(array->objects, entry);
     if (status != ZS_OK)
-        return zs_fail_in_chunk(array, first->where.chunk, status, err);
+        status = zs_fail_in_chunk(array, first->where.chunk, status, err);
     decode_begin(plan);
     for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
         const struct zs_range *r = &plan->ranges[t->first + i];
@@ -200,9 +218,8 @@ static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, s
                               (size_t)r->size, err);
     }
     decode_end(plan);
-    if (status == ZS_CORRUPT && zs_shard_is_changing(array, first->where.shard))
-        plan->stale = true;
-    return status;
+    is_replaced = is_replaced || (status == ZS_CORRUPT && zs_shard_is_changing(array, shard));
+    return is_replaced ? leave(plan, shard, status, err) : status;
 }
 
 /* Reads a chunk that is an object of its own. */
@@ -380,26 +397,53 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     return zs_parallel_for(only_copies ? 1 : plan->array->fetch_threads, plan->task_count, run_task, plan, err);
 }
 
+/* A shard is read again so many times when it was replaced each time: each takes two round trips. */
+#define MOST_TURNS 10
+
+/* Reads windows once. *windows and *n become, and *parts holds, what is left: of shards that were replaced meanwhile.
+ * *is_stale: nothing was read, since one was replaced before. */
+static enum zs_status run_turn(const struct zs_plan *asked, const struct zs_window **windows, size_t *n,
+                               struct zs_window **parts, bool *is_stale, size_t *left, struct zs_error *err)
+{
+    struct zs_plan p = *asked;
+    struct zs_window *next = NULL;
+    p.windows = *windows;
+    p.window_count = *n;
+    zs_plan_init(&p);
+    enum zs_status status = zs_plan_chunks(&p, err);
+    if (status == ZS_OK)
+        status = run_planned(&p, err);
+    *is_stale = status != ZS_OK && p.stale;
+    *left = status == ZS_OK ? p.left_count : 0;
+    if (*left > 0) {
+        status = zs_parts_in_shards(p.array, p.windows, p.window_count, p.left, p.left_count, &next, n, err);
+        free(*parts);
+        *windows = *parts = next;
+        *left = status == ZS_OK ? *left : 0;
+    }
+    if (*left > 0)
+        status = zs_fail(err, p.left_status, "%s", p.left_err.message);
+    zs_plan_clear(&p);
+    return status;
+}
+
 static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
     const struct zs_plan *asked = ctx;
-    struct zs_array *array = asked->array;
+    struct zs_window *parts = NULL;
+    size_t left, before = SIZE_MAX;
+    bool is_stale;
     if (asked->is_prefetch && *asked->room == 0)
         return ZS_OK;
-    for (int attempt = 0;; attempt++) {
-        struct zs_plan p = *asked;
-        p.windows = windows;
-        p.window_count = n;
-        zs_plan_init(&p);
-        enum zs_status status = zs_plan_chunks(&p, err);
-        if (status == ZS_OK)
-            status = run_planned(&p, err);
-        const bool again = status != ZS_OK && p.stale && attempt < ZS_STALE_RETRIES;
-        zs_plan_clear(&p);
-        if (!again)
-            return status;
-        zs_array_distrust(array);
+    enum zs_status status = run_turn(asked, &windows, &n, &parts, &is_stale, &left, err);
+    for (int turn = 0; is_stale ? turn < ZS_STALE_RETRIES : left > 0 && turn < MOST_TURNS; turn++) {
+        zs_array_distrust(asked->array);
+        turn = left > 0 && left < before ? 0 : turn;
+        before = left > 0 ? left : before;
+        status = run_turn(asked, &windows, &n, &parts, &is_stale, &left, err);
     }
+    free(parts);
+    return status;
 }
 
 static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_window *windows, size_t n,
