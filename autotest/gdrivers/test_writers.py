@@ -182,6 +182,39 @@ def test_who_writes_into_a_store_that_was_removed_since_is_told_and_leaves_nothi
     assert s3.objects == {}
 
 
+@pytest.mark.parametrize("size, is_error", [(48, True), (96, False)], ids=["smaller", "grown"])
+def test_an_edit_goes_into_no_smaller_array_that_replaced_the_one_that_was_opened(s3, size, is_error):
+    made()
+    ours = update()
+    ours.SetMetadataItem("ours", "1")
+    made(size, SHARD_SHAPE=64, OVERWRITE="YES")
+    objects = dict(s3.objects)
+    if is_error:
+        assert '"shape" changed since this array was opened: another writer replaced the array, or made it shorter' in error_of(ours.FlushCache)
+        assert s3.objects == objects
+        with pytest.raises(RuntimeError):
+            close(ours) if hasattr(ours, "Close") else gdal.Dataset.__swig_destroy__(ours)
+    else:
+        ours.FlushCache()
+    gdal.VSICurlClearCache()
+    now = gdal.OpenEx(NAME)
+    assert (now.RasterXSize, now.GetMetadataItem("ours")) == (size, None if is_error else "1")
+
+
+def test_an_append_to_a_store_that_is_removed_meanwhile_is_an_error_and_leaves_nothing(s3):
+    made()
+    removed = []
+
+    def fault(method, key, query):
+        if method == "PUT" and not removed:
+            removed.append(key)
+            s3.objects.clear()
+    s3.fault = fault
+    with pytest.raises(RuntimeError):
+        copy(PATH, source(np.ones((1, 64, 64), "uint8")), ARRAY_NAME="w", APPEND_SUBDATASET="YES", CHUNK_SHAPE=16, SHARD_SHAPE=32)
+    assert removed and s3.objects == {}
+
+
 def test_a_chunk_that_is_absent_and_stays_so_is_not_removed_while_another_puts_it(s3):
     s3.objects["bucket/a.zarr/zarr.json"] = b'{"zarr_format": 3, "node_type": "group"}'
     s3.objects["bucket/a.zarr/v/zarr.json"] = json.dumps({

@@ -261,6 +261,16 @@ static const char *changed_member(const char *const *members, size_t count, cons
     return NULL;
 }
 
+/* Returns whether a stored array may be the one that was opened, by its shape: it may have grown. */
+static bool may_be_grown(const zs_json *theirs, const struct zs_node *node, const struct zs_change *change)
+{
+    static const char *const shape[] = {"shape"};
+    const zs_json *now = zs_json_get(theirs, "shape"), *ours = zs_json_get(node->document, "shape");
+    return zs_json_size(now) == zs_json_size(ours) &&
+           (changed_member(shape, 1, theirs, node, change) == NULL ||
+            !is_less(now, zs_json_get(before_of(change), "shape")));
+}
+
 /* Checks that the stored array is the one that was opened, and not another that replaced it, to which the changes do
  * not apply. It may have grown, and its fill value may differ. */
 static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node *node, const struct zs_change *change,
@@ -270,14 +280,14 @@ static enum zs_status check_is_same(const zs_json *theirs, const struct zs_node 
     if (node->type != ZS_NODE_ARRAY)
         return ZS_OK;
     const char *other = changed_member(members, sizeof members / sizeof members[0], theirs, node, change);
-    if (zs_json_size(zs_json_get(theirs, "shape")) != zs_json_size(zs_json_get(node->document, "shape")))
+    if (!may_be_grown(theirs, node, change))
         other = "shape";
     if (other == NULL)
         return ZS_OK;
     return zs_fail(err, ZS_INVALID,
-                   "%s/zarr.json: \"%s\" changed since this array was opened: another writer replaced the array, which "
-                   "stays as it is",
-                   node->path, other);
+                   "%s/zarr.json: \"%s\" changed since this array was opened: another writer replaced the array%s, "
+                   "which stays as it is",
+                   node->path, other, strcmp(other, "shape") == 0 ? ", or made it shorter" : "");
 }
 
 static enum zs_status merge_edit(zs_json *theirs, const struct zs_node *node, const struct zs_change *change,

@@ -123,13 +123,15 @@ static void keep_theirs(struct taking *t)
     own->count = n;
 }
 
-/* Takes the nodes out of consolidated metadata. */
+/* Takes the nodes out of consolidated metadata. Nothing lists them where another writer removed the root meanwhile. */
 static enum zs_status unlist(const struct taking *t, struct zs_error *err)
 {
     struct zs_hierarchy *now = NULL;
     enum zs_status status = zs_hierarchy_recover(t->store, err);
     if (status == ZS_OK)
         status = zs_hierarchy_open(t->store, true, &now, err);
+    if (status == ZS_NOT_FOUND)
+        return ZS_OK;
     for (size_t i = 0; i < t->found.own.count && status == ZS_OK && zs_hierarchy_is_consolidated(now); i++) {
         const struct zs_node *node;
         char *path = zs_is_document(t->found.own.list[i]) ? path_of(t->found.own.list[i]) : NULL;
