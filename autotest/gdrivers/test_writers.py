@@ -562,6 +562,44 @@ def test_what_one_server_answers_says_nothing_of_another_that_has_a_store_of_tha
         assert any("does not hold a PUT to a condition" in message for message in warnings_of(edit)[1])
 
 
+@pytest.fixture
+def of_path():
+    """Sets an option for what is below the store's path."""
+    yield lambda name, value: gdal.SetPathSpecificOption(PATH, name, value)
+    gdal.ClearPathSpecificOptions(PATH)
+
+
+def test_headers_that_are_set_for_a_path_go_beside_the_condition(s3, of_path, meets):
+    made()
+    wrote(9, 40, 40).FlushCache()
+    of_path("GDAL_HTTP_HEADERS", "X-Ours: a,X-Other: b")
+    seen = []
+    s3.sees = lambda headers: seen.append([headers.get_all(name) for name in ("X-Ours", "X-Other", "If-Match")])
+    ours = wrote(1, side=2)
+    meets("v/c/0/0", lambda: wrote(2, 4, 4, side=2).FlushCache())
+    assert warnings_of(ours.FlushCache)[1] == []
+    ours = None
+    assert len(seen) == 3 and all(mine == ["a"] and other == ["b"] and len(condition) == 1 for mine, other, condition in seen), seen
+    pixels = stored()
+    assert pixels[0, 0] == 1 and pixels[4, 4] == 2
+
+
+@pytest.mark.skipif(int(gdal.VersionInfo()) < 3070000, reason="with GDAL 3.6 no headers of a path hide those of a thread")
+def test_who_cannot_send_a_condition_beside_the_headers_of_a_path_is_warned(s3, of_path, tmp_path):
+    """A file of headers for the path hides the one that has the condition."""
+    made()
+    wrote(9, 40, 40).FlushCache()
+    (tmp_path / "headers").write_text("X-Other: b\n")
+    of_path("GDAL_HTTP_HEADERS", "X-Ours: a")
+    of_path("GDAL_HTTP_HEADER_FILE", str(tmp_path / "headers"))
+
+    def edit():
+        dataset = wrote(1, side=2)
+        dataset.FlushCache()
+    assert any("may lose changes" in message for message in warnings_of(edit)[1])
+    assert stored()[0, 0] == 1
+
+
 @pytest.mark.parametrize("setting, option", [("NO", None), ("YES", "NO")], ids=["configuration", "open option before it"])
 def test_no_asks_nothing_and_sends_no_condition(s3, setting, option):
     made()

@@ -5,6 +5,7 @@
 #include <cpl_vsi.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gdal_version.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,22 +209,33 @@ static enum zs_status copy_to(struct vsi_writer *w, VSILFILE *out, const struct 
 
 /* Settings of this thread for one upload, with what they were before. */
 struct upload_settings {
-    const char *chunk_size; /* the name of one that was set; NULL: none */
-    char *chunk_size_before;
-    char chunk_option[32]; /* the same as an option of the file; "": none */
-    bool has_headers;
-    char *headers_before;
+    struct {
+        const char *name;
+        char *before; /* NULL: none */
+    } set[3];
+    size_t count;
+    char chunk_option[32]; /* the size of parts as an option of the file; "": none */
+    char *header_file;     /* in memory; NULL: none */
 };
 
-/* Sets an option of GDAL's for this thread; *before gets its value until then, NULL for none. */
-static enum zs_status set_option(const char *name, const char *value, char **before, struct zs_error *err)
+/* Sets an option of GDAL's for this thread. */
+static enum zs_status set_option(struct upload_settings *u, const char *name, const char *value, struct zs_error *err)
 {
     const char *own = CPLGetThreadLocalConfigOption(name, NULL);
-    *before = own != NULL ? zs_strdup(own) : NULL;
-    if (own != NULL && *before == NULL)
+    char *before = own != NULL ? zs_strdup(own) : NULL;
+    if (own != NULL && before == NULL)
         return zs_fail_memory(err);
+    u->set[u->count].name = name;
+    u->set[u->count++].before = before;
     CPLSetThreadLocalConfigOption(name, value);
     return ZS_OK;
+}
+
+static void set_back_last(struct upload_settings *u)
+{
+    char *before = u->set[--u->count].before;
+    CPLSetThreadLocalConfigOption(u->set[u->count].name, before);
+    free(before);
 }
 
 /* Tells GDAL to send the object in one request: as an option of the file too, which from GDAL 3.10 on comes before what
@@ -239,49 +251,81 @@ static enum zs_status begin_whole(const struct vsi_writer *w, struct upload_sett
             (!is_conditional && zs_vsi_option(w->path, settings[i][1]) != NULL))
             continue;
         snprintf(u->chunk_option, sizeof u->chunk_option, "CHUNK_SIZE=%u", mb);
-        ZS_TRY(set_option(settings[i][1], strchr(u->chunk_option, '=') + 1, &u->chunk_size_before, err));
-        u->chunk_size = settings[i][1];
-        break;
+        return set_option(u, settings[i][1], strchr(u->chunk_option, '=') + 1, err);
     }
     return ZS_OK;
 }
 
+/* The header of a PUT that expects a version; NULL without memory. */
+static char *condition_of(const struct zs_expectation *expected)
+{
+    const bool expects_none = expected->etag[0] == '\0';
+    if (expected->store->has_generations)
+        return zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : expected->etag);
+    return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", expected->etag);
+}
+
+/* Has GDAL read the condition from a file. Where one is set for the path, the condition cannot be sent, and who writes
+ * is warned. */
+static enum zs_status begin_header_file(const struct vsi_writer *w, const char *condition, struct upload_settings *u,
+                                        struct zs_error *err)
+{
+    if (zs_vsi_option(w->path, "GDAL_HTTP_HEADER_FILE") != NULL) {
+        (void)zs_store_expected(w->base.expected->store, NULL);
+        return ZS_OK;
+    }
+    u->header_file = zs_temporary_path("/vsimem");
+    VSILFILE *file = u->header_file != NULL ? VSIFOpenL(u->header_file, "wb") : NULL;
+    const size_t n = strlen(condition);
+    const bool is_written = file != NULL && VSIFWriteL(condition, 1, n, file) == n;
+    if (file != NULL)
+        VSIFCloseL(file);
+    return is_written ? set_option(u, "GDAL_HTTP_HEADER_FILE", u->header_file, err) : zs_fail_memory(err);
+}
+
+/* Whether headers that are set for a path hide those of the thread, as they do from GDAL 3.7 on. */
+static bool are_hidden(const char *path, const char *headers)
+{
+    const char *found = zs_vsi_option(path, "GDAL_HTTP_HEADERS");
+    return GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0) && found != NULL && strcmp(found, headers) != 0;
+}
+
+/* Has GDAL send a condition beside the user's headers: among them, or in a file. */
+static enum zs_status begin_condition(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
+{
+    char *condition = condition_of(w->base.expected);
+    char *headers = condition != NULL ? zs_http_headers_with(w->path, condition) : NULL;
+    enum zs_status status = headers != NULL ? set_option(u, "GDAL_HTTP_HEADERS", headers, err) : zs_fail_memory(err);
+    if (status == ZS_OK && are_hidden(w->path, headers)) {
+        set_back_last(u);
+        status = begin_header_file(w, condition, u, err);
+    }
+    free(condition);
+    free(headers);
+    return status;
+}
+
 static enum zs_status begin_upload(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
 {
-    *u = (struct upload_settings){0};
-    if (w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB) {
-        const char *version = w->base.expected->etag;
-        const bool expects_none = version[0] == '\0';
-        char *line = w->base.expected->store->has_generations
-                         ? zs_format("x-goog-if-generation-match: %s", expects_none ? "0" : version)
-                     : expects_none ? zs_strdup("If-None-Match: *")
-                                    : zs_format("If-Match: %s", version);
-        char *headers = line != NULL ? zs_http_headers_with(w->path, line) : NULL;
-        free(line);
-        const enum zs_status status =
-            headers != NULL ? set_option("GDAL_HTTP_HEADERS", headers, &u->headers_before, err) : zs_fail_memory(err);
-        free(headers);
-        ZS_TRY(status);
-        u->has_headers = true;
-    }
+    if (w->base.expected != NULL && w->base.size >> 20 < MAX_CONDITIONAL_MB)
+        ZS_TRY(begin_condition(w, u, err));
     return begin_whole(w, u, err);
 }
 
 /* Whether GDAL may have sent the object in parts, by S3's protocol. */
 static bool may_be_in_parts(const struct vsi_writer *w, const struct upload_settings *u)
 {
-    const uint64_t most = u->chunk_size != NULL ? MAX_OLD_WHOLE_BYTES : MIN_PART_BYTES;
+    const uint64_t most = u->chunk_option[0] != '\0' ? MAX_OLD_WHOLE_BYTES : MIN_PART_BYTES;
     return w->base.size >= most && zs_vsi_kind(w->base.store)->sends_conditions;
 }
 
 static void end_upload(struct upload_settings *u)
 {
-    if (u->chunk_size != NULL)
-        CPLSetThreadLocalConfigOption(u->chunk_size, u->chunk_size_before);
-    if (u->has_headers)
-        CPLSetThreadLocalConfigOption("GDAL_HTTP_HEADERS", u->headers_before);
-    free(u->chunk_size_before);
-    free(u->headers_before);
+    while (u->count > 0)
+        set_back_last(u);
+    if (u->header_file != NULL)
+        VSIUnlink(u->header_file);
+    free(u->header_file);
 }
 
 /* Whether the object at the end of an upload has these bytes, of the file and of the object, at an offset. */
