@@ -20,7 +20,8 @@ enum fault_call {
     FAULT_REMOVE,
     FAULT_RENAME,
     FAULT_FILE,
-    FAULT_FLUSH
+    FAULT_FLUSH,
+    FAULT_LOCK /* never fails, and is not counted */
 };
 
 struct fault_store {
@@ -33,6 +34,7 @@ struct fault_store {
     uint64_t replaced_below; /* reads at smaller offsets find that the object was replaced ... */
     int replaced_times;      /* ... so many times */
     bool half_written; /* a write that fails has written half of its bytes */
+    bool has_committed; /* a commit that fails has stored the object */
     void (*before)(struct fault_store *s, enum fault_call call, void *ctx);
     void *ctx;
 };
@@ -150,13 +152,15 @@ static inline void fault_abort(struct zs_writer *writer)
 static inline enum zs_status fault_commit(struct zs_writer *writer, struct zs_error *err)
 {
     struct fault_writer *w = (struct fault_writer *)writer;
-    if (fault_now(writer->store, FAULT_COMMIT, err)) {
+    const bool fails = fault_now(writer->store, FAULT_COMMIT, err);
+    if (fails && !((struct fault_store *)writer->store)->has_committed) {
         fault_abort(writer);
         return ZS_IO;
     }
-    const enum zs_status status = zs_writer_commit(w->inner, err);
+    struct zs_error ignored;
+    const enum zs_status status = zs_writer_commit(w->inner, fails ? &ignored : err);
     free(w);
-    return status;
+    return fails ? ZS_IO : status;
 }
 
 /* ---- Objects changed where they are ---- */
@@ -232,7 +236,10 @@ static inline enum zs_status fault_list(struct zs_store *store, const char *pref
 static inline enum zs_status fault_lock(struct zs_store *store, const char *key, struct zs_lock **lock,
                                         struct zs_error *err)
 {
-    return zs_store_lock(((struct fault_store *)store)->inner, key, lock, err);
+    struct fault_store *s = (struct fault_store *)store;
+    if (s->before != NULL)
+        s->before(s, FAULT_LOCK, s->ctx);
+    return zs_store_lock(s->inner, key, lock, err);
 }
 
 static inline void fault_unlock(struct zs_store *store, struct zs_lock *lock)

@@ -249,22 +249,33 @@ static bool check_both_are_listed(struct stage *s)
 static void test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all(void)
 {
     const struct trial t = {stage_open, add_two, check_both_are_listed};
-    struct kills kills = {0};
-    kill_at_each_step(&t, true, &kills);
-    CHECK(kills.killed > 10 && kills.whole > 0);
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
+        struct kills kills = {0};
+        kill_at_each_step(&t, is_consolidated == 1, &kills);
+        CHECK(kills.killed > 10 && kills.whole > 0);
+    }
+}
+
+/* Kills what grows two arrays just after its journal was written. */
+static void stage_noted(struct stage *s)
+{
+    stage_open(s, true);
+    struct zs_hierarchy *h = opened(&s->store.base);
+    s->store.fail_on = true;
+    for (long step = 1; !has_journal(s->inner) && step < 100; step++) {
+        s->store.fail_at = s->store.calls + step;
+        CHECK(!grow(h, 6));
+    }
+    zs_hierarchy_free(h);
+    s->store.fail_on = false;
+    s->store.fail_at = 0;
 }
 
 static void test_what_somebody_else_changed_since_the_kill_stays(void)
 {
     struct stage s;
-    stage_open(&s, true);
-    struct zs_hierarchy *h = opened(&s.store.base);
-    s.store.fail_on = true;
-    for (long step = 1; !has_journal(s.inner) && step < 100; step++) { /* killed just after it was written */
-        s.store.fail_at = s.store.calls + step;
-        CHECK(!grow(h, 6));
-    }
-    zs_hierarchy_free(h);
+    stage_noted(&s);
+    struct zs_hierarchy *h = NULL;
     put(s.inner, "g/b/zarr.json", GROUP);
     CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
     h = opened(s.inner);
@@ -274,6 +285,177 @@ static void test_what_somebody_else_changed_since_the_kill_stays(void)
     CHECK_EQ_U64(length(h, "g/b"), 0);
     zs_hierarchy_free(h);
     stage_close(&s);
+}
+
+static void test_a_damaged_document_keeps_no_other_from_being_finished(void)
+{
+    struct stage s;
+    stage_noted(&s);
+    put(s.inner, "g/a/zarr.json", "{");
+    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+    struct zs_hierarchy *h = opened(s.inner);
+    CHECK_EQ_U64(length(h, "g/a"), 4);
+    CHECK_EQ_U64(length(h, "g/b"), 6);
+    zs_hierarchy_free(h);
+    stage_close(&s);
+}
+
+/* Consolidated metadata that are older than the documents: arrays that have five elements by now. */
+static void stage_open_older(struct stage *s, bool is_consolidated)
+{
+    char *longer = zs_strdup(ARRAY);
+    memcpy(strstr(longer, "[4]"), "[5]", 3);
+    stage_open(s, is_consolidated);
+    put(s->inner, "g/a/zarr.json", longer);
+    put(s->inner, "g/b/zarr.json", longer);
+    free(longer);
+}
+
+static bool check_grow_together(struct stage *s)
+{
+    struct zs_hierarchy *h = NULL;
+    check_recovers(s);
+    CHECK(zs_hierarchy_open(s->inner, false, &h, NULL) == ZS_OK);
+    const uint64_t now = length(h, "g/a");
+    CHECK((now == 5 || now == 6) && length(h, "g/b") == now);
+    zs_hierarchy_free(h);
+    return now == 6;
+}
+
+static void test_arrays_that_consolidated_metadata_list_shorter_grow_together_after_a_kill(void)
+{
+    const struct trial t = {stage_open_older, grow_to_6, check_grow_together};
+    const struct kills kills = kill_with_each_listing(&t);
+    CHECK(kills.killed > 10 && kills.whole > 0);
+}
+
+/* A journal that a killed writer left while this one waited for its lock. */
+struct left_journal {
+    char *text;
+    long fail_after; /* calls after it; the next one fails */
+};
+
+static void leave_journal(struct fault_store *store, enum fault_call call, void *ctx)
+{
+    struct left_journal *left = ctx;
+    if (call != FAULT_LOCK || left->text == NULL)
+        return;
+    char *key = zs_journal_key("zarr.json");
+    put(store->inner, key, left->text);
+    free(key);
+    free(left->text);
+    left->text = NULL;
+    store->fail_at = store->calls + left->fail_after + 1;
+}
+
+static char *journal_text(struct zs_store *store)
+{
+    char *key = zs_journal_key("zarr.json");
+    struct zs_buffer text = {0};
+    CHECK(zs_store_get(store, key, 100000, &text, NULL) == ZS_OK && zs_store_remove(store, key, NULL) == ZS_OK);
+    char *copy = zs_strndup((const char *)text.data, text.size);
+    zs_buffer_free(&text);
+    free(key);
+    return copy;
+}
+
+static void test_a_rename_that_cannot_finish_what_another_writer_began_leaves_its_journal(void)
+{
+    bool is_done = false;
+    int failed = 0;
+    for (long calls = 0; !is_done && calls < 200; calls++) {
+        struct stage s;
+        stage_noted(&s);
+        struct left_journal left = {journal_text(s.inner), calls};
+        put(s.inner, "zarr.json", LISTING("\"g\":" GROUP ",\"g/a\":" ARRAY ",\"g/b\":" ARRAY ",\"k\":" ARRAY));
+        put(s.inner, "k/zarr.json", ARRAY);
+        struct zs_hierarchy *h = opened(&s.store.base);
+        s.store.before = leave_journal;
+        s.store.ctx = &left;
+        is_done = zs_node_rename(h, "k", "n", NULL) == ZS_OK;
+        zs_hierarchy_free(h);
+        failed += !is_done;
+        check_recovers(&s);
+        h = opened(s.inner);
+        CHECK(length(h, "g/a") == 6 && length(h, "g/b") == 6);
+        CHECK((length(h, "k") == 4) != (length(h, "n") == 4));
+        zs_hierarchy_free(h);
+        stage_close(&s);
+    }
+    CHECK(is_done && failed > 10);
+}
+
+/* ---- Answers that are lost ---- */
+
+static bool add_three(struct zs_hierarchy *h)
+{
+    static const char *const names[] = {"n", "o", "p"};
+    const struct zs_node *node = NULL;
+    for (int i = 0; i < 3; i++) {
+        zs_json *document = NULL;
+        if (zs_json_parse(ARRAY, strlen(ARRAY), &document, NULL) != ZS_OK ||
+            zs_node_make(h, "", names[i], document, &node, NULL) != ZS_OK)
+            return false;
+    }
+    return true;
+}
+
+static void test_a_new_document_whose_answer_was_lost_is_put_again(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        bool is_done = false;
+        for (long step = 1; !is_done && step < 200; step++) {
+            struct stage s;
+            struct zs_error err = {0};
+            stage_open(&s, kind == 1);
+            struct zs_hierarchy *h = opened(&s.store.base);
+            CHECK(add_three(h));
+            s.store.has_committed = true;
+            s.store.fail_at = s.store.calls + step;
+            is_done = zs_hierarchy_flush(h, &err) == ZS_OK;
+            if (!CHECK(zs_hierarchy_flush(h, &err) == ZS_OK))
+                fprintf(stderr, "%s\n", err.message);
+            zs_hierarchy_free(h);
+            h = opened(s.inner);
+            CHECK(length(h, "n") == 4 && length(h, "o") == 4 && length(h, "p") == 4);
+            zs_hierarchy_free(h);
+            stage_close(&s);
+        }
+        CHECK(is_done);
+    }
+}
+
+/* What another writer says of a new array that a flush stored before it failed stays when the flush is tried again. */
+static void test_what_is_set_on_a_new_array_between_two_flushes_stays(void)
+{
+    int set = 0;
+    bool is_done = false;
+    for (long step = 1; !is_done && step < 200; step++) {
+        struct stage s;
+        const struct zs_node *node = NULL;
+        zs_json *attributes;
+        stage_open(&s, false);
+        struct zs_hierarchy *h = opened(&s.store.base), *other;
+        CHECK(add_three(h));
+        s.store.fail_at = s.store.calls + step;
+        is_done = zs_hierarchy_flush(h, NULL) == ZS_OK;
+        other = opened(s.inner);
+        const bool is_there = zs_hierarchy_node(other, "p", &node, NULL) == ZS_OK;
+        if (is_there) {
+            CHECK(zs_hierarchy_edit(other, node, &attributes, NULL) == ZS_OK);
+            CHECK(zs_json_set_string(attributes, "k", "theirs") && zs_hierarchy_flush(other, NULL) == ZS_OK);
+        }
+        zs_hierarchy_free(other);
+        CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+        zs_hierarchy_free(h);
+        h = opened(s.inner);
+        CHECK(zs_hierarchy_node(h, "p", &node, NULL) == ZS_OK);
+        CHECK(zs_json_equals(zs_json_get(node->attributes, "k"), "theirs") == is_there);
+        zs_hierarchy_free(h);
+        stage_close(&s);
+        set += is_there && !is_done;
+    }
+    CHECK(is_done && set > 0);
 }
 
 /* ---- Nodes that are taken back ---- */
@@ -350,6 +532,40 @@ static void test_what_is_taken_back_is_what_was_added_here(void)
         CHECK(is_done);
     }
     CHECK(failed > 20 && changed > 5);
+}
+
+/* An array that was added here and removed, or added and undone, and then made by somebody else, is theirs. */
+static void test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back(void)
+{
+    for (int is_undone = 0; is_undone < 2; is_undone++) {
+        struct stage s;
+        const struct zs_node *node = NULL;
+        stage_open(&s, false);
+        struct zs_hierarchy *h = opened(&s.store.base);
+        const struct zs_savepoint savepoint = zs_savepoint_begin(h);
+        CHECK(add_group(h));
+        if (is_undone) {
+            zs_json *document = NULL;
+            CHECK(zs_json_parse(ARRAY, strlen(ARRAY), &document, NULL) == ZS_OK);
+            CHECK(zs_node_make(h, "n", "e", document, &node, NULL) == ZS_OK);
+        } else {
+            CHECK(zs_hierarchy_remove(h, "n/c", NULL) == ZS_OK);
+        }
+        zs_savepoint_end(h, savepoint, !is_undone);
+        CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK);
+        const char *path = is_undone ? "n/e" : "n/c";
+        char *key = zs_path_join(path, "zarr.json");
+        put(s.inner, key, ARRAY);
+        CHECK(zs_hierarchy_stored_node(h, path, &node, NULL) == ZS_OK);
+        CHECK(zs_hierarchy_take_back(h, &s.store.base, "n", NULL) == ZS_OK);
+        struct zs_buffer text = {0};
+        CHECK(zs_store_get(s.inner, key, 1000, &text, NULL) == ZS_OK);
+        CHECK(zs_store_get(s.inner, "n/d/zarr.json", 1000, &text, NULL) == ZS_NOT_FOUND);
+        zs_buffer_free(&text);
+        free(key);
+        zs_hierarchy_free(h);
+        stage_close(&s);
+    }
 }
 
 /* ---- Removed nodes ---- */
@@ -575,7 +791,13 @@ int main(void)
     RUN(test_a_node_that_is_renamed_is_listed_after_a_kill);
     RUN(test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all);
     RUN(test_what_somebody_else_changed_since_the_kill_stays);
+    RUN(test_a_damaged_document_keeps_no_other_from_being_finished);
+    RUN(test_arrays_that_consolidated_metadata_list_shorter_grow_together_after_a_kill);
+    RUN(test_a_rename_that_cannot_finish_what_another_writer_began_leaves_its_journal);
+    RUN(test_a_new_document_whose_answer_was_lost_is_put_again);
+    RUN(test_what_is_set_on_a_new_array_between_two_flushes_stays);
     RUN(test_what_is_taken_back_is_what_was_added_here);
+    RUN(test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back);
     RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
     RUN(test_what_somebody_else_put_where_nodes_were_removed_stays);
     RUN(test_removed_nodes_that_somebody_listed_again_stay);

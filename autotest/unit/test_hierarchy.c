@@ -1064,6 +1064,28 @@ static void test_a_savepoint_takes_back_what_came_after_it_alone(void)
     close_all(h, &c);
 }
 
+/* Before a node is made where another was removed, the removal is published, and nothing else. */
+static void test_a_savepoint_takes_back_what_came_before_a_removal_that_is_published(void)
+{
+    const char *const objects[] = {"zarr.json", GROUP, "a/zarr.json", ARRAY, "b/zarr.json", ARRAY, NULL};
+    struct counting c = make_store(objects);
+    struct zs_hierarchy *h = NULL;
+    const struct zs_node *node = NULL;
+    CHECK(zs_hierarchy_open(c.inner, true, &h, NULL) == ZS_OK);
+    set_attribute(h, "a", "kept");
+    const struct zs_savepoint edit = zs_savepoint_begin(h);
+    set_attribute(h, "a", "undone");
+    CHECK(zs_hierarchy_remove(h, "b", NULL) == ZS_OK);
+    CHECK(zs_group_make(h, "", "b", &node, NULL) == ZS_OK && !has(c.inner, "b/zarr.json"));
+    set_attribute(h, "a", "undone_later");
+    zs_savepoint_end(h, edit, false);
+    check_no_node(h, "b", ZS_NOT_FOUND, "\"b\"");
+    CHECK(zs_hierarchy_flush(h, NULL) == ZS_OK && !has(c.inner, "b/zarr.json"));
+    CHECK(has_attribute(c.inner, "a", "kept"));
+    CHECK(!has_attribute(c.inner, "a", "undone") && !has_attribute(c.inner, "a", "undone_later"));
+    close_all(h, &c);
+}
+
 /* A request less on a remote store: what was read to compare keys serves the change. */
 static void test_the_document_of_a_replaced_array_is_read_once(void)
 {
@@ -1110,6 +1132,7 @@ int main(void)
     RUN(test_a_document_that_could_not_be_read_is_not_written);
     RUN(test_an_edit_that_failed_is_taken_back);
     RUN(test_a_savepoint_takes_back_what_came_after_it_alone);
+    RUN(test_a_savepoint_takes_back_what_came_before_a_removal_that_is_published);
     RUN(test_the_document_of_a_replaced_array_is_read_once);
     RUN(test_paths_are_taken_apart);
     RUN(test_a_new_store_that_is_held_appears_at_once);

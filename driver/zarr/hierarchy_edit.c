@@ -146,6 +146,7 @@ static enum zs_status vacate(struct zs_hierarchy *h, struct zs_hierarchy_entry *
         return status;
     }
     entry->node = NULL;
+    entry->is_added = false;
     entry->status = ZS_NOT_FOUND;
     free(entry->message);
     entry->message = message;
@@ -260,7 +261,7 @@ enum zs_status zs_hierarchy_replace(struct zs_hierarchy *h, struct zs_node *node
     const struct zs_node *old = zs_hierarchy_known(h, node->path);
     ZS_TRY(add_node(h, node, stored, err));
     struct zs_change *change = zs_changes_find(&h->pending, node->path);
-    if (change->replaced == NULL || change->is_put)
+    if (change->replaced == NULL || change->is_stored)
         change->replaced = old;
     return ZS_OK;
 }

@@ -288,6 +288,8 @@ static enum zs_status put_text(struct zs_hierarchy *h, struct outgoing *o, bool 
         const char *etag = expects ? zs_store_expected(h->store, o->etag) : NULL;
         const enum zs_status status =
             o->text != NULL ? zs_document_put_text(h->store, o->path, etag, o->text, err) : ZS_OK;
+        if (o->change != NULL && status != ZS_CONFLICT)
+            o->change->is_sent = true;
         if (status != ZS_CONFLICT || !zs_conflict_again(&tries))
             return status;
         *has_conflict = true;
@@ -306,7 +308,7 @@ static enum zs_status put(struct zs_hierarchy *h, struct outgoing *o, bool *has_
         return ZS_OK;
     ZS_TRY(put_text(h, o, has_conflict, err));
     if (o->change != NULL)
-        o->change->is_put = true;
+        o->change->is_put = o->change->is_stored = true;
     return ZS_OK;
 }
 
@@ -491,14 +493,14 @@ static enum zs_status put_and_remove(struct zs_hierarchy *h, struct outgoings *a
     return ZS_OK;
 }
 
-/* Keeps what a flush that failed tried to store of each edit: some documents may be stored, and the next writer may
- * finish the others. Returns false without memory. */
+/* Keeps what a flush that failed tried to store of each edit, and of each new document that it has sent: some may be
+ * stored, and the next writer may finish the others. Returns false without memory. */
 static bool note_tried(struct zs_hierarchy *h)
 {
     for (size_t i = 0; i < h->pending.count; i++) {
         struct zs_change *change = h->pending.list[i];
         const struct zs_node *node = zs_hierarchy_known(h, change->path);
-        if (change->kind != ZS_CHANGE_EDIT || node == NULL)
+        if ((change->kind != ZS_CHANGE_EDIT && !change->is_sent) || node == NULL)
             continue;
         zs_json_free(change->tried);
         change->tried = zs_document_own(node->document);
@@ -525,6 +527,8 @@ enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *h, struct zs_error
 {
     struct outgoings all = {0};
     enum zs_status status = zs_store_wait_commits(h->store, err); /* the chunks that the documents refer to */
+    for (size_t i = 0; i < h->pending.count; i++)
+        h->pending.list[i]->is_put = false;
     if (status == ZS_OK)
         status = list_documents(h, &all, err);
     for (size_t i = 0; i < all.count && status == ZS_OK; i++)
@@ -608,7 +612,9 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
     if (removal == NULL || zs_hierarchy_root_is_pending(h))
         return ZS_OK;
     struct zs_pending_changes all = h->pending;
+    const size_t noted = h->undo_count; /* other changes stay pending, and can be undone */
     h->pending = (struct zs_pending_changes){0};
+    h->undo_count = 0;
     struct zs_change *alone = zs_changes_note(&h->pending, removal->path);
     enum zs_status status = alone != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK) {
@@ -618,7 +624,10 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *h, const char *pa
     }
     zs_changes_clear(&h->pending);
     h->pending = all;
-    if (status == ZS_OK)
+    h->undo_count = noted;
+    if (status == ZS_OK) {
+        zs_savepoint_forget_within(h, removal->path);
         zs_changes_forget(&h->pending, removal->path);
+    }
     return status;
 }

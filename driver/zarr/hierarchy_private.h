@@ -96,6 +96,8 @@ enum zs_status zs_savepoint_note(struct zs_hierarchy *h, const char *path, struc
 enum zs_status zs_savepoint_note_within(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
 /* Forgets the remembered states: the changes so far are published and cannot be undone. */
 void zs_savepoint_forget(struct zs_hierarchy *h);
+/* Forgets those at and below a path, whose removal is published. */
+void zs_savepoint_forget_within(struct zs_hierarchy *h, const char *path);
 
 /* ---- hierarchy_flush.c ---- */
 

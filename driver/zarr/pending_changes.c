@@ -314,13 +314,14 @@ enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, con
 {
     const char *type = node->type == ZS_NODE_ARRAY ? "array" : "group";
     const bool is_edit = change->kind == ZS_CHANGE_EDIT;
-    if (is_edit && *theirs != NULL)
+    const bool is_ours = !is_edit && change->is_sent && !change->was_removed; /* as far as it is what was sent */
+    if ((is_edit || is_ours) && *theirs != NULL)
         return merge_edit(*theirs, node, change, is_changed, err);
     if (is_edit && !change->may_be_gone)
         return zs_fail(err, ZS_INVALID, "/%s: another writer removed this %s meanwhile: its changes are not written",
                        node->path, type);
     /* Two writers may have added the same group. */
-    if (!is_edit && !change->was_removed && !change->is_put && *theirs != NULL &&
+    if (!is_edit && !change->was_removed && *theirs != NULL &&
         (node->type == ZS_NODE_ARRAY || !zs_json_is_same(*theirs, node->document)))
         return zs_fail(err, ZS_INVALID,
                        "/%s: another writer made it meanwhile: it stays as it is, and this %s is not "
@@ -374,7 +375,7 @@ static enum zs_status check_document(const struct zs_hierarchy *h, const struct 
 bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_node *node)
 {
     const struct zs_change *change = zs_changes_find(&h->pending, node->path);
-    return change != NULL && !change->is_put &&
+    return change != NULL && !change->is_stored &&
            (change->kind == ZS_CHANGE_NEW || zs_change_has_new_keys(change, node));
 }
 
@@ -382,7 +383,7 @@ bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *h, const struct zs_n
  * asked for each shard. */
 static bool is_to_be_absent(const struct zs_hierarchy *h, const struct zs_change *change)
 {
-    return change != NULL && change->kind == ZS_CHANGE_NEW && !change->was_removed && !change->is_put && !h->is_new &&
+    return change != NULL && change->kind == ZS_CHANGE_NEW && !change->was_removed && !change->is_sent && !h->is_new &&
            !h->store->is_remote;
 }
 

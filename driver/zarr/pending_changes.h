@@ -28,11 +28,13 @@ struct zs_change {
     const struct zs_node *replaced; /* the replaced array, whose chunks are removed; NULL: none; borrowed from the
                                        hierarchy */
     int rank;         /* order among documents of one depth: see zs_hierarchy_put_last() */
-    bool is_put;      /* already written, by a flush that failed later */
+    bool is_sent;     /* a flush has sent the document: it may be stored, even if that flush failed */
+    bool is_stored;   /* ... and it was stored */
+    bool is_put;      /* ... by the flush that runs */
     zs_json *before;  /* ZS_CHANGE_EDIT: the document as read, without consolidated metadata; owned */
     bool is_copy;     /* ... `before` comes from consolidated metadata, which may be older than the zarr.json: */
     zs_json *own;     /* ... the zarr.json itself; NULL while only attributes change; owned */
-    zs_json *tried;   /* ... the document as a flush that failed tried to store it; NULL: there was none; owned */
+    zs_json *tried;   /* the document as a flush that failed tried to store it; NULL: there was none; owned */
     zs_json *written; /* the document as this flush writes it, for consolidated metadata above; owned */
     zs_json *loaded;  /* ... and as this flush read it; NULL: there was none; owned */
 };

@@ -11,7 +11,8 @@
 
 /* Writes the journal, an object of
  *
- *   "changes"     {path: {"before": document, "after": document}}
+ *   "changes"     {path: {"before": document, "own": document, "after": document}}: "own" is there where "before" comes
+ *                 from consolidated metadata, and may be older
  *   "from", "to"  paths of a rename
  *   "new"         {path: document}: new nodes
  *   "made"        [path]: those of them of which the store had nothing
@@ -40,6 +41,7 @@ static bool add_change(zs_json *changes, const struct zs_change *change, const s
     if (member == NULL)
         zs_json_free(after);
     return member != NULL && zs_json_add(member, "before", zs_json_copy(change->before)) != NULL &&
+           (change->own == NULL || zs_json_add(member, "own", zs_document_own(change->own)) != NULL) &&
            zs_json_add(member, "after", after) != NULL;
 }
 
@@ -266,23 +268,29 @@ static enum zs_status finish_change(struct zs_hierarchy *h, const zs_json *membe
     bool is_changed = false;
     if ((path[0] != '\0' && !zs_path_is_clean(path)) || !zs_json_is_object(before) || !zs_json_is_object(after))
         return zs_fail(err, ZS_INVALID, "expected the path of a node and two documents");
-    ZS_TRY(zs_document_load(h->store, path, &theirs, err));
+    enum zs_status status = zs_document_load(h->store, path, &theirs, err);
+    if (status != ZS_OK)
+        return status == ZS_CORRUPT ? ZS_OK : status; /* a damaged document stays as it is */
     if (theirs != NULL && !is_as_edited(zs_json_get(theirs, "attributes"), zs_json_get(before, "attributes"),
                                         zs_json_get(after, "attributes"))) {
         const enum zs_status listed = relist(h, path, zs_document_own(theirs), zs_document_own(theirs), err);
         zs_json_free(theirs);
         return listed;
     }
-    enum zs_status status = relist(h, path, zs_json_copy(before), zs_json_copy(after), err);
+    status = relist(h, path, zs_json_copy(before), zs_json_copy(after), err);
     if (status != ZS_OK) {
         zs_json_free(theirs);
         return status;
     }
-    status =
-        zs_change_merge(&theirs, zs_hierarchy_known(h, path), zs_changes_find(&h->pending, path), &is_changed, err);
+    struct zs_change *change = zs_changes_find(&h->pending, path);
+    const zs_json *own = zs_json_get(member, "own");
+    if (zs_json_is_object(own) && change->own == NULL && (change->own = zs_json_copy(own)) == NULL)
+        status = zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_change_merge(&theirs, zs_hierarchy_known(h, path), change, &is_changed, err);
     zs_json_free(theirs);
     if (status == ZS_INVALID)
-        zs_changes_forget(&h->pending, path);
+        zs_changes_put(&h->pending, path, NULL); /* nothing of the changes below it */
     return status == ZS_INVALID ? ZS_OK : status;
 }
 
@@ -461,14 +469,14 @@ static enum zs_status finish_new(struct zs_hierarchy *h, const zs_json *journal,
     return finish_removals(h, journal, gone, err);
 }
 
-/* Whether nothing of another is among what is at and below a path: no other node, and no mark of a maker. */
-static bool is_alone(const struct zs_contents *found, const char *path)
+/* Whether nothing of another is among what is at and below a path: no other node, and no mark of a maker that lives. */
+static bool is_alone(struct zs_store *store, const struct zs_contents *found, const char *path)
 {
     const size_t n = strlen(path);
     for (size_t i = 0; i < found->own.count; i++) {
         const char *key = found->own.list[i];
         const bool is_its = strncmp(key, path, n) == 0 && strcmp(key + n, "/zarr.json") == 0;
-        if (zs_is_mark(key) || (!is_its && zs_is_document(key)))
+        if (zs_is_mark(key) ? zs_mark_check(store, key, NULL) != ZS_OK : !is_its && zs_is_document(key))
             return false;
     }
     return true;
@@ -482,7 +490,7 @@ static enum zs_status remove_all(struct zs_store *store, const struct zs_names *
     for (size_t i = 0; i < gone->count && status != ZS_NO_MEMORY; i++) {
         struct zs_contents found = {0};
         status = zs_contents_find_below(store, gone->list[i], &found, err);
-        if (status == ZS_OK && is_alone(&found, gone->list[i]))
+        if (status == ZS_OK && is_alone(store, &found, gone->list[i]))
             status = zs_contents_remove(store, &found, err);
         zs_contents_clear(&found);
     }

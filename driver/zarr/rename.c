@@ -99,26 +99,29 @@ static enum zs_status move(struct zs_hierarchy *h, const char *from, const char 
     return is_moved ? added : status;
 }
 
-/* Like move(), under the lock of the root's document and with a journal, from which the next writer finishes the rename
- * if this one is killed. */
-static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+/* Like move(), with a journal, from which the next writer finishes the rename if this one is killed. The caller holds
+ * the lock of the root's document. */
+static enum zs_status move_noted(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(h);
+    ZS_TRY(zs_hierarchy_recover_locked(store, err)); /* if that fails, the journal stays for the next writer */
+    ZS_TRY(zs_recovery_note_rename(store, from, to, err));
+    const enum zs_status status = move(h, from, to, err);
+    if (zs_hierarchy_is_changed(h)) /* the next writer finishes it */
+        return status;
+    struct zs_error ignored;
+    const enum zs_status removed = zs_recovery_done(store, status == ZS_OK ? err : &ignored);
+    return status == ZS_OK ? removed : status;
+}
+
+/* Renames under the lock of the root's document, where the store has locks. */
+static enum zs_status move_safely(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+{
     struct zs_lock *lock = NULL;
-    if (zs_hierarchy_root_is_pending(h))
-        return move(h, from, to, err);
-    ZS_TRY(zs_store_lock(store, "zarr.json", &lock, err));
-    enum zs_status status = lock != NULL ? zs_hierarchy_recover_locked(store, err) : ZS_OK;
-    if (status == ZS_OK && lock != NULL)
-        status = zs_recovery_note_rename(store, from, to, err);
-    if (status == ZS_OK)
-        status = move(h, from, to, err);
-    if (lock != NULL && !zs_hierarchy_is_changed(h)) { /* else the next writer finishes it */
-        struct zs_error ignored;
-        const enum zs_status removed = zs_recovery_done(store, status == ZS_OK ? err : &ignored);
-        status = status == ZS_OK ? removed : status;
-    }
-    zs_store_unlock(store, lock);
+    if (!zs_hierarchy_root_is_pending(h))
+        ZS_TRY(zs_store_lock(zs_hierarchy_store(h), "zarr.json", &lock, err));
+    const enum zs_status status = lock != NULL ? move_noted(h, from, to, err) : move(h, from, to, err);
+    zs_store_unlock(zs_hierarchy_store(h), lock);
     return status;
 }
 

@@ -7,12 +7,13 @@
 
 /* The state of a path before a change. */
 struct zs_undo {
-    char *path;
+    char *path;            /* NULL: the change is published */
     bool was_known;        /* the table had an entry of the path: */
     struct zs_node *node;  /* ... its node, retired when it is replaced; NULL: */
     enum zs_status status; /* ... why there was no node */
     char *message;
     bool was_implicit;
+    bool was_added;
     zs_json *attributes;      /* copy of the node's attributes; NULL: the document had none */
     struct zs_change *change; /* copy of the pending change; NULL: there was none */
 };
@@ -45,6 +46,7 @@ static bool take(const struct zs_hierarchy *h, const char *path, const struct zs
     if (entry != NULL) {
         u->node = entry->node;
         u->status = entry->status;
+        u->was_added = entry->is_added;
         u->message = entry->message != NULL ? zs_strdup(entry->message) : NULL;
         ok = ok && (u->message != NULL) == (entry->message != NULL);
     }
@@ -126,6 +128,7 @@ static void restore_entry(struct zs_hierarchy *h, struct zs_undo *u)
     free(entry->message);
     entry->node = u->node;
     entry->status = u->status;
+    entry->is_added = u->was_added;
     entry->message = u->message;
     u->message = NULL;
     if (u->was_known)
@@ -161,7 +164,7 @@ static void undo_chunks(struct zs_hierarchy *h, const struct zs_undo *u)
     const struct zs_change *change = zs_changes_find(&h->pending, u->path);
     const struct zs_node *node = zs_hierarchy_known(h, u->path);
     const bool had_them = u->change != NULL && u->change->replaced != NULL;
-    if (change == NULL || node == NULL || change->is_put || had_them || !zs_change_has_new_keys(change, node))
+    if (change == NULL || node == NULL || change->is_stored || had_them || !zs_change_has_new_keys(change, node))
         return;
     const enum zs_status ignored = zs_hierarchy_remove_chunks(h, node, NULL);
     (void)ignored;
@@ -170,6 +173,8 @@ static void undo_chunks(struct zs_hierarchy *h, const struct zs_undo *u)
 static void undo_last(struct zs_hierarchy *h)
 {
     struct zs_undo u = h->undo[--h->undo_count];
+    if (u.path == NULL)
+        return;
     undo_chunks(h, &u);
     restore_entry(h, &u);
     if (u.node != NULL)
@@ -185,6 +190,17 @@ void zs_savepoint_forget(struct zs_hierarchy *h)
     while (h->undo_count > 0)
         undo_clear(&h->undo[--h->undo_count]);
     h->period++;
+}
+
+void zs_savepoint_forget_within(struct zs_hierarchy *h, const char *path)
+{
+    for (size_t i = 0; i < h->undo_count; i++) {
+        struct zs_undo *u = &h->undo[i];
+        if (u->path == NULL || !zs_path_is_within(u->path, path))
+            continue;
+        undo_clear(u);
+        *u = (struct zs_undo){0};
+    }
 }
 
 struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *h)
