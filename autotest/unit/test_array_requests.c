@@ -4,6 +4,7 @@
 #include "array/array_private.h"
 #include "array_store.h"
 #include "fault_store.h"
+#include "shard/writer.h"
 
 struct counted {
     struct zs_store *memory;
@@ -140,6 +141,28 @@ static void test_an_absent_shard_is_asked_for_once(void)
     }
     CHECK_EQ_I64(c.reads, 0);
     close_counted(&c);
+}
+
+/* Asking for the order of its chunks, as gdaladdo does, and writes that are published are no reason to read more. */
+static void test_an_array_with_nothing_pending_costs_what_one_costs_that_is_only_read(void)
+{
+    static unsigned char ones[32 * 32];
+    memset(ones, 1, sizeof ones);
+    for (int is_written = 0; is_written < 2; is_written++) {
+        struct zs_error err;
+        struct counted c;
+        open_counted(&c, CHUNKS_8, true);
+        CHECK_EQ_I64(zs_array_chunk_order(c.array), ZS_ORDER_ROW_MAJOR);
+        const struct zs_window w = {.count = {32, 32}, .data = ones, .stride = {32, 1}};
+        if (is_written)
+            must(zs_array_write_windows(c.array, &w, 1, 1, NULL, NULL, &err), &err);
+        must(zs_array_flush(c.array, &err), &err);
+        read_costs(&c, 32, 0, 32, 32, 1, 1); /* fetched whole */
+        const struct zs_window ahead = {.start = {0, 32}, .count = {16, 16}};
+        must(zs_array_prefetch(c.array, &ahead, 1, &err), &err);
+        read_costs(&c, 0, 32, 16, 16, 0, 0);
+        close_counted(&c);
+    }
 }
 
 static void *read_all(void *ctx)
@@ -395,6 +418,7 @@ int main(void)
     RUN(test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing);
     RUN(test_far_chunks_are_asked_for_apart_locally_and_together_remotely);
     RUN(test_an_absent_shard_is_asked_for_once);
+    RUN(test_an_array_with_nothing_pending_costs_what_one_costs_that_is_only_read);
     RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);
     RUN(test_a_nested_shard_is_read_in_part);
     RUN(test_absent_shards_of_many_chunks_are_asked_for_once);

@@ -99,11 +99,40 @@ static void test_a_mask_is_made_beside_its_arrays(void)
     close_store(&s);
 }
 
+static void test_a_mask_takes_the_last_name_that_is_free(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    const struct zs_array_options options = {.threads = 1};
+    const struct zs_axes axes = {.x = 1, .y = 0};
+    struct zs_mask mask;
+    struct zs_array *array = NULL;
+    put_group(&s, "", "{}");
+    put_array(&s, "a", "[4,6]", "['y','x']", "int16", "0", "{}");
+    for (int i = 1; i <= 98; i++) {
+        char name[16] = "mask";
+        if (i > 1)
+            (void)snprintf(name, sizeof name, "mask_%d", i);
+        put_group(&s, name, "{}");
+    }
+    const struct zs_node *node = open_node(&s, "a");
+    if (!CHECK(zs_mask_create(s.h, &node, &axes, 1, 0, &options, &mask, &array, &err) == ZS_OK))
+        fprintf(stderr, "%s\n", err.message);
+    else
+        CHECK_EQ_STR(mask.node->path, "mask_99");
+    zs_array_close(array);
+    array = NULL;
+    CHECK(zs_mask_create(s.h, &node, &axes, 1, 0, &options, &mask, &array, &err) == ZS_ARGUMENT);
+    CHECK_CONTAINS(err.message, "mask to mask_99 taken");
+    close_store(&s);
+}
+
 int main(void)
 {
     RUN(test_the_first_that_tells_validity_is_taken);
     RUN(test_a_mask_has_the_dimensions_of_its_raster);
     RUN(test_names_of_known_products);
     RUN(test_a_mask_is_made_beside_its_arrays);
+    RUN(test_a_mask_takes_the_last_name_that_is_free);
     return check_result();
 }

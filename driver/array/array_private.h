@@ -60,7 +60,7 @@ struct zs_array {
     atomic_bool distrusts_memory;
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
-    pthread_rwlock_t lock; /* shared by reads until the first write, from then on held by one call at a time */
+    pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */
     struct zs_pending_writes
         *pending; /* pending writes (pending_writes.h); NULL until the first write */
     bool is_new;  /* created by this process: until its document is published, there is no older shard to look for */

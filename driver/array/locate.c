@@ -148,7 +148,7 @@ static void keep_absent(struct zs_array *array, uint64_t shard)
 static bool is_wanted_whole(struct zs_array *array, const struct zs_level *level, uint64_t shard, size_t wanted,
                             size_t *limit)
 {
-    if (!array->store->is_remote || array->pending != NULL || array->chain.count != 2)
+    if (!array->store->is_remote || !zs_pending_is_empty(array) || array->chain.count != 2)
         return false;
     struct zs_cache_entry *index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
     if (index != NULL) {

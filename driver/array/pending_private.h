@@ -12,7 +12,8 @@
  * is damaged: a writer of all its chunks does not need it. */
 enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct zs_open_shard **out,
                                  struct zs_error *err) ZS_MUST_CHECK;
-/* Bases the writer on the object as it is stored now. */
+/* Bases the writer on the object as it is stored now. Changes nothing but the shard: shards that are sent side by side
+ * are reopened so, too. */
 enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard *s, const char *key,
                                     struct zs_error *err) ZS_MUST_CHECK;
 /* Bases the writer on the stored object unless it is already: call it before reading stored chunks. */

@@ -75,6 +75,11 @@ void zs_pending_free(struct zs_array *array)
     array->pending = NULL;
 }
 
+bool zs_pending_is_empty(const struct zs_array *array)
+{
+    return array->pending == NULL || array->pending->dirty.count + array->pending->shards.count == 0;
+}
+
 const struct zs_blob *zs_pending_decoded(const struct zs_array *array, uint64_t chunk)
 {
     if (array->pending == NULL)
@@ -151,6 +156,7 @@ static enum zs_status create_shard(struct zs_array *array, uint64_t shard, struc
     free(key);
     if (status == ZS_OK) {
         s->shard = shard;
+        s->order = array->pending->order;
         *out = s;
         return ZS_OK;
     }
@@ -195,13 +201,11 @@ enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard
 {
     struct zs_object *object;
     struct zs_shard_index *index;
-    struct zs_pending_writes *pending = array->pending;
+    const enum zs_chunk_order likely = array->pending->order;
     const struct zs_level *levels = s->levels != NULL ? s->levels : array->chain.levels;
     ZS_TRY(open_object(array, levels, key, &object, &index, err));
-    const enum zs_chunk_order order = index != NULL ? zs_chunk_order_of(levels, index, pending->order) : pending->order;
-    if (!pending->knows_order)
-        pending->order = order; /* new shards get the order of their neighbours; a changed shard keeps its own */
-    const enum zs_status status = zs_shard_writer_rebase(s->writer, order, index, object, err);
+    s->order = index != NULL ? zs_chunk_order_of(levels, index, likely) : likely;
+    const enum zs_status status = zs_shard_writer_rebase(s->writer, s->order, index, object, err);
     s->is_opened = status == ZS_OK;
     return status;
 }
@@ -234,6 +238,8 @@ enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct 
             shard_free(s);
             return status;
         }
+        if (!pending->knows_order)
+            pending->order = s->order; /* new shards get the order of their neighbours */
     }
     s->stamp = ++pending->stamp;
     *out = s;

@@ -53,6 +53,7 @@ struct zs_open_shard {
     uint64_t shard;
     uint64_t stamp;
     struct zs_level *levels; /* levels of this shard, where shards differ; else NULL */
+    enum zs_chunk_order order; /* of its stored chunks, else that of a new shard */
     struct zs_shard_writer *writer;
     bool is_opened;        /* the writer is based on the stored object; if not, that object is damaged, and needed
                               unless the whole shard is written */
@@ -88,6 +89,9 @@ const struct zs_blob *zs_pending_decoded(const struct zs_array *array, uint64_t 
 /* Returns the writer that holds newer bytes of this innermost chunk than the store, else NULL; *number is the number of
  * the chunk in the shard. */
 struct zs_shard_writer *zs_pending_writer(const struct zs_array *array, uint64_t chunk, uint64_t *number);
+
+/* Returns whether nothing is pending: what was written is published, so that the store has it all. */
+bool zs_pending_is_empty(const struct zs_array *array);
 
 /* Returns whether no other process can have written chunks of the array: this process created it and has not published
  * it. */

@@ -486,7 +486,7 @@ enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window 
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
-    if (array->pending == NULL && /* pending chunks are looked up one by one anyway */
+    if (zs_pending_is_empty(array) && /* pending chunks are looked up one by one anyway */
         is_worth_prefetching(array, windows, n, room))
         status = zs_cut(array, windows, n, run_plan, &plan, err);
     (void)pthread_rwlock_unlock(&array->lock);
@@ -498,7 +498,7 @@ static enum zs_status read_windows(struct zs_plan *plan, const struct zs_window 
 {
     struct zs_array *array = plan->array;
     zs_array_lock(array, true);
-    if (array->pending != NULL) { /* and it is not freed before the array is closed */
+    if (!zs_pending_is_empty(array)) { /* the writers of shards serve one thread at a time */
         (void)pthread_rwlock_unlock(&array->lock);
         zs_array_lock(array, false);
     }

@@ -132,12 +132,6 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     return status;
 }
 
-/* Whether no write is pending. */
-static bool is_flushed(const struct zs_array *array)
-{
-    return array->pending == NULL || array->pending->dirty.count + array->pending->shards.count == 0;
-}
-
 static enum zs_status find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                   struct zs_error *err)
 {
@@ -158,7 +152,7 @@ enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_wind
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
-    if (array->chain.count > 1 && is_flushed(array))
+    if (array->chain.count > 1 && zs_pending_is_empty(array))
         status = find_stored(array, windows, n, is_stored, err);
     else
         for (size_t i = 0; i < n; i++)
@@ -243,7 +237,7 @@ static enum zs_status find_chunk(struct zs_array *array, const uint64_t *positio
             return zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %d: expected a chunk below %llu, found %llu",
                            array->node->path, d, (unsigned long long)count, (unsigned long long)position[d]);
     }
-    if (!is_flushed(array))
+    if (!zs_pending_is_empty(array))
         return zs_fail(err, ZS_ARGUMENT, "array /%s: flush it first: pending writes will move its chunks",
                        array->node->path);
     const uint64_t chunk = zs_grid_number(&array->grid, innermost, position);

@@ -9,7 +9,7 @@
 #include "zarr/document.h"
 #include "zarr/make.h"
 
-/* mask, mask_2 ...: more than so many must be a mistake. */
+/* mask, mask_2 ... mask_99: more than so many must be a mistake. */
 #define MAX_NAMES 99
 /* Chunk and shard where the raster's are of different lengths. */
 #define USUAL_CHUNK 512
@@ -138,14 +138,15 @@ bool zs_mask_name(zs_json *attributes, const char *name)
 static enum zs_status find_name(struct zs_hierarchy *h, const struct zs_node *base, char **path, struct zs_error *err)
 {
     char name[24] = "mask";
-    for (int i = 2; i <= MAX_NAMES; i++) {
+    for (int i = 1; i <= MAX_NAMES; i++) {
         struct zs_slot slot;
+        if (i > 1)
+            (void)snprintf(name, sizeof name, "mask_%d", i);
         ZS_TRY(zs_slot_find(h, base, name, NULL, &slot, err));
         if (slot.is_usable) {
             *path = slot.path;
             return ZS_OK;
         }
-        (void)snprintf(name, sizeof name, "mask_%d", i);
     }
     return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", base->path, name);
 }
