@@ -115,6 +115,18 @@ void zs_names_free(char **list)
     free(list);
 }
 
+bool zs_names_copy(const char *const *list, char ***copy)
+{
+    struct zs_names names = {0};
+    enum zs_status status = ZS_OK;
+    for (; list != NULL && *list != NULL && status == ZS_OK; list++)
+        status = zs_names_add(&names, zs_strdup(*list), NULL);
+    if (status != ZS_OK)
+        zs_names_free(names.list);
+    *copy = status == ZS_OK ? names.list : NULL;
+    return status == ZS_OK;
+}
+
 enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, struct zs_error *err)
 {
     if (capacity <= buffer->capacity && buffer->data != NULL)

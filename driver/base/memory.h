@@ -35,6 +35,8 @@ enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error 
 enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list,
                                struct zs_error *err) ZS_MUST_CHECK;
 void zs_names_free(char **list); /* NULL is allowed */
+/* Copies a list. *copy is NULL for an empty one, and without memory, when the return is false. */
+bool zs_names_copy(const char *const *list, char ***copy) ZS_MUST_CHECK;
 void zs_names_sort(char **list); /* by their bytes */
 /* Whether a text is in a NULL-terminated list; NULL is an empty one. */
 bool zs_is_one_of(const char *text, const char *const *list);

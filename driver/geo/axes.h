@@ -63,7 +63,7 @@ void zs_labels_clear(struct zs_labels *labels);
 /* Attributes of the coordinate variable of dimension `dim` that are texts, as NULL-terminated "NAME=VALUE", and
  * ZS_AXIS_TYPE where one would take the labels for another type; datetime64 as CF counts it. With these,
  * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there are
- * none; released with zs_metadata_free(). ZS_NO_MEMORY only. */
+ * none; released with zs_names_free(). ZS_NO_MEMORY only. */
 enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
@@ -121,7 +121,7 @@ enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char 
                                    enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Labels as numbers that `units` counts, as the netCDF driver of GDAL shows coordinates: *numbers is a list of `count`
- * texts, freed with zs_metadata_free(). *type is a data type of classic netCDF that holds them all, which int64 is none
+ * texts, freed with zs_names_free(). *type is a data type of classic netCDF that holds them all, which int64 is none
  * of. ZS_INVALID when there is none, too. */
 enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
                                      enum zs_data_type *type, char ***numbers, struct zs_error *err) ZS_MUST_CHECK;

@@ -74,24 +74,6 @@ static bool is_same_list(char *const *a, char *const *b)
     return *a == NULL && *b == NULL;
 }
 
-static bool copy_list(char *const *list, char ***copy)
-{
-    size_t n = 0;
-    *copy = NULL;
-    if (list == NULL)
-        return true;
-    while (list[n] != NULL)
-        n++;
-    char **c = zs_calloc(n + 1, sizeof *c);
-    for (size_t i = 0; c != NULL && i < n; i++)
-        if ((c[i] = zs_strdup(list[i])) == NULL) {
-            zs_metadata_free(c);
-            return false;
-        }
-    *copy = c;
-    return c != NULL;
-}
-
 static bool add_list(zs_json *parent, const char *name, char *const *list)
 {
     zs_json *added = zs_json_add_array(parent, name);
@@ -208,11 +190,9 @@ bool zs_band_property_take(struct zs_band_properties *band, enum zs_band_propert
         break;
     case ZS_BAND_CATEGORIES:
         ok = zs_category_list_read(member, &categories);
-        if (!ok || categories == NULL) {
-            zs_metadata_free(categories);
+        if (!ok || categories == NULL)
             return ok;
-        }
-        zs_metadata_free(band->categories);
+        zs_names_free(band->categories);
         band->categories = categories;
         break;
     case ZS_BAND_COLOUR:
@@ -280,7 +260,7 @@ void zs_band_property_clear(struct zs_band_properties *band, enum zs_band_proper
         band->has_nodata = false;
         break;
     case ZS_BAND_CATEGORIES:
-        zs_metadata_free(band->categories);
+        zs_names_free(band->categories);
         band->categories = NULL;
         break;
     case ZS_BAND_COLOUR:
@@ -293,7 +273,7 @@ void zs_band_property_clear(struct zs_band_properties *band, enum zs_band_proper
         band->colour_count = 0;
         break;
     case ZS_BAND_METADATA:
-        zs_metadata_free(band->metadata);
+        zs_names_free(band->metadata);
         band->metadata = NULL;
         zs_domains_clear(&band->domains);
         break;
@@ -309,8 +289,8 @@ enum zs_status zs_band_properties_copy(const struct zs_band_properties *properti
     bool ok = copy_text(properties->unit, &c.unit);
     ok = copy_text(properties->description, &c.description) && ok;
     ok = copy_text(properties->colour_name, &c.colour_name) && ok;
-    ok = copy_list(properties->categories, &c.categories) && ok;
-    ok = copy_list(properties->metadata, &c.metadata) && ok;
+    ok = zs_names_copy((const char *const *)properties->categories, &c.categories) && ok;
+    ok = zs_names_copy((const char *const *)properties->metadata, &c.metadata) && ok;
     ok = zs_domains_copy(&properties->domains, &c.domains) && ok;
     ok = copy_colour_table(properties, &c) && ok;
     if (!ok) {
@@ -412,7 +392,7 @@ static bool write_categories(zs_json *attributes, char *const *categories)
     static const char *const flags[] = {"flag_values", "flag_meanings", "flag_masks", "gdal:categories"};
     char **old;
     const bool ok = zs_categories_read(attributes, &old), is_same = ok && is_same_list(old, categories);
-    zs_metadata_free(old);
+    zs_names_free(old);
     if (!ok || is_same)
         return ok;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)

@@ -72,10 +72,9 @@ enum zs_status zs_band_properties_copy(const struct zs_band_properties *properti
                                        struct zs_error *err) ZS_MUST_CHECK;
 
 /* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
- * none; released with zs_metadata_free(). */
+ * none; released with zs_names_free(). */
 enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata,
                                       struct zs_error *err) ZS_MUST_CHECK;
-void zs_metadata_free(char **metadata);
 
 /* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so
  * that it is neither handed out as metadata nor written as such. */

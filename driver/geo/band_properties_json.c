@@ -112,19 +112,21 @@ static bool flag_value(const zs_json *value, size_t *out)
 /* Names by index from the list this driver writes when CF's words would not keep them. */
 bool zs_category_list_read(const zs_json *list, char ***categories)
 {
+    struct zs_names names = {0};
+    enum zs_status status = ZS_OK;
     *categories = NULL;
-    const size_t n = zs_json_size(list);
-    if (!zs_json_is_array(list) || n == 0 || n > MAX_CATEGORIES)
+    if (!zs_json_is_array(list) || zs_json_size(list) > MAX_CATEGORIES)
         return true;
-    *categories = zs_calloc(n + 1, sizeof **categories);
-    bool ok = *categories != NULL;
-    size_t i = 0;
-    for (const zs_json *c = zs_json_first(list); c != NULL && ok; c = zs_json_next(c), i++) {
+    for (const zs_json *c = zs_json_first(list); c != NULL && status == ZS_OK; c = zs_json_next(c)) {
         const char *text = "";
         zs_json_string(c, &text);
-        ok = ((*categories)[i] = zs_strdup(text)) != NULL;
+        status = zs_names_add(&names, zs_strdup(text), NULL);
     }
-    return ok;
+    if (status != ZS_OK)
+        zs_names_free(names.list);
+    else
+        *categories = names.list;
+    return status == ZS_OK;
 }
 
 bool zs_categories_read(const zs_json *attributes, char ***categories)

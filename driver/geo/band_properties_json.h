@@ -45,11 +45,11 @@ void zs_nodata_read(const struct zs_node *node, struct zs_band_properties *band)
 bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out);
 
 /* Reads a list of names by pixel value; NULL where `list` is none, or is too long. Free *categories with
- * zs_metadata_free(), also on failure. */
+ * zs_names_free(). */
 bool zs_category_list_read(const zs_json *list, char ***categories);
 
 /* Reads the names of pixel values from attributes: such a list, or CF's flags where their values are small numbers.
- * NULL where there are none. Free with zs_metadata_free(), also on failure. */
+ * NULL where there are none. Free with zs_names_free(), also on failure. */
 bool zs_categories_read(const zs_json *attributes, char ***categories);
 /* Adds them as CF's flags, and as a list where those would not keep them. */
 bool zs_categories_write(zs_json *attributes, char *const *categories);
@@ -65,7 +65,7 @@ const char *zs_colour_name(enum zs_colour colour);
 /* ---- Items of metadata (items.c) ---- */
 
 /* Reads the items of a node: attributes that no convention owns (CF's flags with keeps_flags), and those put aside.
- * NULL where there are none. Free with zs_metadata_free(). */
+ * NULL where there are none. Free with zs_names_free(). */
 enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***items, struct zs_error *err);
 /* Adds items: see zs_write_band_properties(). */
 bool zs_items_write(zs_json *attributes, char *const *items);

@@ -13,16 +13,13 @@
 
 static bool take_metadata(const zs_json *member, struct zs_band_properties *band)
 {
-    const size_t n = zs_json_is_object(member) ? zs_json_size(member) : 0;
-    if (n == 0)
-        return true;
-    band->metadata = zs_calloc(n + 1, sizeof *band->metadata);
-    bool ok = band->metadata != NULL;
-    size_t i = 0;
-    for (const zs_json *e = zs_json_first(member); e != NULL && ok; e = zs_json_next(e))
+    struct zs_names items = {0};
+    enum zs_status status = ZS_OK;
+    for (const zs_json *e = zs_json_first(member); e != NULL && status == ZS_OK; e = zs_json_next(e))
         if (zs_is_item_name(zs_json_name(e)))
-            ok = (band->metadata[i++] = zs_metadata_item(zs_json_name(e), e)) != NULL;
-    return ok;
+            status = zs_names_add(&items, zs_metadata_item(zs_json_name(e), e), NULL);
+    band->metadata = items.list;
+    return status == ZS_OK;
 }
 
 /* Puts the properties of one entry of gdal:bands in the place of the array's. A member that is null: the band has none.

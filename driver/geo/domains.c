@@ -6,25 +6,18 @@
 #include "base/memory.h"
 #include "geo/band_properties_json.h"
 
-static void free_items(char **items)
-{
-    for (char **item = items; item != NULL && *item != NULL; item++)
-        free(*item);
-    free(items);
-}
-
 /* Takes over `items`, also on failure. */
 static bool add(struct zs_domains *d, const char *name, char **items)
 {
     if (items == NULL || name == NULL || name[0] == '\0' || items[0] == NULL) {
-        free_items(items);
+        zs_names_free(items);
         return items != NULL;
     }
     struct zs_domain *grown = zs_grow(d->list, d->count, &d->capacity, sizeof *grown);
     char *copy = grown != NULL ? zs_strdup(name) : NULL;
     d->list = grown != NULL ? grown : d->list;
     if (copy == NULL) {
-        free_items(items);
+        zs_names_free(items);
         return false;
     }
     d->list[d->count++] = (struct zs_domain){copy, items};
@@ -33,17 +26,8 @@ static bool add(struct zs_domains *d, const char *name, char **items)
 
 bool zs_domains_add(struct zs_domains *d, const char *name, const char *const *items)
 {
-    size_t n = 0;
-    while (items != NULL && items[n] != NULL)
-        n++;
-    char **copy = zs_calloc(n + 1, sizeof *copy);
-    bool ok = copy != NULL;
-    for (size_t i = 0; i < n && ok; i++)
-        ok = (copy[i] = zs_strdup(items[i])) != NULL;
-    if (ok)
-        return add(d, name, copy);
-    free_items(copy);
-    return false;
+    char **copy;
+    return zs_names_copy(items, &copy) && (copy == NULL || add(d, name, copy));
 }
 
 bool zs_domains_copy(const struct zs_domains *d, struct zs_domains *copy)
@@ -59,7 +43,7 @@ void zs_domains_clear(struct zs_domains *d)
 {
     for (size_t i = 0; i < d->count; i++) {
         free(d->list[i].name);
-        free_items(d->list[i].items);
+        zs_names_free(d->list[i].items);
     }
     free(d->list);
     *d = (struct zs_domains){0};
@@ -76,20 +60,16 @@ static bool is_item(const zs_json *member)
 /* The items of one domain, none where it is odd; NULL without memory. */
 static char **read_items(const zs_json *domain)
 {
-    const bool is_object = zs_json_is_object(domain), is_domain = is_object || zs_json_is_array(domain);
-    char **items = zs_calloc((is_domain ? zs_json_size(domain) : 0) + 1, sizeof *items);
-    size_t n = 0;
-    for (const zs_json *e = is_domain ? zs_json_first(domain) : NULL; e != NULL && items != NULL; e = zs_json_next(e)) {
+    const bool is_object = zs_json_is_object(domain);
+    struct zs_names items = {0};
+    char **list = NULL;
+    enum zs_status status = ZS_OK;
+    for (const zs_json *e = zs_json_first(domain); e != NULL && status == ZS_OK; e = zs_json_next(e)) {
         const char *text;
-        if (!zs_json_string(e, &text) || (is_object && !is_item(e)))
-            continue;
-        items[n] = is_object ? zs_format("%s=%s", zs_json_name(e), text) : zs_strdup(text);
-        if (items[n++] == NULL) {
-            free_items(items);
-            return NULL;
-        }
+        if (zs_json_string(e, &text) && (!is_object || is_item(e)))
+            status = zs_names_add(&items, is_object ? zs_metadata_item(zs_json_name(e), e) : zs_strdup(text), NULL);
     }
-    return items;
+    return zs_names_finish(&items, status, &list, NULL) == ZS_OK ? list : NULL;
 }
 
 bool zs_domains_read(const zs_json *object, struct zs_domains *d)
@@ -111,7 +91,7 @@ static bool has_items(const zs_json *domain, char *const *items)
     while (there != NULL && there[i] != NULL && items[i] != NULL && strcmp(there[i], items[i]) == 0)
         i++;
     const bool is = there != NULL && there[i] == NULL && items[i] == NULL;
-    free_items(there);
+    zs_names_free(there);
     return is;
 }
 

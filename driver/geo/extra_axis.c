@@ -120,21 +120,17 @@ enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, cha
     ZS_TRY(zs_extra_axis_parse(texts, count, attributes, &found, &elements, err));
     const struct zs_dtype dtype = zs_dtype_of(found);
     const struct zs_label_source source = {.dtype = &dtype, .elements = elements, .count = count};
-    char **list = zs_calloc(count + 1, sizeof *list);
-    bool ok = list != NULL;
-    for (size_t i = 0; i < count && ok; i++) {
+    struct zs_names list = {0};
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++) {
         zs_label_print(&source, i, text, sizeof text);
-        list[i] = zs_strdup(text);
-        ok = list[i] != NULL;
+        status = zs_names_add(&list, zs_strdup(text), err);
     }
     *type = classic_type(&dtype, elements, count);
     free(elements);
-    if (ok && *type != ZS_RAW) {
-        *numbers = list;
-        return ZS_OK;
-    }
-    zs_metadata_free(list);
-    return ok ? zs_fail(err, ZS_INVALID, "coordinates are beyond what a double holds") : zs_fail_memory(err);
+    if (status == ZS_OK && *type == ZS_RAW)
+        status = zs_fail(err, ZS_INVALID, "coordinates are beyond what a double holds");
+    return zs_names_finish(&list, status, numbers, err);
 }
 
 /* Attributes that are another's business: of how it was stored, or of variables that are not copied. */

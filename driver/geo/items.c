@@ -22,45 +22,36 @@ char *zs_metadata_item(const char *name, const zs_json *value)
     return item;
 }
 
+/* Whether an attribute is shown as an item. */
+static bool is_shown(const struct zs_node *node, const zs_json *attribute, const zs_json *aside, bool keeps_flags)
+{
+    const char *name = zs_json_name(attribute);
+    if (!zs_is_item_name(name) || zs_json_get(aside, name) != NULL)
+        return false;
+    if (strcmp(name, "long_name") == 0 && zs_json_is_array(attribute) && node->type == ZS_NODE_ARRAY)
+        return false; /* descriptions of bands */
+    const bool is_flag = strcmp(name, "flag_values") == 0 || strcmp(name, "flag_meanings") == 0;
+    return !zs_is_convention_attribute(name) || (is_flag && keeps_flags);
+}
+
 enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***metadata,
                              struct zs_error *err)
 {
-    *metadata = NULL;
     const zs_json *aside = zs_json_get(node->attributes, ZS_ITEMS_ATTRIBUTE);
-    const size_t n = zs_json_is_object(node->attributes) ? zs_json_size(node->attributes) : 0;
-    const size_t more = zs_json_is_object(aside) ? zs_json_size(aside) : 0;
-    if (n == 0)
-        return ZS_OK;
-    char **items = zs_calloc(n + more + 1, sizeof *items);
-    size_t count = 0;
-    bool ok = items != NULL;
-    for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
-        const char *name = zs_json_name(a);
-        const bool is_flag = name != NULL && (strcmp(name, "flag_values") == 0 || strcmp(name, "flag_meanings") == 0);
-        if (!zs_is_item_name(name) || (zs_is_convention_attribute(name) && !(is_flag && keeps_flags)))
-            continue;
-        if (strcmp(name, "long_name") == 0 && zs_json_is_array(a) && node->type == ZS_NODE_ARRAY)
-            continue; /* descriptions of bands */
-        if (more > 0 && zs_json_get(aside, name) != NULL)
-            continue;
-        items[count] = zs_metadata_item(name, a);
-        ok = items[count++] != NULL;
-    }
-    for (const zs_json *a = more > 0 ? zs_json_first(aside) : NULL; a != NULL && ok; a = zs_json_next(a))
-        ok = !zs_is_item_name(zs_json_name(a)) || (items[count++] = zs_metadata_item(zs_json_name(a), a)) != NULL;
-    if (!ok || count == 0) {
-        zs_metadata_free(items);
-        return ok ? ZS_OK : zs_fail_memory(err);
-    }
-    *metadata = items;
-    return ZS_OK;
-}
-
-void zs_metadata_free(char **metadata)
-{
-    for (char **m = metadata; m != NULL && *m != NULL; m++)
-        free(*m);
-    free(metadata);
+    struct zs_names items = {0};
+    enum zs_status status = ZS_OK;
+    *metadata = NULL;
+    for (const zs_json *a = zs_json_first(node->attributes); a != NULL && status == ZS_OK; a = zs_json_next(a))
+        if (is_shown(node, a, aside, keeps_flags))
+            status = zs_names_add(&items, zs_metadata_item(zs_json_name(a), a), err);
+    for (const zs_json *a = zs_json_first(aside); a != NULL && status == ZS_OK; a = zs_json_next(a))
+        if (zs_is_item_name(zs_json_name(a)))
+            status = zs_names_add(&items, zs_metadata_item(zs_json_name(a), a), err);
+    if (status != ZS_OK)
+        zs_names_free(items.list);
+    else
+        *metadata = items.list;
+    return status;
 }
 
 enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err)

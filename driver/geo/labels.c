@@ -276,26 +276,20 @@ static const char *units_of_datetime(const char *unit)
     return NULL;
 }
 
-/* Takes an item made by zs_format(); false without memory. */
-static bool take_item(char **items, size_t *count, char *item)
-{
-    items[*count] = item;
-    return items[(*count)++] != NULL;
-}
-
-static bool add_type(const struct zs_node *coordinate, char **items, size_t *count)
+static enum zs_status add_type(const struct zs_node *coordinate, struct zs_names *items, struct zs_error *err)
 {
     const struct zs_dtype *dtype = &coordinate->array->dtype;
     const bool is_packed = zs_json_get(coordinate->attributes, "scale_factor") != NULL ||
                            zs_json_get(coordinate->attributes, "add_offset") != NULL;
     const char *units = dtype->type == ZS_DATETIME64 ? units_of_datetime(dtype->unit) : NULL;
-    if (units != NULL)
-        return take_item(items, count, zs_format("units=%s since 1970-01-01", units)) &&
-               take_item(items, count, zs_strdup("calendar=proleptic_gregorian"));
+    if (units != NULL) {
+        ZS_TRY(zs_names_add(items, zs_format("units=%s since 1970-01-01", units), err));
+        return zs_names_add(items, zs_strdup("calendar=proleptic_gregorian"), err);
+    }
     const bool is_number = dtype->type >= ZS_INT8 && dtype->type <= ZS_FLOAT64;
     if (!is_number || dtype->type == ZS_INT64 || is_packed)
-        return true;
-    return take_item(items, count, zs_format("%s=%s", ZS_AXIS_TYPE, dtype->name));
+        return ZS_OK;
+    return zs_names_add(items, zs_format("%s=%s", ZS_AXIS_TYPE, dtype->name), err);
 }
 
 enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
@@ -305,24 +299,23 @@ enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node 
     const struct zs_node *c = zs_coordinate_find(h, node, dim);
     if (c == NULL)
         return ZS_OK;
-    char **list = zs_calloc(zs_json_size(c->attributes) + 3, sizeof *list);
-    size_t count = 0;
-    bool ok = list != NULL;
+    struct zs_names list = {0};
+    enum zs_status status = ZS_OK;
     const char *text;
-    for (const zs_json *a = zs_json_first(c->attributes); a != NULL && ok; a = zs_json_next(a)) {
+    for (const zs_json *a = zs_json_first(c->attributes); a != NULL && status == ZS_OK; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
         const bool is_item = zs_json_string(a, &text) && strchr(name, '=') == NULL && name[0] != '_' && name[0] != '\0';
         if (is_item &&
             !(c->array->dtype.type == ZS_DATETIME64 && (strcmp(name, "units") == 0 || strcmp(name, "calendar") == 0)))
-            ok = take_item(list, &count, zs_format("%s=%s", name, text));
+            status = zs_names_add(&list, zs_format("%s=%s", name, text), err);
     }
-    ok = ok && add_type(c, list, &count);
-    if (!ok || count == 0) {
-        zs_metadata_free(list);
-        return ok ? ZS_OK : zs_fail_memory(err);
-    }
-    *items = list;
-    return ZS_OK;
+    if (status == ZS_OK)
+        status = add_type(c, &list, err);
+    if (status != ZS_OK)
+        zs_names_free(list.list);
+    else
+        *items = list.list;
+    return status;
 }
 
 void zs_labels_clear(struct zs_labels *labels)

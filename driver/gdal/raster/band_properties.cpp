@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "dataset.h"
@@ -34,12 +35,9 @@ void zsReplaceText(char *&text, const char *by)
 
 char **zsCopyList(CSLConstList list)
 {
-    const int n = CSLCount(list);
-    if (n == 0)
-        return nullptr;
-    auto copy = static_cast<char **>(zs_calloc(static_cast<size_t>(n) + 1, sizeof(char *)));
-    for (int i = 0; i < n && copy != nullptr; i++)
-        copy[i] = zs_strdup(list[i]);
+    char **copy;
+    if (!zs_names_copy(list, &copy))
+        throw std::bad_alloc();
     return copy;
 }
 
@@ -370,7 +368,7 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
         std::string words;
         CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PositionItems(words).List());
         own = zsItemsNotIn(own.List(), Dataset().items->OwnItems(Source()).List());
-        zs_metadata_free(m.metadata);
+        zs_names_free(m.metadata);
         m.metadata = zsCopyList(own.List());
     }
     return m;
@@ -512,7 +510,7 @@ CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
     const auto inStore = [&](struct zs_band_properties &m)
     {
-        zs_metadata_free(m.categories);
+        zs_names_free(m.categories);
         m.categories = zsCopyList(names);
     };
     return Set(ZS_BAND_CATEGORIES, [&] { return GDALPamRasterBand::SetCategoryNames(names); }, inStore);

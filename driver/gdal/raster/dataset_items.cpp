@@ -82,7 +82,7 @@ void ZSItems::AddAxisItems(CPLStringList &md, size_t source)
             continue;
         if (zs_label_attributes(m_view.store->hierarchy, node, d, &items, &err) != ZS_OK)
             zsReport(err);
-        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
+        const ZSOwned<char *> itemsFreed(items, zs_names_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
         {
             const std::string text = prefix + *item;
@@ -147,7 +147,7 @@ CPLStringList ZSItems::ItemsAbove() const
     char **items = nullptr;
     if (group != nullptr && zs_group_metadata_read(group, &items, &err) == ZS_OK)
     {
-        const ZSOwned<char *> itemsFreed(items, zs_metadata_free);
+        const ZSOwned<char *> itemsFreed(items, zs_names_free);
         for (char **item = items; item != nullptr && *item != nullptr; item++)
             above.AddString(*item);
     }
@@ -406,7 +406,7 @@ enum zs_status GroupItems::WriteItems(struct zs_error *err)
     char **items = nullptr;
     ZS_TRY(zs_group_metadata_read(m_view.group, &items, err));
     const CPLStringList before(CSLDuplicate(items));
-    zs_metadata_free(items);
+    zs_names_free(items);
     CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems.List());
     for (int i = 0; i < before.size(); i++)
     {

@@ -49,7 +49,7 @@ ShardedZarrContainer::ShardedZarrContainer(const std::shared_ptr<ZSStore> &store
     struct zs_error err;
     if (group != nullptr && zs_group_metadata_read(group, &metadata, &err) == ZS_OK)
     {
-        const ZSOwned<char *> freed(metadata, zs_metadata_free);
+        const ZSOwned<char *> freed(metadata, zs_names_free);
         SetMetadata(metadata);
     }
 }

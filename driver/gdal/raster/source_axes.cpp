@@ -395,7 +395,7 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
         const CPLStringList kept = without(m.metadata, {}, spent);
         const char *label = only.empty() ? nullptr : zsItemValue(m.metadata, only.c_str());
         descriptions.push_back(withoutPosition(m.description, PositionText(b, bands.size()), label));
-        zs_metadata_free(m.metadata);
+        zs_names_free(m.metadata);
         m.metadata = zsCopyList(kept.List());
     }
     const bool isCommon = bands.size() > 1 && isSame(descriptions);

@@ -262,11 +262,11 @@ static void readNumbers(struct zs_hierarchy *h, ZSArray &array, int dim)
         return;
     if (zs_label_attributes(h, array.node, dim, &attributes, &err) != ZS_OK)
         zsReport(err);
-    const ZSOwned<char *> attributesFreed(attributes, zs_metadata_free);
+    const ZSOwned<char *> attributesFreed(attributes, zs_names_free);
     if (zs_extra_axis_numbers(texts.data(), texts.size(), attributes, &array.numbersType, &numbers, &err) != ZS_OK)
         return; // texts, or a missing one
     array.numbers.assign(numbers, numbers + texts.size());
-    zs_metadata_free(numbers);
+    zs_names_free(numbers);
 }
 
 void ZSView::ReadLabels(size_t source)
