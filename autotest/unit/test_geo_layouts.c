@@ -146,8 +146,7 @@ static void test_levels_of_ndpyramid_are_groups(void)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
-    char **paths;
-    size_t count;
+    struct zs_names levels = {0};
     put_group(
         &s, "",
         "{'multiscales':[{'datasets':[{'path':'0','crs':'EPSG:3857'},{'path':'1'},{'path':'2'}],'type':'reduce'}]}");
@@ -160,12 +159,12 @@ static void test_levels_of_ndpyramid_are_groups(void)
         put_array(&s, path, shape, "['y','x']", "float32", "0", "{}");
     }
     const struct zs_node *node = open_node(&s, "0/t");
-    CHECK(zs_overviews_find(s.h, node, (struct zs_axes){1, 0}, &paths, &count, &err) == ZS_OK);
-    if (CHECK_EQ_U64(count, 2)) {
-        CHECK_EQ_STR(paths[0], "1/t");
-        CHECK_EQ_STR(paths[1], "2/t");
+    CHECK(zs_overviews_find(s.h, node, (struct zs_axes){1, 0}, &levels, &err) == ZS_OK);
+    if (CHECK_EQ_U64(levels.count, 2)) {
+        CHECK_EQ_STR(levels.list[0], "1/t");
+        CHECK_EQ_STR(levels.list[1], "2/t");
     }
-    zs_paths_free(paths, count);
+    zs_names_free(levels.list);
     close_store(&s);
 }
 

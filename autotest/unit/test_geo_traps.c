@@ -174,12 +174,11 @@ static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void
     static const double half[6] = {1000, 20, 0, 2000, 0, -20};
     check_place(&s, "0/ar", north_up, NULL);
     check_place(&s, "1/ar", half, NULL);
-    char **paths;
-    size_t count;
-    CHECK(zs_overviews_find(s.h, open_node(&s, "0/ar"), (struct zs_axes){2, 1}, &paths, &count, &err) == ZS_OK);
-    if (CHECK_EQ_U64(count, 1))
-        CHECK_EQ_STR(paths[0], "1/ar");
-    zs_paths_free(paths, count);
+    struct zs_names levels = {0};
+    CHECK(zs_overviews_find(s.h, open_node(&s, "0/ar"), (struct zs_axes){2, 1}, &levels, &err) == ZS_OK);
+    if (CHECK_EQ_U64(levels.count, 1))
+        CHECK_EQ_STR(levels.list[0], "1/ar");
+    zs_names_free(levels.list);
     close_store(&s);
 }
 

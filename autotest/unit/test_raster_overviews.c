@@ -8,17 +8,16 @@ static const char *overviews(struct geo_store *s, const char *path)
     static char joined[512];
     struct zs_error err = {""};
     struct zs_axes axes;
-    char **paths;
-    size_t count;
+    struct zs_names levels = {0};
     const struct zs_node *node = open_node(s, path);
     joined[0] = '\0';
     CHECK(zs_axes_find(s->h, node, NULL, NULL, &axes, &err) == ZS_OK);
-    CHECK(zs_overviews_find(s->h, node, axes, &paths, &count, &err) == ZS_OK);
-    for (size_t i = 0; i < count; i++) {
+    CHECK(zs_overviews_find(s->h, node, axes, &levels, &err) == ZS_OK);
+    for (size_t i = 0; i < levels.count; i++) {
         strcat(joined, i > 0 ? " " : "");
-        strcat(joined, paths[i]);
+        strcat(joined, levels.list[i]);
     }
-    zs_paths_free(paths, count);
+    zs_names_free(levels.list);
     return joined;
 }
 

@@ -103,29 +103,28 @@ static size_t check_levels(struct zs_store *store, bool use_consolidated, const 
     struct zs_error err = {""};
     struct zs_hierarchy *h = NULL;
     const struct zs_node *a = NULL;
-    char **paths = NULL;
-    size_t count = 0;
+    struct zs_names levels = {0};
     check_ok(zs_hierarchy_open(store, use_consolidated, &h, &err), &err);
     check_ok(zs_hierarchy_node(h, "a", &a, &err), &err);
-    check_ok(zs_overviews_find(h, a, yx, &paths, &count, &err), &err);
-    for (size_t i = 0; i < count; i++) {
+    check_ok(zs_overviews_find(h, a, yx, &levels, &err), &err);
+    for (size_t i = 0; i < levels.count; i++) {
         const struct zs_node *level = NULL;
         struct zs_array *array = NULL;
         uint8_t pixels[20 * 30] = {0};
         const uint64_t zero[2] = {0, 0};
-        check_ok(zs_hierarchy_node(h, paths[i], &level, &err), &err);
+        check_ok(zs_hierarchy_node(h, levels.list[i], &level, &err), &err);
         check_ok(zs_array_open_node(h, level, NULL, &array, &err), &err);
         check_ok(zs_array_read(array, zero, level->array->shape, pixels, &err), &err);
         for (uint64_t k = 0; k < level->array->shape[0] * level->array->shape[1]; k++)
             if (!CHECK(pixels[k] == value_of_width[level->array->shape[1]])) {
-                fprintf(stderr, "%s: %d\n", paths[i], pixels[k]);
+                fprintf(stderr, "%s: %d\n", levels.list[i], pixels[k]);
                 break;
             }
         zs_array_close(array);
     }
-    zs_paths_free(paths, count);
+    zs_names_free(levels.list);
     zs_hierarchy_free(h);
-    return count;
+    return levels.count;
 }
 
 static bool lists(struct zs_store *store, const char *path)

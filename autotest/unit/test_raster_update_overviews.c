@@ -54,14 +54,13 @@ static void check_levels(struct zs_hierarchy *h, const char *path, const char *c
 {
     struct zs_error err = {""};
     const struct zs_node *node;
-    char **paths = NULL;
-    size_t count = 0;
+    struct zs_names found = {0};
     check_ok(zs_hierarchy_node(h, path, &node, &err), &err);
-    check_ok(zs_overviews_find(h, node, band_yx, &paths, &count, &err), &err);
-    if (CHECK(count == n))
+    check_ok(zs_overviews_find(h, node, band_yx, &found, &err), &err);
+    if (CHECK(found.count == n))
         for (size_t i = 0; i < n; i++)
-            CHECK_EQ_STR(paths[i], levels[i]);
-    zs_paths_free(paths, count);
+            CHECK_EQ_STR(found.list[i], levels[i]);
+    zs_names_free(found.list);
 }
 
 static void check_pixel(struct zs_hierarchy *h, const char *path, uint16_t expected)

@@ -62,17 +62,16 @@ void zs_edited_clear(struct zs_edits *edits)
 enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *edits, struct zs_edited base,
                              const struct zs_georef_conventions *conventions, struct zs_error *err)
 {
-    char **paths;
-    size_t count;
+    struct zs_names levels;
     if (conventions != NULL)
         base.conventions = *conventions;
     ZS_TRY(add_array_once(edits, base, err));
-    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &paths, &count, err));
+    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &levels, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+    for (size_t i = 0; i < levels.count && status == ZS_OK; i++) {
         struct zs_edited level = base;
         level.is_level = true;
-        if (zs_hierarchy_node(h, paths[i], &level.node, NULL) != ZS_OK)
+        if (zs_hierarchy_node(h, levels.list[i], &level.node, NULL) != ZS_OK)
             continue;
         if (conventions != NULL) {
             zs_georef_conventions_find(h, level.node, level.axes, &level.conventions);
@@ -82,7 +81,7 @@ enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *edits, str
         }
         status = add_array_once(edits, level, err);
     }
-    zs_paths_free(paths, count);
+    zs_names_free(levels.list);
     return status;
 }
 

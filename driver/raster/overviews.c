@@ -259,40 +259,34 @@ static bool is_current(const struct zs_node *small, const struct zs_node *large,
 }
 
 static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool with_outdated,
-                           char ***paths, size_t *count, struct zs_error *err)
+                           struct zs_names *levels, struct zs_error *err)
 {
     struct family f;
-    const struct zs_node *levels[MAX_FOUND];
+    const struct zs_node *found[MAX_FOUND];
     size_t n = 0;
-    *paths = NULL;
-    *count = 0;
+    *levels = (struct zs_names){0};
     const size_t failures = zs_hierarchy_failures(h);
     find_family(h, node, &f);
     ZS_TRY(zs_hierarchy_check_since(h, failures, err));
     for (int i = 0; i < f.count; i++)
         if (!f.is_ancestor[i] && axes.y >= 0 && is_version(f.found[i], node, axes) &&
             (with_outdated || (!f.is_outdated[i] && is_current(f.found[i], node, axes))))
-            levels[n++] = f.found[i];
-    if (n == 0)
-        return ZS_OK;
-    qsort(levels, n, sizeof levels[0], by_falling_size);
-    char **out = zs_calloc(n, sizeof *out);
-    for (size_t i = 0; out != NULL && i < n; i++)
-        if ((out[i] = zs_strdup(levels[i]->path)) == NULL) {
-            zs_paths_free(out, i);
-            out = NULL;
-        }
-    if (out == NULL)
-        return zs_fail_memory(err);
-    *paths = out;
-    *count = n;
-    return ZS_OK;
+            found[n++] = f.found[i];
+    qsort(found, n, sizeof found[0], by_falling_size);
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        status = zs_names_add(levels, zs_strdup(found[i]->path), err);
+    if (status != ZS_OK) {
+        zs_names_free(levels->list);
+        *levels = (struct zs_names){0};
+    }
+    return status;
 }
 
-enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
-                                 size_t *count, struct zs_error *err)
+enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                 struct zs_names *levels, struct zs_error *err)
 {
-    return find(h, node, axes, false, paths, count, err);
+    return find(h, node, axes, false, levels, err);
 }
 
 static bool is_ours(const struct zs_node *base, const char *path)
@@ -309,26 +303,21 @@ static bool is_ours(const struct zs_node *base, const char *path)
     return result;
 }
 
-enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
-                                size_t *count, struct zs_error *err)
+enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                struct zs_names *levels, struct zs_error *err)
 {
     size_t n = 0;
-    ZS_TRY(find(h, node, axes, true, paths, count, err));
-    for (size_t i = 0; i < *count; i++) {
-        if (is_ours(node, (*paths)[i]))
-            (*paths)[n++] = (*paths)[i];
+    ZS_TRY(find(h, node, axes, true, levels, err));
+    for (size_t i = 0; i < levels->count; i++) {
+        if (is_ours(node, levels->list[i]))
+            levels->list[n++] = levels->list[i];
         else
-            free((*paths)[i]);
+            free(levels->list[i]);
     }
-    *count = n;
+    levels->count = n;
+    if (levels->list != NULL)
+        levels->list[n] = NULL;
     return ZS_OK;
-}
-
-void zs_paths_free(char **paths, size_t count)
-{
-    for (size_t i = 0; paths != NULL && i < count; i++)
-        free(paths[i]);
-    free(paths);
 }
 
 /* ---- All overviews of a store ---- */

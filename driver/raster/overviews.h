@@ -12,17 +12,16 @@
  * its layout entry where that has one, and from which the base is not itself derived (an upsampled level has no
  * overviews of its own that way). What does not count since the base was given another shape is outdated: nobody reads
  * it, and it goes when overviews are made or removed. Sorted from large to
- * small. *paths is an array of *count owned array paths, freed with zs_paths_free(), NULL when there are none. The base
- * itself may be any level; only smaller ones are its overviews. A node that cannot be asked for (network, disk) is an
- * error; one that is absent, broken or of a kind that is not known is no overview. */
-enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
-                                 size_t *count, struct zs_error *err) ZS_MUST_CHECK;
-void zs_paths_free(char **paths, size_t count);
+ * small. `levels` gets their paths; its list, NULL when there are none, is freed with zs_names_free(). The base itself
+ * may be any level; only smaller ones are its overviews. A node that cannot be asked for (network, disk) is an error;
+ * one that is absent, broken or of a kind that is not known is no overview. */
+enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                 struct zs_names *levels, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_overviews_find(), only of levels in a group ovr_<N>x beside the array, under its name, outdated ones too:
  * they are renamed and removed with the array. */
-enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, char ***paths,
-                                size_t *count, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+                                struct zs_names *levels, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is an overview of another one,
  * current or outdated. The work is in proportion to the documents, however many arrays or pyramids a group has. */

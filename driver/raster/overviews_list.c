@@ -179,17 +179,17 @@ enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *b
 {
     struct zs_layout layout;
     struct entries e = {.count = 0};
-    char **paths = NULL;
-    size_t count = 0;
+    struct zs_names levels = {0};
     const struct zs_node *group = pyramid_group(h, base, &layout);
     if (group == NULL || (made_count == 0 && layout.count == 0))
         return ZS_OK;
     enum zs_status status = collect_entries(h, base, axes, group, &layout, only_present, &e, err);
     if (status == ZS_OK)
-        status = zs_overviews_find(h, base, axes, &paths, &count, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+        status = zs_overviews_find(h, base, axes, &levels, err);
+    for (size_t i = 0; i < levels.count && status == ZS_OK; i++) {
         const struct zs_node *level;
-        if (zs_hierarchy_node(h, paths[i], &level, NULL) == ZS_OK && zs_path_below(group->path, paths[i]) != NULL)
+        if (zs_hierarchy_node(h, levels.list[i], &level, NULL) == ZS_OK &&
+            zs_path_below(group->path, level->path) != NULL)
             status = add_path(&e, group, base, axes, level, err);
     }
     for (size_t i = 0; i < made_count && status == ZS_OK; i++)
@@ -202,7 +202,7 @@ enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *b
         place.y = axes.y;
         status = write_entries(h, group, &place, &e, resampling, err);
     }
-    zs_paths_free(paths, count);
+    zs_names_free(levels.list);
     entries_clear(&e);
     return status;
 }

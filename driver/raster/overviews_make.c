@@ -39,8 +39,7 @@ struct zs_overviews {
     int chunk_order;
     struct made_level *levels;
     size_t count;
-    char **before; /* levels that were there: those of another shape than the base's go */
-    size_t before_count;
+    struct zs_names before; /* levels that were there: those of another shape than the base's go */
 };
 
 static uint64_t level_size(const struct zs_overviews *o, int dim, int factor)
@@ -133,11 +132,11 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
 /* ---- Setting up ---- */
 
 /* An overview of exactly this size, or NULL. */
-static const struct zs_node *existing_level(const struct zs_overviews *o, int factor, char *const *paths, size_t count)
+static const struct zs_node *existing_level(const struct zs_overviews *o, int factor, const struct zs_names *there)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < there->count; i++) {
         const struct zs_node *node;
-        if (zs_hierarchy_node(o->h, paths[i], &node, NULL) == ZS_OK &&
+        if (zs_hierarchy_node(o->h, there->list[i], &node, NULL) == ZS_OK &&
             node->array->shape[o->axes.x] == level_size(o, o->axes.x, factor) &&
             node->array->shape[o->axes.y] == level_size(o, o->axes.y, factor))
             return node;
@@ -252,10 +251,10 @@ static enum zs_status remove_marks(struct zs_overviews *o, struct zs_error *err)
     return first;
 }
 
-static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, char *const *paths,
-                                   size_t path_count, const struct zs_array_options *options, struct zs_error *err)
+static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, const struct zs_names *there,
+                                   const struct zs_array_options *options, struct zs_error *err)
 {
-    level->node = existing_level(o, level->factor, paths, path_count);
+    level->node = existing_level(o, level->factor, there);
     if (level->node != NULL)
         return zs_array_open_node(o->h, level->node, options, &level->array, err);
     struct zs_store *store = zs_hierarchy_store(o->h);
@@ -287,16 +286,15 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
         o->count = 0;
         return zs_fail_memory(err);
     }
-    char **paths;
-    size_t path_count;
-    ZS_TRY(zs_overviews_own(o->h, o->base, o->axes, &o->before, &o->before_count, err));
-    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &paths, &path_count, err));
+    struct zs_names there;
+    ZS_TRY(zs_overviews_own(o->h, o->base, o->axes, &o->before, err));
+    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &there, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
         o->levels[i].factor = factors[i];
-        status = set_up_level(o, &o->levels[i], paths, path_count, options, err);
+        status = set_up_level(o, &o->levels[i], &there, options, err);
     }
-    zs_paths_free(paths, path_count);
+    zs_names_free(there.list);
     return status;
 }
 
@@ -443,21 +441,19 @@ static enum zs_status publish_level(struct zs_overviews *o, struct made_level *l
 /* Removes levels of a shape that the base had; those that are as it is now stay. */
 static enum zs_status remove_outdated(struct zs_overviews *o, bool *any, struct zs_error *err)
 {
-    char **paths;
-    size_t count;
-    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &paths, &count, err));
+    struct zs_names current;
+    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &current, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < o->before_count && status == ZS_OK; i++) {
+    for (size_t i = 0; i < o->before.count && status == ZS_OK; i++) {
         const struct zs_node *node;
-        bool is_current = false;
-        for (size_t k = 0; k < count; k++)
-            is_current = is_current || strcmp(paths[k], o->before[i]) == 0;
-        if (is_current || zs_hierarchy_node(o->h, o->before[i], &node, NULL) != ZS_OK)
+        const char *path = o->before.list[i];
+        if (zs_is_one_of(path, (const char *const *)current.list) ||
+            zs_hierarchy_node(o->h, path, &node, NULL) != ZS_OK)
             continue; /* or it was removed for the level of its factor */
         *any = true;
-        status = zs_overviews_remove_level(o->h, o->before[i], err);
+        status = zs_overviews_remove_level(o->h, path, err);
     }
-    zs_paths_free(paths, count);
+    zs_names_free(current.list);
     return status;
 }
 
@@ -539,7 +535,7 @@ void zs_overviews_free(struct zs_overviews *o)
         while (level->older_count > 0)
             free(level->older[--level->older_count]);
     }
-    zs_paths_free(o->before, o->before_count);
+    zs_names_free(o->before.list);
     free(o->levels);
     free(o->group);
     free(o->resampling);

@@ -114,29 +114,9 @@ enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *pat
 
 /* ---- All levels of an array ---- */
 
-/* Levels to be removed. */
-struct levels {
-    char **paths;
-    size_t count, capacity;
-};
-
-/* Adds a path, unless it is there. */
-static enum zs_status add_level(struct levels *l, const char *path, struct zs_error *err)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->paths[i], path) == 0)
-            return ZS_OK;
-    char **grown = zs_grow(l->paths, l->count, &l->capacity, sizeof *grown);
-    l->paths = grown != NULL ? grown : l->paths;
-    if (grown == NULL || (grown[l->count] = zs_strdup(path)) == NULL)
-        return zs_fail_memory(err);
-    l->count++;
-    return ZS_OK;
-}
-
-/* Levels that are in the store and that nothing lists, since a writer was killed: they would be found once nothing
+/* Adds levels that are in the store and that nothing lists, since a writer was killed: they would be found once nothing
  * lists any. */
-static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct zs_node *base, struct levels *l,
+static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct zs_node *base, struct zs_names *levels,
                                           struct zs_error *err)
 {
     char **names;
@@ -155,11 +135,14 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
                 continue;
             char *path = zs_format("%s%s%s/%s", group, group[0] != '\0' ? "/" : "", *name, zs_path_name(base->path));
             status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_fail_memory(err);
-            if (status == ZS_OK && zs_overviews_is_level(base, node))
-                status = add_level(l, path, err);
-            else if (zs_is_no_node(status))
+            const bool is_new = status == ZS_OK && zs_overviews_is_level(base, node) &&
+                                !zs_is_one_of(path, (const char *const *)levels->list);
+            if (zs_is_no_node(status))
                 status = ZS_OK;
-            free(path);
+            if (is_new)
+                status = zs_names_add(levels, path, err);
+            else
+                free(path);
         }
         zs_names_free(names);
     }
@@ -172,20 +155,19 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
 static enum zs_status find_levels(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                   size_t *count, struct zs_names *paths, struct zs_error *err)
 {
-    struct levels l = {0};
+    struct zs_names levels;
     const struct zs_node **nodes = NULL;
     size_t ignored;
-    enum zs_status status = zs_overviews_own(h, node, axes, &l.paths, &l.count, err);
-    l.capacity = l.count;
+    enum zs_status status = zs_overviews_own(h, node, axes, &levels, err);
     if (status == ZS_OK)
-        status = add_unlisted_levels(h, node, &l, err);
-    for (size_t i = 0; i < l.count && status == ZS_OK; i++)
-        status = find_paths(h, l.paths[i], paths, err);
-    if (status == ZS_OK && l.count > 0) /* who lists pyramids and references looks into it */
+        status = add_unlisted_levels(h, node, &levels, err);
+    for (size_t i = 0; i < levels.count && status == ZS_OK; i++)
+        status = find_paths(h, levels.list[i], paths, err);
+    if (status == ZS_OK && levels.count > 0) /* who lists pyramids and references looks into it */
         status = zs_hierarchy_list(h, &nodes, &ignored, err);
     free(nodes);
-    *count = l.count;
-    zs_paths_free(l.paths, l.count);
+    *count = levels.count;
+    zs_names_free(levels.list);
     return status;
 }
 

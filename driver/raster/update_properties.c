@@ -85,18 +85,17 @@ static enum zs_status update_one(struct zs_hierarchy *h, const struct zs_node *n
 static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                     write_fn write, write_fn write_level, const void *wanted, struct zs_error *err)
 {
-    char **overviews;
-    size_t count;
+    struct zs_names overviews;
     if (node->array == NULL)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
-    ZS_TRY(zs_overviews_find(h, node, axes, &overviews, &count, err));
+    ZS_TRY(zs_overviews_find(h, node, axes, &overviews, err));
     enum zs_status status = update_one(h, node, write, wanted, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++) {
+    for (size_t i = 0; i < overviews.count && status == ZS_OK; i++) {
         const struct zs_node *level;
-        if (zs_hierarchy_node(h, overviews[i], &level, NULL) == ZS_OK)
+        if (zs_hierarchy_node(h, overviews.list[i], &level, NULL) == ZS_OK)
             status = update_one(h, level, write_level, wanted, err);
     }
-    zs_paths_free(overviews, count);
+    zs_names_free(overviews.list);
     return status;
 }
 

@@ -288,16 +288,14 @@ bool ZSMdimArray::FindLevels() const
 {
     struct zs_axes axes;
     struct zs_error err;
-    char **paths = nullptr;
-    size_t count = 0;
+    struct zs_names levels = {};
     if (m_dimensions.size() < 2 ||
         zs_axes_find(m_store->Hierarchy(), m_node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
-    if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &paths, &count, &err) != ZS_OK)
+    if (zs_overviews_find(m_store->Hierarchy(), m_node, axes, &levels, &err) != ZS_OK)
         return zsReport(err);
-    const auto freed = [count](char **p) { zs_paths_free(p, count); };
-    const std::unique_ptr<char *, decltype(freed)> owned(paths, freed);
-    m_levels.assign(paths, paths + count);
+    const ZSOwned<char *> freed(levels.list, zs_names_free);
+    m_levels.assign(levels.list, levels.list + levels.count);
     return true;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "gdal/guard.h"
+
 extern "C"
 {
 #include "geo/bands.h"
@@ -122,17 +124,15 @@ void ZSMdimStore::Unmake(const struct zs_node *node)
 bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::vector<std::string> &levels)
 {
     struct zs_error err;
-    char **paths = nullptr;
-    size_t count = 0;
+    struct zs_names own = {};
     const struct zs_node *node = m_target == nullptr ? Node(path) : nullptr;
     if (node == nullptr || node->array == nullptr || node->array->ndim < 2 ||
         zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &err) != ZS_OK || axes.y < 0)
         return true;
-    if (zs_overviews_own(Hierarchy(), node, axes, &paths, &count, &err) != ZS_OK)
+    if (zs_overviews_own(Hierarchy(), node, axes, &own, &err) != ZS_OK)
         return zsReport(err);
-    const auto release = [count](char **list) { zs_paths_free(list, count); };
-    const std::unique_ptr<char *, decltype(release)> released(paths, release);
-    levels.assign(paths, paths + count);
+    const ZSOwned<char *> freed(own.list, zs_names_free);
+    levels.assign(own.list, own.list + own.count);
     return true;
 }
 
@@ -582,14 +582,13 @@ void ZSMdimStore::TellOfOverviews(const Shapes &shapes)
         struct zs_error ignored;
         struct zs_axes axes;
         const struct zs_node *node = Node(path);
-        char **levels = nullptr;
-        size_t count = 0;
+        struct zs_names levels = {};
         if (node == nullptr || zs_axes_find(Hierarchy(), node, nullptr, nullptr, &axes, &ignored) != ZS_OK ||
-            axes.y < 0 || zs_overviews_find(Hierarchy(), node, axes, &levels, &count, &ignored) != ZS_OK)
+            axes.y < 0 || zs_overviews_find(Hierarchy(), node, axes, &levels, &ignored) != ZS_OK)
             continue;
-        const bool isLeft = std::any_of(levels, levels + count,
+        const ZSOwned<char *> freed(levels.list, zs_names_free);
+        const bool isLeft = std::any_of(levels.list, levels.list + levels.count,
                                         [&](const char *level) { return shapes.find(level) == shapes.end(); });
-        zs_paths_free(levels, count);
         if (isLeft)
             CPLError(CE_Warning, CPLE_AppDefined,
                      "array /%s: its overviews have the size that it had: they are to be made again (gdaladdo)",

@@ -59,19 +59,17 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
     ZSOpenOptions options = m_view.options;
     options.dim_x = std::to_string(base.axes.x);
     options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
-    char **paths = nullptr;
-    size_t count = 0;
-    ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &paths, &count, err));
+    struct zs_names levels = {};
+    ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &levels, err));
     base.overviewsFound = true;
-    const auto release = [count](char **list) { zs_paths_free(list, count); };
-    const std::unique_ptr<char *, decltype(release)> released(paths, release);
-    for (size_t i = 0; i < count; i++)
+    const ZSOwned<char *> freed(levels.list, zs_names_free);
+    for (size_t i = 0; i < levels.count; i++)
     {
         const struct zs_node *node = nullptr;
-        if (zs_hierarchy_node(m_view.store->hierarchy, paths[i], &node, err) == ZS_OK)
+        if (zs_hierarchy_node(m_view.store->hierarchy, levels.list[i], &node, err) == ZS_OK)
             Add(base, node, options);
         else
-            CPLDebug("ShardedZarr", "overview /%s is left out: %s", paths[i], err->message);
+            CPLDebug("ShardedZarr", "overview /%s is left out: %s", levels.list[i], err->message);
     }
     return ZS_OK;
 }
