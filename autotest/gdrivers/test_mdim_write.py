@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from osgeo import gdal, gdal_array, osr
 
+import oracle
 from mdim import attributes_of, random_steps, root_of
+from stores import array_meta, group_meta
 from support import GDAL, ask_peer, error_of, need, peak_memory, run_peer, warnings_of
 from writing import check_consolidated, check_not_consolidated, document, files_of
 
@@ -627,6 +629,18 @@ def test_a_new_crs_is_that_of_the_raster_too(tmp_path):
     raster = gdal.Open(str(tmp_path / "a.zarr"))
     assert raster.GetSpatialRef().GetAuthorityCode(None) == "32634" and raster.GetGeoTransform() == source.GetGeoTransform()
     assert raster.GetRasterBand(1).GetUnitType() == "m" and "32633" not in json.dumps(document(tmp_path / "a.zarr"))
+
+
+@pytest.mark.parametrize("unit, expected", [("", {}), ("K", {"units": "K", "unit": "m"})])
+def test_a_unit_that_is_removed_is_removed_under_each_of_its_names(tmp_path, unit, expected):
+    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
+    oracle.write(tmp_path / "a.zarr/v", array_meta((8, 10), attributes={"unit": "m"}), np.ones((8, 10), "uint16"))
+    dataset, root = updated(tmp_path / "a.zarr")
+    v = root.OpenMDArray("v")
+    assert v.GetUnit() == "m" and v.SetUnit(unit) == gdal.CE_None and v.GetUnit() == unit
+    del v, root, dataset
+    assert root_of(tmp_path / "a.zarr").OpenMDArray("v").GetUnit() == unit
+    assert document(tmp_path / "a.zarr", "v")["attributes"] == expected
 
 
 def test_statistics_of_what_was_there_are_forgotten(tmp_path, config):

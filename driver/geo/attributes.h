@@ -43,16 +43,11 @@ enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node 
                                    struct zs_error *err) ZS_MUST_CHECK;
 bool zs_attribute_exists(const struct zs_node *node, const char *name);
 
-/* Set one property in the attributes of an array, for all its values; NULL removes it. `nodata` is one element, native
- * order; NULL declares that no element is missing. Changes are pending until the flush of the hierarchy. */
-enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node, const char *unit,
-                             struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_scale_write(struct zs_hierarchy *h, const struct zs_node *node, const double *scale,
-                              struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_offset_write(struct zs_hierarchy *h, const struct zs_node *node, const double *offset,
-                               struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_nodata_write(struct zs_hierarchy *h, const struct zs_node *node, const void *nodata,
-                               struct zs_error *err) ZS_MUST_CHECK;
+/* Makes properties `which` (ZS_BAND_...) those of an array for all its elements, as zs_write_band_properties() and
+ * zs_write_nodata() do. */
+enum zs_status zs_properties_write(struct zs_hierarchy *h, const struct zs_node *array,
+                                   const struct zs_band_properties *properties, unsigned which,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether attributes declare missing elements, rather than the fill value alone. */
 bool zs_declares_nodata(const struct zs_node *node);

@@ -98,41 +98,16 @@ bool zs_attribute_exists(const struct zs_node *node, const char *name)
     return zs_json_get(node->attributes, name) != NULL;
 }
 
-/* ---- Properties of all values ---- */
-
-enum zs_status zs_unit_write(struct zs_hierarchy *h, const struct zs_node *node, const char *unit, struct zs_error *err)
+enum zs_status zs_properties_write(struct zs_hierarchy *h, const struct zs_node *array,
+                                   const struct zs_band_properties *properties, unsigned which, struct zs_error *err)
 {
     zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    zs_json_remove(attributes, "units");
-    return unit == NULL || zs_json_add_string(attributes, "units", unit) != NULL ? ZS_OK : zs_fail_memory(err);
-}
-
-static enum zs_status write_number(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
-                                   const double *number, struct zs_error *err)
-{
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    zs_json_remove(attributes, name);
-    return number == NULL || zs_json_add_double(attributes, name, *number) != NULL ? ZS_OK : zs_fail_memory(err);
-}
-
-enum zs_status zs_scale_write(struct zs_hierarchy *h, const struct zs_node *node, const double *scale,
-                              struct zs_error *err)
-{
-    return write_number(h, node, "scale_factor", scale, err);
-}
-
-enum zs_status zs_offset_write(struct zs_hierarchy *h, const struct zs_node *node, const double *offset,
-                               struct zs_error *err)
-{
-    return write_number(h, node, "add_offset", offset, err);
-}
-
-enum zs_status zs_nodata_write(struct zs_hierarchy *h, const struct zs_node *node, const void *nodata,
-                               struct zs_error *err)
-{
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    return zs_write_nodata(attributes, &node->array->dtype, nodata, err);
+    ZS_TRY(zs_hierarchy_edit(h, array, &attributes, err));
+    if ((which & ZS_BAND_NODATA) != 0)
+        ZS_TRY(zs_write_nodata(attributes, &array->array->dtype, properties->has_nodata ? properties->nodata : NULL,
+                               err));
+    /* A copy has its attributes before its unit: another one that is called `unit` stays. */
+    if (which == ZS_BAND_UNIT && properties->unit != NULL)
+        return zs_json_set_string(attributes, "units", properties->unit) ? ZS_OK : zs_fail_memory(err);
+    return zs_write_band_properties(attributes, properties, which, err);
 }

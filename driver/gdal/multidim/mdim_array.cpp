@@ -36,8 +36,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 
     void CopyProperties();
     void TakeNodata();
-    template <class F> bool ChangeWithLevels(F &&f);
-    template <class F> bool WriteNumber(F write, double number, bool &has, double &kept);
+    bool SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted);
     bool Refill(const void *value);
     void DropStatistics();
     bool ChangeSpatialRef(const OGRSpatialReference *srs);
@@ -97,13 +96,21 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     bool SetUnit(const std::string &unit) override;
     bool SetScale(double scale, GDALDataType) override
     {
-        return zsGuard([&] { return WriteNumber(zs_scale_write, scale, m_properties->has_scale,
-                                                m_properties->scale); });
+        return zsGuard([&] {
+            auto wanted = *m_properties;
+            wanted.has_scale = true;
+            wanted.scale = scale;
+            return SetProperty(ZS_BAND_SCALE, wanted);
+        });
     }
     bool SetOffset(double offset, GDALDataType) override
     {
-        return zsGuard([&] { return WriteNumber(zs_offset_write, offset, m_properties->has_offset,
-                                                m_properties->offset); });
+        return zsGuard([&] {
+            auto wanted = *m_properties;
+            wanted.has_offset = true;
+            wanted.offset = offset;
+            return SetProperty(ZS_BAND_OFFSET, wanted);
+        });
     }
 #if ZS_GDAL_AT_LEAST(10)
     bool SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
@@ -485,45 +492,41 @@ bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
 
 /* ---- Saying what it is ---- */
 
-bool ZSMdimArray::SetUnit(const std::string &unit)
-{
-    return zsGuard([&] {
-        const char *text = unit.empty() ? nullptr : unit.c_str();
-        if (!ChangeWithLevels([text](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-                return zs_unit_write(h, node, text, err);
-            }))
-            return false;
-        m_unit = unit;
-        free(m_properties->unit);
-        m_properties->unit = text != nullptr ? zs_strdup(text) : nullptr;
-        return true;
-    });
-}
-
-/* Calls f(hierarchy, node, err), which changes a band property, for the array and for its overviews, which are shown in
- * its place. */
-template <class F> bool ZSMdimArray::ChangeWithLevels(F &&f)
+/* Changes a band property of the array, and of its overviews, which are shown in its place. What `wanted` points to is
+ * the array's then. */
+bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted)
 {
     struct zs_axes axes = {};
     std::vector<std::string> levels;
+    const enum zs_data_type type = m_node->array->dtype.type;
+    const auto write = [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        const bool isHeld = property != ZS_BAND_NODATA || node->array->dtype.type == type; // by a level of another type
+        return isHeld ? zs_properties_write(h, node, &wanted, property, err) : ZS_OK;
+    };
     ZSSavepoint edit(m_store->Hierarchy());
-    if (!Change(f) || !m_store->OwnLevels(m_node->path, axes, levels) ||
+    if (!Change(write) || !m_store->OwnLevels(m_node->path, axes, levels) ||
         !std::all_of(levels.begin(), levels.end(),
-                     [&](const std::string &level) { return m_store->Change(level, f); }))
+                     [&](const std::string &level) { return m_store->Change(level, write); }))
         return false;
     edit.Keep();
+    *m_properties = wanted;
     return true;
 }
 
-template <class F> bool ZSMdimArray::WriteNumber(F write, double number, bool &has, double &kept)
+bool ZSMdimArray::SetUnit(const std::string &unit)
 {
-    if (!ChangeWithLevels([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-            return write(h, node, &number, err);
-        }))
-        return false;
-    has = true;
-    kept = number;
-    return true;
+    return zsGuard([&] {
+        std::unique_ptr<char, decltype(&free)> text(unit.empty() ? nullptr : zs_strdup(unit.c_str()), free);
+        char *before = m_properties->unit;
+        auto wanted = *m_properties;
+        wanted.unit = text.get();
+        if (!SetProperty(ZS_BAND_UNIT, wanted))
+            return false;
+        text.release();
+        free(before);
+        m_unit = unit;
+        return true;
+    });
 }
 
 /* Changes the fill value of an array that has no chunks yet, so that missing ones read as the new value. */
@@ -552,13 +555,11 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
             zsStore(&storing, value, element, static_cast<ptrdiff_t>(dtype.size), 1);
         if (!m_store->CheckUpdatable() || (m_opened->isBlank && !Refill(element)))
             return false;
-        const void *nodata = value != nullptr ? element : nullptr;
-        if (!ChangeWithLevels([&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-                return node->array->dtype.type == dtype.type ? zs_nodata_write(h, node, nodata, err) : ZS_OK;
-            }))
+        auto wanted = *m_properties;
+        wanted.has_nodata = value != nullptr;
+        memcpy(wanted.nodata, element, dtype.size);
+        if (!SetProperty(ZS_BAND_NODATA, wanted))
             return false;
-        m_properties->has_nodata = value != nullptr;
-        memcpy(m_properties->nodata, element, dtype.size);
         TakeNodata();
         return true;
     });

@@ -202,8 +202,9 @@ static const struct zs_node *makeNode(ZSMdimStore &store, const struct zs_node *
     enum zs_status status =
         isText ? zs_node_make(store.Hierarchy(), group->path, name.c_str(), zs_strings_document(&spec), &node, err)
                : zs_array_make(store.Hierarchy(), group->path, name.c_str(), &spec, &node, err);
+    const struct zs_band_properties none = {}; // until some are set
     if (status == ZS_OK && !isText && !isCoordinate && spec.ndim > 0)
-        status = zs_nodata_write(store.Hierarchy(), node, nullptr, err); // until one is set
+        status = zs_properties_write(store.Hierarchy(), node, &none, ZS_BAND_NODATA, err);
     return status == ZS_OK ? node : nullptr;
 }
 
