@@ -87,6 +87,22 @@ template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)
     }
 }
 
+/* Calls f(index, address) for each element of a request: its index in an array of that shape, and where it is in the
+ * caller's memory. */
+template <class F> bool zsForEachElement(const uint64_t *shape, const ZSMdimRequest &request, F &&f)
+{
+    return zsForEach(request.ndim, request.count, [&](const uint64_t *at) {
+        uint64_t index = 0;
+        char *address = request.data;
+        for (int d = 0; d < request.ndim; d++)
+        {
+            index = index * shape[d] + request.start[d] + at[d] * request.step[d];
+            address += static_cast<ptrdiff_t>(at[d]) * request.stride[d];
+        }
+        return f(index, address);
+    });
+}
+
 /* Writes elements of a numeric type. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. */
 enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
                            struct zs_error *err) ZS_MUST_CHECK;

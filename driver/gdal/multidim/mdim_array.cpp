@@ -52,10 +52,19 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     {
         return m_opened->Get();
     }
-    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-               const GDALExtendedDataType &type, void *data) const override;
-    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                const GDALExtendedDataType &type, const void *data) override;
+    bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                      struct zs_error *err) const override
+    {
+        return zsMdimRead(m_opened->Get(), m_type, request, type, err);
+    }
+    enum zs_status WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                                 struct zs_error *err) override
+    {
+        m_opened->isBlank = false;
+        DropStatistics();
+        // GDAL converts no text to numbers for arrays
+        return zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), err);
+    }
     bool IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const override;
     /* GDAL looks for a side-car file with a cache at the first read: of a remote store that is a request. */
     bool IsCacheable() const override
@@ -122,11 +131,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 #endif
     bool SetRawNoDataValue(const void *value) override;
     bool SetSpatialRef(const OGRSpatialReference *srs) override;
-    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
-                  GDALProgressFunc progress, void *progressData) override
-    {
-        return zsGuard([&] { return CopyAll(from, strict, cost, totalCost, progress, progressData); });
-    }
 };
 } // namespace
 
@@ -382,24 +386,6 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
 
 /* ---- Elements ---- */
 
-bool ZSMdimArray::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                        const GDALExtendedDataType &type, void *data) const
-{
-    return zsGuard([&] {
-        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
-        ZSMdimRequest request;
-        struct zs_error err;
-        if (!CheckThere())
-            return false;
-        if (zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(), data, request, &err) &&
-            zsMdimRead(m_opened->Get(), m_type, request, type, &err))
-            return true;
-        if (err.message[0] != '\0')
-            zsReport(err);
-        return false;
-    });
-}
-
 bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const
 {
     return zsGuard([&] {
@@ -454,22 +440,6 @@ void ZSMdimArray::DropStatistics()
             return zs_update_drop_statistics_of_masked(h, node, &any, err);
         });
     m_isWritten = true;
-}
-
-bool ZSMdimArray::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                         const GDALExtendedDataType &type, const void *data)
-{
-    return Writing([&](struct zs_error *err) {
-        const struct zs_array_info info = zs_array_get_info(m_opened->Get());
-        ZSMdimRequest request;
-        m_opened->isBlank = false;
-        DropStatistics();
-        // GDAL converts no text to numbers for arrays
-        return zsMdimRequest(info.ndim, info.shape, start, count, step, stride, type.GetSize(),
-                             const_cast<void *>(data), request, err)
-                   ? zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), err)
-                   : ZS_ARGUMENT;
-    });
 }
 
 /* Statistics of an array of another shape are not true any more. Those of a renamed one are, but a side-car file has

@@ -85,14 +85,7 @@ static ZSMdimRequest partOf(const ZSMdimRequest &r, int d, uint64_t first, uint6
 bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &r,
                 const GDALExtendedDataType &type)
 {
-    return zsForEach(r.ndim, r.count, [&](const uint64_t *at) {
-        uint64_t from = 0;
-        char *to = r.data;
-        for (int d = 0; d < r.ndim; d++)
-        {
-            from = from * shape[d] + r.start[d] + at[d] * r.step[d];
-            to += static_cast<ptrdiff_t>(at[d]) * r.stride[d];
-        }
+    return zsForEachElement(shape, r, [&](uint64_t from, char *to) {
         return GDALExtendedDataType::CopyValue(static_cast<const char *>(src) + from * own.GetSize(), own, to, type);
     });
 }
@@ -319,14 +312,7 @@ bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const ch
 bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &r,
                 const GDALExtendedDataType &type)
 {
-    return zsForEach(r.ndim, r.count, [&](const uint64_t *at) {
-        uint64_t to = 0;
-        const char *from = r.data;
-        for (int d = 0; d < r.ndim; d++)
-        {
-            to = to * shape[d] + r.start[d] + at[d] * r.step[d];
-            from += static_cast<ptrdiff_t>(at[d]) * r.stride[d];
-        }
+    return zsForEachElement(shape, r, [&](uint64_t to, const char *from) {
         char *element = static_cast<char *>(dst) + to * own.GetSize();
         if (own.NeedsFreeDynamicMemory())
         {

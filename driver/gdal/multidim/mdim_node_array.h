@@ -89,9 +89,64 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
             m_store->MarkLost();
         return ok;
     }
-    /* Everything of another array but its elements, and then these, all of them or it has failed. */
-    bool CopyAll(const GDALMDArray *from, bool strict, GUInt64 &cost, GUInt64 totalCost, GDALProgressFunc progress,
-                 void *progressData)
+    /* Reads the elements of a request, which lies in the array. False with the message in err, which is empty where
+     * GDAL has reported why. */
+    virtual bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                              struct zs_error *err) const = 0;
+    /* ZS_ARGUMENT and ZS_UNSUPPORTED: nothing is written. */
+    virtual enum zs_status WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                                         struct zs_error *err) = 0;
+    std::vector<uint64_t> Shape() const
+    {
+        std::vector<uint64_t> shape;
+        for (const auto &d : m_dimensions)
+            shape.push_back(d->GetSize());
+        return shape;
+    }
+    bool Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                 const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request, struct zs_error *err) const
+    {
+        const auto shape = Shape();
+        return zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
+                             const_cast<void *>(data), request, err);
+    }
+    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+               const GDALExtendedDataType &type, void *data) const override
+    {
+        return zsGuard([&] {
+            ZSMdimRequest request;
+            struct zs_error err;
+            if (!CheckThere())
+                return false;
+            if (Request(start, count, step, stride, type, data, request, &err) && ReadElements(request, type, &err))
+                return true;
+            if (err.message[0] != '\0')
+                zsReport(err);
+            return false;
+        });
+    }
+    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                const GDALExtendedDataType &type, const void *data) override
+    {
+        return Writing([&](struct zs_error *err) {
+            ZSMdimRequest request;
+            return Request(start, count, step, stride, type, data, request, err) ? WriteElements(request, type, err)
+                                                                                 : ZS_ARGUMENT;
+        });
+    }
+
+  public:
+    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
+    {
+        return m_dimensions;
+    }
+    const GDALExtendedDataType &GetDataType() const override
+    {
+        return m_type;
+    }
+    /* Copies everything of another array but its elements, and then these, all of them or it has failed. */
+    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
+                  GDALProgressFunc progress, void *progressData) override
     {
         if (progress == nullptr)
             progress = GDALDummyProgress;
@@ -103,17 +158,7 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
         });
         if (!ok)
             m_store->MarkLost();
-        return ok && m_store->FlushArray(m_node->path);
-    }
-
-  public:
-    const std::vector<std::shared_ptr<GDALDimension>> &GetDimensions() const override
-    {
-        return m_dimensions;
-    }
-    const GDALExtendedDataType &GetDataType() const override
-    {
-        return m_type;
+        return ok && zsGuard([&] { return m_store->FlushArray(m_node->path); });
     }
     bool IsWritable() const override
     {

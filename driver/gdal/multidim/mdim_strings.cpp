@@ -25,18 +25,15 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     mutable bool m_isRead = false;
     mutable std::vector<std::string> m_texts; /* all elements of a small array, once they were read */
 
-    std::vector<uint64_t> Shape() const;
     bool ReadSmall() const;
     struct zs_text_request RequestOf(const ZSMdimRequest &r) const;
-    bool ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const;
-    enum zs_status WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err);
 
   protected:
     bool Chunks(ZSMdimChunks &chunks) const override;
-    bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-               const GDALExtendedDataType &type, void *data) const override;
-    bool IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                const GDALExtendedDataType &type, const void *data) override;
+    bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                      struct zs_error *err) const override;
+    enum zs_status WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                                 struct zs_error *err) override;
     bool IsCacheable() const override
     {
         return false;
@@ -57,11 +54,6 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
         const std::lock_guard<std::mutex> held(m_lock);
         m_isRead = false;
         return TakeNode(node, err);
-    }
-    bool CopyFrom(GDALDataset *, const GDALMDArray *from, bool strict, GUInt64 &cost, const GUInt64 totalCost,
-                  GDALProgressFunc progress, void *progressData) override
-    {
-        return zsGuard([&] { return CopyAll(from, strict, cost, totalCost, progress, progressData); });
     }
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList) const override
     {
@@ -94,14 +86,6 @@ std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimS
         return nullptr;
     array->SetSelf(array);
     return array;
-}
-
-std::vector<uint64_t> ZSMdimStrings::Shape() const
-{
-    std::vector<uint64_t> shape;
-    for (const auto &d : m_dimensions)
-        shape.push_back(d->GetSize());
-    return shape;
 }
 
 bool ZSMdimStrings::Chunks(ZSMdimChunks &chunks) const
@@ -188,7 +172,7 @@ bool ZSMdimStrings::ReadSmall() const
     return true;
 }
 
-bool ZSMdimStrings::ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
+bool ZSMdimStrings::ReadElements(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
 {
     const auto give = [&](const char *text, char *address) {
         return GDALExtendedDataType::CopyValue(&text, m_type, address, type);
@@ -201,30 +185,8 @@ bool ZSMdimStrings::ReadTexts(const ZSMdimRequest &r, const GDALExtendedDataType
     const auto shape = Shape();
     const std::lock_guard<std::mutex> held(m_lock);
     err->message[0] = '\0';
-    return zsForEach(r.ndim, r.count, [&](const uint64_t *number) {
-        uint64_t at = 0;
-        for (int d = 0; d < r.ndim; d++)
-            at = at * shape[static_cast<size_t>(d)] + r.start[d] + number[d] * r.step[d];
-        return give(m_texts[static_cast<size_t>(at)].c_str(), addressOf(r, number));
-    });
-}
-
-bool ZSMdimStrings::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                          const GDALExtendedDataType &type, void *data) const
-{
-    return zsGuard([&] {
-        const auto shape = Shape();
-        ZSMdimRequest request;
-        struct zs_error err;
-        if (!CheckThere())
-            return false;
-        if (zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
-                          data, request, &err) &&
-            ReadTexts(request, type, &err))
-            return true;
-        if (err.message[0] != '\0')
-            zsReport(err);
-        return false;
+    return zsForEachElement(shape.data(), r, [&](uint64_t index, char *address) {
+        return give(m_texts[static_cast<size_t>(index)].c_str(), address);
     });
 }
 
@@ -258,8 +220,8 @@ struct Giver
 };
 } // namespace
 
-enum zs_status ZSMdimStrings::WriteTexts(const ZSMdimRequest &r, const GDALExtendedDataType &type,
-                                         struct zs_error *err)
+enum zs_status ZSMdimStrings::WriteElements(const ZSMdimRequest &r, const GDALExtendedDataType &type,
+                                            struct zs_error *err)
 {
     const struct zs_text_request request = RequestOf(r);
     const auto own = GDALExtendedDataType::CreateString();
@@ -267,19 +229,6 @@ enum zs_status ZSMdimStrings::WriteTexts(const ZSMdimRequest &r, const GDALExten
     const std::lock_guard<std::mutex> held(m_lock);
     m_isRead = false;
     return zs_texts_write(m_store->Hierarchy(), m_node, &request, Giver::Call, &giver, err);
-}
-
-bool ZSMdimStrings::IWrite(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                           const GDALExtendedDataType &type, const void *data)
-{
-    return Writing([&](struct zs_error *err) {
-        const auto shape = Shape();
-        ZSMdimRequest request;
-        return zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
-                             const_cast<void *>(data), request, err)
-                   ? WriteTexts(request, type, err)
-                   : ZS_ARGUMENT;
-    });
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,
