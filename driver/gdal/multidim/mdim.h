@@ -246,8 +246,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     void TellOfOverviews(const Shapes &shapes);
     bool PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
                     struct zs_error *err);
-    void AddSharing(const struct zs_node *node, const struct zs_dimension *dims, const std::vector<uint64_t> &sizes,
-                    const struct zs_node *other, const struct zs_dimension *others, int count, Shapes &shapes) const;
     bool SetShapes(const Shapes &shapes, struct zs_error *err);
     using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
     void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);

@@ -57,6 +57,36 @@ static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_e
     return true;
 }
 
+namespace
+{
+/* An array that shares a dimension, and the numbers that it has there. */
+struct Having
+{
+    Found array;
+    std::vector<int> numbers;
+};
+} // namespace
+
+/* The arrays that share a dimension of an array, itself among them unless the dimension has no name. `isMade`: whether
+ * an array has it as GDAL's user made it. */
+static std::vector<Having> allWith(const std::vector<Found> &all, const struct zs_node *node,
+                                   const struct zs_dimension &dim, const std::function<bool(const Found &)> &isMade)
+{
+    std::vector<Having> having;
+    for (const auto &other : all)
+    {
+        Having h = {other, {}};
+        for (int e = 0; e < other.count; e++)
+        {
+            if (isSameDimension(node, dim, other.node, other.dims[e], isMade(other)))
+                h.numbers.push_back(e);
+        }
+        if (!h.numbers.empty())
+            having.push_back(h);
+    }
+    return having;
+}
+
 /* ---- Deleting ---- */
 
 /* Drops pending writes of a node and of all below it, and marks their live objects as deleted. */
@@ -251,36 +281,6 @@ void ZSMdimStore::TellNames(const std::string &path)
 
 #if ZS_GDAL_AT_LEAST(8)
 
-namespace
-{
-/* An array that shares a dimension, and the numbers that it has there. */
-struct Having
-{
-    Found array;
-    std::vector<int> numbers;
-};
-} // namespace
-
-/* The arrays that share a dimension of `array`, itself among them. `isMade`: whether an array has it as GDAL's user
- * made it. */
-static std::vector<Having> allWith(const std::vector<Found> &all, const Found &array, const struct zs_dimension &dim,
-                                   const std::function<bool(const Found &)> &isMade)
-{
-    std::vector<Having> having;
-    for (const auto &other : all)
-    {
-        Having h = {other, {}};
-        for (int e = 0; e < other.count; e++)
-        {
-            if (isSameDimension(array.node, dim, other.node, other.dims[e], isMade(other)))
-                h.numbers.push_back(e);
-        }
-        if (!h.numbers.empty())
-            having.push_back(h);
-    }
-    return having;
-}
-
 /* Whether GDAL's user made a dimension of that name in one of the groups. */
 bool ZSMdimStore::HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const
 {
@@ -400,7 +400,7 @@ static std::vector<Having> allThatHave(const std::vector<Found> &all, const std:
         {
             const bool isIt = path != nullptr ? strcmp(f.node->path, path) == 0 && d == number : isMade(f);
             if (isIt && zsMdimNameOf(f.dims[d]) == name)
-                return allWith(all, f, f.dims[d], isMade);
+                return allWith(all, f.node, f.dims[d], isMade);
         }
     }
     return {};
@@ -459,33 +459,12 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
 
 /* ---- Longer dimensions: which arrays become longer together ---- */
 
-static std::vector<uint64_t> shapeOf(const struct zs_dimension *dims, int count)
+static std::vector<uint64_t> shapeOf(const Found &array)
 {
     std::vector<uint64_t> shape;
-    for (int d = 0; d < count; d++)
-        shape.push_back(dims[d].size);
+    for (int d = 0; d < array.count; d++)
+        shape.push_back(array.dims[d].size);
     return shape;
-}
-
-/* Adds `other`, with `count` dimensions, to the shapes where it shares a dimension that becomes longer. */
-void ZSMdimStore::AddSharing(const struct zs_node *node, const struct zs_dimension *dims,
-                             const std::vector<uint64_t> &sizes, const struct zs_node *other,
-                             const struct zs_dimension *others, int count, Shapes &shapes) const
-{
-    auto shape = shapeOf(others, count);
-    for (int e = 0; e < count; e++)
-    {
-        for (size_t d = 0; d < sizes.size(); d++)
-        {
-            const std::string name = zsMdimNameOf(dims[d]);
-            const auto made = !name.empty() ? MadeDimension(node->path, name, dims[d].size) : nullptr;
-            const bool isMade = made != nullptr && made == MadeDimension(other->path, name, dims[d].size);
-            if (isSameDimension(node, dims[d], other, others[e], isMade))
-                shape[static_cast<size_t>(e)] = sizes[d];
-        }
-    }
-    if (shape != shapeOf(others, count))
-        shapes[other->path] = shape;
 }
 
 /* The new shapes of an array and of those that share with it the dimensions that change. */
@@ -524,13 +503,23 @@ bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint6
     std::vector<Found> all;
     if (!findAll(Hierarchy(), all, err))
         return false;
-    for (const auto &other : all)
+    for (size_t d = 0; d < sizes.size(); d++)
     {
-        if (other.node != node)
-            AddSharing(node, dims, sizes, other.node, other.dims, other.count, shapes);
-    }
-    if (shapeOf(dims, count) != sizes)
+        if (sizes[d] == dims[d].size)
+            continue;
         shapes[node->path] = sizes;
+        const std::string name = zsMdimNameOf(dims[d]);
+        const auto made = MadeDimension(node->path, name, dims[d].size);
+        const auto isMade = [&](const Found &other) {
+            return made != nullptr && made == MadeDimension(other.node->path, name, dims[d].size);
+        };
+        for (const auto &one : allWith(all, node, dims[d], isMade))
+        {
+            auto &shape = shapes.emplace(one.array.node->path, shapeOf(one.array)).first->second;
+            for (const int number : one.numbers)
+                shape[static_cast<size_t>(number)] = sizes[d];
+        }
+    }
     return true;
 }
 
