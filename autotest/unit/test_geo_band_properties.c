@@ -86,7 +86,7 @@ static void test_scale_units_and_names(void)
     CHECK_EQ_F64(m.offset, -0.1);
     CHECK_EQ_STR(m.unit, "m");
     CHECK_EQ_STR(m.description, "Height");
-    CHECK(m.colour == ZS_COLOUR_RED);
+    CHECK_EQ_STR(m.colour_name, "Red");
     zs_band_properties_clear(&m);
     m = properties_of("int16", "0",
                       "{'_eopf_attrs':{'scale_factor':0.5,'units':'digital_counts'},'standard_name':'n'}");
@@ -95,9 +95,10 @@ static void test_scale_units_and_names(void)
     CHECK_EQ_STR(m.unit, "digital_counts");
     CHECK_EQ_STR(m.description, "n");
     zs_band_properties_clear(&m);
-    CHECK(zs_colour_of_name("BLUE") == ZS_COLOUR_BLUE);
-    CHECK(zs_colour_of_name("B04") == ZS_COLOUR_NONE);
-    CHECK(zs_colour_of_name(NULL) == ZS_COLOUR_NONE);
+    CHECK_EQ_STR(zs_colour_of_name("BLUE"), "Blue");
+    CHECK_EQ_STR(zs_colour_of_name("grey"), "Gray");
+    CHECK(zs_colour_of_name("B04") == NULL);
+    CHECK(zs_colour_of_name(NULL) == NULL);
 }
 
 static void test_categories(void)

@@ -7,8 +7,8 @@
 #include "zarr/make.h"
 
 static char text_red[] = "red", text_nir[] = "near infrared", text_m[] = "m", text_k[] = "K",
-            text_palette[] = "Palette", text_cyan[] = "Cyan", text_mean[] = "STATISTICS_MEAN=3.5", text_empty[] = "",
-            text_sea[] = "open sea";
+            text_palette[] = "Palette", text_cyan[] = "Cyan", text_gray[] = "Gray",
+            text_mean[] = "STATISTICS_MEAN=3.5", text_empty[] = "", text_sea[] = "open sea";
 
 static const struct zs_node *store_with(struct geo_store *s, const char *type, const zs_json *attributes)
 {
@@ -96,8 +96,8 @@ static void test_bands_without_a_difference_have_no_list(void)
 {
     struct zs_error err;
     const struct zs_dtype u8 = zs_dtype_of(ZS_UINT8);
-    struct zs_band_properties in[2] = {{.unit = text_m, .colour = ZS_COLOUR_GRAY},
-                                       {.unit = text_m, .colour = ZS_COLOUR_GRAY}};
+    struct zs_band_properties in[2] = {{.unit = text_m, .colour_name = text_gray},
+                                       {.unit = text_m, .colour_name = text_gray}};
     zs_json *a = zs_json_new_object();
     CHECK(zs_bands_write(a, &u8, NULL, true, in, 2, ZS_BAND_ALL, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "units"), "m") &&

@@ -106,12 +106,6 @@ static bool copy_colour_table(const struct zs_band_properties *from, struct zs_b
     return to->colour_table != NULL;
 }
 
-/* The name of a colour interpretation, NULL when there is none. */
-static const char *colour_name_of(const struct zs_band_properties *band)
-{
-    return band->colour_name != NULL ? band->colour_name : zs_colour_name(band->colour);
-}
-
 /* ---- One property ---- */
 
 bool zs_band_property_is_set(const struct zs_band_properties *band, enum zs_band_property property)
@@ -130,7 +124,7 @@ bool zs_band_property_is_set(const struct zs_band_properties *band, enum zs_band
     case ZS_BAND_CATEGORIES:
         return band->categories != NULL;
     case ZS_BAND_COLOUR:
-        return colour_name_of(band) != NULL;
+        return has_text(band->colour_name);
     case ZS_BAND_COLOUR_TABLE:
         return colour_count(band) > 0;
     case ZS_BAND_METADATA:
@@ -157,7 +151,7 @@ bool zs_band_property_is_same(const struct zs_band_properties *a, const struct z
     case ZS_BAND_CATEGORIES:
         return is_same_list(a->categories, b->categories);
     case ZS_BAND_COLOUR:
-        return is_same_text(colour_name_of(a), colour_name_of(b));
+        return is_same_text(a->colour_name, b->colour_name);
     case ZS_BAND_COLOUR_TABLE:
         return is_same_colour_table(a, b);
     case ZS_BAND_METADATA:
@@ -196,9 +190,7 @@ bool zs_band_property_take(struct zs_band_properties *band, enum zs_band_propert
         band->categories = categories;
         break;
     case ZS_BAND_COLOUR:
-        ok = zs_text_replace(&band->colour_name, member);
-        band->colour = zs_colour_of_name(band->colour_name);
-        break;
+        return zs_text_replace(&band->colour_name, member);
     case ZS_BAND_COLOUR_TABLE:
         ok = zs_colour_table_read(member, &table, &count);
         if (!ok || table == NULL)
@@ -230,7 +222,7 @@ bool zs_band_property_put(const struct zs_band_properties *band, enum zs_band_pr
     case ZS_BAND_CATEGORIES:
         return add_list(object, name, band->categories);
     case ZS_BAND_COLOUR:
-        return zs_json_add_string(object, name, colour_name_of(band)) != NULL;
+        return zs_json_add_string(object, name, band->colour_name) != NULL;
     case ZS_BAND_COLOUR_TABLE:
         return zs_colour_table_write(object, name, band->colour_table, band->colour_count);
     case ZS_BAND_METADATA:
@@ -265,7 +257,6 @@ void zs_band_property_clear(struct zs_band_properties *band, enum zs_band_proper
         break;
     case ZS_BAND_COLOUR:
         clear_text(&band->colour_name);
-        band->colour = ZS_COLOUR_NONE;
         break;
     case ZS_BAND_COLOUR_TABLE:
         free(band->colour_table);
@@ -342,12 +333,9 @@ static bool read_colour(const zs_json *attributes, struct zs_band_properties *ba
     bool ok = true;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && ok && band->colour_name == NULL; i++) {
         const char *text = text_attribute(attributes, names[i]);
-        band->colour = zs_colour_of_name(text);
-        if (band->colour != ZS_COLOUR_NONE)
-            text = zs_colour_name(band->colour);
-        else if (i >= gdal_names)
-            continue;
-        ok = copy_text(text, &band->colour_name);
+        const char *colour = zs_colour_of_name(text);
+        if (colour != NULL || i < gdal_names)
+            ok = copy_text(colour != NULL ? colour : text, &band->colour_name);
     }
     return ok;
 }

@@ -23,8 +23,6 @@ struct zs_colour_entry {
     short r, g, b, a; /* 0 to 255; a is 255 where opaque */
 };
 
-enum zs_colour { ZS_COLOUR_NONE, ZS_COLOUR_GRAY, ZS_COLOUR_RED, ZS_COLOUR_GREEN, ZS_COLOUR_BLUE, ZS_COLOUR_ALPHA };
-
 /* One band property, and as a bit of a set of them. */
 enum zs_band_property {
     ZS_BAND_DESCRIPTION = 1,
@@ -51,9 +49,8 @@ struct zs_band_properties {
     char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
                           NULL when there are none */
     struct zs_domains domains;
-    enum zs_colour colour; /* declared by an attribute (`color_interpretation`, `common_name`, ...) */
-    char *colour_name; /* GDAL's name of the interpretation ("Red", "Palette", "Cyan", "Undefined"), NULL where
-                          none is declared; it is written, and without it the name of `colour` */
+    char *colour_name; /* GDAL's name of the interpretation ("Red", "Palette", "Cyan", "Undefined"), declared by an
+                          attribute (`color_interpretation`, `common_name`, ...); NULL where none is */
     struct zs_colour_entry *colour_table; /* by pixel value; NULL when there is none */
     size_t colour_count;
 };
@@ -80,8 +77,8 @@ enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metad
  * that it is neither handed out as metadata nor written as such. */
 bool zs_is_convention_attribute(const char *name);
 
-/* Colour of a band from its name, common name or colour interpretation ("red", "Blue", "grey"; "B04" is none);
- * ZS_COLOUR_NONE when it has none. NULL is allowed. */
-enum zs_colour zs_colour_of_name(const char *name);
+/* The colour that a band's name, common name or colour interpretation is ("red", "Blue", "grey"; "B04" is none), by
+ * GDAL's name ("Red", "Blue", "Gray"); NULL when it is none. NULL is allowed. */
+const char *zs_colour_of_name(const char *name);
 
 #endif

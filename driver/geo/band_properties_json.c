@@ -25,23 +25,17 @@ bool zs_number_of_text(const char *text, double *out)
 
 /* ---- Colours ---- */
 
-enum zs_colour zs_colour_of_name(const char *name)
+const char *zs_colour_of_name(const char *name)
 {
-    static const struct {
-        const char *name;
-        enum zs_colour colour;
-    } known[] = {{"red", ZS_COLOUR_RED},   {"green", ZS_COLOUR_GREEN}, {"blue", ZS_COLOUR_BLUE},
-                 {"alpha", ZS_COLOUR_ALPHA}, {"gray", ZS_COLOUR_GRAY},   {"grey", ZS_COLOUR_GRAY}};
-    for (size_t i = 0; name != NULL && i < sizeof known / sizeof known[0]; i++)
-        if (zs_equals_ignoring_case(name, known[i].name))
-            return known[i].colour;
-    return ZS_COLOUR_NONE;
-}
-
-const char *zs_colour_name(enum zs_colour colour)
-{
-    static const char *const names[] = {NULL, "Gray", "Red", "Green", "Blue", "Alpha"};
-    return names[colour];
+    static const char *const known[] = {"Red", "Green", "Blue", "Alpha", "Gray"};
+    if (name == NULL)
+        return NULL;
+    if (zs_equals_ignoring_case(name, "grey"))
+        return "Gray";
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (zs_equals_ignoring_case(name, known[i]))
+            return known[i];
+    return NULL;
 }
 
 static bool colour_entry(const zs_json *list, struct zs_colour_entry *entry)

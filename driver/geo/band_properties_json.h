@@ -59,9 +59,6 @@ bool zs_categories_write(zs_json *attributes, char *const *categories);
 bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
 bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);
 
-/* GDAL's name ("Gray"); NULL for ZS_COLOUR_NONE. */
-const char *zs_colour_name(enum zs_colour colour);
-
 /* ---- Items of metadata (items.c) ---- */
 
 /* Reads the items of a node: attributes that no convention owns (CF's flags with keeps_flags), and those put aside.

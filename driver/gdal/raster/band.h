@@ -76,6 +76,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     /* A property from the side-car file, which goes before the store's. */
     void DropFromSideCar(unsigned property);
     bool IsInSideCar(unsigned property) const;
+    bool IsFromStore(bool isThere, unsigned property, int *has = nullptr) const;
     template <class T> bool GetWideNodata(GDALDataType type, int *has, T &value);
     template <class T>
     CPLErr SetNodata(T value, const std::string &text,

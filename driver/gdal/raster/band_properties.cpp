@@ -15,12 +15,6 @@ extern "C"
 #include "raster/update.h"
 }
 
-static void setFlag(int *flag, bool value)
-{
-    if (flag != nullptr)
-        *flag = value;
-}
-
 static char *copyText(const char *text)
 {
     return text != nullptr && text[0] != '\0' ? zs_strdup(text) : nullptr;
@@ -63,7 +57,6 @@ static void setColor(struct zs_band_properties &m, GDALColorInterp interpretatio
 {
     const char *name = interpretation != GCI_Undefined ? GDALGetColorInterpretationName(interpretation) : nullptr;
     zsReplaceText(m.colour_name, name);
-    m.colour = zs_colour_of_name(name);
 }
 
 struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
@@ -213,6 +206,15 @@ void ShardedZarrRasterBand::DropFromSideCar(unsigned property)
 
 /* ---- Getting: from the side-car file, else from the store ---- */
 
+/* Whether the store's value of a property, which it has or has not, is the band's; *has is set then. */
+bool ShardedZarrRasterBand::IsFromStore(bool isThere, unsigned property, int *has) const
+{
+    const bool isFromStore = isThere && !IsInSideCar(property);
+    if (isFromStore && has != nullptr)
+        *has = TRUE;
+    return isFromStore;
+}
+
 bool ShardedZarrRasterBand::ShowsNodata()
 {
     return Properties().has_nodata && (!Dataset().pixels.IsNewAndPacked() || m_isNodataSet);
@@ -220,9 +222,8 @@ bool ShardedZarrRasterBand::ShowsNodata()
 
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
 {
-    if (!ShowsNodata() || IsInSideCar(ZS_BAND_NODATA))
+    if (!IsFromStore(ShowsNodata(), ZS_BAND_NODATA, has))
         return GDALPamRasterBand::GetNoDataValue(has);
-    setFlag(has, true);
     const struct zs_array_info info = View().Info(Source());
     return zsElementToDouble(info.data_type, info.item_size, Properties().nodata);
 }
@@ -231,9 +232,8 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
 template <class T> bool ShardedZarrRasterBand::GetWideNodata(GDALDataType type, int *has, T &value)
 {
     const auto &m = Properties();
-    if (!m.has_nodata || eDataType != type || IsInSideCar(ZS_BAND_NODATA))
+    if (!IsFromStore(m.has_nodata && eDataType == type, ZS_BAND_NODATA, has))
         return false;
-    setFlag(has, true);
     memcpy(&value, m.nodata, sizeof value);
     return true;
 }
@@ -253,38 +253,32 @@ uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 double ShardedZarrRasterBand::GetScale(int *has)
 {
     const auto &m = Properties();
-    if (!m.has_scale || IsInSideCar(ZS_BAND_SCALE))
-        return GDALPamRasterBand::GetScale(has);
-    setFlag(has, true);
-    return m.scale;
+    return IsFromStore(m.has_scale, ZS_BAND_SCALE, has) ? m.scale : GDALPamRasterBand::GetScale(has);
 }
 
 double ShardedZarrRasterBand::GetOffset(int *has)
 {
     const auto &m = Properties();
-    if (!m.has_offset || IsInSideCar(ZS_BAND_OFFSET))
-        return GDALPamRasterBand::GetOffset(has);
-    setFlag(has, true);
-    return m.offset;
+    return IsFromStore(m.has_offset, ZS_BAND_OFFSET, has) ? m.offset : GDALPamRasterBand::GetOffset(has);
 }
 
 const char *ShardedZarrRasterBand::GetUnitType()
 {
     const auto &m = Properties();
-    return m.unit != nullptr && !IsInSideCar(ZS_BAND_UNIT) ? m.unit : GDALPamRasterBand::GetUnitType();
+    return IsFromStore(m.unit != nullptr, ZS_BAND_UNIT) ? m.unit : GDALPamRasterBand::GetUnitType();
 }
 
 char **ShardedZarrRasterBand::GetCategoryNames()
 {
     const auto &m = Properties();
-    return m.categories != nullptr && !IsInSideCar(ZS_BAND_CATEGORIES) ? m.categories
-                                                                       : GDALPamRasterBand::GetCategoryNames();
+    return IsFromStore(m.categories != nullptr, ZS_BAND_CATEGORIES) ? m.categories
+                                                                    : GDALPamRasterBand::GetCategoryNames();
 }
 
 GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 {
     const auto &m = Properties();
-    if (m.colour_table == nullptr || IsInSideCar(ZS_BAND_COLOUR_TABLE))
+    if (!IsFromStore(m.colour_table != nullptr, ZS_BAND_COLOUR_TABLE))
         return GDALPamRasterBand::GetColorTable();
     if (m_colorTable == nullptr)
     {
@@ -304,52 +298,30 @@ GDALColorTable *ShardedZarrRasterBand::GetColorTable()
     return m_colorTable.get();
 }
 
-static GDALColorInterp interpretationOf(enum zs_colour colour)
-{
-    switch (colour)
-    {
-        case ZS_COLOUR_GRAY:
-            return GCI_GrayIndex;
-        case ZS_COLOUR_RED:
-            return GCI_RedBand;
-        case ZS_COLOUR_GREEN:
-            return GCI_GreenBand;
-        case ZS_COLOUR_BLUE:
-            return GCI_BlueBand;
-        case ZS_COLOUR_ALPHA:
-            return GCI_AlphaBand;
-        case ZS_COLOUR_NONE:
-            break;
-    }
-    return GCI_Undefined;
-}
-
 GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 {
     const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
     if (set != GCI_Undefined || Dataset().m_role.isMask)
         return set;
     const auto &m = Properties();
-    if (m.colour_name != nullptr)
-        return GDALGetColorInterpretationByName(m.colour_name);
-    if (m.colour_table != nullptr)
+    if (m.colour_name == nullptr && m.colour_table != nullptr)
         return GCI_PaletteIndex;
-    enum zs_colour colour = m.colour != ZS_COLOUR_NONE ? m.colour : zs_colour_of_name(m.description);
+    const char *colour = m.colour_name != nullptr ? m.colour_name : zs_colour_of_name(m.description);
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    if (colour == ZS_COLOUR_NONE && View().Slices(source).dim_count > 0)
+    if (colour == nullptr && View().Slices(source).dim_count > 0)
     {
         View().ReadLabels(source);
         const auto position = View().BandPosition(nBand);
-        for (size_t i = 0; i < position.size() && colour == ZS_COLOUR_NONE; i++)
+        for (size_t i = 0; i < position.size() && colour == nullptr; i++)
         {
             if (!array.labels[i].empty())
                 colour = zs_colour_of_name(array.labels[i][position[i]].c_str());
         }
     }
-    if (colour == ZS_COLOUR_NONE && View().Slices(source).count == 1)
+    if (colour == nullptr && View().Slices(source).count == 1)
         colour = zs_colour_of_name(zs_path_name(array.node->path));
-    return interpretationOf(colour);
+    return colour != nullptr ? GDALGetColorInterpretationByName(colour) : GCI_Undefined;
 }
 
 /* ---- Setting: into m_properties, which is flushed to the array's attributes; where the store is only read, into a

@@ -30,10 +30,7 @@ static struct zs_band_properties propertiesOfNew(int band, int bands, const stru
 {
     struct zs_band_properties m = {};
     if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4) && band < 3)
-    {
         m.colour_name = zs_strdup(GDALGetColorInterpretationName(static_cast<GDALColorInterp>(GCI_RedBand + band)));
-        m.colour = zs_colour_of_name(m.colour_name);
-    }
     return m;
 }
 
