@@ -70,11 +70,6 @@ static void show(const zs_json *value, char text[SHOWN + 4])
 
 /* ---- One entry ---- */
 
-static char *path_of(const struct consolidated *copy, const char *name)
-{
-    return copy->group->path[0] != '\0' ? zs_format("%s/%s", copy->group->path, name) : zs_strdup(name);
-}
-
 /* Both in one spelling. */
 static void compare_spelled(const struct consolidated *copy, const char *name, const zs_json *listed,
                             const zs_json *own)
@@ -109,7 +104,7 @@ static enum zs_status check_entry(const struct consolidated *copy, const zs_json
     const char *name = zs_json_name(listed);
     char what[256];
     snprintf(what, sizeof what, "consolidated metadata of \"%.100s\"", name);
-    char *path = path_of(copy, name);
+    char *path = zs_path_join(copy->group->path, name);
     if (path == NULL)
         return zs_fail_memory(err);
     const struct zs_node *node = NULL;

@@ -198,7 +198,7 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         (*name)[n - 1] = '\0';
         if (!zs_is_node_name(*name)) /* some stores keep other objects under names that begin with "__" */
             continue;
-        char *child = path[0] != '\0' ? zs_format("%s/%s", path, *name) : zs_strdup(*name);
+        char *child = zs_path_join(path, *name);
         status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail_memory(err);
         free(child);
     }

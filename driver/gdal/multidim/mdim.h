@@ -446,6 +446,12 @@ inline std::string zsParentPath(const std::string &path)
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
+/* Path of what is called so in a group. */
+inline std::string zsPathIn(const std::string &group, const std::string &name)
+{
+    return (group.empty() ? "" : group + "/") + name;
+}
+
 /* Name of a dimension of an array, "" where it has none. */
 inline std::string zsMdimNameOf(const struct zs_dimension &dim)
 {

@@ -170,7 +170,7 @@ bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::
 bool ZSMdimStore::MoveNode(const std::string &from, const std::string &name)
 {
     struct zs_error err, ignored;
-    const std::string parent = zsParentPath(from), to = (parent.empty() ? "" : parent + "/") + name;
+    const std::string to = zsPathIn(zsParentPath(from), name);
     // References are flushed with the first step of the rename, which a journal finishes.
     enum zs_status status = zs_references_change(Hierarchy(), from.c_str(), to.c_str(), &err);
     if (status == ZS_OK && (status = zs_node_rename(Hierarchy(), from.c_str(), name.c_str(), &err)) != ZS_OK &&

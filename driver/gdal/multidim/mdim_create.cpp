@@ -379,7 +379,7 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     if (!isText)
         setFillValue(type, spec);
     ZSMdimArrayOptions options(isOwn);
-    const std::string path = std::string(group->path) + (group->path[0] != '\0' ? "/" : "") + name;
+    const std::string path = zsPathIn(group->path, name);
     if (!applyOptions(options, path, own.List(), store->ArrayOptions(), spec))
     {
         store->MarkRefused();

@@ -73,14 +73,13 @@ class ZSMdimMadeDimension final : public ZSMdimSized, public std::enable_shared_
     std::shared_ptr<GDALMDArray> GetIndexingVariable() const override;
     void SetGroup(const std::string &path) override
     {
-        m_path = path + "/" + GetName();
+        m_path = zsPathIn(path, GetName());
     }
 #if ZS_GDAL_AT_LEAST(8)
     void SetName(const std::string &name) override
     {
-        const std::string group = zsParentPath(m_path);
         BaseRename(name);
-        m_path = (group.empty() ? "" : group + "/") + name;
+        m_path = zsPathIn(zsParentPath(m_path), name);
     }
     bool Rename(const std::string &name) override
     {
@@ -248,9 +247,8 @@ std::shared_ptr<GDALDimension> ZSMdimStore::MakeDimension(const std::string &pat
                  name.empty() ? "expected a name" : "there is one already");
         return nullptr;
     }
-    const std::string variable = (path.empty() ? "" : path + "/") + name;
-    made.push_back(std::make_shared<ZSMdimMadeDimension>(shared_from_this(), GroupName(path), variable, name, type,
-                                                         direction, size));
+    made.push_back(std::make_shared<ZSMdimMadeDimension>(shared_from_this(), GroupName(path), zsPathIn(path, name),
+                                                         name, type, direction, size));
     return made.back();
 }
 

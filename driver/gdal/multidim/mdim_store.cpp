@@ -253,8 +253,8 @@ bool ZSMdimStore::WriteDocuments()
         for (const auto &d : std::vector<std::shared_ptr<GDALDimension>>(handle->made))
         {
             const auto variable = status == ZS_OK ? d->GetIndexingVariable() : nullptr;
-            const std::string own = (path.empty() ? "" : path + "/") + d->GetName();
-            if (variable != nullptr && zs_hierarchy_node(Hierarchy(), own.c_str(), &node, &err) == ZS_OK)
+            if (variable != nullptr &&
+                zs_hierarchy_node(Hierarchy(), zsPathIn(path, d->GetName()).c_str(), &node, &err) == ZS_OK)
                 status =
                     zs_dimension_describe(Hierarchy(), node, d->GetType().c_str(), d->GetDirection().c_str(), &err);
         }
