@@ -260,10 +260,7 @@ CPLErr zsDelete(const char *name)
         return CE_Failure;
     struct zs_error err;
     if (!isWritable(store, &err))
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
+        return zsReportFailure(err);
     if (zsIsLink(store))
         return deleteLink(store);
     return mayGo(store) && zsDeleteStore(store) ? CE_None : CE_Failure;

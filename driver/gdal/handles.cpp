@@ -149,6 +149,12 @@ bool zsReport(const struct zs_error &err)
     return false;
 }
 
+CPLErr zsReportFailure(const struct zs_error &err)
+{
+    zsReport(err);
+    return CE_Failure;
+}
+
 static const char *nullIfEmpty(const std::string &s)
 {
     return s.empty() ? nullptr : s.c_str();

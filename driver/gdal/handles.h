@@ -20,6 +20,8 @@ extern "C"
 
 /* Emits the message of a core error as one CPLError. Returns false, for the caller to return. */
 bool zsReport(const struct zs_error &err);
+/* Like zsReport(), and returns CE_Failure. */
+CPLErr zsReportFailure(const struct zs_error &err);
 /* Returns how many errors this thread has emitted so: tells a failure of the core from one that GDAL found itself. */
 size_t zsReportCount();
 

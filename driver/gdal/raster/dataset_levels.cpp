@@ -336,10 +336,7 @@ static CPLErr sumUp(GDALRasterBand &source, GDALDataType type, struct zs_means &
                 return CE_Failure;
             if (zs_means_add(&means, x, y, columns, rows, values.data(), isMasked ? valid.data() : nullptr, &err) !=
                 ZS_OK)
-            {
-                zsReport(err);
-                return CE_Failure;
-            }
+                return zsReportFailure(err);
         }
     }
     return CE_None;
@@ -364,10 +361,7 @@ static CPLErr makeMean(GDALRasterBand &source, GDALRasterBand &target, const Win
     if (status == ZS_OK)
         status = zs_means_take(means.get(), hasNodata ? &nodata : nullptr, pixels.data(), &err);
     if (status != ZS_OK)
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
+        return zsReportFailure(err);
     return writeCell(target, cell, pixels.data(), type, static_cast<GSpacing>(sizeof(uint64_t)) * cell.width);
 }
 

@@ -45,8 +45,7 @@ class DerivedMask final : public GDALRasterBand
             struct zs_error err;
             static_cast<void>(zs_fail(&err, ZS_INVALID, "array /%s: it marks valid pixels, and cannot be read",
                                       m_name.c_str()));
-            zsReport(err);
-            return CE_Failure;
+            return zsReportFailure(err);
         }
         const int x = column * nBlockXSize, y = row * nBlockYSize;
         const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
@@ -367,10 +366,7 @@ CPLErr ZSMasks::Create()
     options.update = m_view.options.update;
     if (zs_mask_create(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(),
                        zs_array_chunk_order(m_view.Array(0).array), &options, &made.found, &array, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
+        return zsReportFailure(err);
     made.isThere = made.isNamed = true;
     m_masks.assign(m_view.sources.size(), made);
     Open(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});

@@ -144,10 +144,7 @@ CPLErr ZSOverviews::Remove()
     {
         const ZSArray &array = *source.array;
         if (zs_overviews_remove(m_view.store->hierarchy, array.node, array.axes, nullptr, &err) != ZS_OK)
-        {
-            zsReport(err);
-            return CE_Failure;
-        }
+            return zsReportFailure(err);
     }
     return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
 }
@@ -339,10 +336,7 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
         const ZSBandSources sources(1, m_view.sources[i]);
         auto one = ShardedZarrDataset::Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err);
         if (one == nullptr)
-        {
-            zsReport(err);
-            return CE_Failure;
-        }
+            return zsReportFailure(err);
         one->SetUnsaved();
         const auto n = static_cast<double>(m_view.sources.size());
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
@@ -367,10 +361,8 @@ CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factor
     const ZSArray &base = m_view.Array(0);
     if (zs_overviews_create(m_view.store->hierarchy, base.node, base.axes, sorted.data(), sorted.size(),
                             isFilled ? name.c_str() : nullptr, zs_array_chunk_order(base.array), &arrayOptions, &raw,
-                            &err) != ZS_OK) {
-        zsReport(err);
-        return CE_Failure;
-    }
+                            &err) != ZS_OK)
+        return zsReportFailure(err);
     ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
     std::vector<Level> levels;
     for (size_t i = 0; isFilled && i < sorted.size(); i++)
@@ -379,10 +371,7 @@ CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factor
                                                       zs_overviews_array(made.get(), i), base.axes, false);
         auto level = m_dataset.OverLevel(ZSBandSources(1, ZSBandSource{opened, {}}), nullptr, GA_Update, &err);
         if (level == nullptr)
-        {
-            zsReport(err);
-            return CE_Failure;
-        }
+            return zsReportFailure(err);
         levels.push_back({sorted[i], std::move(level)});
     }
     m_made = std::move(made);

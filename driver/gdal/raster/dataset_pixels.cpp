@@ -54,8 +54,7 @@ CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, uns
     const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
     if (PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
         return CE_None;
-    zsReport(err);
-    return CE_Failure;
+    return zsReportFailure(err);
 }
 
 bool ZSPixels::HasAllCells()
@@ -90,8 +89,7 @@ CPLErr ZSPixels::ApplyFillValue()
     const struct zs_node *node = nullptr;
     if (zs_update_fill_value(m_view.store->hierarchy, blank.node, fill, &node, &err) == ZS_OK)
         return OpenReplaced(node);
-    zsReport(err);
-    return CE_Failure;
+    return zsReportFailure(err);
 }
 
 CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType type)
@@ -106,8 +104,7 @@ CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType 
         return CE_None;
     if (zs_update_blosc_filter(m_view.store->hierarchy, first.node, chosen, &node, &err) == ZS_OK)
         return OpenReplaced(node);
-    zsReport(err);
-    return CE_Failure;
+    return zsReportFailure(err);
 }
 
 CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
@@ -117,10 +114,7 @@ CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
     struct zs_array *array = nullptr;
     const struct zs_array_options options = m_view.options.ForArrays();
     if (zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return CE_Failure;
-    }
+        return zsReportFailure(err);
     zs_array_set_order(array, zs_array_chunk_order(blank.array));
     const auto opened = std::make_shared<ZSArray>(node, array, blank.axes, true);
     opened->isHealpix = blank.isHealpix;
@@ -197,8 +191,7 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
         return CE_None;
-    zsReport(err);
-    return CE_Failure;
+    return zsReportFailure(err);
 }
 
 /* Whether bands have one value that becomes NaN when it is written, or none has. */
@@ -244,8 +237,7 @@ CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType ty
     struct zs_error err;
     if (store(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(), &err) == ZS_OK)
         return CE_None;
-    zsReport(err);
-    return CE_Failure;
+    return zsReportFailure(err);
 }
 
 CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
@@ -561,8 +553,7 @@ CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
         return CE_None;
-    zsReport(err);
-    return CE_Failure;
+    return zsReportFailure(err);
 }
 
 CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,
