@@ -335,7 +335,7 @@ static void store(GDALDataType from, const void *value, enum zs_data_type type, 
     zsStore(&storing, value, element, static_cast<ptrdiff_t>(item_size), 1);
 }
 
-bool zsElementOfDouble(double value, enum zs_data_type type, size_t item_size, unsigned char *element)
+static bool elementOf(double value, enum zs_data_type type, size_t item_size, unsigned char *element)
 {
     store(GDT_Float64, &value, type, item_size, element);
     const double back = zsElementToDouble(type, item_size, element);
@@ -346,20 +346,48 @@ bool zsElementOfDouble(double value, enum zs_data_type type, size_t item_size, u
     return back == value && value < (type == ZS_UINT64 ? 18446744073709551616.0 : 9223372036854775808.0);
 }
 
-bool zsElementOfInt64(int64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
+static bool elementOf(uint64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
+{
+    if (type != ZS_UINT64 && type != ZS_INT64)
+        return elementOf(static_cast<double>(value), type, item_size, element);
+    memcpy(element, &value, sizeof value);
+    return type == ZS_UINT64 || value <= static_cast<uint64_t>(INT64_MAX);
+}
+
+static bool elementOf(int64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
 {
     if (value >= 0)
-        return zsElementOfUInt64(static_cast<uint64_t>(value), type, item_size, element);
+        return elementOf(static_cast<uint64_t>(value), type, item_size, element);
     if (type != ZS_INT64)
-        return zsElementOfDouble(static_cast<double>(value), type, item_size, element);
+        return elementOf(static_cast<double>(value), type, item_size, element);
     memcpy(element, &value, sizeof value);
     return true;
 }
 
-bool zsElementOfUInt64(uint64_t value, enum zs_data_type type, size_t item_size, unsigned char *element)
+ZSNodata::ZSNodata(GDALRasterBand &band) : isThere(false)
 {
-    if (type != ZS_UINT64 && type != ZS_INT64)
-        return zsElementOfDouble(static_cast<double>(value), type, item_size, element);
-    memcpy(element, &value, sizeof value);
-    return type == ZS_UINT64 || value <= static_cast<uint64_t>(INT64_MAX);
+    int has = FALSE;
+    if (band.GetRasterDataType() == GDT_Int64)
+        value = band.GetNoDataValueAsInt64(&has);
+    else if (band.GetRasterDataType() == GDT_UInt64)
+        value = band.GetNoDataValueAsUInt64(&has);
+    else
+        value = band.GetNoDataValue(&has);
+    isThere = has != FALSE;
+}
+
+std::string ZSNodata::Text() const
+{
+    const double *real = std::get_if<double>(&value);
+    if (!isThere)
+        return "";
+    if (real != nullptr)
+        return CPLSPrintf("%.17g", *real);
+    return std::holds_alternative<int64_t>(value) ? std::to_string(std::get<int64_t>(value))
+                                                  : std::to_string(std::get<uint64_t>(value));
+}
+
+bool ZSNodata::ToElement(enum zs_data_type type, size_t item_size, unsigned char *element) const
+{
+    return std::visit([&](auto exact) { return elementOf(exact, type, item_size, element); }, value);
 }

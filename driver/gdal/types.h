@@ -3,6 +3,8 @@
 #define ZS_GDAL_TYPES_H
 
 #include <limits>
+#include <string>
+#include <variant>
 
 #include "compat.h"
 #include "shardedzarr.h"
@@ -65,11 +67,26 @@ struct ZSMasking
 extern "C" void zsConvertMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 extern "C" void zsStoreMask(void *masking, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
 
-/* A value as one element; false where the type does not hold it: as a nodata value it would mark no pixel, or others.
- * Reals may be rounded. */
-bool zsElementOfDouble(double value, enum zs_data_type type, size_t item_size, unsigned char *element);
-bool zsElementOfInt64(int64_t value, enum zs_data_type type, size_t item_size, unsigned char *element);
-bool zsElementOfUInt64(uint64_t value, enum zs_data_type type, size_t item_size, unsigned char *element);
+/* A nodata value, as exactly as GDAL has it. */
+struct ZSNodata
+{
+    using Value = std::variant<double, int64_t, uint64_t>;
+
+    bool isThere;
+    Value value;
+
+    explicit ZSNodata(const Value &set) : isThere(true), value(set)
+    {
+    }
+    /* That of a band of any driver. */
+    explicit ZSNodata(GDALRasterBand &band);
+
+    /* As people write it; "" where there is none. */
+    std::string Text() const;
+    /* Makes one element of it; false where the type does not hold it: it would mark no pixel, or others. Reals may be
+     * rounded. */
+    bool ToElement(enum zs_data_type type, size_t item_size, unsigned char *element) const;
+};
 
 /* One element as double. */
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element);

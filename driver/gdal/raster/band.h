@@ -11,6 +11,7 @@
 #include <gdal_rat.h>
 
 #include "dataset_parts.h"
+#include "gdal/types.h"
 
 extern "C"
 {
@@ -69,7 +70,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool ShowsNodata();
     /* Puts the properties that were set into m_properties, for writing. */
     const struct zs_band_properties &CurrentProperties();
-    CPLErr SetNodata(const void *element);
+    CPLErr SetElementOfNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
      * store cannot hold it. */
     CPLErr WillChange(unsigned property);
@@ -78,9 +79,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool IsInSideCar(unsigned property) const;
     bool IsFromStore(bool isThere, unsigned property, int *has = nullptr) const;
     template <class T> bool GetWideNodata(GDALDataType type, int *has, T &value);
-    template <class T>
-    CPLErr SetNodata(T value, const std::string &text,
-                     bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *));
+    CPLErr SetNodata(const ZSNodata &value);
     template <class Beside, class InStore>
     CPLErr Set(unsigned property, const Beside &beside, const InStore &inStore);
     /* Whether pixels outside of all HEALPix cells need a mask, because no value marks them. */

@@ -137,7 +137,7 @@ void ShardedZarrRasterBand::TranslateNodata()
     unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
     if (!m.has_nodata || zs_array_cast_type(of.array) == nullptr || zs_array_keeps_element(of.array, m.nodata) ||
         memcmp(of.node->array->fill_value, m.nodata, info.item_size) == 0 ||
-        !zsElementOfDouble(std::numeric_limits<double>::quiet_NaN(), info.data_type, info.item_size, nan) ||
+        !ZSNodata(std::numeric_limits<double>::quiet_NaN()).ToElement(info.data_type, info.item_size, nan) ||
         !zs_array_keeps_element(of.array, nan))
         return;
     m_missing = zsElementToDouble(info.data_type, info.item_size, m.nodata);
@@ -377,7 +377,7 @@ CPLErr ShardedZarrRasterBand::Set(unsigned property, const Beside &beside, const
 }
 
 /* Null removes the nodata value. */
-CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
+CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
 {
     auto &m = Properties();
     const size_t size = View().Info(Source()).item_size;
@@ -394,67 +394,61 @@ CPLErr ShardedZarrRasterBand::SetNodata(const void *element)
     return CE_None;
 }
 
-/* `toElement` makes an element of the value, and is false where the array's type does not hold it: such a value is
- * refused, for it would mark no pixel, or others. Integers that pixels are stored as need not have it: there NaN is the
- * nodata value, if they have that; of a new raster whatever is set. */
-template <class T>
-CPLErr ShardedZarrRasterBand::SetNodata(T value, const std::string &text,
-                                        bool (*toElement)(T, enum zs_data_type, size_t, unsigned char *))
+/* Refuses a value that the array's type does not hold. Integers that pixels are stored as need not have it: there NaN
+ * is the nodata value, if they have that; of a new raster whatever is set. */
+CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
 {
     const struct zs_array_info info = View().Info(Source());
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    const bool isHeld = toElement(value, info.data_type, info.item_size, element);
+    const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
     const auto &m = Properties();
     const bool isThere = m.has_nodata && memcmp(m.nodata, element, info.item_size) == 0;
     const struct zs_array *array = View().Array(Source()).array;
     if (isHeld && !Dataset().pixels.IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
     {
         m_missing = none;
-        return SetNodata(element);
+        return SetElementOfNodata(element);
     }
     unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
     const char *castType = zs_array_cast_type(array);
-    if (castType != nullptr && zsElementOfDouble(none, info.data_type, info.item_size, nan) &&
+    if (castType != nullptr && ZSNodata(none).ToElement(info.data_type, info.item_size, nan) &&
         zs_array_keeps_element(array, nan))
     {
         m_missing = isHeld ? zsElementToDouble(info.data_type, info.item_size, element) : none;
         m_isNodataSet = true;
-        return SetNodata(nan);
+        return SetElementOfNodata(nan);
     }
     const std::string shown = zsShown(Dataset().GetDescription());
     if (isHeld)
         CPLError(CE_Failure, CPLE_AppDefined,
                  "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored, and which cannot hold "
-                 "NaN", shown.c_str(), nBand, text.c_str(), castType);
+                 "NaN", shown.c_str(), nBand, value.Text().c_str(), castType);
     else
         CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s", shown.c_str(), nBand,
-                 text.c_str(), View().Array(Source()).node->array->dtype.name);
+                 value.Text().c_str(), View().Array(Source()).node->array->dtype.name);
     return CE_Failure;
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValue(double value)
 {
-    return Dataset().IsUpdate() ? SetNodata(value, CPLSPrintf("%.17g", value), zsElementOfDouble)
-                                : GDALPamRasterBand::SetNoDataValue(value);
+    return Dataset().IsUpdate() ? SetNodata(ZSNodata(value)) : GDALPamRasterBand::SetNoDataValue(value);
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValueAsInt64(int64_t value)
 {
-    return Dataset().IsUpdate() ? SetNodata(value, std::to_string(value), zsElementOfInt64)
-                                : GDALPamRasterBand::SetNoDataValueAsInt64(value);
+    return Dataset().IsUpdate() ? SetNodata(ZSNodata(value)) : GDALPamRasterBand::SetNoDataValueAsInt64(value);
 }
 
 CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
 {
-    return Dataset().IsUpdate() ? SetNodata(value, std::to_string(value), zsElementOfUInt64)
-                                : GDALPamRasterBand::SetNoDataValueAsUInt64(value);
+    return Dataset().IsUpdate() ? SetNodata(ZSNodata(value)) : GDALPamRasterBand::SetNoDataValueAsUInt64(value);
 }
 
 CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
 {
     m_missing = std::numeric_limits<double>::quiet_NaN();
-    return Dataset().IsUpdate() ? SetNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
+    return Dataset().IsUpdate() ? SetElementOfNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
 }
 
 CPLErr ShardedZarrRasterBand::SetScale(double scale)

@@ -536,20 +536,6 @@ static void addDomains(GDALMajorObject &object, Losses &losses)
     }
 }
 
-/* A band's nodata value as text, which tells 64-bit integers and NaN apart; "" where there is none. */
-static std::string nodataText(GDALRasterBand &band)
-{
-    int has = FALSE;
-    std::string text;
-    if (band.GetRasterDataType() == GDT_Int64)
-        text = std::to_string(band.GetNoDataValueAsInt64(&has));
-    else if (band.GetRasterDataType() == GDT_UInt64)
-        text = std::to_string(band.GetNoDataValueAsUInt64(&has));
-    else
-        text = CPLSPrintf("%.17g", band.GetNoDataValue(&has));
-    return has ? text : "";
-}
-
 static bool hasMask(GDALRasterBand &band)
 {
     return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
@@ -583,7 +569,7 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
         losses.Add("raster attribute table");
     if (band.GetRasterDataType() != first.GetRasterDataType())
         losses.Add("data types that differ between bands (all become one that holds them)");
-    if (nodataText(band) != nodataText(first))
+    if (ZSNodata(band).Text() != ZSNodata(first).Text())
         losses.Add("nodata values that differ between bands (that of band 1 is written)");
 }
 

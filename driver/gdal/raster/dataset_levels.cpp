@@ -224,14 +224,9 @@ static bool needsIntegers(GDALRasterBand &band)
 /* The nodata of a band of integers, as bits of 64. */
 static bool nodataOf(GDALRasterBand &band, uint64_t &nodata)
 {
-    int hasNodata = FALSE;
-    if (band.GetRasterDataType() == GDT_UInt64)
-        nodata = band.GetNoDataValueAsUInt64(&hasNodata);
-    else if (band.GetRasterDataType() == GDT_Int64)
-        nodata = static_cast<uint64_t>(band.GetNoDataValueAsInt64(&hasNodata));
-    else
-        nodata = static_cast<uint64_t>(static_cast<int64_t>(band.GetNoDataValue(&hasNodata)));
-    return hasNodata != FALSE;
+    const ZSNodata known(band);
+    nodata = std::visit([](auto exact) { return static_cast<uint64_t>(static_cast<int64_t>(exact)); }, known.value);
+    return known.isThere;
 }
 
 static bool survives(GDALRasterBand &band)

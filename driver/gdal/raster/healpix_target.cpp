@@ -223,26 +223,14 @@ template <class T> static bool isHeld(T value)
     return value <= static_cast<T>(NOT_HELD) && (std::is_unsigned_v<T> || value >= static_cast<T>(-NOT_HELD));
 }
 
-/* The nodata of a band of 64-bit integers as an argument of gdalwarp; false where a double does not hold it. */
-static bool findNodata(GDALRasterBand &band, std::string &text)
+/* Whether a double holds a nodata value, or its text at least: the least integer is that of 2^63. */
+static bool isHeld(const ZSNodata &nodata)
 {
-    int has = FALSE;
-    bool isExact;
-    if (band.GetRasterDataType() == GDT_Int64)
-    {
-        const int64_t nodata = band.GetNoDataValueAsInt64(&has);
-        isExact = isHeld(nodata) || nodata == std::numeric_limits<int64_t>::min();
-        text = std::to_string(nodata);
-    }
-    else
-    {
-        const uint64_t nodata = band.GetNoDataValueAsUInt64(&has);
-        isExact = isHeld(nodata);
-        text = std::to_string(nodata);
-    }
-    if (!has)
-        text.clear();
-    return !has || isExact;
+    const auto *integer = std::get_if<int64_t>(&nodata.value);
+    const auto *natural = std::get_if<uint64_t>(&nodata.value);
+    if (integer != nullptr)
+        return isHeld(*integer) || *integer == std::numeric_limits<int64_t>::min();
+    return natural == nullptr || isHeld(*natural);
 }
 
 template <class T> static bool areHeld(GDALRasterBand &band, GDALDataType type, const std::string &nodata)
@@ -267,10 +255,11 @@ static bool checkIntegers(GDALDataset &source, int order, bool isStrict)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
         const GDALDataType type = band.GetRasterDataType();
-        std::string nodata;
         if (type != GDT_Int64 && type != GDT_UInt64)
             continue;
-        if (!findNodata(band, nodata))
+        const ZSNodata known(band);
+        const std::string nodata = known.Text();
+        if (known.isThere && !isHeld(known))
         {
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band %d: expected a nodata that a double holds, with which pixels are warped, "
@@ -342,22 +331,6 @@ static std::unique_ptr<GDALDataset> warp(GDALDataset &source, const CPLStringLis
     return warped;
 }
 
-/* The nodata of a band as an argument of gdalwarp; "" where there is none. */
-static std::string nodataOf(GDALRasterBand &band)
-{
-    std::string text;
-    const GDALDataType type = band.GetRasterDataType();
-    if (type == GDT_Int64 || type == GDT_UInt64)
-        static_cast<void>(findNodata(band, text)); // which was checked
-    else
-    {
-        int has = FALSE;
-        const double nodata = band.GetNoDataValue(&has);
-        text = has ? CPLSPrintf("%.17g", nodata) : "";
-    }
-    return text;
-}
-
 static bool isMasked(GDALRasterBand &band)
 {
     return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
@@ -373,7 +346,7 @@ static std::string sourceNodata(GDALDataset &source)
     for (int b = 1; b <= source.GetRasterCount(); b++)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
-        const std::string nodata = nodataOf(band);
+        const std::string nodata = ZSNodata(band).Text();
         isAny = isAny || !nodata.empty();
         isWide = isWide || band.GetRasterDataType() == GDT_Int64 || band.GetRasterDataType() == GDT_UInt64;
         ofAll += (b > 1 ? " " : "") + (nodata.empty() ? "nan" : nodata); // NaN: no whole number
@@ -393,12 +366,12 @@ static std::unique_ptr<GDALDataset> warpPixels(GDALDataset &source, const struct
         arguments.AddString(value.c_str());
     };
     const GDALDataType type = zsTypeOfBands(source);
-    std::string nodata = nodataOf(*source.GetRasterBand(1));
+    std::string nodata = ZSNodata(*source.GetRasterBand(1)).Text();
     bool isOther = false; // another type or nodata than the first has
     for (int b = 1; b <= source.GetRasterCount(); b++)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
-        isOther = isOther || nodataOf(band) != nodata || band.GetRasterDataType() != type;
+        isOther = isOther || ZSNodata(band).Text() != nodata || band.GetRasterDataType() != type;
     }
     if (!sourceNodata(source).empty())
         add("-srcnodata", sourceNodata(source));
@@ -516,8 +489,7 @@ static bool reachesCells(GDALDataset &source, const struct zs_healpix &healpix, 
 /* Cells have no mask: invalid pixels need a nodata value. */
 static bool checkMasks(GDALDataset &source, int order)
 {
-    const std::string first = nodataOf(*source.GetRasterBand(1));
-    const bool isMarked = !first.empty() || GDALDataTypeIsFloating(zsTypeOfBands(source));
+    const bool isMarked = ZSNodata(*source.GetRasterBand(1)).isThere || GDALDataTypeIsFloating(zsTypeOfBands(source));
     for (int b = 1; b <= source.GetRasterCount() && !zsHasAllCells(source); b++)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
@@ -526,7 +498,7 @@ static bool checkMasks(GDALDataset &source, int order)
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band %d: expected a mask for all bands, or nodata, found a mask of its own",
                      order, nameOf(source).c_str(), b);
-        else if (!isMarked && (hasMask || !nodataOf(band).empty()))
+        else if (!isMarked && (hasMask || ZSNodata(band).isThere))
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band 1: expected a nodata value, which cells get whose pixel is not valid, found "
                      "%s alone; gdal_translate -a_nodata sets one, and -mask none drops a mask",

@@ -33,33 +33,14 @@ static std::string defaultArrayName(const std::string &file, const struct zs_ras
 
 static bool nodataOf(GDALRasterBand &band, const struct zs_dtype &dtype, unsigned char *out)
 {
-    int has = FALSE;
-    bool isHeld;
-    std::string text;
-    if (band.GetRasterDataType() == GDT_Int64)
-    {
-        const int64_t v = band.GetNoDataValueAsInt64(&has);
-        isHeld = zsElementOfInt64(v, dtype.type, dtype.size, out);
-        text = std::to_string(v);
-    }
-    else if (band.GetRasterDataType() == GDT_UInt64)
-    {
-        const uint64_t v = band.GetNoDataValueAsUInt64(&has);
-        isHeld = zsElementOfUInt64(v, dtype.type, dtype.size, out);
-        text = std::to_string(v);
-    }
-    else
-    {
-        const double v = band.GetNoDataValue(&has);
-        isHeld = zsElementOfDouble(v, dtype.type, dtype.size, out);
-        text = CPLSPrintf("%.17g", v);
-    }
-    if (has && !isHeld)
-        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %s cannot be a %s and is left out", text.c_str(),
+    const ZSNodata nodata(band);
+    if (nodata.isThere && nodata.ToElement(dtype.type, dtype.size, out))
+        return true;
+    if (nodata.isThere)
+        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %s cannot be a %s and is left out", nodata.Text().c_str(),
                  dtype.name);
-    if (!has || !isHeld)
-        memset(out, 0, dtype.size); // then nodata is the fill value
-    return has && isHeld;
+    memset(out, 0, dtype.size); // then nodata is the fill value
+    return false;
 }
 
 namespace
