@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "guard.h"
 #include "handles.h"
 #include "types.h"
 
@@ -537,8 +538,7 @@ static bool isConstant(const std::vector<unsigned char> &elements, size_t item)
 static std::vector<std::vector<unsigned char>> readSamples(const ZSSampling &sampling, size_t item,
                                                            const ZSReadSample &read)
 {
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     const auto bytes = static_cast<size_t>(elementsOf(sampling.window)) * item;
     const uint64_t count = sampling.Count();
     std::vector<uint64_t> start(sampling.shape.size());

@@ -12,6 +12,18 @@
 /* Owns what a C function returned, and releases it with `release`, also when an exception passes. */
 template <class T> using ZSOwned = std::unique_ptr<T, void (*)(T *)>;
 
+/* While it lives, errors are not shown, and do not replace the caller's last one. */
+class ZSQuiet
+{
+    CPLErrorStateBackuper m_backup;
+    CPLErrorHandlerPusher m_quiet;
+
+  public:
+    ZSQuiet() : m_quiet(CPLQuietErrorHandler)
+    {
+    }
+};
+
 /* A part of a caller's progress, as GDALScaledProgress() with its data Part(). */
 class ZSScaledProgress
 {

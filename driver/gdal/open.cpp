@@ -181,8 +181,7 @@ static int identify(const GDALOpenInfo *info)
     const bool isForGood = (info->nOpenFlags & GDAL_OF_VECTOR) != 0 && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
     if (zsIsRemote(connection.store) && !isForGood)
         return GDAL_IDENTIFY_UNKNOWN; // only a request would show it
-    CPLErrorStateBackuper backup;
-    CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     int looks = MOST_LOOKS;
     switch (lookAt((connection.store + "/zarr.json").c_str()))
     {
@@ -293,8 +292,7 @@ static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connec
         return false;
     if (isOurs)
         return true;
-    CPLErrorStateBackuper backup;
-    CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     return needsThisDriver(*store, connection, node);
 }
 

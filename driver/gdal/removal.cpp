@@ -151,8 +151,7 @@ static bool removeFound(const std::string &store, ZSContents &c, bool andMark)
                  zsShown(store).c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
     else if (ok)
     {
-        const CPLErrorStateBackuper backup; // a directory that stays is no failure
-        const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+        const ZSQuiet quiet; // a directory that stays is no failure
         VSIRmdir(path.c_str());
     }
     return ok;
@@ -160,8 +159,7 @@ static bool removeFound(const std::string &store, ZSContents &c, bool andMark)
 
 void zsRemoveSilently(const std::string &path, bool andMark)
 {
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     ZSContents c;
     if (c.FindSilently(path) && c.Remove(andMark) && c.found.foreign_count == 0)
         VSIRmdir(path.c_str());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "connection.h"
+#include "guard.h"
 #include "handles.h"
 
 /* Virtual rasters above each other, and names in all: more than any made by hand; they end the walk through a source
@@ -201,8 +202,7 @@ class Names
   public:
     explicit Names(GDALDataset &ds)
     {
-        const CPLErrorStateBackuper backup;
-        const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+        const ZSQuiet quiet;
         AddOne(ds);
         for (int depth = 0; depth < MAX_DEPTH && !m_virtual.empty(); depth++)
         {

@@ -17,8 +17,7 @@ extern "C"
 /* On a store of objects, those of replacements that were killed. */
 static void removeOldLeftovers(const std::string &root)
 {
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     const ZSOwned<char *> paths(zs_staging_old_prefixes(root.c_str()), zs_names_free);
     for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
         zsRemoveSilently(*path);
@@ -90,8 +89,7 @@ bool ZSMark::Hold(struct zs_store *store) const
 ZSMark::~ZSMark()
 {
     struct zs_error err;
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     if (m_store != nullptr && zs_mark_remove(m_store, ZS_MARK_NAME, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees that this process is gone
     zs_store_free(m_store);
@@ -182,8 +180,7 @@ static bool findArrived(const std::string &root, const ZSContents &from, std::se
 /* VSISync() of one object; `reason` is why it failed. GDAL emits errors of listings that it can do without. */
 static bool copyObject(const std::string &from, const std::string &to, std::string &reason)
 {
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     CPLStringList always;
     always.SetNameValue("SYNC_STRATEGY", "OVERWRITE");
     CPLErrorReset();
@@ -293,8 +290,7 @@ bool ZSTarget::Move()
     m_isOpen = copyAll(m_path, root, from); // else it stays: it is all that there is
     if (!m_isOpen)
         return false;
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     from.Remove(true); // or the next replacement does
     return true;
 }

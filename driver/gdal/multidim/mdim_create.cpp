@@ -323,8 +323,7 @@ static bool applyOptions(ZSMdimArrayOptions &options, const std::string &path, C
 
 std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) const
 {
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     auto group = m_source;
     size_t from = 0;
     for (size_t slash; group != nullptr && (slash = path.find('/', from)) != std::string::npos; from = slash + 1)

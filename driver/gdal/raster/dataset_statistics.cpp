@@ -242,8 +242,7 @@ CPLErr ZSStatistics::Add(GDALProgressFunc progress, void *progressData)
         std::string message;
         bool isWithoutPixels;
         {
-            const CPLErrorStateBackuper kept;
-            const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+            const ZSQuiet quiet;
             const size_t reports = zsReportCount();
             result = m_dataset.GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr,
                                                                    GDALScaledProgress, ofStatistics.Part());

@@ -33,8 +33,7 @@ static bool isOfPlane(const std::string &word)
 static bool isPlaneOfCells(const OGRSpatialReference &srs)
 {
     char *text = nullptr;
-    const CPLErrorStateBackuper kept;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     const bool isKnown = srs.exportToProj4(&text) == OGRERR_NONE && text != nullptr;
     const CPLStringList words(CSLTokenizeString(isKnown ? text : ""));
     CPLFree(text);

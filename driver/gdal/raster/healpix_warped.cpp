@@ -64,8 +64,7 @@ bool ZSHealpixReach::FindVectors(GDALDataset &source, void *transformer, const s
     std::vector<double> zs(xs.size());
     std::vector<int> areThere(xs.size());
     // PROJ emits an error for each point beyond a pole
-    const CPLErrorStateBackuper backup;
-    const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler);
+    const ZSQuiet quiet;
     static_cast<void>(GDALGenImgProjTransform(transformer, FALSE, static_cast<int>(xs.size()), xs.data(), ys.data(),
                                               zs.data(), areThere.data()));
     vectors.resize(3 * xs.size());

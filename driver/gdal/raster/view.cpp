@@ -193,17 +193,10 @@ void ZSView::ReplaceArray(size_t source, const std::shared_ptr<ZSArray> &array)
 /* NaN counts as nodata, whatever the store declares, so that pixels on no face are nodata. */
 static void addNaN(struct zs_band_properties &properties, const struct zs_array_info &info)
 {
-    const uint16_t half = 0x7e00;
-    const float single = std::numeric_limits<float>::quiet_NaN();
-    const double whole = std::numeric_limits<double>::quiet_NaN();
-    const void *nan = info.data_type == ZS_FLOAT16   ? static_cast<const void *>(&half)
-                      : info.data_type == ZS_FLOAT32 ? static_cast<const void *>(&single)
-                      : info.data_type == ZS_FLOAT64 ? static_cast<const void *>(&whole)
-                                                     : nullptr;
-    if (properties.has_nodata || nan == nullptr)
-        return;
-    properties.has_nodata = true;
-    memcpy(properties.nodata, nan, info.item_size);
+    const bool isReal = info.data_type >= ZS_FLOAT16 && info.data_type <= ZS_FLOAT64;
+    const ZSNodata nan(std::numeric_limits<double>::quiet_NaN());
+    if (!properties.has_nodata && isReal)
+        properties.has_nodata = nan.ToElement(info.data_type, info.item_size, properties.nodata);
 }
 
 const struct zs_band_properties &ZSView::Properties(size_t source)
