@@ -35,8 +35,7 @@ static enum zs_status read(const zs_json *configuration, const struct zs_stage *
     int64_t typesize = 1;
     codec->level = 5;
     codec->shuffle = BLOSC_NOSHUFFLE;
-    const char *cname = "zstd";
-    (void)zs_json_string(zs_json_get(configuration, "cname"), &cname);
+    const char *cname = zs_json_text(configuration, "cname", "zstd");
     if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"blosc\": cname \"%s\" is not supported", cname);
     (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
@@ -65,8 +64,7 @@ static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_st
         return zs_fail_memory(err);
     stage->state = codec;
     *codec = (struct blosc){.level = 5, .compressor = "lz4", .shuffle = BLOSC_SHUFFLE, .typesize = (int)stage->in.size};
-    const char *cname = "lz4";
-    (void)zs_json_string(zs_json_get(configuration, "cname"), &cname);
+    const char *cname = zs_json_text(configuration, "cname", "lz4");
     if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"numcodecs.blosc\": cname \"%s\" is not supported", cname);
     (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);

@@ -29,9 +29,8 @@ char *zs_codecs_text(const struct zs_node *node)
  * else of the whole. */
 static size_t coordinates_length(const struct zs_node *node)
 {
-    const char *mapping = NULL, *words = "";
-    zs_json_string(zs_json_get(node->attributes, "grid_mapping"), &mapping);
-    zs_json_string(zs_json_get(node->attributes, "coordinates"), &words);
+    const char *mapping = zs_json_text(node->attributes, "grid_mapping", NULL);
+    const char *words = zs_json_text(node->attributes, "coordinates", "");
     const size_t n = strlen(words), m = mapping != NULL ? strlen(mapping) : 0;
     if (m == 0 || m > n || strcmp(words + n - m, mapping) != 0)
         return n;

@@ -319,8 +319,7 @@ static bool read_number(const zs_json *attributes, const char *name, double *out
 
 static const char *text_attribute(const zs_json *attributes, const char *name)
 {
-    const char *text = NULL;
-    zs_json_string(zs_json_get(attributes, name), &text);
+    const char *text = zs_json_text(attributes, name, NULL);
     return has_text(text) ? text : NULL;
 }
 

@@ -26,9 +26,7 @@ static bool is_grid_mapping(const zs_json *attributes)
 
 const char *zs_grid_mapping_name(const zs_json *attributes)
 {
-    const char *name = NULL;
-    zs_json_string(zs_json_get(attributes, "grid_mapping"), &name);
-    return name;
+    return zs_json_text(attributes, "grid_mapping", NULL);
 }
 
 const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_scope *scope, bool *in_own_group)
@@ -407,9 +405,8 @@ static char *longer_list(char *list, const char *word, size_t n)
 /* `coordinates` without two words, either of which may be NULL, and with another, or none. */
 static bool change_coordinates(zs_json *attributes, const char *without, const char *nor, const char *with)
 {
-    const char *word = "";
     char *text = zs_strdup("");
-    zs_json_string(zs_json_get(attributes, "coordinates"), &word);
+    const char *word = zs_json_text(attributes, "coordinates", "");
     for (size_t n; *word != '\0' && text != NULL; word += n) {
         word += strspn(word, " ");
         n = strcspn(word, " ");

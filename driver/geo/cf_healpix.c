@@ -51,9 +51,8 @@ static bool take_order(const zs_json *attributes, struct zs_healpix *found)
 
 static bool take_ellipsoid(const zs_json *attributes, struct zs_healpix *found)
 {
-    const char *name = NULL;
     double major = 0, minor = 0, flattening = 0;
-    zs_json_string(zs_json_get(attributes, "reference_ellipsoid_name"), &name);
+    const char *name = zs_json_text(attributes, "reference_ellipsoid_name", NULL);
     if (!zs_json_double(zs_json_get(attributes, "semi_major_axis"), &major))
         zs_json_double(zs_json_get(attributes, "earth_radius"), &major);
     if (!zs_json_double(zs_json_get(attributes, "inverse_flattening"), &flattening) &&
@@ -69,9 +68,8 @@ static bool take_ellipsoid(const zs_json *attributes, struct zs_healpix *found)
 /* A variable of cell numbers that `coordinates` names; by its standard name. */
 static const struct zs_node *named_coordinate(struct zs_hierarchy *h, const struct zs_scope *scope)
 {
-    const char *list = NULL;
     char word[256];
-    zs_json_string(zs_json_get(scope->node->attributes, "coordinates"), &list);
+    const char *list = zs_json_text(scope->node->attributes, "coordinates", NULL);
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
         const struct zs_node *node = zs_scope_array(h, scope, word, NULL);
         if (node != NULL && zs_json_equals(zs_json_get(node->attributes, "standard_name"), "healpix_index"))

@@ -37,11 +37,7 @@ bool zs_convention_is_declared(const struct zs_convention *convention, const zs_
 {
     const zs_json *declared = zs_json_get(attributes, DECLARATIONS);
     for (const zs_json *c = convention->uuid != NULL ? zs_json_first(declared) : NULL; c != NULL; c = zs_json_next(c)) {
-        const char *found = NULL;
-        if (zs_json_is_object(declared))
-            found = zs_json_name(c);
-        else
-            zs_json_string(zs_json_get(c, "uuid"), &found);
+        const char *found = zs_json_is_object(declared) ? zs_json_name(c) : zs_json_text(c, "uuid", NULL);
         if (found != NULL ? zs_equals_ignoring_case(found, convention->uuid)
                           : is_published_at(zs_json_get(c, "schema_url"), convention) ||
                                 is_published_at(zs_json_get(c, "spec_url"), convention))
@@ -61,8 +57,7 @@ bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention 
 /* Whether an entry of zarr_conventions, named `key` where they are an object, is of the convention. */
 static bool is_entry_of(const zs_json *entry, const char *key, const struct zs_convention *convention)
 {
-    const char *uuid = key;
-    zs_json_string(zs_json_get(entry, "uuid"), &uuid);
+    const char *uuid = zs_json_text(entry, "uuid", key);
     return uuid != NULL && strcmp(uuid, convention->uuid) == 0;
 }
 

@@ -374,10 +374,9 @@ char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
                                           "projection_x_angular_coordinate", NULL};
     static const char *const y_names[] = {"latitude", "projection_y_coordinate", "grid_latitude",
                                           "projection_y_angular_coordinate", NULL};
-    const char *axis = "", *standard_name = "", *units = "";
-    zs_json_string(zs_json_get(attributes, "axis"), &axis);
-    zs_json_string(zs_json_get(attributes, "standard_name"), &standard_name);
-    zs_json_string(zs_json_get(attributes, "units"), &units);
+    const char *axis = zs_json_text(attributes, "axis", "");
+    const char *standard_name = zs_json_text(attributes, "standard_name", "");
+    const char *units = zs_json_text(attributes, "units", "");
     const bool is_east = zs_is_one_of(units, east), is_north = zs_is_one_of(units, north);
     if (is_degrees != NULL)
         *is_degrees = is_east || is_north;

@@ -110,12 +110,11 @@ static const struct zs_node *find_variable(struct zs_hierarchy *h, const struct 
 
 static bool is_temporal(const struct zs_node *variable, const char *axis, const char *standard_name)
 {
-    const char *units = NULL, *calendar = NULL;
     struct zs_time_unit unit;
     if (variable->array != NULL && variable->array->dtype.type == ZS_DATETIME64)
         return true;
-    zs_json_string(zs_json_get(variable->attributes, "units"), &units);
-    zs_json_string(zs_json_get(variable->attributes, "calendar"), &calendar);
+    const char *units = zs_json_text(variable->attributes, "units", NULL);
+    const char *calendar = zs_json_text(variable->attributes, "calendar", NULL);
     return strcmp(axis, "T") == 0 || strcmp(standard_name, "time") == 0 ||
            (units != NULL && zs_cf_time_parse(units, calendar, &unit));
 }
@@ -129,11 +128,10 @@ static bool is_vertical(const char *axis, const char *standard_name, const char 
 
 static void find_kind(struct zs_dimension *dim)
 {
-    const char *axis = "", *standard_name = "", *positive = "";
     const zs_json *a = dim->variable != NULL ? dim->variable->attributes : NULL;
-    zs_json_string(zs_json_get(a, "axis"), &axis);
-    zs_json_string(zs_json_get(a, "standard_name"), &standard_name);
-    zs_json_string(zs_json_get(a, "positive"), &positive);
+    const char *axis = zs_json_text(a, "axis", "");
+    const char *standard_name = zs_json_text(a, "standard_name", "");
+    const char *positive = zs_json_text(a, "positive", "");
     const char declared = zs_cf_axis(a, NULL), named = zs_name_axis(dim->name);
     dim->type = dim->direction = "";
     if (declared != 0) {

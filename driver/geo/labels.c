@@ -134,9 +134,8 @@ enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node
         zs_band_properties_clear(&s.properties);
         return status;
     }
-    const char *units = NULL, *calendar = NULL;
-    zs_json_string(zs_json_get(coordinate->attributes, "units"), &units);
-    zs_json_string(zs_json_get(coordinate->attributes, "calendar"), &calendar);
+    const char *units = zs_json_text(coordinate->attributes, "units", NULL);
+    const char *calendar = zs_json_text(coordinate->attributes, "calendar", NULL);
     if (type == ZS_DATETIME64)
         s.is_time = zs_datetime_unit(s.dtype->unit, s.dtype->unit_scale, &s.unit);
     else if (type != ZS_TIMEDELTA64 && type != ZS_BOOL)

@@ -22,10 +22,10 @@ bool zs_layout_add_levels(struct zs_layout *layout, const zs_json *entries, cons
 {
     const zs_json *entry = zs_json_first(entries);
     for (; entry != NULL && layout->count < ZS_MAX_LAYOUT_LEVELS; entry = zs_json_next(entry)) {
-        const char *asset, *derived_from = NULL;
+        const char *asset;
         if (!zs_json_string(zs_json_get(entry, asset_name), &asset))
             continue;
-        zs_json_string(zs_json_get(entry, "derived_from"), &derived_from);
+        const char *derived_from = zs_json_text(entry, "derived_from", NULL);
         layout->level[layout->count++] = (struct zs_layout_level){
             without_dot(asset), derived_from != NULL ? without_dot(derived_from) : NULL, entry};
     }

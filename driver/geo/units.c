@@ -66,9 +66,8 @@ static bool is_angular(const zs_json *attributes)
 
 double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs)
 {
-    const char *units = NULL;
     double size = 1, height, metres = 1, factor = 1;
-    zs_json_string(zs_json_get(coordinate->attributes, "units"), &units);
+    const char *units = zs_json_text(coordinate->attributes, "units", NULL);
     if (srs == NULL || (units == NULL && !is_angular(coordinate->attributes)))
         return 1;
     struct zs_quiet quiet;

@@ -51,8 +51,8 @@ static bool has_units_of(const struct zs_node *variable, const struct zs_extra_a
 {
     static const char *const names[] = {"units", "calendar"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *theirs = NULL, *ours = zs_extra_axis_attribute(axis->attributes, names[i]);
-        zs_json_string(zs_json_get(variable->attributes, names[i]), &theirs);
+        const char *ours = zs_extra_axis_attribute(axis->attributes, names[i]);
+        const char *theirs = zs_json_text(variable->attributes, names[i], NULL);
         if ((theirs == NULL) != (ours == NULL) || (ours != NULL && strcmp(theirs, ours) != 0))
             return false;
     }

@@ -120,9 +120,8 @@ static enum zs_status find(struct zs_hierarchy *h, const char *group_path, const
                            struct zs_axes axes, struct zs_mask *mask, struct zs_error *err)
 {
     const struct zs_node *other = NULL, *group = NULL;
-    const char *list = NULL;
     char word[256];
-    zs_json_string(zs_json_get(node->attributes, "ancillary_variables"), &list);
+    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
     for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
         const enum zs_status status = zs_hierarchy_node_at(h, group_path, word, &other, err);
         if (status == ZS_OK && take(node, axes, other, true, mask))
@@ -165,13 +164,12 @@ static enum zs_status mark_of(struct zs_hierarchy *h, const struct zs_node *cons
                               const struct zs_node *node, const char *group_path, bool *marks, struct zs_error *err)
 {
     size_t at;
-    const char *list = NULL;
     char word[256];
     struct zs_mask mask = {0};
     struct zs_axes axes;
     ZS_TRY(zs_nodes_find(nodes, count, group_path, "", &at, err));
     const char *name = known_name(at < count ? nodes[at] : NULL, node);
-    zs_json_string(zs_json_get(node->attributes, "ancillary_variables"), &list);
+    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
     if (list == NULL && name == NULL)
         return ZS_OK;
     const enum zs_status status = zs_axes_find(h, node, NULL, NULL, &axes, err);

@@ -124,8 +124,7 @@ enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes,
 
 bool zs_mask_name(zs_json *attributes, const char *name)
 {
-    const char *list = NULL;
-    zs_json_string(zs_json_get(attributes, "ancillary_variables"), &list);
+    const char *list = zs_json_text(attributes, "ancillary_variables", NULL);
     char *longer = list != NULL && list[0] != '\0' ? zs_format("%s %s", name, list) : zs_strdup(name);
     const bool ok = longer != NULL && zs_json_set_string(attributes, "ancillary_variables", longer);
     free(longer);

@@ -166,8 +166,7 @@ static zs_json *layout_without(const zs_json *layout, const char *from)
         zs_json *copy = zs_json_copy(e);
         bool ok = copy != NULL;
         if (ok && rest_of(zs_json_get(e, "derived_from"), from) != NULL) {
-            const char *derived = ".";
-            zs_json_string(zs_json_get(gone, "derived_from"), &derived);
+            const char *derived = zs_json_text(gone, "derived_from", ".");
             ok = zs_json_set_string(copy, "derived_from", derived) && compose(copy, gone);
         }
         if (!ok || zs_json_add(out, NULL, copy) == NULL) {

@@ -28,8 +28,7 @@ static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const 
  * coordinates, as rioxarray does. */
 static bool names_mapping(const zs_json *attributes, const char *name)
 {
-    const char *coordinates = NULL;
-    zs_json_string(zs_json_get(attributes, "coordinates"), &coordinates);
+    const char *coordinates = zs_json_text(attributes, "coordinates", NULL);
     return zs_has_word(zs_grid_mapping_name(attributes), name, true) || zs_has_word(coordinates, name, true);
 }
 

@@ -168,8 +168,7 @@ enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs
 /* Whether the array `name` beside `node` is named as its mask, or as another ancillary variable. */
 static bool is_ancillary(const struct zs_node *node, const char *name)
 {
-    const char *list = NULL;
-    zs_json_string(zs_json_get(node->attributes, "ancillary_variables"), &list);
+    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
     return zs_has_word(list, name, false);
 }
 

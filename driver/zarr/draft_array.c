@@ -135,11 +135,11 @@ static enum zs_status add_type(zs_json *document, const char *type, bool *is_big
 static enum zs_status translate_type(const zs_json *draft, zs_json *document, bool *is_big, struct zs_error *err)
 {
     const zs_json *given = zs_json_get(draft, "data_type");
-    const char *type = NULL, *fallback = NULL;
+    const char *type = NULL;
     if (given == NULL)
         return zs_fail(err, ZS_INVALID, "data_type is missing");
     (void)zs_json_string(zs_json_is_object(given) ? zs_json_get(given, "type") : given, &type);
-    (void)zs_json_string(zs_json_get(given, "fallback"), &fallback);
+    const char *fallback = zs_json_text(given, "fallback", NULL);
     *is_big = false;
     enum zs_status status = type != NULL ? add_type(document, type, is_big) : ZS_UNSUPPORTED;
     if (status == ZS_UNSUPPORTED && fallback != NULL)

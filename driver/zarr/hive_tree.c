@@ -43,10 +43,9 @@ static void add_overviews(struct zs_hive *hive, const zs_json *pyramid)
 enum zs_status zs_hive_parse(const zs_json *manifest, struct zs_hive *hive, struct zs_error *err)
 {
     static const char spec[] = "morton-hive/";
-    const char *spec_name = "";
     struct zs_hive_level level = {0};
     memset(hive, 0, sizeof *hive);
-    (void)zs_json_string(zs_json_get(manifest, "spec"), &spec_name);
+    const char *spec_name = zs_json_text(manifest, "spec", "");
     if (strncmp(spec_name, spec, sizeof spec - 1) != 0 || spec_name[sizeof spec] != '\0' ||
         spec_name[sizeof spec - 1] < '1' || spec_name[sizeof spec - 1] > '3')
         return zs_fail(err, ZS_UNSUPPORTED, "spec: expected morton-hive/1 to 3, found \"%.60s\"", spec_name);

@@ -135,6 +135,13 @@ bool zs_json_string(const zs_json *node, const char **out)
     return true;
 }
 
+const char *zs_json_text(const zs_json *object, const char *name, const char *otherwise)
+{
+    const char *text = otherwise;
+    zs_json_string(zs_json_get(object, name), &text);
+    return text;
+}
+
 bool zs_json_equals(const zs_json *node, const char *expected)
 {
     const char *text;

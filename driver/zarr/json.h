@@ -52,6 +52,9 @@ bool zs_json_is_array(const zs_json *node);
 /* Member of an object by its exact name, or NULL. */
 const zs_json *zs_json_get(const zs_json *object, const char *name);
 
+/* The text of a member (borrowed); `otherwise` where that is none. */
+const char *zs_json_text(const zs_json *object, const char *name, const char *otherwise);
+
 /* Number of elements of an array or members of an object, else 0. */
 size_t zs_json_size(const zs_json *node);
 /* Element `index` of an array, or NULL. Linear: walk with first/next where there may be many. */
