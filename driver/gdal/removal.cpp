@@ -74,8 +74,9 @@ void zsForgetListing(const std::string &path)
 
 bool zsIsLeftover(const std::string &path)
 {
-    ZSContents c;
-    return c.FindSilently(path) && !c.HasRoot() && c.found.foreign_count == 0 && c.found.own.count > 0;
+    ZSContents contents;
+    return contents.FindSilently(path) && !contents.HasRoot() && contents.found.foreign_count == 0 &&
+           contents.found.own.count > 0;
 }
 
 bool zsIsLink(const std::string &path)
@@ -119,36 +120,37 @@ bool zsHasRoot(const std::string &path, const char *otherwise)
 
 bool zsIsAllOwn(const std::string &store)
 {
-    ZSContents c;
-    if (!c.Find(store))
+    ZSContents contents;
+    if (!contents.Find(store))
         return false;
-    if (c.found.foreign_count == 0)
+    if (contents.found.foreign_count == 0)
         return true;
     CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store",
-             zsShown(store).c_str(), c.found.foreign);
+             zsShown(store).c_str(), contents.found.foreign);
     return false;
 }
 
 /* ---- Removing ---- */
 
 /* Removes what was found in a store. */
-static bool removeFound(const std::string &store, ZSContents &c, bool andMark)
+static bool removeFound(const std::string &store, ZSContents &contents, bool andMark)
 {
     std::string path = store;
-    if (c.found.foreign_count == 0)
+    if (contents.found.foreign_count == 0)
     {
         // A hidden name first: no reader opens a store of which a part is removed.
         const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
         if (aside != nullptr)
             path = aside.get();
         struct zs_error err;
-        if (path != store && zs_store_moved(c.store, path.c_str(), &err) != ZS_OK)
+        if (path != store && zs_store_moved(contents.store, path.c_str(), &err) != ZS_OK)
             return zsReport(err);
     }
-    const bool ok = c.Remove(andMark);
-    if (c.found.foreign_count > 0)
+    const bool ok = contents.Remove(andMark);
+    if (contents.found.foreign_count > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
-                 zsShown(store).c_str(), static_cast<unsigned long long>(c.found.foreign_count), c.found.foreign);
+                 zsShown(store).c_str(), static_cast<unsigned long long>(contents.found.foreign_count),
+                 contents.found.foreign);
     else if (ok)
     {
         const ZSQuiet quiet; // a directory that stays is no failure
@@ -160,8 +162,8 @@ static bool removeFound(const std::string &store, ZSContents &c, bool andMark)
 void zsRemoveSilently(const std::string &path, bool andMark)
 {
     const ZSQuiet quiet;
-    ZSContents c;
-    if (c.FindSilently(path) && c.Remove(andMark) && c.found.foreign_count == 0)
+    ZSContents contents;
+    if (contents.FindSilently(path) && contents.Remove(andMark) && contents.found.foreign_count == 0)
         VSIRmdir(path.c_str());
 }
 
@@ -251,12 +253,12 @@ static bool isOneRaster(const std::string &root, const char *advice)
 
 /* Whether the operating system lets what is in the directories of a store be removed. Else CPLError is emitted: later
  * the store would be half gone, or left over under a hidden name. */
-static bool isRemovable(const ZSContents &c)
+static bool isRemovable(const ZSContents &contents)
 {
     struct zs_error err;
-    bool is = zs_store_check_access(c.store, "", &err) == ZS_OK;
-    for (size_t i = 0; is && i < c.found.directories.count; i++)
-        is = zs_store_check_access(c.store, c.found.directories.list[i], &err) == ZS_OK;
+    bool is = zs_store_check_access(contents.store, "", &err) == ZS_OK;
+    for (size_t i = 0; is && i < contents.found.directories.count; i++)
+        is = zs_store_check_access(contents.store, contents.found.directories.list[i], &err) == ZS_OK;
     if (!is)
         zsReport(err);
     return is;
@@ -264,13 +266,14 @@ static bool isRemovable(const ZSContents &c)
 
 /* Whether the store has no mark of a living maker: of one that appends an array and, with `orMakes`, of one that makes
  * the store itself. Else CPLError is emitted. */
-static bool isUnmarked(const ZSContents &c, bool orMakes)
+static bool isUnmarked(const ZSContents &contents, bool orMakes)
 {
-    for (size_t i = 0; i < c.found.own.count; i++)
+    for (size_t i = 0; i < contents.found.own.count; i++)
     {
-        const char *key = c.found.own.list[i];
+        const char *key = contents.found.own.list[i];
         struct zs_error err;
-        if (!zs_is_mark(key) || (!orMakes && EQUAL(key, ZS_MARK_NAME)) || zs_mark_check(c.store, key, &err) == ZS_OK)
+        if (!zs_is_mark(key) || (!orMakes && EQUAL(key, ZS_MARK_NAME)) ||
+            zs_mark_check(contents.store, key, &err) == ZS_OK)
             continue;
         return zsReport(err);
     }
@@ -278,34 +281,34 @@ static bool isUnmarked(const ZSContents &c, bool orMakes)
 }
 
 /* Whether GDALDriver::Delete() may remove a store, as zsDeleteStore() says. */
-static bool mayDelete(const std::string &store, const ZSContents &c)
+static bool mayDelete(const std::string &store, const ZSContents &contents)
 {
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
     if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
         return true;
-    if (!isUnmarked(c, true))
+    if (!isUnmarked(contents, true))
         return false;
-    if (c.found.foreign_count == 0)
-        return !c.HasRoot() || isOneRaster(store, ADVICE);
+    if (contents.found.foreign_count == 0)
+        return !contents.HasRoot() || isOneRaster(store, ADVICE);
     CPLError(CE_Failure, CPLE_AppDefined,
              "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
-             zsShown(store).c_str(), c.found.foreign, ADVICE);
+             zsShown(store).c_str(), contents.found.foreign, ADVICE);
     return false;
 }
 
 bool zsRemoveReplaced(const std::string &store)
 {
-    ZSContents c;
-    return c.Find(store) && isUnmarked(c, false) && removeFound(store, c, false);
+    ZSContents contents;
+    return contents.Find(store) && isUnmarked(contents, false) && removeFound(store, contents, false);
 }
 
 bool zsDeleteStore(const std::string &store)
 {
-    ZSContents c;
-    if (!c.Find(store) || !mayDelete(store, c) || !isRemovable(c))
+    ZSContents contents;
+    if (!contents.Find(store) || !mayDelete(store, contents) || !isRemovable(contents))
         return false;
     zsRemoveLeftovers(store);
-    if (!removeFound(store, c, true)) // what is left of it keeps its overviews
+    if (!removeFound(store, contents, true)) // what is left of it keeps its overviews
         return false;
     zsRemoveExternalOverviews(store);
     return true;
@@ -314,54 +317,54 @@ bool zsDeleteStore(const std::string &store)
 /* Finds out whether anything is at `root`, which is more than an empty directory, and whether it is a directory, whose
  * contents are then in `c`. A file of no bytes, as rasterio's MemoryFile makes one, has nothing to lose: it goes. False
  * (CPLError emitted) where that cannot be found out. */
-static bool lookAt(const std::string &root, ZSContents &c, bool &isThere, bool &isDirectory)
+static bool lookAt(const std::string &root, ZSContents &contents, bool &isThere, bool &isDirectory)
 {
     VSIStatBufL st;
     // Of an object store GDAL may remember that nothing was there; listing asks.
     const bool isRemote = zs_path_is_remote(root.c_str());
-    if (isRemote && !c.Find(root, true))
+    if (isRemote && !contents.Find(root, true))
         return false;
-    isDirectory = isRemote && !c.IsEmpty();
+    isDirectory = isRemote && !contents.IsEmpty();
     isThere = isDirectory || VSIStatL(root.c_str(), &st) == 0;
     if (!isThere || isDirectory)
         return true;
     isDirectory = VSI_ISDIR(st.st_mode) != 0;
-    if (isDirectory && !c.Find(root))
+    if (isDirectory && !contents.Find(root))
         return false;
     if (!isDirectory && VSI_ISREG(st.st_mode) && st.st_size == 0 && VSIUnlink(root.c_str()) == 0)
         isThere = false;
-    isThere = isThere && (!isDirectory || !c.IsEmpty());
+    isThere = isThere && (!isDirectory || !contents.IsEmpty());
     return true;
 }
 
 bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere)
 {
-    ZSContents c;
+    ZSContents contents;
     bool isDirectory = false;
-    if (!lookAt(root, c, isThere, isDirectory))
+    if (!lookAt(root, contents, isThere, isDirectory))
         return false;
     if (!isThere)
         return true;
-    if (!isDirectory || (!c.HasRoot() && (c.found.foreign_count > 0 || c.found.own.count == 0)))
+    if (!isDirectory || (!contents.HasRoot() && (contents.found.foreign_count > 0 || contents.found.own.count == 0)))
     {
         CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(root).c_str(),
                  isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
                                              : "exists and is not a Zarr store; it is not overwritten");
         return false;
     }
-    if (c.found.foreign_count > 0)
+    if (contents.found.foreign_count > 0)
     {
         CPLError(CE_Failure, CPLE_AppDefined,
                  "%s: is not overwritten: it holds files that are not of the store, the first is %s",
-                 zsShown(root).c_str(), c.found.foreign);
+                 zsShown(root).c_str(), contents.found.foreign);
         return false;
     }
-    if (!isUnmarked(c, false)) // this target's own mark may be at the root
+    if (!isUnmarked(contents, false)) // this target's own mark may be at the root
         return false;
     // Without a root it is what a killed writer left.
-    const bool isOver = !c.HasRoot() || overwrite;
+    const bool isOver = !contents.HasRoot() || overwrite;
     return (isOver ||
            isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
                                        : "OVERWRITE=YES replaces it; who opens it for update adds to it")) &&
-           isRemovable(c);
+           isRemovable(contents);
 }

@@ -71,21 +71,21 @@ static uint64_t timesOrMost(uint64_t a, uint64_t b)
 }
 
 /* The part of a request that begins at element `first` of dimension d, `n` elements long. */
-static ZSMdimRequest partOf(const ZSMdimRequest &r, int d, uint64_t first, uint64_t n)
+static ZSMdimRequest partOf(const ZSMdimRequest &request, int d, uint64_t first, uint64_t n)
 {
-    ZSMdimRequest part = r;
-    part.start[d] += first * r.step[d];
+    ZSMdimRequest part = request;
+    part.start[d] += first * request.step[d];
     part.count[d] = n;
-    part.data += static_cast<ptrdiff_t>(first) * r.stride[d];
+    part.data += static_cast<ptrdiff_t>(first) * request.stride[d];
     if (n == 1)
         part.step[d] = 1;
     return part;
 }
 
-bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &r,
+bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type)
 {
-    return zsForEachElement(shape, r, [&](uint64_t from, char *to) {
+    return zsForEachElement(shape, request, [&](uint64_t from, char *to) {
         return GDALExtendedDataType::CopyValue(static_cast<const char *>(src) + from * own.GetSize(), own, to, type);
     });
 }
@@ -111,24 +111,24 @@ class Reader
         APART,    /* a window for each */
         BOX
     };
-    Way WayOf(const ZSMdimRequest &r, int d) const
+    Way WayOf(const ZSMdimRequest &request, int d) const
     {
-        if (r.step[d] == 1 || r.count[d] == 1)
+        if (request.step[d] == 1 || request.count[d] == 1)
             return Way::TOGETHER;
-        return r.step[d] == 0 || r.step[d] >= m_info.chunk_shape[d] ? Way::APART : Way::BOX;
+        return request.step[d] == 0 || request.step[d] >= m_info.chunk_shape[d] ? Way::APART : Way::BOX;
     }
     /* Elements of dimension d in the box. */
-    uint64_t Extent(const ZSMdimRequest &r, int d) const
+    uint64_t Extent(const ZSMdimRequest &request, int d) const
     {
-        return WayOf(r, d) == Way::BOX ? (r.count[d] - 1) * r.step[d] + 1 : r.count[d];
+        return WayOf(request, d) == Way::BOX ? (request.count[d] - 1) * request.step[d] + 1 : request.count[d];
     }
-    uint64_t Windows(const ZSMdimRequest &r) const;
+    uint64_t Windows(const ZSMdimRequest &request) const;
     /* Bytes of the box; 0 where there is none. */
-    uint64_t BoxBytes(const ZSMdimRequest &r) const;
+    uint64_t BoxBytes(const ZSMdimRequest &request) const;
     /* Finds where to cut a read: dimension and element. */
-    bool Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at) const;
-    bool ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *stride);
-    bool ReadBox(const ZSMdimRequest &r);
+    bool Cut(const ZSMdimRequest &request, bool onlyApart, int &dim, uint64_t &at) const;
+    bool ReadWindows(const ZSMdimRequest &request, char *data, const ptrdiff_t *stride);
+    bool ReadBox(const ZSMdimRequest &request);
 
   public:
     Reader(struct zs_array *array, GDALDataType to, struct zs_error *err)
@@ -136,54 +136,54 @@ class Reader
           m_size(static_cast<size_t>(GDALGetDataTypeSizeBytes(to))), m_err(err)
     {
     }
-    bool Read(const ZSMdimRequest &r);
+    bool Read(const ZSMdimRequest &request);
     /* Reads through a buffer of the array's own type, for types that are not numeric. */
-    bool ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own, const GDALExtendedDataType &type);
+    bool ReadAndCopy(const ZSMdimRequest &request, const GDALExtendedDataType &own, const GDALExtendedDataType &type);
 };
 } // namespace
 
-uint64_t Reader::Windows(const ZSMdimRequest &r) const
+uint64_t Reader::Windows(const ZSMdimRequest &request) const
 {
     uint64_t n = 1;
-    for (int d = 0; d < r.ndim; d++)
-        n = timesOrMost(n, WayOf(r, d) == Way::APART ? r.count[d] : 1);
+    for (int d = 0; d < request.ndim; d++)
+        n = timesOrMost(n, WayOf(request, d) == Way::APART ? request.count[d] : 1);
     return n;
 }
 
-uint64_t Reader::BoxBytes(const ZSMdimRequest &r) const
+uint64_t Reader::BoxBytes(const ZSMdimRequest &request) const
 {
     uint64_t bytes = m_size;
     bool hasBox = false;
-    for (int d = 0; d < r.ndim; d++)
+    for (int d = 0; d < request.ndim; d++)
     {
-        hasBox = hasBox || WayOf(r, d) == Way::BOX;
-        bytes = timesOrMost(bytes, Extent(r, d));
+        hasBox = hasBox || WayOf(request, d) == Way::BOX;
+        bytes = timesOrMost(bytes, Extent(request, d));
     }
     return hasBox ? bytes : 0;
 }
 
-bool Reader::Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at) const
+bool Reader::Cut(const ZSMdimRequest &request, bool onlyApart, int &dim, uint64_t &at) const
 {
     // Between shards, else between chunks; what lies in one of them is halved.
     for (const uint64_t *shape : {m_info.shard_shape, m_info.chunk_shape})
     {
-        for (dim = 0; dim < r.ndim; dim++)
+        for (dim = 0; dim < request.ndim; dim++)
         {
-            const uint64_t n = r.count[dim], step = r.step[dim];
-            if (n == 1 || step == 0 || (onlyApart && WayOf(r, dim) != Way::APART))
+            const uint64_t n = request.count[dim], step = request.step[dim];
+            if (n == 1 || step == 0 || (onlyApart && WayOf(request, dim) != Way::APART))
                 continue;
-            const uint64_t middle = r.start[dim] + n / 2 * step;
+            const uint64_t middle = request.start[dim] + n / 2 * step;
             const uint64_t border = middle - middle % shape[dim];
-            if (border <= r.start[dim])
+            if (border <= request.start[dim])
                 continue;
-            at = (border - r.start[dim] + step - 1) / step; // at most n / 2
+            at = (border - request.start[dim] + step - 1) / step; // at most n / 2
             return true;
         }
     }
-    for (dim = 0; dim < r.ndim; dim++)
+    for (dim = 0; dim < request.ndim; dim++)
     {
-        at = r.count[dim] / 2;
-        if (at > 0 && (!onlyApart || WayOf(r, dim) == Way::APART))
+        at = request.count[dim] / 2;
+        if (at > 0 && (!onlyApart || WayOf(request, dim) == Way::APART))
             return true;
     }
     return false;
@@ -191,22 +191,22 @@ bool Reader::Cut(const ZSMdimRequest &r, bool onlyApart, int &dim, uint64_t &at)
 
 /* Reads the request's elements to `data`, where elements of dimension d are stride[d] bytes apart; of a box all
  * elements. */
-bool Reader::ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *stride)
+bool Reader::ReadWindows(const ZSMdimRequest &request, char *data, const ptrdiff_t *stride)
 {
     std::vector<struct zs_window> windows;
-    windows.reserve(static_cast<size_t>(Windows(r)));
+    windows.reserve(static_cast<size_t>(Windows(request)));
     uint64_t each[ZS_MAX_NDIM];
-    for (int d = 0; d < r.ndim; d++)
-        each[d] = WayOf(r, d) == Way::APART ? r.count[d] : 1;
-    zsForEach(r.ndim, each, [&](const uint64_t *at) {
+    for (int d = 0; d < request.ndim; d++)
+        each[d] = WayOf(request, d) == Way::APART ? request.count[d] : 1;
+    zsForEach(request.ndim, each, [&](const uint64_t *at) {
         windows.emplace_back();
         struct zs_window &w = windows.back();
         char *to = data;
-        for (int d = 0; d < r.ndim; d++)
+        for (int d = 0; d < request.ndim; d++)
         {
-            const bool isApart = WayOf(r, d) == Way::APART;
-            w.start[d] = r.start[d] + (isApart ? at[d] * r.step[d] : 0);
-            w.count[d] = isApart ? 1 : Extent(r, d);
+            const bool isApart = WayOf(request, d) == Way::APART;
+            w.start[d] = request.start[d] + (isApart ? at[d] * request.step[d] : 0);
+            w.count[d] = isApart ? 1 : Extent(request, d);
             w.stride[d] = stride[d];
             to += isApart ? static_cast<ptrdiff_t>(at[d]) * stride[d] : 0;
         }
@@ -217,10 +217,10 @@ bool Reader::ReadWindows(const ZSMdimRequest &r, char *data, const ptrdiff_t *st
                                  m_conversion.IsIdentity() ? nullptr : zsConvert, &m_conversion, m_err) == ZS_OK;
 }
 
-bool Reader::ReadBox(const ZSMdimRequest &r)
+bool Reader::ReadBox(const ZSMdimRequest &request)
 {
     // Elements are counted in words of the widest kind, so that each is aligned. All of them are read.
-    const auto words = static_cast<size_t>(BoxBytes(r) / sizeof(double) + 2);
+    const auto words = static_cast<size_t>(BoxBytes(request) / sizeof(double) + 2);
     if (words > m_boxWords)
     {
         m_box.reset(); // not both at once
@@ -231,51 +231,52 @@ bool Reader::ReadBox(const ZSMdimRequest &r)
     char *const box = reinterpret_cast<char *>(m_box.get());
     ptrdiff_t inBox[ZS_MAX_NDIM] = {0}, picked[ZS_MAX_NDIM] = {0};
     auto size = static_cast<ptrdiff_t>(m_size);
-    for (int d = r.ndim - 1; d >= 0; d--)
+    for (int d = request.ndim - 1; d >= 0; d--)
     {
         inBox[d] = size;
-        picked[d] = size * static_cast<ptrdiff_t>(WayOf(r, d) == Way::BOX ? r.step[d] : 1);
-        size *= static_cast<ptrdiff_t>(Extent(r, d));
+        picked[d] = size * static_cast<ptrdiff_t>(WayOf(request, d) == Way::BOX ? request.step[d] : 1);
+        size *= static_cast<ptrdiff_t>(Extent(request, d));
     }
-    if (!ReadWindows(r, box, inBox))
+    if (!ReadWindows(request, box, inBox))
         return false;
-    zs_copy_strided(r.ndim, r.count, box, picked, r.data, r.stride, m_size, nullptr, nullptr);
+    zs_copy_strided(request.ndim, request.count, box, picked, request.data, request.stride, m_size, nullptr, nullptr);
     return true;
 }
 
-bool Reader::Read(const ZSMdimRequest &r)
+bool Reader::Read(const ZSMdimRequest &request)
 {
-    const uint64_t bytes = BoxBytes(r);
-    const bool hasMany = Windows(r) > MOST_WINDOWS;
+    const uint64_t bytes = BoxBytes(request);
+    const bool hasMany = Windows(request) > MOST_WINDOWS;
     int dim;
     uint64_t at;
-    if ((hasMany || bytes > MOST_BOX_BYTES) && Cut(r, hasMany, dim, at))
-        return Read(partOf(r, dim, 0, at)) && Read(partOf(r, dim, at, r.count[dim] - at));
-    return bytes != 0 ? ReadBox(r) : ReadWindows(r, r.data, r.stride);
+    if ((hasMany || bytes > MOST_BOX_BYTES) && Cut(request, hasMany, dim, at))
+        return Read(partOf(request, dim, 0, at)) && Read(partOf(request, dim, at, request.count[dim] - at));
+    return bytes != 0 ? ReadBox(request) : ReadWindows(request, request.data, request.stride);
 }
 
-bool Reader::ReadAndCopy(const ZSMdimRequest &r, const GDALExtendedDataType &own, const GDALExtendedDataType &type)
+bool Reader::ReadAndCopy(const ZSMdimRequest &request, const GDALExtendedDataType &own,
+                         const GDALExtendedDataType &type)
 {
     uint64_t elements = 1;
-    for (int d = 0; d < r.ndim; d++)
-        elements = timesOrMost(elements, r.count[d]);
+    for (int d = 0; d < request.ndim; d++)
+        elements = timesOrMost(elements, request.count[d]);
     int dim;
     uint64_t at;
-    if (elements > MOST_COPIED && Cut(r, false, dim, at))
-        return ReadAndCopy(partOf(r, dim, 0, at), own, type) &&
-               ReadAndCopy(partOf(r, dim, at, r.count[dim] - at), own, type);
+    if (elements > MOST_COPIED && Cut(request, false, dim, at))
+        return ReadAndCopy(partOf(request, dim, 0, at), own, type) &&
+               ReadAndCopy(partOf(request, dim, at, request.count[dim] - at), own, type);
     std::vector<double> dense(static_cast<size_t>(elements * own.GetSize() / sizeof(double) + 2));
-    ZSMdimRequest all = r, whole = r;
+    ZSMdimRequest all = request, whole = request;
     all.data = reinterpret_cast<char *>(dense.data());
     auto size = static_cast<ptrdiff_t>(own.GetSize());
-    for (int d = r.ndim - 1; d >= 0; d--)
+    for (int d = request.ndim - 1; d >= 0; d--)
     {
         all.stride[d] = size;
-        size *= static_cast<ptrdiff_t>(r.count[d]);
+        size *= static_cast<ptrdiff_t>(request.count[d]);
         whole.start[d] = 0;
         whole.step[d] = 1;
     }
-    return Read(all) && zsMdimGive(r.count, dense.data(), own, whole, type);
+    return Read(all) && zsMdimGive(request.count, dense.data(), own, whole, type);
 }
 
 bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
@@ -309,10 +310,10 @@ bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const ch
 /* ---- Writing: neighbouring elements are one window; with steps each element is a window of its own, so that elements
  * between them are never written: other writers may change them ---- */
 
-bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &r,
+bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type)
 {
-    return zsForEachElement(shape, r, [&](uint64_t to, const char *from) {
+    return zsForEachElement(shape, request, [&](uint64_t to, const char *from) {
         char *element = static_cast<char *>(dst) + to * own.GetSize();
         if (own.NeedsFreeDynamicMemory())
         {
@@ -323,11 +324,11 @@ bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &ow
     });
 }
 
-bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &r, const GDALExtendedDataType &type)
+bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type)
 {
     const uint64_t shape[1] = {texts.size()};
     std::vector<char *> taken(texts.size());
-    const bool ok = zsMdimTake(shape, taken.data(), GDALExtendedDataType::CreateString(), r, type);
+    const bool ok = zsMdimTake(shape, taken.data(), GDALExtendedDataType::CreateString(), request, type);
     for (size_t i = 0; i < taken.size(); i++)
     {
         if (ok && taken[i] != nullptr)
@@ -337,7 +338,8 @@ bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &r, co
     return ok;
 }
 
-enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALDataType type, struct zs_error *err)
+enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
+                           struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);
     ZSStoring storing{type, info.data_type, info.item_size};
@@ -345,29 +347,30 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &r, GDALD
     std::vector<struct zs_window> windows;
     enum zs_status status = ZS_OK;
     const zs_convert_fn convert = storing.IsIdentity() ? nullptr : zsStore;
-    ZS_TRY(zs_array_check_storable(array, r.ndim, r.count, r.data, r.stride, size, convert, &storing, err));
+    ZS_TRY(zs_array_check_storable(array, request.ndim, request.count, request.data, request.stride, size, convert,
+                                   &storing, err));
     const auto write = [&] {
         status = zs_array_write_windows(array, windows.data(), windows.size(), size, convert, &storing, err);
         windows.clear();
         return status == ZS_OK;
     };
     uint64_t each[ZS_MAX_NDIM], all = 1;
-    for (int d = 0; d < r.ndim; d++)
+    for (int d = 0; d < request.ndim; d++)
     {
-        each[d] = r.step[d] == 1 ? 1 : r.count[d];
+        each[d] = request.step[d] == 1 ? 1 : request.count[d];
         all = all > MOST_WINDOWS / each[d] ? MOST_WINDOWS : all * each[d];
     }
     windows.reserve(static_cast<size_t>(all));
-    const bool ok = zsForEach(r.ndim, each, [&](const uint64_t *at) {
+    const bool ok = zsForEach(request.ndim, each, [&](const uint64_t *at) {
         windows.emplace_back();
         struct zs_window &w = windows.back();
-        char *from = r.data;
-        for (int d = 0; d < r.ndim; d++)
+        char *from = request.data;
+        for (int d = 0; d < request.ndim; d++)
         {
-            w.start[d] = r.start[d] + at[d] * r.step[d];
-            w.count[d] = r.step[d] == 1 ? r.count[d] : 1;
-            w.stride[d] = r.stride[d];
-            from += static_cast<ptrdiff_t>(at[d]) * r.stride[d];
+            w.start[d] = request.start[d] + at[d] * request.step[d];
+            w.count[d] = request.step[d] == 1 ? request.count[d] : 1;
+            w.stride[d] = request.stride[d];
+            from += static_cast<ptrdiff_t>(at[d]) * request.stride[d];
         }
         w.data = from;
         return windows.size() < MOST_WINDOWS || write();

@@ -26,7 +26,7 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     mutable std::vector<std::string> m_texts; /* all elements of a small array, once they were read */
 
     bool ReadSmall() const;
-    struct zs_text_request RequestOf(const ZSMdimRequest &r) const;
+    struct zs_text_request RequestOf(const ZSMdimRequest &request) const;
 
   protected:
     bool Chunks(ZSMdimChunks &chunks) const override;
@@ -97,26 +97,26 @@ bool ZSMdimStrings::Chunks(ZSMdimChunks &chunks) const
     return false;
 }
 
-struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &r) const
+struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &request) const
 {
-    struct zs_text_request request = {};
-    request.ndim = r.ndim;
-    request.max_chunk = m_store->MaxTextChunk();
-    for (int d = 0; d < r.ndim; d++)
+    struct zs_text_request texts = {};
+    texts.ndim = request.ndim;
+    texts.max_chunk = m_store->MaxTextChunk();
+    for (int d = 0; d < request.ndim; d++)
     {
-        request.start[d] = r.start[d];
-        request.count[d] = r.count[d];
-        request.step[d] = r.step[d];
+        texts.start[d] = request.start[d];
+        texts.count[d] = request.count[d];
+        texts.step[d] = request.step[d];
     }
-    return request;
+    return texts;
 }
 
 /* Address of an element in the caller's memory. */
-static char *addressOf(const ZSMdimRequest &r, const uint64_t *number)
+static char *addressOf(const ZSMdimRequest &request, const uint64_t *number)
 {
-    char *address = r.data;
-    for (int d = 0; d < r.ndim; d++)
-        address += static_cast<ptrdiff_t>(number[d]) * r.stride[d];
+    char *address = request.data;
+    for (int d = 0; d < request.ndim; d++)
+        address += static_cast<ptrdiff_t>(number[d]) * request.stride[d];
     return address;
 }
 
@@ -172,20 +172,22 @@ bool ZSMdimStrings::ReadSmall() const
     return true;
 }
 
-bool ZSMdimStrings::ReadElements(const ZSMdimRequest &r, const GDALExtendedDataType &type, struct zs_error *err) const
+bool ZSMdimStrings::ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
+                                 struct zs_error *err) const
 {
     const auto give = [&](const char *text, char *address) {
         return GDALExtendedDataType::CopyValue(&text, m_type, address, type);
     };
     if (!ReadSmall())
         return readTexts(
-            *m_store, m_node, RequestOf(r),
-            [&](const uint64_t *number, const std::string &text) { return give(text.c_str(), addressOf(r, number)); },
+            *m_store, m_node, RequestOf(request),
+            [&](const uint64_t *number, const std::string &text)
+            { return give(text.c_str(), addressOf(request, number)); },
             err);
     const auto shape = Shape();
     const std::lock_guard<std::mutex> held(m_lock);
     err->message[0] = '\0';
-    return zsForEachElement(shape.data(), r, [&](uint64_t index, char *address) {
+    return zsForEachElement(shape.data(), request, [&](uint64_t index, char *address) {
         return give(m_texts[static_cast<size_t>(index)].c_str(), address);
     });
 }
@@ -220,15 +222,15 @@ struct Giver
 };
 } // namespace
 
-enum zs_status ZSMdimStrings::WriteElements(const ZSMdimRequest &r, const GDALExtendedDataType &type,
+enum zs_status ZSMdimStrings::WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                                             struct zs_error *err)
 {
-    const struct zs_text_request request = RequestOf(r);
+    const struct zs_text_request texts = RequestOf(request);
     const auto own = GDALExtendedDataType::CreateString();
-    Giver giver{r, type, own, {}};
+    Giver giver{request, type, own, {}};
     const std::lock_guard<std::mutex> held(m_lock);
     m_isRead = false;
-    return zs_texts_write(m_store->Hierarchy(), m_node, &request, Giver::Call, &giver, err);
+    return zs_texts_write(m_store->Hierarchy(), m_node, &texts, Giver::Call, &giver, err);
 }
 
 std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &store, const struct zs_node *node,

@@ -35,55 +35,56 @@ char **zsCopyList(CSLConstList list)
     return copy;
 }
 
-static void setColorTable(struct zs_band_properties &m, const GDALColorTable *table)
+static void setColorTable(struct zs_band_properties &properties, const GDALColorTable *table)
 {
-    free(m.colour_table);
-    m.colour_table = nullptr;
-    m.colour_count = 0;
+    free(properties.colour_table);
+    properties.colour_table = nullptr;
+    properties.colour_count = 0;
     const int n = table != nullptr ? table->GetColorEntryCount() : 0;
     if (n == 0)
         return;
-    m.colour_table = static_cast<struct zs_colour_entry *>(zs_calloc(static_cast<size_t>(n), sizeof *m.colour_table));
-    for (int i = 0; i < n && m.colour_table != nullptr; i++)
+    properties.colour_table =
+        static_cast<struct zs_colour_entry *>(zs_calloc(static_cast<size_t>(n), sizeof(struct zs_colour_entry)));
+    for (int i = 0; i < n && properties.colour_table != nullptr; i++)
     {
         GDALColorEntry c;
         table->GetColorEntryAsRGB(i, &c);
-        m.colour_table[i] = {c.c1, c.c2, c.c3, c.c4};
-        m.colour_count = static_cast<size_t>(i) + 1;
+        properties.colour_table[i] = {c.c1, c.c2, c.c3, c.c4};
+        properties.colour_count = static_cast<size_t>(i) + 1;
     }
 }
 
-static void setColor(struct zs_band_properties &m, GDALColorInterp interpretation)
+static void setColor(struct zs_band_properties &properties, GDALColorInterp interpretation)
 {
     const char *name = interpretation != GCI_Undefined ? GDALGetColorInterpretationName(interpretation) : nullptr;
-    zsReplaceText(m.colour_name, name);
+    zsReplaceText(properties.colour_name, name);
 }
 
 struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
 {
-    struct zs_band_properties m = {};
+    struct zs_band_properties properties = {};
     int has = FALSE;
-    m.scale = band.GetScale(&has);
-    m.has_scale = has && m.scale != 1;
-    m.offset = band.GetOffset(&has);
-    m.has_offset = has && m.offset != 0;
-    if (m.has_scale != m.has_offset)
+    properties.scale = band.GetScale(&has);
+    properties.has_scale = has && properties.scale != 1;
+    properties.offset = band.GetOffset(&has);
+    properties.has_offset = has && properties.offset != 0;
+    if (properties.has_scale != properties.has_offset)
     {
         // One without the other confuses readers.
-        m.scale = m.has_scale ? m.scale : 1;
-        m.offset = m.has_offset ? m.offset : 0;
-        m.has_scale = m.has_offset = true;
+        properties.scale = properties.has_scale ? properties.scale : 1;
+        properties.offset = properties.has_offset ? properties.offset : 0;
+        properties.has_scale = properties.has_offset = true;
     }
-    m.unit = copyText(band.GetUnitType());
-    m.description = copyText(band.GetDescription());
-    m.categories = zsCopyList(band.GetCategoryNames());
+    properties.unit = copyText(band.GetUnitType());
+    properties.description = copyText(band.GetDescription());
+    properties.categories = zsCopyList(band.GetCategoryNames());
     CPLStringList items(CSLDuplicate(band.GetMetadata()));
-    zsDropScaleItems(items, "", m.has_scale);
-    m.metadata = zsCopyList(items.List());
-    m.domains = zsDomainsOf(band);
-    setColor(m, band.GetColorInterpretation());
-    setColorTable(m, band.GetColorTable());
-    return m;
+    zsDropScaleItems(items, "", properties.has_scale);
+    properties.metadata = zsCopyList(items.List());
+    properties.domains = zsDomainsOf(band);
+    setColor(properties, band.GetColorInterpretation());
+    setColorTable(properties, band.GetColorTable());
+    return properties;
 }
 
 /* ---- Reading ---- */
@@ -131,17 +132,18 @@ void ShardedZarrRasterBand::ReadProperties()
  * where they have that: as if it were set now. Elements that were never written may have it all the same. */
 void ShardedZarrRasterBand::TranslateNodata()
 {
-    auto &m = *m_properties;
+    auto &properties = *m_properties;
     const ZSArray &of = View().Array(Source());
     const struct zs_array_info info = View().Info(Source());
     unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
-    if (!m.has_nodata || zs_array_cast_type(of.array) == nullptr || zs_array_keeps_element(of.array, m.nodata) ||
-        memcmp(of.node->array->fill_value, m.nodata, info.item_size) == 0 ||
+    if (!properties.has_nodata || zs_array_cast_type(of.array) == nullptr ||
+        zs_array_keeps_element(of.array, properties.nodata) ||
+        memcmp(of.node->array->fill_value, properties.nodata, info.item_size) == 0 ||
         !ZSNodata(std::numeric_limits<double>::quiet_NaN()).ToElement(info.data_type, info.item_size, nan) ||
         !zs_array_keeps_element(of.array, nan))
         return;
-    m_missing = zsElementToDouble(info.data_type, info.item_size, m.nodata);
-    memcpy(m.nodata, nan, info.item_size);
+    m_missing = zsElementToDouble(info.data_type, info.item_size, properties.nodata);
+    memcpy(properties.nodata, nan, info.item_size);
 }
 
 /* For an overview level that is being made: it gets the properties of the base's band. */
@@ -231,10 +233,10 @@ double ShardedZarrRasterBand::GetNoDataValue(int *has)
 /* For the GDAL type of T. */
 template <class T> bool ShardedZarrRasterBand::GetWideNodata(GDALDataType type, int *has, T &value)
 {
-    const auto &m = Properties();
-    if (!IsFromStore(m.has_nodata && eDataType == type, ZS_BAND_NODATA, has))
+    const auto &properties = Properties();
+    if (!IsFromStore(properties.has_nodata && eDataType == type, ZS_BAND_NODATA, has))
         return false;
-    memcpy(&value, m.nodata, sizeof value);
+    memcpy(&value, properties.nodata, sizeof value);
     return true;
 }
 
@@ -252,40 +254,41 @@ uint64_t ShardedZarrRasterBand::GetNoDataValueAsUInt64(int *has)
 
 double ShardedZarrRasterBand::GetScale(int *has)
 {
-    const auto &m = Properties();
-    return IsFromStore(m.has_scale, ZS_BAND_SCALE, has) ? m.scale : GDALPamRasterBand::GetScale(has);
+    const auto &properties = Properties();
+    return IsFromStore(properties.has_scale, ZS_BAND_SCALE, has) ? properties.scale : GDALPamRasterBand::GetScale(has);
 }
 
 double ShardedZarrRasterBand::GetOffset(int *has)
 {
-    const auto &m = Properties();
-    return IsFromStore(m.has_offset, ZS_BAND_OFFSET, has) ? m.offset : GDALPamRasterBand::GetOffset(has);
+    const auto &properties = Properties();
+    return IsFromStore(properties.has_offset, ZS_BAND_OFFSET, has) ? properties.offset
+                                                                   : GDALPamRasterBand::GetOffset(has);
 }
 
 const char *ShardedZarrRasterBand::GetUnitType()
 {
-    const auto &m = Properties();
-    return IsFromStore(m.unit != nullptr, ZS_BAND_UNIT) ? m.unit : GDALPamRasterBand::GetUnitType();
+    const auto &properties = Properties();
+    return IsFromStore(properties.unit != nullptr, ZS_BAND_UNIT) ? properties.unit : GDALPamRasterBand::GetUnitType();
 }
 
 char **ShardedZarrRasterBand::GetCategoryNames()
 {
-    const auto &m = Properties();
-    return IsFromStore(m.categories != nullptr, ZS_BAND_CATEGORIES) ? m.categories
+    const auto &properties = Properties();
+    return IsFromStore(properties.categories != nullptr, ZS_BAND_CATEGORIES) ? properties.categories
                                                                     : GDALPamRasterBand::GetCategoryNames();
 }
 
 GDALColorTable *ShardedZarrRasterBand::GetColorTable()
 {
-    const auto &m = Properties();
-    if (!IsFromStore(m.colour_table != nullptr, ZS_BAND_COLOUR_TABLE))
+    const auto &properties = Properties();
+    if (!IsFromStore(properties.colour_table != nullptr, ZS_BAND_COLOUR_TABLE))
         return GDALPamRasterBand::GetColorTable();
     if (m_colorTable == nullptr)
     {
         m_colorTable = std::make_unique<GDALColorTable>();
-        for (size_t i = 0; i < m.colour_count; i++)
+        for (size_t i = 0; i < properties.colour_count; i++)
         {
-            const auto &c = m.colour_table[i];
+            const auto &c = properties.colour_table[i];
             const GDALColorEntry entry = {c.r, c.g, c.b, c.a};
             m_colorTable->SetColorEntry(static_cast<int>(i), &entry);
         }
@@ -303,10 +306,11 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
     const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
     if (set != GCI_Undefined || Dataset().m_role.isMask)
         return set;
-    const auto &m = Properties();
-    if (m.colour_name == nullptr && m.colour_table != nullptr)
+    const auto &properties = Properties();
+    if (properties.colour_name == nullptr && properties.colour_table != nullptr)
         return GCI_PaletteIndex;
-    const char *colour = m.colour_name != nullptr ? m.colour_name : zs_colour_of_name(m.description);
+    const char *colour =
+        properties.colour_name != nullptr ? properties.colour_name : zs_colour_of_name(properties.description);
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     if (colour == nullptr && View().Slices(source).dim_count > 0)
@@ -329,21 +333,21 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
 
 const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
 {
-    auto &m = Properties();
+    auto &properties = Properties();
     if (m_domainsAdded)
     {
-        zs_domains_clear(&m.domains);
-        m.domains = zsDomainsOf(*this);
+        zs_domains_clear(&properties.domains);
+        properties.domains = zsDomainsOf(*this);
     }
     if (m_metadataAdded)
     {
         std::string words;
         CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PositionItems(words).List());
         own = zsItemsNotIn(own.List(), Dataset().items->OwnItems(Source()).List());
-        zs_names_free(m.metadata);
-        m.metadata = zsCopyList(own.List());
+        zs_names_free(properties.metadata);
+        properties.metadata = zsCopyList(own.List());
     }
-    return m;
+    return properties;
 }
 
 CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
@@ -379,17 +383,19 @@ CPLErr ShardedZarrRasterBand::Set(unsigned property, const Beside &beside, const
 /* Null removes the nodata value. */
 CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
 {
-    auto &m = Properties();
+    auto &properties = Properties();
     const size_t size = View().Info(Source()).item_size;
-    const bool isSame = element == nullptr ? !m.has_nodata : m.has_nodata && memcmp(m.nodata, element, size) == 0;
+    const bool isSame = element == nullptr
+                            ? !properties.has_nodata
+                            : properties.has_nodata && memcmp(properties.nodata, element, size) == 0;
     // A value that is declared already is not written again; so a missing_value beside it stays, too.
     if (isSame && (element == nullptr || zs_declares_nodata(View().Array(Source()).node)))
         return CE_None;
     if (WillChange(ZS_BAND_NODATA) != CE_None)
         return CE_Failure;
-    m.has_nodata = element != nullptr;
+    properties.has_nodata = element != nullptr;
     if (element != nullptr)
-        memcpy(m.nodata, element, size);
+        memcpy(properties.nodata, element, size);
     Dataset().statistics.ForgetCells();
     return CE_None;
 }
@@ -402,8 +408,8 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
-    const auto &m = Properties();
-    const bool isThere = m.has_nodata && memcmp(m.nodata, element, info.item_size) == 0;
+    const auto &properties = Properties();
+    const bool isThere = properties.has_nodata && memcmp(properties.nodata, element, info.item_size) == 0;
     const struct zs_array *array = View().Array(Source()).array;
     if (isHeld && !Dataset().pixels.IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
     {
@@ -455,29 +461,29 @@ CPLErr ShardedZarrRasterBand::SetScale(double scale)
 {
     return Set(
         ZS_BAND_SCALE, [&] { return GDALPamRasterBand::SetScale(scale); },
-        [&](struct zs_band_properties &m) { m.scale = scale, m.has_scale = true; });
+        [&](struct zs_band_properties &properties) { properties.scale = scale, properties.has_scale = true; });
 }
 
 CPLErr ShardedZarrRasterBand::SetOffset(double offset)
 {
     return Set(
         ZS_BAND_OFFSET, [&] { return GDALPamRasterBand::SetOffset(offset); },
-        [&](struct zs_band_properties &m) { m.offset = offset, m.has_offset = true; });
+        [&](struct zs_band_properties &properties) { properties.offset = offset, properties.has_offset = true; });
 }
 
 CPLErr ShardedZarrRasterBand::SetUnitType(const char *unit)
 {
     return Set(
         ZS_BAND_UNIT, [&] { return GDALPamRasterBand::SetUnitType(unit); },
-        [&](struct zs_band_properties &m) { zsReplaceText(m.unit, unit); });
+        [&](struct zs_band_properties &properties) { zsReplaceText(properties.unit, unit); });
 }
 
 CPLErr ShardedZarrRasterBand::SetCategoryNames(char **names)
 {
-    const auto inStore = [&](struct zs_band_properties &m)
+    const auto inStore = [&](struct zs_band_properties &properties)
     {
-        zs_names_free(m.categories);
-        m.categories = zsCopyList(names);
+        zs_names_free(properties.categories);
+        properties.categories = zsCopyList(names);
     };
     return Set(ZS_BAND_CATEGORIES, [&] { return GDALPamRasterBand::SetCategoryNames(names); }, inStore);
 }
@@ -486,17 +492,17 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 {
     return Set(
         ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorInterpretation(interpretation); },
-        [&](struct zs_band_properties &m) { setColor(m, interpretation); });
+        [&](struct zs_band_properties &properties) { setColor(properties, interpretation); });
 }
 
 CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 {
-    const auto inStore = [&](struct zs_band_properties &m)
+    const auto inStore = [&](struct zs_band_properties &properties)
     {
         const bool wasPalette = GetColorInterpretation() == GCI_PaletteIndex;
-        setColorTable(m, table);
-        if (m.colour_table != nullptr || wasPalette)
-            setColor(m, GCI_Undefined); // a band with a table is a palette
+        setColorTable(properties, table);
+        if (properties.colour_table != nullptr || wasPalette)
+            setColor(properties, GCI_Undefined); // a band with a table is a palette
         m_colorTable.reset();
     };
     return Set(ZS_BAND_COLOUR_TABLE | ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorTable(table); }, inStore);
