@@ -22,7 +22,7 @@ static bool take_metadata(const zs_json *member, struct zs_band_properties *band
     return status == ZS_OK;
 }
 
-/* Puts the properties of one entry of gdal:bands in the place of the array's. A member that is null: the band has none.
+/* Replaces the array's properties by those of a band's entry in gdal:bands; null there means that the band has none.
  * False without memory. */
 static bool take_entry(const zs_json *entry, const struct zs_dtype *dtype, struct zs_band_properties *band)
 {
@@ -285,7 +285,7 @@ enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype,
     ZS_TRY(zs_band_properties_read(&array, &change.array, err));
     change.common = find_common(bands, count, &change.array);
     zs_band_properties_clear(&change.array);
-    /* A name of the whole is not one of its bands. */
+    /* A name of the whole array does not describe its bands. */
     const bool is_named = zs_json_string(zs_json_get(attributes, "long_name"), &name);
     const bool all_described = all_have_description(bands, count) && (count == 1 || !is_named);
     if (all_described)

@@ -95,7 +95,7 @@ static bool has_items(const zs_json *domain, char *const *items)
     return is;
 }
 
-/* Adds what of a domain that was there is no item, and so was never shown. */
+/* Keeps the members of an existing domain that are no items, and so were never shown. */
 static bool keep_others(zs_json *parent, const zs_json *domain)
 {
     const char *name = zs_json_name(domain);

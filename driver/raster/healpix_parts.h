@@ -27,8 +27,7 @@ struct reading {
     size_t outer_size; /* of an element in the caller's memory, where that is written; 0: it is read into */
 };
 
-/* Of a window; its slices are those of a box, which zs_healpix_take_box() sets together with slice_offsets, released
- * with free(). */
+/* Makes the reading of a window. zs_healpix_take_box() sets its slices and slice_offsets, which the caller frees. */
 struct reading zs_healpix_reading(const struct zs_band_array *array, const struct zs_band_window *window,
                                   const struct zs_conversion *conversion);
 enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_window *box,

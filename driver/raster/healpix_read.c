@@ -36,7 +36,7 @@ struct squares {
         memcpy(dst + sizeof v / 2 * i, &v, sizeof v);             \
     }
 
-/* Elements of a row of a square, from its west end. */
+/* Collects the elements of a square's row, from west to east. */
 static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n, size_t item)
 {
     struct pair {
@@ -53,8 +53,8 @@ static void gather_row(const unsigned char *src, unsigned char *dst, uint32_t n,
         memcpy(dst + item * i, src + item * zs_even_bits[i], item);
 }
 
-/* One row of a square, from column `west` to before `east`: where it is its pixels as they are, without a step
- * between. */
+/* Puts the columns from `west` to before `east` of a square's row: straight into the caller's memory where elements
+ * need no conversion and lie densely. */
 static void put_row(const struct reading *reading, const unsigned char *cells, uint32_t y, uint32_t west, uint32_t east,
                     char *pixels)
 {
@@ -74,7 +74,7 @@ static void put_row(const struct reading *reading, const unsigned char *cells, u
     }
 }
 
-/* A square's cells, in the order of their numbers, to those of its pixels that are in the part. */
+/* Puts a square's cells, which come in the order of their numbers, to its pixels that lie in the part. */
 static void put_square(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice,
                        uint64_t cell, int level, const unsigned char *cells)
 {
@@ -90,7 +90,7 @@ static void put_square(const struct reading *reading, const struct zs_healpix_pa
         put_row(reading, cells, y, west, east, zs_healpix_pixel(reading, part, ix + west, iy + y) + slice);
 }
 
-/* n cells of one slice from number `cell` of their face on, as the largest squares that begin where they do. */
+/* Puts n cells of one slice, from number `cell` of their face on, as the largest squares that begin there. */
 static void put_cells(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice, uint64_t cell,
                       const unsigned char *src, uint64_t n)
 {
@@ -106,7 +106,7 @@ static void put_cells(const struct reading *reading, const struct zs_healpix_par
     }
 }
 
-/* The same for elements that are `stride` bytes apart. */
+/* Like put_cells(), for elements that are `stride` bytes apart. */
 static void put_apart(const struct reading *reading, const struct zs_healpix_part *part, ptrdiff_t slice, uint64_t cell,
                       const unsigned char *src, ptrdiff_t stride, uint64_t n)
 {
@@ -126,7 +126,7 @@ static void put_apart(const struct reading *reading, const struct zs_healpix_par
     }
 }
 
-/* A box of elements, of a run, to the pixels of all its slices. */
+/* Puts a box of a run's elements to the pixels of all its slices. */
 static void take_box(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
                      const ptrdiff_t *stride)
 {

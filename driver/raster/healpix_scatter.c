@@ -9,7 +9,7 @@
 
 /* ---- Finding ---- */
 
-/* Cells of one number after the other from `number` on, those from (ix, iy) eastwards along their ring. */
+/* Finds `count` cells that are numbered from `number` on: from (ix, iy) eastwards along their ring. */
 static enum zs_status find_along(const struct zs_healpix_map *map, uint64_t number, uint32_t count, uint32_t ix,
                                  uint32_t iy, const struct zs_healpix_finder *to, struct zs_error *err)
 {

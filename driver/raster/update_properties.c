@@ -15,7 +15,7 @@
 
 /* ---- Properties of bands ---- */
 
-/* Nodata of bands that differed, which the array's now goes before. */
+/* Removes the nodata values of single bands: the array's is that of all. */
 static void remove_band_nodata(zs_json *attributes)
 {
     zs_json *bands = zs_json_get_mutable(attributes, ZS_BANDS_ATTRIBUTE);
@@ -24,7 +24,7 @@ static void remove_band_nodata(zs_json *attributes)
             zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
 }
 
-/* Makes a document, which it takes, the one of the node at `path`, in the store at once. */
+/* Replaces the document of the node at `path` in the store, and takes ownership of the new one. */
 static enum zs_status replace(struct zs_hierarchy *h, const char *path, zs_json *document,
                               const struct zs_node **replacement, struct zs_error *err)
 {
@@ -69,7 +69,7 @@ enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_no
     return replace(h, node->path, document, replacement, err);
 }
 
-/* The properties to be written into the attributes of each array of a family; `wanted` is the caller's. */
+/* Writes what the caller passes as `wanted` into the attributes of an array or of one of its overviews. */
 typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
                                    struct zs_error *err);
 

@@ -128,8 +128,8 @@ void ShardedZarrRasterBand::ReadProperties()
         ds.Band(nBand + n).TranslateNodata();
 }
 
-/* A nodata value that an older version declared, and that the integers which pixels are stored as do not have, is NaN,
- * where they have that: as if it were set now. Elements that were never written may have it all the same. */
+/* Replaces a nodata value that an older version declared, and that the stored integers cannot hold, by NaN where they
+ * can hold that, as if it were set now. Elements that were never written may still have the old value. */
 void ShardedZarrRasterBand::TranslateNodata()
 {
     auto &properties = *m_properties;
