@@ -59,12 +59,11 @@ static enum zs_status add_names(struct listing *l, const char *key, char **names
 {
     enum zs_status status = ZS_OK;
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-        const bool is_folder = (*name)[strlen(*name) - 1] == '/';
         char *below = zs_format("%s%s", key, *name);
         l->names++;
         if (below == NULL)
             return zs_fail_memory(err);
-        if (!is_folder)
+        if (zs_prefix_length(*name) == 0)
             status = add_number(l, below, err);
         else if (key[0] != '\0' || (*name)[0] == 'c' || l->array->meta->key_is_v2) {
             status = zs_names_add(&l->below, below, err);

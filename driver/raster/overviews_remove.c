@@ -62,14 +62,14 @@ static enum zs_status find_others(struct zs_hierarchy *h, const char *group, con
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     for (char **name = names; *name != NULL; name++) {
-        const size_t n = strlen(*name);
+        const size_t n = zs_prefix_length(*name);
         bool is_ours = strcmp(*name, "zarr.json") == 0 || strcmp(*name, "./") == 0 || strcmp(*name, "../") == 0;
         for (int i = 0; i < c->count; i++) {
             const char *own = zs_path_name(c->node[i]->path);
-            is_ours = is_ours || (n == strlen(own) + 1 && strncmp(*name, own, n - 1) == 0 && (*name)[n - 1] == '/');
+            is_ours = is_ours || (n > 0 && n == strlen(own) && strncmp(*name, own, n) == 0);
         }
-        *has_nodes = *has_nodes || (!is_ours && (*name)[n - 1] == '/');
-        *has_files = *has_files || (!is_ours && (*name)[n - 1] != '/');
+        *has_nodes = *has_nodes || (!is_ours && n > 0);
+        *has_files = *has_files || (!is_ours && n == 0);
     }
     zs_names_free(names);
     return ZS_OK;
@@ -126,11 +126,11 @@ static enum zs_status add_unlisted_levels(struct zs_hierarchy *h, const struct z
     enum zs_status status = zs_store_list(zs_hierarchy_store(h), group, &names, err);
     if (status == ZS_OK) {
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-            const size_t n = strlen(*name);
+            const size_t n = zs_prefix_length(*name);
             const struct zs_node *node;
             int factor;
-            if (n > 0 && (*name)[n - 1] == '/')
-                (*name)[n - 1] = '\0';
+            if (n > 0)
+                (*name)[n] = '\0';
             if (!zs_is_overview_group(*name, &factor))
                 continue;
             char *path = zs_format("%s%s%s/%s", group, group[0] != '\0' ? "/" : "", *name, zs_path_name(base->path));

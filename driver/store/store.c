@@ -556,14 +556,14 @@ enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, cha
     return list(store, prefix, true, names, err);
 }
 
-/* No store has deeper trees: nodes end at 32 levels (zarr/hierarchy.h), chunk keys have one per dimension. */
-#define MAX_TREE_DEPTH 128
-
-static bool is_prefix(const char *name)
+size_t zs_prefix_length(const char *name)
 {
     const size_t n = strlen(name);
-    return n > 0 && name[n - 1] == '/';
+    return n > 1 && name[n - 1] == '/' ? n - 1 : 0;
 }
+
+/* No store has deeper trees: nodes end at 32 levels (zarr/hierarchy.h), chunk keys have one per dimension. */
+#define MAX_TREE_DEPTH 128
 
 void zs_store_remove_directory(struct zs_store *store, const char *prefix)
 {
@@ -604,21 +604,14 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
 /* Removes the objects among the names directly below a prefix. */
 static enum zs_status remove_objects(struct zs_store *store, const char *prefix, char **names, struct zs_error *err)
 {
-    size_t count = 0, n = 0;
-    while (names[count] != NULL)
-        count++;
-    char **keys = zs_calloc(count + 1, sizeof *keys);
-    bool is_complete = keys != NULL;
-    for (char **name = names; *name != NULL && is_complete; name++) {
-        if (is_prefix(*name) || !is_key(*name, strlen(*name)))
-            continue;
-        keys[n] = zs_format("%s/%s", prefix, *name);
-        is_complete = keys[n++] != NULL;
-    }
-    const enum zs_status status = is_complete
-                                      ? zs_store_remove_all(store, (const char *const *)keys, n, err)
-                                      : zs_fail_memory(err);
-    zs_names_free(keys);
+    struct zs_names keys = {0};
+    enum zs_status status = ZS_OK;
+    for (char **name = names; *name != NULL && status == ZS_OK; name++)
+        if (zs_prefix_length(*name) == 0 && is_key(*name, strlen(*name)))
+            status = zs_names_add(&keys, zs_format("%s/%s", prefix, *name), err);
+    if (status == ZS_OK)
+        status = zs_store_remove_all(store, (const char *const *)keys.list, keys.count, err);
+    zs_names_free(keys.list);
     return status;
 }
 
@@ -637,12 +630,11 @@ static enum zs_status remove_tree(struct zs_store *store, const char *prefix, in
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     status = remove_objects(store, prefix, names, err);
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-        const size_t n = strlen(*name);
-        if (!is_prefix(*name) || !is_key(*name, n - 1))
+        const size_t n = zs_prefix_length(*name);
+        if (n == 0 || !is_key(*name, n))
             continue;
-        char *key = zs_format("%s/%.*s", prefix, (int)(n - 1), *name);
-        status = key != NULL ? remove_tree(store, key, depth + 1, err)
-                             : zs_fail_memory(err);
+        char *key = zs_format("%s/%.*s", prefix, (int)n, *name);
+        status = key != NULL ? remove_tree(store, key, depth + 1, err) : zs_fail_memory(err);
         free(key);
     }
     zs_names_free(names);

@@ -82,6 +82,8 @@ enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char **
 /* Like zs_store_list(), with temporary files, for callers that account for everything. */
 enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
                                  struct zs_error *err) ZS_MUST_CHECK;
+/* The length of a listed name without the slash of a prefix; 0 for the name of an object. */
+size_t zs_prefix_length(const char *name);
 /* Whether this is the name of an unfinished file or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
 /* Renames the directory of a prefix; an absent one is fine. ZS_UNSUPPORTED where prefixes are no directories,

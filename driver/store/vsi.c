@@ -330,24 +330,24 @@ static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct
 static enum zs_status vsi_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
                                        struct zs_error *err)
 {
-    char **paths = zs_calloc(n + 1, sizeof *paths);
-    bool is_complete = paths != NULL;
-    for (size_t i = 0; i < n && is_complete; i++)
-        is_complete = (paths[i] = zs_vsi_path(store, keys[i])) != NULL;
-    if (!is_complete) {
-        zs_names_free(paths);
-        return zs_fail_memory(err);
+    struct zs_names paths = {0};
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < n && status == ZS_OK; i++)
+        status = zs_names_add(&paths, zs_vsi_path(store, keys[i]), err);
+    if (status != ZS_OK) {
+        zs_names_free(paths.list);
+        return status;
     }
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
-    int *results = VSIUnlinkBatch((CSLConstList)paths);
+    int *results = VSIUnlinkBatch((CSLConstList)paths.list);
     for (size_t i = 0; i < n && results != NULL; i++) {
         gone[i] = results[i] != 0;
-        VSICurlPartialClearCache(paths[i]);
+        VSICurlPartialClearCache(paths.list[i]);
     }
     CPLFree(results);
     zs_vsi_quiet_end(&q);
-    zs_names_free(paths);
+    zs_names_free(paths.list);
     return ZS_OK;
 }
 

@@ -17,16 +17,10 @@ struct walk {
 
 /* ---- Names ---- */
 
-static bool is_directory(const char *name)
-{
-    const size_t n = strlen(name);
-    return n > 1 && name[n - 1] == '/';
-}
-
 /* `path`/`name` without the slash that marks a directory; NULL without memory. */
 static char *below(const char *path, const char *name)
 {
-    const int n = (int)strlen(name) - is_directory(name);
+    const int n = (int)(zs_prefix_length(name) > 0 ? zs_prefix_length(name) : strlen(name));
     return path[0] != '\0' ? zs_format("%s/%.*s", path, n, name) : zs_format("%.*s", n, name);
 }
 
@@ -121,7 +115,7 @@ static enum zs_status list_objects(struct walk *w, struct zs_checked_array *arra
         char *key = below(path, *name);
         if (key == NULL)
             status = zs_fail_memory(err);
-        else if (!is_directory(*name))
+        else if (zs_prefix_length(*name) == 0)
             status = take_object(w, array, key, skip, *name, err);
         else if (may_hold_chunks(array->node->array, *name, depth))
             status = list_objects(w, array, key, skip, depth + 1, err);
@@ -255,7 +249,7 @@ static enum zs_status walk_names(struct walk *w, const char *path, int depth, bo
         char *key = below(path, *name);
         if (key == NULL)
             return zs_fail_memory(err);
-        if (is_directory(*name)) {
+        if (zs_prefix_length(*name) > 0) {
             bool below_has = false;
             status = walk(w, key, depth + 1, &below_has, err);
             /* Said once, of the topmost folder in which there is no node. */

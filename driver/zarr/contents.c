@@ -195,14 +195,14 @@ static enum zs_status take_all(const struct search *s, const char *path, const s
     struct branches branches = {.search = s, .owner = owner, .depth = depth};
     for (int pass = 0; pass < 3; pass++)
         for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-            const size_t n = strlen(*name);
-            const bool is_directory = n > 0 && (*name)[n - 1] == '/';
+            const size_t prefix = zs_prefix_length(*name);
+            const bool is_directory = prefix > 0;
             if (pass != (is_directory                      ? 2
                          : strcmp(*name, "zarr.json") == 0 ? 0
                                                            : 1) ||
                 strcmp(*name, ".") == 0 || (*name)[strspn(*name, "./")] == '\0')
                 continue;
-            const int length = (int)(is_directory ? n - 1 : n);
+            const int length = (int)(is_directory ? prefix : strlen(*name));
             char *key = path[0] != '\0' ? zs_format("%s/%.*s", path, length, *name) : zs_strndup(*name, (size_t)length);
             if (key == NULL)
                 status = zs_fail_memory(err);

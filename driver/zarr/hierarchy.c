@@ -112,7 +112,7 @@ static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
         return false;
     bool has_directory = false;
     for (char **name = names; *name != NULL && !has_directory; name++)
-        has_directory = strlen(*name) > 1 && (*name)[strlen(*name) - 1] == '/';
+        has_directory = zs_prefix_length(*name) > 0;
     zs_names_free(names);
     char *parent = has_directory ? zs_path_parent(path) : NULL;
     const struct zs_node *above = NULL;

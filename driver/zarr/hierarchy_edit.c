@@ -399,9 +399,8 @@ static enum zs_status has_other_than_chunks(struct zs_store *store, const char *
     if (listed != ZS_OK)
         return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
     for (char **name = names; *name != NULL && !*has; name++) {
-        const size_t n = strlen(*name);
-        const bool is_directory = n > 1 && (*name)[n - 1] == '/';
-        *has = strcmp(*name, "zarr.json") == 0 || (is_directory && strspn(*name, "0123456789") != n - 1);
+        const size_t n = zs_prefix_length(*name);
+        *has = strcmp(*name, "zarr.json") == 0 || (n > 0 && strspn(*name, "0123456789") != n);
     }
     zs_names_free(names);
     return ZS_OK;
@@ -420,14 +419,13 @@ static enum zs_status has_nodes_below(struct zs_store *store, const char *path, 
         return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
     enum zs_status status = ZS_OK;
     for (char **name = names; *name != NULL && !*has && status == ZS_OK; name++) {
-        const size_t n = strlen(*name);
-        const bool is_directory = n > 1 && (*name)[n - 1] == '/';
-        char *below = is_directory ? zs_format("%s/%.*s", path, (int)(n - 1), *name) : NULL;
-        if (is_directory && below == NULL)
+        const size_t n = zs_prefix_length(*name);
+        char *below = n > 0 ? zs_format("%s/%.*s", path, (int)n, *name) : NULL;
+        if (n > 0 && below == NULL)
             status = zs_fail_memory(err);
-        else if (is_directory && strcmp(*name, "c/") == 0)
+        else if (n > 0 && strcmp(*name, "c/") == 0)
             status = has_other_than_chunks(store, below, has, err);
-        else if (is_directory)
+        else if (n > 0)
             status = has_nodes_below(store, below, depth + 1, has, err);
         else
             *has = depth > 0 && !zs_is_temporary_name(*name) && !zs_is_mark(*name);

@@ -192,10 +192,10 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         return status;
     zs_names_sort(names); /* in order, each node is appended at the end of the table */
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-        const size_t n = strlen(*name);
-        if (n < 2 || (*name)[n - 1] != '/')
+        const size_t n = zs_prefix_length(*name);
+        if (n == 0)
             continue;
-        (*name)[n - 1] = '\0';
+        (*name)[n] = '\0';
         if (!zs_is_node_name(*name)) /* some stores keep other objects under names that begin with "__" */
             continue;
         char *child = zs_path_join(path, *name);

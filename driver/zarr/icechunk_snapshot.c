@@ -282,9 +282,7 @@ static enum zs_status read_nodes(struct zs_icechunk_snapshot *snapshot, const st
             status = zs_fail(err, ZS_CORRUPT, "/%s: expected each path once, found it twice", paths[i]);
     if (status == ZS_OK && snapshot->count > 1)
         qsort(snapshot->arrays, snapshot->count, sizeof *snapshot->arrays, compare_arrays);
-    for (size_t i = 0; i < count; i++)
-        free(paths[i]);
-    free(paths);
+    zs_names_free(paths);
     return status;
 }
 

@@ -88,10 +88,10 @@ static enum zs_status note_tree(struct zs_store *store, const char *path, int de
     if (status == ZS_NOT_FOUND || status == ZS_UNSUPPORTED)
         status = ZS_OK;
     for (char **name = names; name != NULL && *name != NULL && status == ZS_OK; name++) {
-        const size_t n = strlen(*name);
-        if (n < 2 || (*name)[n - 1] != '/' || (*name)[strspn(*name, "./")] == '\0')
+        const size_t n = zs_prefix_length(*name);
+        if (n == 0 || (*name)[strspn(*name, "./")] == '\0')
             continue;
-        char *below = zs_format("%s/%.*s", path, (int)(n - 1), *name);
+        char *below = zs_format("%s/%.*s", path, (int)n, *name);
         status = below != NULL ? note_tree(store, below, depth + 1, removed, err) : zs_fail_memory(err);
         free(below);
     }
