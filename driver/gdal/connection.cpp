@@ -485,8 +485,7 @@ bool zsIsNoRepository(const ZSConnection &connection)
         path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
     if (!isFolder())
         return true;
-    CPLError(CE_Failure, CPLE_NotSupported, "%s: %s", zsShown(path).c_str(), ZS_ICECHUNK_READ_ONLY);
-    return false;
+    return zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(path).c_str(), ZS_ICECHUNK_READ_ONLY);
 }
 
 /* ---- Which commit ---- */

@@ -247,8 +247,7 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
         rest *= 2;
     if (needed <= keep)
         return true;
-    CPLError(CE_Failure, CPLE_IllegalArg, "BITROUND: the nodata value %.17g needs BITROUND=%d or more", nodata, needed);
-    return false;
+    return zsRefuse(CPLE_IllegalArg, "BITROUND: the nodata value %.17g needs BITROUND=%d or more", nodata, needed);
 }
 
 /* Bytes of a chunk; UINT64_MAX for more than 64 bits count. */

@@ -53,9 +53,8 @@ static bool takeExternalOverviews(const std::string &from, const std::string &to
     if (isCopied ? copyFile(source, target, static_cast<vsi_l_offset>(st.st_size), buffer)
                  : VSIRename(source.c_str(), target.c_str()) == 0)
         return true;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be %s %s", source.c_str(), isCopied ? "copied to" : "renamed to",
-             target.c_str());
-    return false;
+    return zsRefuse(CPLE_FileIO, "%s: cannot be %s %s", source.c_str(), isCopied ? "copied to" : "renamed to",
+                    target.c_str());
 }
 
 bool zsIsArchive(const std::string &path)
@@ -81,12 +80,9 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
     VSIStatBufL st;
     struct zs_error err;
     if (!inside.empty())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: expected an archive, whose root becomes the store, as /vsizip/%s; found the folder %s in it",
-                 zsShown(store).c_str(), zsShown(file).c_str(), inside.c_str());
-        return false;
-    }
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: expected an archive, whose root becomes the store, as /vsizip/%s; found the folder %s in "
+                        "it", zsShown(store).c_str(), zsShown(file).c_str(), inside.c_str());
     if (zs_staging_check_parent(file.c_str(), &err) != ZS_OK)
         return zsReport(err);
     if (VSIStatL(file.c_str(), &st) != 0)
@@ -115,10 +111,7 @@ static bool packInto(const std::string &from, const std::string &archive)
         if (i == root || zs_is_temporary_name(CPLGetFilename(name)) || (found && VSI_ISDIR(st.st_mode)))
             continue;
         if (!found || !copyFile(path, archive + "/" + name, static_cast<vsi_l_offset>(st.st_size), buffer))
-        {
-            CPLError(CE_Failure, CPLE_FileIO, "%s/%s: cannot be written", archive.c_str(), name);
-            return false;
-        }
+            return zsRefuse(CPLE_FileIO, "%s/%s: cannot be written", archive.c_str(), name);
     }
     return true;
 }
@@ -192,11 +185,9 @@ static bool mayGo(const std::string &store)
 {
     if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") || !zsIsOpenHere(store))
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: is not deleted: this program has it open; close it first, or give the configuration option "
-             "SHARDEDZARR_DELETE=ALL",
-             zsShown(store).c_str());
-    return false;
+    return zsRefuse(CPLE_AppDefined,
+                    "%s: is not deleted: this program has it open; close it first, or give the configuration option "
+                    "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
 }
 
 /* Says why nothing is deleted by a name that isDeletable() refuses, where something is there. */
@@ -292,9 +283,7 @@ CPLErr zsRename(const char *newName, const char *oldName)
         return zsMoveStore(from, to) ? CE_None : CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
         return takeExternalOverviews(from, to, false) ? CE_None : CE_Failure;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(),
-             zsShown(to).c_str());
-    return CE_Failure;
+    return zsFailure(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }
 
 CPLErr zsCopyFiles(const char *newName, const char *oldName)
@@ -311,7 +300,5 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
         return target.Commit() && takeExternalOverviews(from, to, true) ? CE_None : CE_Failure;
-    CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(),
-             zsShown(to).c_str());
-    return CE_Failure;
+    return zsFailure(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }

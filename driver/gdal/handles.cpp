@@ -1,5 +1,6 @@
 #include "handles.h"
 
+#include <cstdarg>
 #include <map>
 #include <memory>
 
@@ -135,6 +136,24 @@ void ZSArray::TakeLabels(ZSArray &other)
     labelsRead = true;
 }
 
+bool zsRefuse(CPLErrorNum number, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    CPLErrorV(CE_Failure, number, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+CPLErr zsFailure(CPLErrorNum number, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    CPLErrorV(CE_Failure, number, format, arguments);
+    va_end(arguments);
+    return CE_Failure;
+}
+
 static thread_local size_t reportCount;
 
 size_t zsReportCount()
@@ -145,8 +164,7 @@ size_t zsReportCount()
 bool zsReport(const struct zs_error &err)
 {
     reportCount++;
-    CPLError(CE_Failure, CPLE_AppDefined, "ShardedZarr: %s", err.message);
-    return false;
+    return zsRefuse(CPLE_AppDefined, "ShardedZarr: %s", err.message);
 }
 
 CPLErr zsReportFailure(const struct zs_error &err)

@@ -18,6 +18,10 @@ extern "C"
 #include "raster/healpix_read.h"
 }
 
+/* Emits a CPLError, and returns what a function returns that has failed: false, or CE_Failure. */
+bool zsRefuse(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FORMAT(2, 3);
+CPLErr zsFailure(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FORMAT(2, 3);
+
 /* Emits the message of a core error as one CPLError. Returns false, for the caller to return. */
 bool zsReport(const struct zs_error &err);
 /* Like zsReport(), and returns CE_Failure. */

@@ -500,8 +500,7 @@ std::string zsOptionNames(ZSOptionUse use)
 
 bool zsRefuseOption(const char *name, const std::string &expected, const char *found)
 {
-    CPLError(CE_Failure, CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
-    return false;
+    return zsRefuse(CPLE_IllegalArg, "%s: expected %s, found %s", name, expected.c_str(), found);
 }
 
 static void readFlag(Value &v)
@@ -581,10 +580,7 @@ static bool checkCompression(Creation &options)
     struct zs_encoding &e = options.encoding;
     struct zs_error err;
     if (!hasCodec(e.compression, &err))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "COMPRESS: %s", err.message);
-        return false;
-    }
+        return zsRefuse(CPLE_NotSupported, "COMPRESS: %s", err.message);
     e.is_usual_level = !options.has_level || e.compression == ZS_COMPRESS_NONE;
     if (e.is_usual_level)
         e.level = usual[e.compression];

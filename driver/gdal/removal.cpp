@@ -125,9 +125,8 @@ bool zsIsAllOwn(const std::string &store)
         return false;
     if (contents.found.foreign_count == 0)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store",
-             zsShown(store).c_str(), contents.found.foreign);
-    return false;
+    return zsRefuse(CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store", zsShown(store).c_str(),
+                    contents.found.foreign);
 }
 
 /* ---- Removing ---- */
@@ -290,10 +289,9 @@ static bool mayDelete(const std::string &store, const ZSContents &contents)
         return false;
     if (contents.found.foreign_count == 0)
         return !contents.HasRoot() || isOneRaster(store, ADVICE);
-    CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
-             zsShown(store).c_str(), contents.found.foreign, ADVICE);
-    return false;
+    return zsRefuse(CPLE_AppDefined,
+                    "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
+                    zsShown(store).c_str(), contents.found.foreign, ADVICE);
 }
 
 bool zsRemoveReplaced(const std::string &store)
@@ -353,12 +351,9 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
         return false;
     }
     if (contents.found.foreign_count > 0)
-    {
-        CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: is not overwritten: it holds files that are not of the store, the first is %s",
-                 zsShown(root).c_str(), contents.found.foreign);
-        return false;
-    }
+        return zsRefuse(CPLE_AppDefined,
+                        "%s: is not overwritten: it holds files that are not of the store, the first is %s",
+                        zsShown(root).c_str(), contents.found.foreign);
     if (!isUnmarked(contents, false)) // this target's own mark may be at the root
         return false;
     // Without a root it is what a killed writer left.

@@ -132,24 +132,17 @@ bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite
     m_fsync = fsync;
     std::string which;
     if (source != nullptr && zsIsSource(*source, root, which))
-    {
-        CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: is not overwritten: %s, which is read from, is, holds, or lies in it",
-                 zsShown(root).c_str(), zsShown(which).c_str());
-        return false;
-    }
+        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten: %s, which is read from, is, holds, or lies in it",
+                        zsShown(root).c_str(), zsShown(which).c_str());
     zsRemoveLeftovers(root);
     if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || !PutMark(root))
         return false;
     if (!m_replaces && !mayLieThere(root, canAppend))
         return false;
     if (!m_replaces && zsEndsWith(CPLString(root).tolower(), ".zip"))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: expected the name of a folder; a copy into NAME.zarr.zip or /vsizip/NAME.zip makes an archive",
-                 zsShown(root).c_str());
-        return false;
-    }
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: expected the name of a folder; a copy into NAME.zarr.zip or /vsizip/NAME.zip makes an "
+                        "archive", zsShown(root).c_str());
     struct zs_error err;
     if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
     {
@@ -199,10 +192,9 @@ static bool copyMissing(const std::string &path, const std::string &root, const 
         const std::string name = std::string("/") + from.found.own.list[i];
         if (arrived.count(from.found.own.list[i]) > 0 || copyObject(path + name, root + name, reason))
             continue;
-        CPLError(CE_Failure, CPLE_FileIO, "%s%s: cannot be copied to %s%s%s; what is complete is at %s",
-                 zsShown(path).c_str(), name.c_str(), zsShown(root).c_str(), reason.empty() ? "" : ": ",
-                 zsShown(reason).c_str(), zsShown(path).c_str());
-        return false;
+        return zsRefuse(CPLE_FileIO, "%s%s: cannot be copied to %s%s%s; what is complete is at %s",
+                        zsShown(path).c_str(), name.c_str(), zsShown(root).c_str(), reason.empty() ? "" : ": ",
+                        zsShown(reason).c_str(), zsShown(path).c_str());
     }
     return true;
 }
@@ -231,9 +223,8 @@ static bool copyFrom(const std::string &path, const std::string &root, const ZSC
             return true;
         zsForgetListing(root);
     }
-    CPLError(CE_Failure, CPLE_FileIO, "%s: not all of it is there; what is complete is at %s", zsShown(root).c_str(),
-             zsShown(path).c_str());
-    return false;
+    return zsRefuse(CPLE_FileIO, "%s: not all of it is there; what is complete is at %s", zsShown(root).c_str(),
+                    zsShown(path).c_str());
 }
 
 /* Copies all objects to another root, the root's zarr.json, which is the first, when all others are there. */
@@ -256,11 +247,9 @@ bool ZSTarget::CopyFrom(const std::string &store)
     }
     if (other == nullptr)
         return copyAll(store, m_path, from);
-    CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: is neither copied nor renamed: %s in it is not of the store, or is of a writer that is at work or "
-             "was killed",
-             zsShown(store).c_str(), other);
-    return false;
+    return zsRefuse(CPLE_AppDefined,
+                    "%s: is neither copied nor renamed: %s in it is not of the store, or is of a writer that is at "
+                    "work or was killed", zsShown(store).c_str(), other);
 }
 
 bool zsMoveStore(const std::string &from, const std::string &to)

@@ -338,11 +338,8 @@ bool ZSMdimAttribute::Rename(const std::string &name)
         if (node == nullptr)
             return false;
         if (name.empty() || zs_attribute_exists(node, name.c_str()))
-        {
-            CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
-                     name.empty() ? "expected a name" : "there is one already");
-            return false;
-        }
+            return zsRefuse(CPLE_AppDefined, "attribute %s: \"%s\": %s", GetFullName().c_str(), name.c_str(),
+                            name.empty() ? "expected a name" : "there is one already");
         BaseRename(name);
         m_deleted = m_handle->deleted[name];
         // An attribute that is not written yet is absent.

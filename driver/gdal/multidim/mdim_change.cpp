@@ -415,11 +415,8 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
     if (!CheckUpdatable())
         return false;
     if (!zs_is_node_name(name.c_str()) || name.find_first_of(":\\") != std::string::npos)
-    {
-        CPLError(CE_Failure, CPLE_IllegalArg, "dimension %s: \"%s\": expected a name without / \\ and :, not of dots",
-                 before.c_str(), name.c_str());
-        return false;
-    }
+        return zsRefuse(CPLE_IllegalArg, "dimension %s: \"%s\": expected a name without / \\ and :, not of dots",
+                        before.c_str(), name.c_str());
     if (!findAll(Hierarchy(), all, &err))
         return zsReport(err);
     const auto having = allThatHave(all, before, path, number, [&](const Found &f) {

@@ -37,16 +37,12 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
         return false;
     const bool isParsed = zsParseConnection(name, connection, reason);
     if (!isParsed || connection.has_array)
-    {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
-                 isParsed ? "expected the name of a store" : reason.c_str());
-        return false;
-    }
+        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(name).c_str(),
+                        isParsed ? "expected the name of a store" : reason.c_str());
     if (!zsIsArchive(connection.store))
         return zsIsNoRepository(connection);
-    CPLError(CE_Failure, CPLE_NotSupported, "%s: what is in an archive is written once; make a store and pack it",
-             zsShown(name).c_str());
-    return false;
+    return zsRefuse(CPLE_NotSupported, "%s: what is in an archive is written once; make a store and pack it",
+                    zsShown(name).c_str());
 }
 
 /* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes

@@ -614,10 +614,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
     struct zs_chunk_bytes found = {};
     block.clear();
     if (!store.IsInPlace())
-    {
-        CPLError(CE_Failure, CPLE_AppDefined, "array /%s: flush it first: a new array is in no file yet", node->path);
-        return false;
-    }
+        return zsRefuse(CPLE_AppDefined, "array /%s: flush it first: a new array is in no file yet", node->path);
     if (zs_array_find_chunk(array, coordinates, &found, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<struct zs_chunk_bytes> cleared(&found, zs_chunk_bytes_clear);

@@ -250,8 +250,7 @@ bool ZSMdimGroup::CheckGroup() const
 #endif
     if (m_node != nullptr && m_only == nullptr)
         return m_store->Node(m_node->path) != nullptr; // else it was deleted
-    CPLError(CE_Failure, CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
-    return false;
+    return zsRefuse(CPLE_NotSupported, "%s: one array was opened, not its group", m_store->Store()->root);
 }
 
 std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSLConstList)

@@ -235,12 +235,9 @@ static bool reserve(Strip &s, size_t size, const Box &box)
     s.size = 0;
     s.pixels.reset(new (std::nothrow) unsigned char[size]);
     if (s.pixels == nullptr)
-    {
-        CPLError(CE_Failure, CPLE_OutOfMemory,
-                 "%d bands of %d x %d pixels, a chunk at least, need %llu bytes, which cannot be had", box.bands,
-                 box.columns, box.rows, static_cast<unsigned long long>(size));
-        return false;
-    }
+        return zsRefuse(CPLE_OutOfMemory,
+                        "%d bands of %d x %d pixels, a chunk at least, need %llu bytes, which cannot be had", box.bands,
+                        box.columns, box.rows, static_cast<unsigned long long>(size));
     s.size = size;
     return true;
 }
@@ -376,8 +373,7 @@ bool PixelCopy::Tell(double pixels)
     m_done += pixels;
     if (m_progress(m_done / m_total, nullptr, m_progressData))
         return true;
-    CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated CreateCopy()");
-    return false;
+    return zsRefuse(CPLE_UserInterrupt, "User terminated CreateCopy()");
 }
 
 /* Takes the bands of a box into the scratch file, where there is one. */

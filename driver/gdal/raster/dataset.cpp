@@ -130,18 +130,12 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     if (!IsUpdate())
         return overviews.BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
     if (m_view.IsHealpix())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
-                 zsShown(GetDescription()).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported,
+                         "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
+                         zsShown(GetDescription()).c_str());
     if (m_view.IsSelection() || bandCount != nBands)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
-                 zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
+                         zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
     if (progress == nullptr)
         progress = GDALDummyProgress;
     closing.SetOverviews({}, ""); // from now on it is the caller who decides
@@ -202,11 +196,8 @@ CPLErr ZSClosing::TakePlace(bool hasLost, std::string &entry)
         return CE_None;
     const std::string root = m_target->Root();
     if (m_target->Replaces() && hasLost)
-    {
-        CPLError(CE_Failure, CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
-                 zsShown(root).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
+                         zsShown(root).c_str());
     if (!zsTakePlace(m_target, m_view.store->store))
         return CE_Failure;
     if (!m_view.store->store->is_remote)
@@ -504,9 +495,8 @@ bool ShardedZarrDataset::SetRegistration(const char *value)
     {
         if (now != nullptr && strcmp(now, value) == 0)
             return true; // it is what is there
-        CPLError(CE_Failure, CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
-                 zsShown(m_view.store->name).c_str(), value);
-        return false;
+        return zsRefuse(CPLE_IllegalArg, "%s: AREA_OR_POINT: expected Area or Point, found \"%.100s\"",
+                        zsShown(m_view.store->name).c_str(), value);
     }
     georef->SetPixelIsPoint(isPoint);
     return true;

@@ -85,13 +85,10 @@ CPLErr ZSGeoreferencing::SetTransform(const double *transform)
         return CE_None;
     }
     if (!zs_transform_is_valid(transform))
-    {
-        CPLError(CE_Failure, CPLE_IllegalArg,
-                 "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
-                 zsShown(m_view.store->name).c_str(), transform[0], transform[1], transform[2], transform[3],
-                 transform[4], transform[5]);
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_IllegalArg,
+                         "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
+                         zsShown(m_view.store->name).c_str(), transform[0], transform[1], transform[2], transform[3],
+                         transform[4], transform[5]);
     std::copy(transform, transform + 6, m_georef.transform);
     m_georef.has_transform = true;
     m_changed |= TRANSFORM;
@@ -273,10 +270,8 @@ CPLErr CellGeoreferencing::SetTransform(const double *transform)
     const struct zs_healpix &healpix = m_view.Array(0).healpix;
     if (m_view.IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
         return CE_None;
-    CPLError(CE_Failure, CPLE_NotSupported,
-             "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
-             zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
-    return CE_Failure;
+    return zsFailure(CPLE_NotSupported, "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
+                     zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
 }
 
 std::unique_ptr<ZSGeoreferencing> ZSGeoreferencing::Of(ZSView &view)

@@ -417,10 +417,9 @@ static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const Window 
 
 static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
 {
-    CPLError(CE_Failure, CPLE_NotSupported,
-             "%s: overviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found %s",
-             zsShown(source.GetDataset()->GetDescription()).c_str(), resampling);
-    return CE_Failure;
+    return zsFailure(CPLE_NotSupported,
+                     "%s: overviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found "
+                     "%s", zsShown(source.GetDataset()->GetDescription()).c_str(), resampling);
 }
 
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,

@@ -323,23 +323,14 @@ CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
 CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
 {
     if (!IsUpdate() || m_role.isMask || m_role.IsOverview())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
-                 zsShown(GetDescription()).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
+                         zsShown(GetDescription()).c_str());
     if (m_view.IsHealpix())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
-                 zsShown(GetDescription()).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
+                         zsShown(GetDescription()).c_str());
     if (flags != GMF_PER_DATASET || m_view.IsSelection())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
-                 zsShown(GetDescription()).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
+                         zsShown(GetDescription()).c_str());
     return masks.Create();
 }
 
@@ -347,11 +338,7 @@ CPLErr ZSMasks::Create()
 {
     Find();
     if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: there is a mask already",
-                 zsShown(m_dataset.GetDescription()).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported, "%s: there is a mask already", zsShown(m_dataset.GetDescription()).c_str());
     std::vector<const struct zs_node *> nodes;
     std::vector<struct zs_axes> axes;
     for (const auto &source : m_view.sources)

@@ -24,9 +24,8 @@ static bool isThere(const ZSStore &store)
 {
     if (!zs_store_is_replaced(store.store))
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined, "%s: this store was replaced or removed after it was opened",
-             zsShown(store.store->root).c_str());
-    return false;
+    return zsRefuse(CPLE_AppDefined, "%s: this store was replaced or removed after it was opened",
+                    zsShown(store.store->root).c_str());
 }
 
 /* ---- Finding ---- */

@@ -243,18 +243,12 @@ CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType ty
 CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
 {
     if (!m_dataset.IsUpdate())
-    {
-        CPLError(CE_Failure, CPLE_NoWriteAccess, "%s was not opened in update mode",
-                 zsShown(m_dataset.GetDescription()).c_str());
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NoWriteAccess, "%s was not opened in update mode",
+                         zsShown(m_dataset.GetDescription()).c_str());
     if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_writable)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
-                 m_view.Array(0).node->path);
-        return CE_Failure;
-    }
+        return zsFailure(CPLE_NotSupported,
+                         "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
+                         m_view.Array(0).node->path);
     const bool hadLost = m_hasLost;
     m_hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
     // Refuse elements that cannot be stored before anything is changed.
@@ -335,8 +329,7 @@ CPLErr ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, GDAL
                                                              static_cast<double>(window.band_count);
             if (extra->pfnProgress(done / static_cast<double>(window.height), "", extra->pProgressData))
                 continue;
-            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
-            return CE_Failure;
+            return zsFailure(CPLE_UserInterrupt, "User terminated");
         }
     }
     return CE_None;

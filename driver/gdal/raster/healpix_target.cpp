@@ -207,11 +207,9 @@ static bool checkCrs(GDALDataset &source, int order)
     if (crsOf(source) != nullptr || isInDegrees(source) || source.GetMetadata("RPC") != nullptr ||
         source.GetMetadata("GEOLOCATION") != nullptr)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined,
-             "HEALPIX=%d: %s: expected a CRS, by which pixels find their cells, found none; gdal_translate -a_srs "
-             "sets one",
-             order, nameOf(source).c_str());
-    return false;
+    return zsRefuse(CPLE_AppDefined,
+                    "HEALPIX=%d: %s: expected a CRS, by which pixels find their cells, found none; gdal_translate "
+                    "-a_srs sets one", order, nameOf(source).c_str());
 }
 
 /* The first integer beyond which a double does not hold all. */
@@ -259,13 +257,9 @@ static bool checkIntegers(GDALDataset &source, int order, bool isStrict)
         const ZSNodata known(band);
         const std::string nodata = known.Text();
         if (known.isThere && !isHeld(known))
-        {
-            CPLError(CE_Failure, CPLE_NotSupported,
-                     "HEALPIX=%d: %s: band %d: expected a nodata that a double holds, with which pixels are warped, "
-                     "found %s",
-                     order, nameOf(source).c_str(), b, nodata.c_str());
-            return false;
-        }
+            return zsRefuse(CPLE_NotSupported,
+                            "HEALPIX=%d: %s: band %d: expected a nodata that a double holds, with which pixels are "
+                            "warped, found %s", order, nameOf(source).c_str(), b, nodata.c_str());
         if (type == GDT_Int64 ? areHeld<int64_t>(band, type, nodata) : areHeld<uint64_t>(band, type, nodata))
             continue;
         CPLError(isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported,

@@ -117,8 +117,7 @@ static GDALDataType floatFor(const struct zs_encoding &e, GDALDataType least)
 
 static bool fail(const std::string &message)
 {
-    CPLError(CE_Failure, CPLE_IllegalArg, "SCALE_OFFSET: %s", message.c_str());
-    return false;
+    return zsRefuse(CPLE_IllegalArg, "SCALE_OFFSET: %s", message.c_str());
 }
 
 /* The scale and offset of all bands of the source, or of the options. */

@@ -107,8 +107,7 @@ class NewRaster
 
 bool NewRaster::Refuse(CPLErrorNum number, const std::string &reason) const
 {
-    CPLError(CE_Failure, number, "%s: %s", zsShown(m_name).c_str(), reason.c_str());
-    return false;
+    return zsRefuse(number, "%s: %s", zsShown(m_name).c_str(), reason.c_str());
 }
 
 bool NewRaster::Parse(CSLConstList list)
@@ -129,10 +128,9 @@ bool NewRaster::CheckBands(int bands) const
 {
     if (static_cast<uint64_t>(bands) <= ZS_MOST_BANDS)
         return true;
-    CPLError(CE_Failure, CPLE_NotSupported,
-             "%s: expected at most %d bands, as many as GDAL opens, found %d; the multidimensional API makes longer "
-             "arrays", zsShown(m_name).c_str(), static_cast<int>(ZS_MOST_BANDS), bands);
-    return false;
+    return zsRefuse(CPLE_NotSupported,
+                    "%s: expected at most %d bands, as many as GDAL opens, found %d; the multidimensional API makes "
+                    "longer arrays", zsShown(m_name).c_str(), static_cast<int>(ZS_MOST_BANDS), bands);
 }
 
 /* Size, type and dimensions of the spec, and all that the options decide. */
@@ -140,11 +138,8 @@ bool NewRaster::StartSpec(int width, int height, GDALDataType type)
 {
     enum zs_data_type zarrType;
     if (!zsZarrType(type, &zarrType))
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "Zarr has no data type for %s; CFloat32 or CFloat64 would hold it",
-                 GDALGetDataTypeName(type));
-        return false;
-    }
+        return zsRefuse(CPLE_NotSupported, "Zarr has no data type for %s; CFloat32 or CFloat64 would hold it",
+                        GDALGetDataTypeName(type));
     m_spec.healpix = IsCells() ? &m_healpix : nullptr;
     m_spec.width = static_cast<uint64_t>(width);
     m_spec.height = static_cast<uint64_t>(height);
@@ -682,11 +677,10 @@ bool BlankRaster::CheckCells(int width, int height)
     const int side = ZS_HEALPIX_SIDE << order;
     if (width == side && height == side)
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: HEALPIX=%d: expected the %d x %d pixels of the whole plane, found %d x %d. gdal_translate finds them "
-             "by itself; gdalwarp -t_srs '+proj=healpix +rot_xy=45 +ellps=WGS84' takes %s",
-             m_name, order, side, side, width, height, zsHealpixArguments(m_healpix).c_str());
-    return false;
+    return zsRefuse(CPLE_AppDefined,
+                    "%s: HEALPIX=%d: expected the %d x %d pixels of the whole plane, found %d x %d. gdal_translate "
+                    "finds them by itself; gdalwarp -t_srs '+proj=healpix +rot_xy=45 +ellps=WGS84' takes %s", m_name,
+                    order, side, side, width, height, zsHealpixArguments(m_healpix).c_str());
 }
 
 bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
