@@ -58,9 +58,34 @@ typedef void (*zs_take_fn)(void *ctx, void *data, const uint64_t *start, const u
 enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
                                      void *ctx, struct zs_error *err) ZS_MUST_CHECK;
 
+/* ---- Windows with steps (steps.c) ---- */
+
+/* Elements of an array, `step` apart in each dimension, and their places in the caller's memory: i[d] < count[d] is
+ * element start[d] + i[d] * step[d], at data + sum of i[d] * stride[d] (bytes). */
+struct zs_stepped_window {
+    int ndim;
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], step[ZS_MAX_NDIM];
+    ptrdiff_t stride[ZS_MAX_NDIM];
+    char *data; /* may be NULL, where it is of no use to what the windows are for */
+};
+
+/* Most windows of one call: 800 bytes each. */
+#define ZS_MOST_WINDOWS ((uint64_t)8192)
+
+typedef enum zs_status (*zs_windows_fn)(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err);
+
+/* Calls `run` with the windows that a window with steps is made of, ZS_MOST_WINDOWS at a time. Along dimensions that
+ * are apart, each element is a window of its own; along others a window goes from the first element to the last,
+ * whatever lies between, and stride[d] is that of neighbours in the array. Stops at the first error. */
+enum zs_status zs_stepped_windows(const struct zs_stepped_window *stepped, const bool *is_apart, zs_windows_fn run,
+                                  void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+
+/* ---- What is stored ---- */
+
 /* Finds which windows have stored chunks: is_stored[n]. False: all of the window is fill value. True: it still may be,
- * as in an array that is not sharded. Reads at most the indexes of the shards, and lists the store where many shards
- * are absent; data and strides of the windows are ignored. */
+ * as in an array that is not sharded. Reads the indexes of the shards, of small remote ones that are wanted whole all
+ * (which is cached for the read that follows), and lists the store where many shards are absent; data and strides of
+ * the windows are ignored. */
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err) ZS_MUST_CHECK;
 

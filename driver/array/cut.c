@@ -14,7 +14,7 @@ struct cut {
     struct zs_array *array;
     const struct zs_window *windows;
     size_t n;
-    zs_cut_fn run;
+    zs_windows_fn run;
     void *ctx;
 };
 
@@ -24,32 +24,32 @@ struct bounds {
 };
 
 /* Sets *out to the part of a window within the bounds; false when there is none. */
-static bool clip(const struct zs_array *array, const struct zs_window *w, const struct bounds *bounds,
+static bool clip(const struct zs_array *array, const struct zs_window *window, const struct bounds *bounds,
                  struct zs_window *out)
 {
-    char *data = w->data;
-    *out = *w;
+    char *data = window->data;
+    *out = *window;
     for (int d = 0; d < array->meta->ndim; d++) {
-        const uint64_t from = zs_max_u64(w->start[d], bounds->start[d]),
-                       to = zs_min_u64(w->start[d] + w->count[d], bounds->end[d]);
+        const uint64_t from = zs_max_u64(window->start[d], bounds->start[d]),
+                       to = zs_min_u64(window->start[d] + window->count[d], bounds->end[d]);
         if (from >= to)
             return false;
         out->start[d] = from;
         out->count[d] = to - from;
-        data += (ptrdiff_t)(from - w->start[d]) * w->stride[d];
+        data += (ptrdiff_t)(from - window->start[d]) * window->stride[d];
     }
     out->data = data;
     return true;
 }
 
 /* Number of level-k chunks that a window overlaps; it is not empty. */
-static uint64_t chunks_of(const struct zs_array *array, int level, const struct zs_window *w)
+static uint64_t chunks_of(const struct zs_array *array, int level, const struct zs_window *window)
 {
     uint64_t n = 1;
     for (int d = 0; d < array->meta->ndim; d++) {
         /* some of the array's chunks, whose number fits */
-        n *= zs_grid_find(&array->grid, level, d, w->start[d] + w->count[d] - 1) + 1 -
-             zs_grid_find(&array->grid, level, d, w->start[d]);
+        n *= zs_grid_find(&array->grid, level, d, window->start[d] + window->count[d] - 1) + 1 -
+             zs_grid_find(&array->grid, level, d, window->start[d]);
     }
     return n;
 }
@@ -61,23 +61,23 @@ static uint64_t add_or_most(uint64_t x, uint64_t y)
 }
 
 /* Number of level-k chunks that all windows overlap within the bounds. */
-static uint64_t chunks_in(const struct cut *c, int level, const struct bounds *bounds)
+static uint64_t chunks_in(const struct cut *cut, int level, const struct bounds *bounds)
 {
     uint64_t total = 0;
-    struct zs_window w;
-    for (size_t i = 0; i < c->n; i++)
-        if (clip(c->array, &c->windows[i], bounds, &w))
-            total = add_or_most(total, chunks_of(c->array, level, &w));
+    struct zs_window window;
+    for (size_t i = 0; i < cut->n; i++)
+        if (clip(cut->array, &cut->windows[i], bounds, &window))
+            total = add_or_most(total, chunks_of(cut->array, level, &window));
     return total;
 }
 
 /* Number of overlaps of windows with innermost chunks. */
-static uint64_t overlaps_of(const struct cut *c)
+static uint64_t overlaps_of(const struct cut *cut)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < c->n; i++)
-        if (!zs_is_empty_window(c->array, &c->windows[i]))
-            total = add_or_most(total, chunks_of(c->array, c->array->chain.count - 1, &c->windows[i]));
+    for (size_t i = 0; i < cut->n; i++)
+        if (!zs_is_empty_window(cut->array, &cut->windows[i]))
+            total = add_or_most(total, chunks_of(cut->array, cut->array->chain.count - 1, &cut->windows[i]));
     return total;
 }
 
@@ -91,48 +91,49 @@ struct shards {
     uint64_t overlaps; /* with their innermost chunks; a shard that is known to be absent counts as one */
 };
 
-static void list_shards(const struct cut *c, const struct bounds *bounds, struct shards *s)
+static void list_shards(const struct cut *cut, const struct bounds *bounds, struct shards *shards)
 {
-    struct zs_array *array = c->array;
+    struct zs_array *array = cut->array;
     const int n = array->meta->ndim;
-    for (size_t i = 0; i < c->n; i++) {
-        struct zs_window w, part;
+    for (size_t i = 0; i < cut->n; i++) {
+        struct zs_window window, part;
         uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunk[ZS_MAX_NDIM];
-        if (!clip(array, &c->windows[i], bounds, &w))
+        if (!clip(array, &cut->windows[i], bounds, &window))
             continue;
         for (int d = 0; d < n; d++) {
-            at[d] = low[d] = zs_grid_find(&array->grid, 0, d, w.start[d]);
-            high[d] = zs_grid_find(&array->grid, 0, d, w.start[d] + w.count[d] - 1) + 1;
+            at[d] = low[d] = zs_grid_find(&array->grid, 0, d, window.start[d]);
+            high[d] = zs_grid_find(&array->grid, 0, d, window.start[d] + window.count[d] - 1) + 1;
         }
         do {
             const uint64_t shard = zs_grid_number(&array->grid, 0, at);
-            zs_chunk_overlap(array, 0, shard, &w, part.start, part.count);
+            zs_chunk_overlap(array, 0, shard, &window, part.start, part.count);
             for (int d = 0; d < n; d++)
                 chunk[d] = zs_grid_find(&array->grid, array->chain.count - 1, d, part.start[d]);
-            if (s->chunks != NULL)
-                s->chunks[s->count++] = zs_grid_number(&array->grid, array->chain.count - 1, chunk);
-            s->overlaps = add_or_most(
-                s->overlaps, zs_is_known_empty(array, 0, shard) ? 1 : chunks_of(array, array->chain.count - 1, &part));
+            if (shards->chunks != NULL)
+                shards->chunks[shards->count++] = zs_grid_number(&array->grid, array->chain.count - 1, chunk);
+            const bool is_empty = zs_is_known_empty(array, 0, shard);
+            shards->overlaps =
+                add_or_most(shards->overlaps, is_empty ? 1 : chunks_of(array, array->chain.count - 1, &part));
         } while (zs_next_position(n, at, low, high));
     }
 }
 
 static enum zs_status load_index(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct shards *s = ctx;
-    return zs_shard_load_index(s->array, s->chunks[item], NULL, err);
+    const struct shards *shards = ctx;
+    return zs_shard_load_index(shards->array, shards->chunks[item], NULL, err);
 }
 
 /* Finds out side by side which shards are absent. */
-static enum zs_status find_absent_shards(const struct cut *c, const struct bounds *bounds, uint64_t count,
+static enum zs_status find_absent_shards(const struct cut *cut, const struct bounds *bounds, uint64_t count,
                                          struct zs_error *err)
 {
-    struct shards s = {.array = c->array, .chunks = calloc((size_t)count, sizeof *s.chunks)};
-    if (s.chunks == NULL)
+    struct shards shards = {.array = cut->array, .chunks = calloc((size_t)count, sizeof *shards.chunks)};
+    if (shards.chunks == NULL)
         return zs_fail_memory(err);
-    list_shards(c, bounds, &s);
-    const enum zs_status status = zs_parallel_for(c->array->fetch_threads, s.count, load_index, &s, err);
-    free(s.chunks);
+    list_shards(cut, bounds, &shards);
+    const enum zs_status status = zs_parallel_for(cut->array->fetch_threads, shards.count, load_index, &shards, err);
+    free(shards.chunks);
     return status;
 }
 
@@ -155,15 +156,15 @@ static bool halve(const struct zs_array *array, const struct bounds *bounds, str
     return false;
 }
 
-static enum zs_status run_bounds(const struct cut *c, const struct bounds *bounds, struct zs_error *err)
+static enum zs_status run_bounds(const struct cut *cut, const struct bounds *bounds, struct zs_error *err)
 {
-    struct zs_window *parts = calloc(c->n, sizeof *parts);
+    struct zs_window *parts = calloc(cut->n, sizeof *parts);
     if (parts == NULL)
         return zs_fail_memory(err);
     size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        n += clip(c->array, &c->windows[i], bounds, &parts[n]);
-    const enum zs_status status = c->run(c->ctx, parts, n, err);
+    for (size_t i = 0; i < cut->n; i++)
+        n += clip(cut->array, &cut->windows[i], bounds, &parts[n]);
+    const enum zs_status status = cut->run(cut->ctx, parts, n, err);
     free(parts);
     return status;
 }
@@ -179,71 +180,71 @@ static bool is_in_one_shard(const struct zs_array *array, const struct bounds *b
 /* State of the shards within bounds that are halved. */
 struct known {
     bool knows_absent; /* whether those that are absent were found */
-    bool is_held;      /* the index of the one shard that they lie in is pinned */
+    bool has_index;    /* the index of the one shard that they lie in is pinned */
 };
 
-static enum zs_status cut_bounds(const struct cut *c, const struct bounds *bounds, struct known known,
+static enum zs_status cut_bounds(const struct cut *cut, const struct bounds *bounds, struct known known,
                                  struct zs_error *err);
 
-static enum zs_status cut_halves(const struct cut *c, const struct bounds *low, const struct bounds *high,
+static enum zs_status cut_halves(const struct cut *cut, const struct bounds *low, const struct bounds *high,
                                  struct known known, struct zs_error *err)
 {
-    ZS_TRY(cut_bounds(c, low, known, err));
-    return cut_bounds(c, high, known, err);
+    ZS_TRY(cut_bounds(cut, low, known, err));
+    return cut_bounds(cut, high, known, err);
 }
 
 /* Cuts within one shard, whose index stays pinned: it may be larger than what the cache of indexes holds. */
-static enum zs_status cut_shard(const struct cut *c, const struct bounds *low, const struct bounds *high,
+static enum zs_status cut_shard(const struct cut *cut, const struct bounds *low, const struct bounds *high,
                                 struct known known, struct zs_error *err)
 {
-    struct zs_array *array = c->array;
+    struct zs_array *array = cut->array;
     struct zs_pins pins = {0};
     uint64_t chunk[ZS_MAX_NDIM];
     for (int d = 0; d < array->meta->ndim; d++)
         chunk[d] = zs_grid_find(&array->grid, array->chain.count - 1, d, low->start[d]);
-    known.is_held = true;
+    known.has_index = true;
     enum zs_status status =
         zs_shard_load_index(array, zs_grid_number(&array->grid, array->chain.count - 1, chunk), &pins, err);
     if (status == ZS_OK)
-        status = cut_halves(c, low, high, known, err);
+        status = cut_halves(cut, low, high, known, err);
     zs_pins_release(array, &pins);
     return status;
 }
 
-static enum zs_status cut_bounds(const struct cut *c, const struct bounds *bounds, struct known known,
+static enum zs_status cut_bounds(const struct cut *cut, const struct bounds *bounds, struct known known,
                                  struct zs_error *err)
 {
-    const struct zs_array *array = c->array;
+    const struct zs_array *array = cut->array;
     struct bounds low, high;
-    struct shards s = {.array = c->array, .overlaps = chunks_in(c, array->chain.count - 1, bounds)};
-    if (s.overlaps == 0)
+    struct shards shards = {.array = cut->array, .overlaps = chunks_in(cut, array->chain.count - 1, bounds)};
+    if (shards.overlaps == 0)
         return ZS_OK;
-    const uint64_t shards = chunks_in(c, 0, bounds);
-    if (s.overlaps > array->plan_overlaps && array->chain.count > 1 && shards <= MAX_ASKED_SHARDS &&
-        s.overlaps / shards >= array->plan_overlaps / MANY_SHARDS) {
+    const uint64_t shard_count = chunks_in(cut, 0, bounds);
+    if (shards.overlaps > array->plan_overlaps && array->chain.count > 1 && shard_count <= MAX_ASKED_SHARDS &&
+        shards.overlaps / shard_count >= array->plan_overlaps / MANY_SHARDS) {
         if (!known.knows_absent)
-            ZS_TRY(find_absent_shards(c, bounds, shards, err));
+            ZS_TRY(find_absent_shards(cut, bounds, shard_count, err));
         known.knows_absent = true;
-        s.overlaps = 0;
-        list_shards(c, bounds, &s);
+        shards.overlaps = 0;
+        list_shards(cut, bounds, &shards);
     }
-    if (s.overlaps <= array->plan_overlaps || !halve(array, bounds, &low, &high))
-        return run_bounds(c, bounds, err);
-    return (!known.is_held && is_in_one_shard(array, bounds) ? cut_shard : cut_halves)(c, &low, &high, known, err);
+    if (shards.overlaps <= array->plan_overlaps || !halve(array, bounds, &low, &high))
+        return run_bounds(cut, bounds, err);
+    return (!known.has_index && is_in_one_shard(array, bounds) ? cut_shard : cut_halves)(cut, &low, &high, known, err);
 }
 
 /* The smallest bounds of all windows that are not empty. */
-static struct bounds bounds_of(const struct cut *c)
+static struct bounds bounds_of(const struct cut *cut)
 {
     struct bounds bounds = {{0}, {0}};
     bool is_first = true;
-    for (size_t i = 0; i < c->n; i++) {
-        const struct zs_window *w = &c->windows[i];
-        if (zs_is_empty_window(c->array, w))
+    for (size_t i = 0; i < cut->n; i++) {
+        const struct zs_window *window = &cut->windows[i];
+        if (zs_is_empty_window(cut->array, window))
             continue;
-        for (int d = 0; d < c->array->meta->ndim; d++) {
-            const uint64_t end = w->start[d] + w->count[d];
-            bounds.start[d] = is_first ? w->start[d] : zs_min_u64(bounds.start[d], w->start[d]);
+        for (int d = 0; d < cut->array->meta->ndim; d++) {
+            const uint64_t end = window->start[d] + window->count[d];
+            bounds.start[d] = is_first ? window->start[d] : zs_min_u64(bounds.start[d], window->start[d]);
             bounds.end[d] = is_first ? end : zs_max_u64(bounds.end[d], end);
         }
         is_first = false;
@@ -251,14 +252,14 @@ static struct bounds bounds_of(const struct cut *c)
     return bounds;
 }
 
-enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
+enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_windows_fn run, void *ctx,
                       struct zs_error *err)
 {
-    const struct cut c = {array, windows, n, run, ctx};
-    if (overlaps_of(&c) <= array->plan_overlaps)
+    const struct cut cut = {array, windows, n, run, ctx};
+    if (overlaps_of(&cut) <= array->plan_overlaps)
         return run(ctx, windows, n, err);
-    const struct bounds bounds = bounds_of(&c);
-    return cut_bounds(&c, &bounds, (struct known){false, false}, err);
+    const struct bounds bounds = bounds_of(&cut);
+    return cut_bounds(&cut, &bounds, (struct known){false, false}, err);
 }
 
 enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_window *windows, size_t n,
@@ -283,13 +284,13 @@ enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_
 
 uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows, size_t n)
 {
-    const struct cut c = {.array = array, .windows = windows, .n = n};
-    const struct bounds bounds = bounds_of(&c);
+    const struct cut cut = {.array = array, .windows = windows, .n = n};
+    const struct bounds bounds = bounds_of(&cut);
     struct zs_window around = {{0}, {0}, NULL, {0}};
     for (int d = 0; d < array->meta->ndim; d++) {
         around.start[d] = bounds.start[d];
         around.count[d] = bounds.end[d] - bounds.start[d];
     }
-    const uint64_t overlaps = overlaps_of(&c);
+    const uint64_t overlaps = overlaps_of(&cut);
     return overlaps > 1 ? zs_min_u64(overlaps, chunks_of(array, array->chain.count - 1, &around)) : overlaps;
 }

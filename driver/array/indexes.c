@@ -11,8 +11,8 @@
 
 /* ---- Objects ---- */
 
-static enum zs_status keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
-                                  struct zs_cache_entry **entry, struct zs_error *err)
+enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
+                                    struct zs_cache_entry **entry, struct zs_error *err)
 {
     *entry = zs_cache_put(array->objects, (struct zs_cache_key){0, shard}, object, 1);
     if (*entry != NULL)
@@ -32,7 +32,22 @@ enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs
     struct zs_object *object;
     enum zs_status status = zs_object_open(array->store, key, &object, err);
     free(key);
-    return status != ZS_OK ? status : keep_object(array, shard, object, entry, err);
+    return status != ZS_OK ? status : zs_shard_keep_object(array, shard, object, entry, err);
+}
+
+enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64_t version,
+                                  struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err)
+{
+    const enum zs_status status = zs_shard_object(array, shard, entry, err);
+    if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(*entry))->version == version)
+        return ZS_OK;
+    if (status != ZS_OK && status != ZS_NOT_FOUND)
+        return status;
+    if (status == ZS_OK)
+        zs_cache_release(array->objects, *entry);
+    *entry = NULL;
+    *is_stale = true;
+    return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
 }
 
 bool zs_shard_is_stale(struct zs_array *array, uint64_t shard)
@@ -207,7 +222,7 @@ static enum zs_status index_read_with_object(struct zs_array *array, const struc
             status = open_with_index(array, level, key, &object, index, err);
         free(key);
         if (status == ZS_OK) {
-            status = keep_object(array, shard, object, &entry, err);
+            status = zs_shard_keep_object(array, shard, object, &entry, err);
             if (status != ZS_OK)
                 free(*index);
         }

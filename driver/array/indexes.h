@@ -10,6 +10,15 @@
 enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
                                struct zs_error *err) ZS_MUST_CHECK;
 
+/* Caches an opened object of a level-0 chunk, in place of any other, and pins it. It is closed on failure. */
+enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
+                                    struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+
+/* Like zs_shard_object(), for an object whose index was read already, from this version of it. ZS_IO where it was
+ * replaced or removed since: *is_stale is set then, else left as it is. */
+enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64_t version,
+                                  struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+
 /* Whether a read found that the opened object of a level-0 chunk was replaced. */
 bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
 

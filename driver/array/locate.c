@@ -18,9 +18,11 @@ struct locator {
     bool *is_stale;
 };
 
-/* A level-k shard that holds all chunks looked for. */
+/* A shard, and the chunks that are looked for in it. */
 struct shard {
-    int k;
+    struct zs_location **wanted;
+    size_t count;
+    int depth; /* its level: 0 is an object */
     uint64_t number;
     const struct zs_level *level; /* of this shard, maybe in `room` */
     struct zs_level room;
@@ -34,24 +36,24 @@ struct shard {
 
 /* Fetches the shard, unless its bytes are at hand, and undoes its bytes codecs: into a blob of at most `limit` bytes.
  */
-static enum zs_status load_whole(const struct zs_array *array, const struct shard *s, size_t limit,
+static enum zs_status load_whole(const struct zs_array *array, const struct shard *shard, size_t limit,
                                  struct zs_blob **blob, struct zs_error *err)
 {
     static atomic_uint_least64_t versions;
     struct zs_buffer fetched = {0}, decoded = {0};
     struct zs_source encoded = {0};
     enum zs_status status = ZS_OK;
-    if (s->source != NULL) {
-        encoded = *s->source;
+    if (shard->source != NULL) {
+        encoded = *shard->source;
     } else {
         char *key;
-        ZS_TRY(zs_shard_key(array, s->number, &key, err));
+        ZS_TRY(zs_shard_key(array, shard->number, &key, err));
         status = zs_store_get(array->store, key, limit, &fetched, err);
         free(key);
         encoded = (struct zs_source){.memory = fetched.data, .size = fetched.size};
     }
     if (status == ZS_OK)
-        status = zs_source_decode(s->level, &encoded, limit, &decoded, err);
+        status = zs_source_decode(shard->level, &encoded, limit, &decoded, err);
     zs_buffer_free(&fetched);
     if (status == ZS_OK && (*blob = zs_blob_alloc(NULL, decoded.size)) == NULL)
         status = zs_fail_memory(err);
@@ -64,21 +66,21 @@ static enum zs_status load_whole(const struct zs_array *array, const struct shar
 }
 
 /* Sets the shard's source to its decoded bytes, at most `limit`, from the cache or loaded into it; they are pinned. */
-static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limit, struct zs_error *err)
+static enum zs_status take_whole(struct locator *locator, struct shard *shard, size_t limit, struct zs_error *err)
 {
-    struct zs_array *array = l->array;
-    const struct zs_cache_key key = {1 + (uint64_t)s->k, s->number};
+    struct zs_array *array = locator->array;
+    const struct zs_cache_key key = {1 + (uint64_t)shard->depth, shard->number};
     struct zs_cache_entry **blobs =
-        zs_grow(l->pins->blobs, l->pins->count, &l->pins->capacity, sizeof(struct zs_cache_entry *));
+        zs_grow(locator->pins->blobs, locator->pins->count, &locator->pins->capacity, sizeof(struct zs_cache_entry *));
     if (blobs == NULL)
         return zs_fail_memory(err);
-    l->pins->blobs = blobs;
+    locator->pins->blobs = blobs;
 
     bool must_load;
     struct zs_cache_entry *entry = zs_cache_get_or_load(array->chunks, key, &must_load);
     if (must_load) {
         struct zs_blob *blob = NULL;
-        enum zs_status status = load_whole(array, s, limit, &blob, err);
+        enum zs_status status = load_whole(array, shard, limit, &blob, err);
         if (status == ZS_OK) {
             entry = zs_cache_put(array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
             if (entry == NULL) {
@@ -91,10 +93,10 @@ static enum zs_status take_whole(struct locator *l, struct shard *s, size_t limi
             return status;
         }
     }
-    l->pins->blobs[l->pins->count++] = entry;
+    locator->pins->blobs[locator->pins->count++] = entry;
     const struct zs_blob *blob = zs_cache_value(entry);
-    s->whole = (struct zs_source){.memory = blob->data, .size = blob->size, .version = blob->version};
-    s->source = &s->whole;
+    shard->whole = (struct zs_source){.memory = blob->data, .size = blob->size, .version = blob->version};
+    shard->source = &shard->whole;
     return ZS_OK;
 }
 
@@ -116,17 +118,19 @@ static uint64_t number_at_level(const struct zs_array *array, int level, uint64_
 
 /* The bytes of the level-(k+1) chunk around `chunk`, by the index of its level-k shard. Without a source of the shard
  * they are a range of its object. */
-static enum zs_status find_bytes(const struct zs_array *array, const struct shard *s,
+static enum zs_status find_bytes(const struct zs_array *array, const struct shard *shard,
                                  const struct zs_shard_index *index, uint64_t chunk, bool *is_empty,
                                  struct zs_source *bytes, struct zs_error *err)
 {
     static const struct zs_source by_ranges;
     uint64_t position[ZS_MAX_NDIM];
-    position_at_level(array, s->k + 1, chunk, position);
-    zs_grid_inside(&array->grid, s->k, position, position);
-    const enum zs_status status = zs_source_chunk(s->level, s->source != NULL ? s->source : &by_ranges, index,
-                                                  zs_shard_index_number(s->level, position),
-                                                  zs_level_bound(&array->chain.levels[s->k + 1]), is_empty, bytes, err);
+    position_at_level(array, shard->depth + 1, chunk, position);
+    zs_grid_inside(&array->grid, shard->depth, position, position);
+    const struct zs_source *source = shard->source != NULL ? shard->source : &by_ranges;
+    const uint64_t number = zs_shard_index_number(shard->level, position);
+    const enum zs_status status =
+        zs_source_chunk(shard->level, source, index, number, zs_level_bound(&array->chain.levels[shard->depth + 1]),
+                        is_empty, bytes, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, chunk, status, err);
 }
 
@@ -165,13 +169,12 @@ static bool is_wanted_whole(struct zs_array *array, const struct zs_level *level
 
 /* Whether the process remembers this index from before, and it lacks some of the chunks: they may have been added
  * since, which no other reading would find out. */
-static bool must_ask_again(const struct zs_array *array, const struct shard *s, const struct zs_shard_index *index,
-                           struct zs_location **loc, size_t n)
+static bool must_ask_again(const struct zs_array *array, const struct shard *shard, const struct zs_shard_index *index)
 {
-    for (size_t i = 0; i < n && index->is_remembered; i++) {
+    for (size_t i = 0; i < shard->count && index->is_remembered; i++) {
         bool is_empty;
         struct zs_source bytes;
-        if (find_bytes(array, s, index, loc[i]->chunk, &is_empty, &bytes, NULL) != ZS_OK || is_empty)
+        if (find_bytes(array, shard, index, shard->wanted[i]->chunk, &is_empty, &bytes, NULL) != ZS_OK || is_empty)
             return true;
     }
     return false;
@@ -223,72 +226,72 @@ bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
     return false;
 }
 
-static void mark(struct zs_location **loc, size_t n, enum zs_location_kind kind)
+static void mark(struct zs_location **locations, size_t n, enum zs_location_kind kind)
 {
     for (size_t i = 0; i < n; i++)
-        loc[i]->kind = kind;
+        locations[i]->kind = kind;
 }
 
 /* ---- Steps of the walk: each function does its step, or returns that it does not apply ---- */
 
-static enum zs_status locate_in_shard(struct locator *l, int level, const struct zs_source *source,
-                                      struct zs_location **loc, size_t n, struct zs_error *err);
+static enum zs_status locate_in_shard(struct locator *locator, int depth, const struct zs_source *source,
+                                      struct zs_location **wanted, size_t count, struct zs_error *err);
 
 /* A level-0 shard that is found absent holds no chunk: done. Else the status of taking it whole. */
-static enum zs_status try_absent(struct locator *l, const struct shard *s, enum zs_status status,
-                                 struct zs_location **loc, size_t n, bool *done)
+static enum zs_status try_absent(struct locator *locator, const struct shard *shard, enum zs_status status, bool *done)
 {
-    *done = status == ZS_NOT_FOUND && s->k == 0;
+    *done = status == ZS_NOT_FOUND && shard->depth == 0;
     if (!*done)
         return status;
-    keep_absent(l->array, s->number);
-    mark(loc, n, ZS_LOCATION_EMPTY);
+    keep_absent(locator->array, shard->number);
+    mark(shard->wanted, shard->count, ZS_LOCATION_EMPTY);
     return ZS_OK;
 }
 
 /* A shard that is encoded as a whole is decoded. Done where it is absent. */
-static enum zs_status try_encoded(struct locator *l, struct shard *s, struct zs_location **loc, size_t n, bool *done,
-                                  struct zs_error *err)
+static enum zs_status try_encoded(struct locator *locator, struct shard *shard, bool *done, struct zs_error *err)
 {
-    const uint64_t allowed = l->array->max_chunk;
-    const size_t limit = zs_level_bound(s->level);
+    const uint64_t allowed = locator->array->max_chunk;
+    const size_t limit = zs_level_bound(shard->level);
     *done = false;
-    if (s->level->bytes_codec_count == 0)
+    if (shard->level->bytes_codec_count == 0)
         return ZS_OK;
-    enum zs_status status = take_whole(l, s, limit < allowed ? limit : (size_t)allowed, err);
+    enum zs_status status = take_whole(locator, shard, limit < allowed ? limit : (size_t)allowed, err);
     if (status == ZS_CORRUPT && limit > allowed)
         status = zs_fail_in(err, status,
                             "shard encoded as a whole, of which the open option MAX_CHUNK_SIZE allows %llu bytes",
                             (unsigned long long)allowed);
-    return try_absent(l, s, status, loc, n, done);
+    return try_absent(locator, shard, status, done);
 }
 
 /* A remote shard of which all is wanted is fetched in one request, its index too. Done where it is absent. */
-static enum zs_status try_fetched(struct locator *l, struct shard *s, struct zs_location **loc, size_t n, bool *done,
-                                  struct zs_error *err)
+static enum zs_status try_fetched(struct locator *locator, struct shard *shard, bool *done, struct zs_error *err)
 {
     size_t limit;
     *done = false;
-    if (s->k > 0 || s->source != NULL || !is_wanted_whole(l->array, s->level, s->number, n, &limit))
+    if (shard->depth > 0 || shard->source != NULL ||
+        !is_wanted_whole(locator->array, shard->level, shard->number, shard->count, &limit))
         return ZS_OK;
-    const enum zs_status status = take_whole(l, s, limit, err);
+    const enum zs_status status = take_whole(locator, shard, limit, err);
     if (status == ZS_INVALID) /* it has more in it than its chunks: it is read by ranges */
         return ZS_OK;
-    return try_absent(l, s, status, loc, n, done);
+    return try_absent(locator, shard, status, done);
 }
 
 /* Chunks of the innermost level: done when these are. */
-static enum zs_status try_innermost(struct locator *l, const struct shard *s, struct zs_location **loc, size_t n,
-                                    bool *done, struct zs_error *err)
+static enum zs_status try_innermost(struct locator *locator, const struct shard *shard, bool *done,
+                                    struct zs_error *err)
 {
-    *done = s->k + 2 == l->array->chain.count;
-    for (size_t i = 0; i < n && *done; i++) {
+    const struct zs_shard_index *index = zs_cache_value(shard->index);
+    *done = shard->depth + 2 == locator->array->chain.count;
+    for (size_t i = 0; i < shard->count && *done; i++) {
+        struct zs_location *where = shard->wanted[i];
         bool is_empty;
-        ZS_TRY(find_bytes(l->array, s, zs_cache_value(s->index), loc[i]->chunk, &is_empty, &loc[i]->bytes, err));
-        loc[i]->kind = is_empty                       ? ZS_LOCATION_EMPTY
-                       : loc[i]->bytes.memory != NULL ? ZS_LOCATION_MEMORY
-                                                      : ZS_LOCATION_RANGE;
-        loc[i]->bytes.object = NULL; /* it may be closed before they are read */
+        ZS_TRY(find_bytes(locator->array, shard, index, where->chunk, &is_empty, &where->bytes, err));
+        where->kind = is_empty                      ? ZS_LOCATION_EMPTY
+                      : where->bytes.memory != NULL ? ZS_LOCATION_MEMORY
+                                                    : ZS_LOCATION_RANGE;
+        where->bytes.object = NULL; /* it may be closed before they are read */
     }
     return ZS_OK;
 }
@@ -297,87 +300,84 @@ static enum zs_status try_innermost(struct locator *l, const struct shard *s, st
 
 /* Pins the shard's index. Bytes that came as a whole without a valid index may be of a shard that is being appended to
  * (shard/append.c): then it is read by ranges, with the index in its journal. */
-static enum zs_status get_index(struct zs_array *array, struct shard *s, struct zs_location **loc, size_t n,
-                                struct zs_error *err)
+static enum zs_status get_index(struct zs_array *array, struct shard *shard, struct zs_error *err)
 {
-    enum zs_status status = zs_index_get(array, s->k, s->number, s->source, &s->index, err);
-    if (status == ZS_CORRUPT && s->k == 0 && s->source != NULL && s->level->index_checksums > 0 &&
-        s->level->bytes_codec_count == 0) {
-        zs_cache_remove(array->chunks, (struct zs_cache_key){1, s->number});
-        s->source = NULL;
-        status = zs_index_get(array, 0, s->number, NULL, &s->index, err);
+    enum zs_status status = zs_index_get(array, shard->depth, shard->number, shard->source, &shard->index, err);
+    if (status == ZS_CORRUPT && shard->depth == 0 && shard->source != NULL && shard->level->index_checksums > 0 &&
+        shard->level->bytes_codec_count == 0) {
+        zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard->number});
+        shard->source = NULL;
+        status = zs_index_get(array, 0, shard->number, NULL, &shard->index, err);
     }
-    if (status == ZS_OK && must_ask_again(array, s, zs_cache_value(s->index), loc, n)) {
-        zs_cache_release(array->indexes, s->index);
-        s->index = NULL;
-        status = ask_again(array, s->number, &s->index, err);
+    if (status == ZS_OK && must_ask_again(array, shard, zs_cache_value(shard->index))) {
+        zs_cache_release(array->indexes, shard->index);
+        shard->index = NULL;
+        status = ask_again(array, shard->number, &shard->index, err);
     }
     return status;
 }
 
-/* The opened object of a level-0 shard, if it is still the one that the index was read from. */
-static enum zs_status get_object(struct locator *l, struct shard *s, uint64_t version, struct zs_object **object,
-                                 struct zs_error *err)
+/* The opened object of a level-0 shard, if it is still the one that the index was read from, which has this version. */
+static enum zs_status get_object(struct locator *locator, struct shard *shard, uint64_t version,
+                                 struct zs_object **object, struct zs_error *err)
 {
-    enum zs_status status = s->object == NULL ? zs_shard_object(l->array, s->number, &s->object, err) : ZS_OK;
-    if (status == ZS_NOT_FOUND) { /* it was there when its index was read */
-        *l->is_stale = true;
-        return ZS_IO;
-    }
-    ZS_TRY(status);
-    *object = zs_cache_value(s->object);
-    if ((*object)->version == version)
-        return ZS_OK;
-    *l->is_stale = true;
-    return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
+    if (shard->object == NULL)
+        ZS_TRY(zs_shard_object_of(locator->array, shard->number, version, &shard->object, locator->is_stale, err));
+    *object = zs_cache_value(shard->object);
+    return ZS_OK;
 }
 
 /* Locates chunks in the inner shards that hold them. Those of one inner shard follow each other: see zs_locate(). */
-static enum zs_status locate_in_inner_shards(struct locator *l, struct shard *s, struct zs_location **loc, size_t n,
-                                             struct zs_error *err)
+static enum zs_status locate_in_inner_shards(struct locator *locator, struct shard *shard, struct zs_error *err)
 {
-    const struct zs_array *array = l->array;
-    for (size_t i = 0, run; i < n; i += run) {
-        const uint64_t inner = number_at_level(array, s->k + 1, loc[i]->chunk);
+    const struct zs_array *array = locator->array;
+    const int depth = shard->depth + 1;
+    for (size_t i = 0, count; i < shard->count; i += count) {
+        struct zs_location **wanted = shard->wanted + i;
+        const uint64_t chunk = wanted[0]->chunk, inner = number_at_level(array, depth, chunk);
         struct zs_source bytes;
         bool is_empty;
-        for (run = 1; i + run < n && number_at_level(array, s->k + 1, loc[i + run]->chunk) == inner;)
-            run++;
-        ZS_TRY(find_bytes(array, s, zs_cache_value(s->index), loc[i]->chunk, &is_empty, &bytes, err));
+        for (count = 1; i + count < shard->count && number_at_level(array, depth, wanted[count]->chunk) == inner;)
+            count++;
+        ZS_TRY(find_bytes(array, shard, zs_cache_value(shard->index), chunk, &is_empty, &bytes, err));
         if (is_empty) {
-            mark(loc + i, run, ZS_LOCATION_EMPTY);
+            mark(wanted, count, ZS_LOCATION_EMPTY);
             continue;
         }
-        const enum zs_status status = s->source != NULL ? ZS_OK : get_object(l, s, bytes.version, &bytes.object, err);
+        const enum zs_status status =
+            shard->source != NULL ? ZS_OK : get_object(locator, shard, bytes.version, &bytes.object, err);
         if (status != ZS_OK)
-            return zs_fail_in_chunk(array, loc[i]->chunk, status, err);
-        ZS_TRY(locate_in_shard(l, s->k + 1, &bytes, loc + i, run, err));
+            return zs_fail_in_chunk(array, chunk, status, err);
+        ZS_TRY(locate_in_shard(locator, depth, &bytes, wanted, count, err));
     }
     return ZS_OK;
 }
 
-/* Locates n > 0 innermost chunks, all in one level-k shard. `source` are the shard's encoded bytes; NULL at level 0. */
-static enum zs_status locate_in_shard(struct locator *l, int level, const struct zs_source *source,
-                                      struct zs_location **loc, size_t n, struct zs_error *err)
+/* Locates count > 0 innermost chunks, all in one shard of this level. `source` are the shard's encoded bytes; NULL at
+ * level 0. */
+static enum zs_status locate_in_shard(struct locator *locator, int depth, const struct zs_source *source,
+                                      struct zs_location **wanted, size_t count, struct zs_error *err)
 {
-    struct shard s = {.k = level, .number = number_at_level(l->array, level, loc[0]->chunk), .source = source};
+    struct zs_array *array = locator->array;
+    struct shard shard = {.wanted = wanted, .count = count, .depth = depth, .source = source};
     bool done = false;
-    s.level = zs_grid_level(&l->array->grid, level, s.number, &s.room);
-    enum zs_status status = try_encoded(l, &s, loc, n, &done, err);
+    shard.number = number_at_level(array, depth, wanted[0]->chunk);
+    shard.level = zs_grid_level(&array->grid, depth, shard.number, &shard.room);
+    enum zs_status status = try_encoded(locator, &shard, &done, err);
     if (status == ZS_OK && !done)
-        status = try_fetched(l, &s, loc, n, &done, err);
+        status = try_fetched(locator, &shard, &done, err);
     if (status == ZS_OK && !done)
-        status = get_index(l->array, &s, loc, n, err);
+        status = get_index(array, &shard, err);
     if (status != ZS_OK)
-        return zs_fail_in_chunk(l->array, loc[0]->chunk, status, err);
+        return zs_fail_in_chunk(array, wanted[0]->chunk, status, err);
     if (!done)
-        status = try_innermost(l, &s, loc, n, &done, err);
+        status = try_innermost(locator, &shard, &done, err);
     if (status == ZS_OK && !done)
-        status = locate_in_inner_shards(l, &s, loc, n, err);
-    if (s.object != NULL)
-        zs_cache_release(l->array->objects, s.object);
-    if (s.index != NULL)
-        zs_cache_release(l->array->indexes, s.index);
+        status = locate_in_inner_shards(locator, &shard, err);
+    if (shard.object != NULL)
+        zs_cache_release(array->objects, shard.object);
+    if (shard.index != NULL)
+        zs_cache_release(array->indexes, shard.index);
     return status;
 }
 
@@ -406,8 +406,8 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
         sorting = array;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    struct locator l = {array, pins, is_stale};
-    const enum zs_status status = locate_in_shard(&l, 0, NULL, locations, n, err);
+    struct locator locator = {array, pins, is_stale};
+    const enum zs_status status = locate_in_shard(&locator, 0, NULL, locations, n, err);
     if (status != ZS_OK && zs_shard_is_stale(array, locations[0]->shard))
         *is_stale = true;
     return status;

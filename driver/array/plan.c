@@ -7,6 +7,7 @@
 
 void zs_plan_init(struct zs_plan *plan)
 {
+    plan->decode_slots = plan->array->decode_slots;
     pthread_mutex_init(&plan->pending_lock, NULL);
     pthread_mutex_init(&plan->decode_lock, NULL);
     pthread_mutex_init(&plan->left_lock, NULL);
@@ -24,16 +25,14 @@ void zs_plan_clear(struct zs_plan *plan)
     for (size_t i = 0; i < plan->item_count; i++)
         if (plan->items[i].kept != NULL)
             zs_cache_release(plan->array->chunks, plan->items[i].kept);
-    for (size_t i = 0; i < plan->shard_count && plan->pins != NULL; i++)
-        zs_pins_release(plan->array, &plan->pins[i]);
-    free(plan->pins);
+    for (size_t i = 0; i < plan->shard_count; i++)
+        zs_pins_release(plan->array, &plan->shards[i].pins);
     free(plan->overlaps);
     free(plan->gaps);
     free(plan->chunks);
     free(plan->shards);
     free(plan->items);
     free(plan->ranges);
-    free(plan->groups);
     free(plan->tasks);
     free(plan->left);
     pthread_mutex_destroy(&plan->pending_lock);
@@ -58,10 +57,10 @@ enum zs_status zs_windows_check(const struct zs_array *array, const struct zs_wi
     return ZS_OK;
 }
 
-bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *w)
+bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *window)
 {
     for (int d = 0; d < array->meta->ndim; d++)
-        if (w->count[d] == 0)
+        if (window->count[d] == 0)
             return true;
     return false;
 }
@@ -76,14 +75,14 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
     return false;
 }
 
-void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *w,
+void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *window,
                       uint64_t *start, uint64_t *count)
 {
     uint64_t low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     zs_grid_extent(&array->grid, level, number, low, length);
     for (int d = 0; d < array->meta->ndim; d++) {
-        const uint64_t from = zs_max_u64(low[d], w->start[d]);
-        const uint64_t to = zs_min_u64(low[d] + length[d], w->start[d] + w->count[d]);
+        const uint64_t from = zs_max_u64(low[d], window->start[d]);
+        const uint64_t to = zs_min_u64(low[d] + length[d], window->start[d] + window->count[d]);
         start[d] = from;
         count[d] = to - from;
     }
@@ -94,8 +93,8 @@ void zs_wanted_extent(const struct zs_plan *plan, const struct zs_planned *plann
     const struct zs_array *array = plan->array;
     for (size_t i = 0; i < planned->overlap_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk,
-                         &plan->windows[plan->overlaps[planned->first_overlap + i].window], start, count);
+        zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk, zs_planned_window(plan, planned, i),
+                         start, count);
         for (int d = 0; d < array->meta->ndim; d++) {
             const uint64_t low = i == 0 ? start[d] : zs_min_u64(extent->start[d], start[d]);
             const uint64_t end =
@@ -208,13 +207,13 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
         return zs_fail_memory(err);
     for (size_t i = 0; i < plan->overlap_count; i++) {
         if (i == 0 || plan->overlaps[i].chunk != plan->overlaps[i - 1].chunk) {
-            struct zs_planned *c = &plan->chunks[plan->chunk_count++];
-            c->where.chunk = plan->overlaps[i].chunk;
-            c->where.shard = zs_grid_shard(&plan->array->grid, c->where.chunk);
-            c->first_overlap = i;
-            c->dirty = zs_pending_decoded(plan->array, c->where.chunk);
-            if (c->dirty == NULL)
-                c->cached = zs_cache_get(plan->array->chunks, (struct zs_cache_key){0, c->where.chunk});
+            struct zs_planned *planned = &plan->chunks[plan->chunk_count++];
+            planned->where.chunk = plan->overlaps[i].chunk;
+            planned->where.shard = zs_grid_shard(&plan->array->grid, planned->where.chunk);
+            planned->first_overlap = i;
+            planned->dirty = zs_pending_decoded(plan->array, planned->where.chunk);
+            if (planned->dirty == NULL)
+                planned->cached = zs_cache_get(plan->array->chunks, (struct zs_cache_key){0, planned->where.chunk});
         }
         plan->chunks[plan->chunk_count - 1].overlap_count++;
     }
@@ -231,29 +230,48 @@ bool zs_is_at_hand(const struct zs_planned *planned)
     return planned->cached != NULL || planned->dirty != NULL;
 }
 
+bool zs_chunk_is_to_decode(const struct zs_planned *planned)
+{
+    return !zs_is_at_hand(planned) && planned->where.kind != ZS_LOCATION_EMPTY;
+}
+
+bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item)
+{
+    return item->kept == NULL && zs_chunk_is_to_decode(&plan->chunks[item->chunk]);
+}
+
+/* How many chunks of the plan, from `first` on, lie in one shard. */
+static size_t count_in_shard(const struct zs_plan *plan, size_t first)
+{
+    size_t end = first + 1;
+    while (end < plan->chunk_count && plan->chunks[end].where.shard == plan->chunks[first].where.shard)
+        end++;
+    return end - first;
+}
+
 static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
 {
     struct zs_plan *plan = ctx;
-    const struct zs_task *t = &plan->shards[item];
-    struct zs_location **locations = zs_calloc(t->shard_count, sizeof(struct zs_location *));
+    struct zs_planned_shard *shard = &plan->shards[item];
+    struct zs_location **locations = zs_calloc(shard->chunk_count, sizeof(struct zs_location *));
     if (locations == NULL)
         return zs_fail_memory(err);
     size_t n = 0;
-    for (size_t i = 0; i < t->shard_count; i++) {
-        struct zs_planned *c = &plan->chunks[t->shard_first + i];
+    for (size_t i = 0; i < shard->chunk_count; i++) {
+        struct zs_planned *planned = &plan->chunks[shard->first_chunk + i];
         uint64_t number;
-        if (zs_is_at_hand(c))
+        if (zs_is_at_hand(planned))
             continue;
-        if (zs_pending_writer(plan->array, c->where.chunk, &number) != NULL)
-            c->where.kind = ZS_LOCATION_PENDING;
+        if (zs_pending_writer(plan->array, planned->where.chunk, &number) != NULL)
+            planned->where.kind = ZS_LOCATION_PENDING;
         else
-            locations[n++] = &c->where;
+            locations[n++] = &planned->where;
     }
     bool is_stale = false;
     const enum zs_status status =
-        n > 0 ? zs_locate_listed(plan->array, locations, n, &plan->pins[item], &is_stale, err) : ZS_OK;
+        n > 0 ? zs_locate_listed(plan->array, locations, n, &shard->pins, &is_stale, err) : ZS_OK;
     if (is_stale)
-        plan->stale = true;
+        plan->is_stale = true;
     free(locations);
     return status;
 }
@@ -263,17 +281,14 @@ enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
     plan->shards = zs_calloc(plan->chunk_count, sizeof *plan->shards);
     if (plan->shards == NULL)
         return zs_fail_memory(err);
-    for (size_t i = 0, run; i < plan->chunk_count; i += run) {
-        bool missing = false;
-        for (run = 0; i + run < plan->chunk_count && plan->chunks[i + run].where.shard == plan->chunks[i].where.shard;
-             run++)
-            missing = missing || !zs_is_at_hand(&plan->chunks[i + run]);
-        if (missing)
-            plan->shards[plan->shard_count++] = (struct zs_task){.shard_first = i, .shard_count = run};
+    for (size_t first = 0, count; first < plan->chunk_count; first += count) {
+        bool is_missing = false;
+        count = count_in_shard(plan, first);
+        for (size_t i = first; i < first + count && !is_missing; i++)
+            is_missing = !zs_is_at_hand(&plan->chunks[i]);
+        if (is_missing)
+            plan->shards[plan->shard_count++] = (struct zs_planned_shard){.first_chunk = first, .chunk_count = count};
     }
-    plan->pins = zs_calloc(plan->shard_count, sizeof *plan->pins);
-    if (plan->pins == NULL)
-        return zs_fail_memory(err);
     return zs_parallel_for(plan->array->fetch_threads, plan->shard_count, locate_shard, plan, err);
 }
 
@@ -282,35 +297,45 @@ enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
 /* Adds the one item of a chunk that is read whole. */
 static void add_whole(struct zs_plan *plan, size_t chunk)
 {
-    struct zs_planned *c = &plan->chunks[chunk];
-    c->first_item = plan->item_count++;
-    c->item_count = 1;
-    plan->items[c->first_item] = (struct zs_item){.chunk = chunk, .block = ZS_WHOLE_CHUNK};
+    struct zs_planned *planned = &plan->chunks[chunk];
+    planned->first_item = plan->item_count++;
+    planned->item_count = 1;
+    plan->items[planned->first_item] = (struct zs_item){.chunk = chunk, .block = ZS_WHOLE_CHUNK};
 }
 
 /* The bytes of an item within its object. */
-static struct zs_range range_of(const struct zs_plan *plan, size_t item)
+static struct zs_range range_of(const struct zs_plan *plan, size_t number)
 {
-    const struct zs_item *it = &plan->items[item];
-    const struct zs_planned *c = &plan->chunks[it->chunk];
-    struct zs_range r = {c->where.bytes.offset, c->where.bytes.size, item};
-    if (it->block != ZS_WHOLE_CHUNK) {
-        zs_block_range(zs_cache_value(c->table), it->block, &r.offset, &r.size);
-        r.offset += c->where.bytes.offset;
+    const struct zs_item *item = &plan->items[number];
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
+    struct zs_range range = {planned->where.bytes.offset, planned->where.bytes.size, number};
+    if (item->block != ZS_WHOLE_CHUNK) {
+        zs_block_range(zs_cache_value(planned->table), item->block, &range.offset, &range.size);
+        range.offset += planned->where.bytes.offset;
     }
-    return r;
+    return range;
 }
 
 /* Adds the items of a chunk: as ranges where bytes must be fetched, else as tasks. */
 static void add_items(struct zs_plan *plan, const struct zs_planned *planned, size_t *range_count)
 {
-    const bool is_here = zs_is_at_hand(planned) || planned->where.kind == ZS_LOCATION_EMPTY;
     for (size_t i = planned->first_item; i < planned->first_item + planned->item_count; i++) {
-        plan->decode_count += !is_here && plan->items[i].kept == NULL;
-        if (!is_here && plan->items[i].kept == NULL && planned->where.kind == ZS_LOCATION_RANGE)
+        const bool is_to_decode = zs_item_is_to_decode(plan, &plan->items[i]);
+        plan->decode_count += is_to_decode;
+        if (is_to_decode && planned->where.kind == ZS_LOCATION_RANGE)
             plan->ranges[(*range_count)++] = range_of(plan, i);
         else
-            plan->tasks[plan->task_count++] = (struct zs_task){.first = i};
+            plan->tasks[plan->task_count++] = (struct zs_task){.item = i};
+    }
+}
+
+/* Adds a task for each request that `count` ranges of one shard, from `first` on, are grouped to in `groups`. */
+static void add_requests(struct zs_plan *plan, size_t first, size_t count, struct zs_range_group *groups)
+{
+    const size_t group_count = zs_range_plan(plan->ranges + first, count, plan->array->ranges, groups);
+    for (size_t i = 0; i < group_count; i++) {
+        groups[i].first += first;
+        plan->tasks[plan->task_count++] = (struct zs_task){.request = groups[i]};
     }
 }
 
@@ -324,24 +349,21 @@ enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err)
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (plan->chunks[i].table == NULL)
             add_whole(plan, i);
+    struct zs_range_group *groups = zs_calloc(plan->item_count, sizeof *groups);
     plan->tasks = zs_calloc(plan->item_count, sizeof *plan->tasks);
     plan->ranges = zs_calloc(plan->item_count, sizeof *plan->ranges);
-    plan->groups = zs_calloc(plan->item_count, sizeof *plan->groups);
-    if (plan->tasks == NULL || plan->ranges == NULL || plan->groups == NULL)
+    if (plan->tasks == NULL || plan->ranges == NULL || groups == NULL) {
+        free(groups);
         return zs_fail_memory(err);
-    size_t range_count = 0;
-    for (size_t i = 0, run; i < plan->chunk_count; i += run) {
-        const size_t first_range = range_count;
-        for (run = 0; i + run < plan->chunk_count && plan->chunks[i + run].where.shard == plan->chunks[i].where.shard;
-             run++)
-            add_items(plan, &plan->chunks[i + run], &range_count);
-        const size_t groups =
-            zs_range_plan(plan->ranges + first_range, range_count - first_range, plan->array->ranges, plan->groups);
-        for (size_t g = 0; g < groups; g++)
-            plan->tasks[plan->task_count++] = (struct zs_task){.first = first_range + plan->groups[g].first,
-                                                               .count = plan->groups[g].count,
-                                                               .offset = plan->groups[g].offset,
-                                                               .size = plan->groups[g].size};
     }
+    size_t range_count = 0;
+    for (size_t first = 0, count; first < plan->chunk_count; first += count) {
+        const size_t first_range = range_count;
+        count = count_in_shard(plan, first);
+        for (size_t i = first; i < first + count; i++)
+            add_items(plan, &plan->chunks[i], &range_count);
+        add_requests(plan, first_range, range_count - first_range, groups);
+    }
+    free(groups);
     return ZS_OK;
 }

@@ -1,5 +1,11 @@
-/* array/plan.h: a read as one plan: which chunks the windows overlap, where their bytes are, and what is to be done
- * with them. */
+/* array/plan.h: a read as one plan, made in steps, each of which looks at all windows:
+ *
+ *   zs_plan_chunks()     which chunks the windows overlap; those that are decoded already are pinned
+ *   zs_plan_locations()  where the bytes of the others are, by the indexes of their shards
+ *   zs_plan_blocks()     of which chunks a few blocks are enough
+ *   zs_plan_tasks()      what is fetched together, and decoded
+ *
+ * Then read.c carries out the tasks side by side. */
 #ifndef ZS_ARRAY_PLAN_H
 #define ZS_ARRAY_PLAN_H
 
@@ -38,11 +44,17 @@ struct zs_gap {
     uint64_t number;
 };
 
-/* One item of the parallel loop. */
+/* Chunks of the plan that lie in one shard, and are not all at hand: chunks[first_chunk ...]. */
+struct zs_planned_shard {
+    size_t first_chunk, chunk_count;
+    struct zs_pins pins; /* what their locations point into */
+};
+
+/* A step of reading: the bytes of a request are fetched, and the items in them delivered; or one item is, for which
+ * nothing is fetched by range. */
 struct zs_task {
-    size_t shard_first, shard_count; /* locating: chunks[shard_first ...] of one shard */
-    size_t first, count;             /* reading: ranges[first ...] of one group, or items[first] alone (count 0) */
-    uint64_t offset, size;
+    struct zs_range_group request; /* of plan.ranges; its count is 0 where there is none */
+    size_t item;                   /* of plan.items, where there is no request */
 };
 
 struct zs_plan {
@@ -62,24 +74,22 @@ struct zs_plan {
     size_t gap_count, gap_room;
     struct zs_planned *chunks; /* in order of their shard, then number */
     size_t chunk_count;
-
-    struct zs_task *shards; /* of chunks that are not cached */
+    struct zs_planned_shard *shards;
     size_t shard_count;
-    struct zs_pins *pins; /* per shard: what its locations point into */
 
     struct zs_item *items; /* blocks first, then whole chunks */
     size_t item_count, item_room;
+    size_t decode_count; /* of items that are decoded */
     struct zs_range *ranges; /* their tags are items */
-    struct zs_range_group *groups;
     struct zs_task *tasks;
     size_t task_count;
-    size_t decode_count;          /* of items that are not at hand */
+
     pthread_mutex_t pending_lock; /* a shard writer is used by one thread at a time */
     /* More threads fetch than decode: one whose bytes have come waits for a slot. */
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
-    int decoding, decode_slots; /* of the array, or more when only blocks are decoded */
-    atomic_bool stale;          /* a shard was replaced before anything of it was read */
+    int decoding, decode_slots; /* of the array, or more where only blocks are decoded (zs_plan_blocks()) */
+    atomic_bool is_stale;       /* a shard was replaced before anything of it was read */
 
     pthread_mutex_t left_lock;
     uint64_t *left; /* shards that were replaced while they were read: they are read again */
@@ -88,14 +98,21 @@ struct zs_plan {
     struct zs_error left_err;
 };
 
+/* The i-th of the overlap_count windows that want some of a chunk. */
+static inline const struct zs_window *zs_planned_window(const struct zs_plan *plan, const struct zs_planned *planned,
+                                                        size_t i)
+{
+    return &plan->windows[plan->overlaps[planned->first_overlap + i].window];
+}
+
 /* ZS_ARGUMENT when a window reaches beyond the array. */
 enum zs_status zs_windows_check(const struct zs_array *array, const struct zs_window *windows, size_t n,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *w);
+bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *window);
 
-/* Plans in three steps, once array, windows and conversion are set: which chunks (cached ones are pinned), where the
- * bytes of the others are (indexes are read), what to do. zs_plan_clear() releases the plan after any step. */
+/* The steps, once array, windows and conversion are set (zs_plan_blocks() is below). zs_plan_clear() releases the plan
+ * after any of them. */
 void zs_plan_init(struct zs_plan *plan);
 enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
 enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
@@ -103,7 +120,7 @@ enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err) ZS_MUST
 void zs_plan_clear(struct zs_plan *plan);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
-void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *w,
+void zs_chunk_overlap(const struct zs_array *array, int level, uint64_t number, const struct zs_window *window,
                       uint64_t *start, uint64_t *count);
 
 /* The smallest extent that holds all wanted elements of the chunk. */
@@ -114,15 +131,17 @@ bool zs_next_position(int n, uint64_t *at, const uint64_t *low, const uint64_t *
 
 /* Whether the chunk is decoded already. */
 bool zs_is_at_hand(const struct zs_planned *planned);
+/* Whether bytes of the chunk, which is located, are to be decoded: it is stored, and not at hand. Of an item: nor is
+ * its block. */
+bool zs_chunk_is_to_decode(const struct zs_planned *planned);
+bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item);
 
 /* ---- cut.c: reads that are too large for one plan ---- */
-
-typedef enum zs_status (*zs_cut_fn)(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err);
 
 /* Splits the windows into parts with at most array->plan_overlaps overlaps (or in one chunk), and calls `run` with one
  * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts, and shards
  * that are found absent are not cut. Stops at the first error. */
-enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_cut_fn run, void *ctx,
+enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_windows_fn run, void *ctx,
                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* The parts of windows that lie in some level-0 shards: *parts is freed with free(). */
@@ -165,7 +184,7 @@ void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, co
 void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored);
 
 /* Fills a gap with the fill value. */
-void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g);
+void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap);
 
 /* Like zs_scatter(), for `count` elements of the chunk from number `first` on, in the order in which they are
  * stored. */

@@ -15,7 +15,7 @@
 /* Copies from the cache smaller than this are not worth waking a thread for. */
 #define INLINE_BYTES ((uint64_t)1 << 20)
 
-/* ---- Doing it ---- */
+/* ---- From encoded bytes to windows ---- */
 
 /* Caches a decoded chunk, or an extent of one. */
 static void cache_blob(struct zs_array *array, uint64_t chunk, struct zs_blob *blob)
@@ -76,42 +76,46 @@ static void cache_extent(struct zs_plan *plan, const struct zs_planned *planned,
     cache_blob(plan->array, planned->where.chunk, blob);
 }
 
-/* Decodes a chunk from its n encoded bytes, and copies it to the windows. */
-static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
-                              const void *encoded, size_t n, struct zs_error *err)
+/* Copies a chunk to the windows, which want all of it, without decoding what can be copied as it is stored. *done is
+ * false where nothing can. */
+static enum zs_status copy_stored(struct zs_plan *plan, const struct zs_planned *planned, const struct zs_level *level,
+                                  struct zs_scratch *scratch, const void *encoded, size_t n, bool *done,
+                                  struct zs_error *err)
 {
-    struct zs_array *array = plan->array;
-    struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, planned->where.chunk, &room);
-    const size_t size = (size_t)level->decoded_size;
-    ZS_TRY(zs_chunk_size_check(array, level, err));
-    void *direct = zs_direct_destination(plan, planned);
-    if (direct != NULL)
-        return zs_chunk_decode(level, scratch, encoded, n, direct, err);
-    const bool is_spent = !plan->is_prefetch && zs_is_wholly_used(plan, planned);
-    if (is_spent && zs_chunk_is_plain(level, encoded, n)) {
+    const void *stored = NULL;
+    *done = zs_chunk_is_plain(level, encoded, n);
+    if (*done) {
         zs_scatter(plan, planned, encoded, NULL);
         return ZS_OK;
     }
-    if (is_spent && plan->convert == NULL && plan->take == NULL) {
-        const void *stored;
-        ZS_TRY(zs_chunk_decode_stored(level, scratch, encoded, n, &stored, err));
-        if (stored != NULL) {
-            zs_scatter_stored(plan, planned, stored);
-            return ZS_OK;
-        }
-    }
-    if (is_spent || plan->keep < size) {
-        struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-        ZS_TRY(zs_buffer_reset(out, size, err));
-        ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
-        zs_scatter(plan, planned, out->data, NULL);
-        if (!is_spent)
-            cache_extent(plan, planned, out->data);
+    if (plan->convert != NULL || plan->take != NULL)
         return ZS_OK;
-    }
-    /* The rest of the chunk is likely to be asked for next. */
-    struct zs_blob *blob = zs_blob_alloc(array->blobs, size);
+    ZS_TRY(zs_chunk_decode_stored(level, scratch, encoded, n, &stored, err));
+    *done = stored != NULL;
+    if (*done)
+        zs_scatter_stored(plan, planned, stored);
+    return ZS_OK;
+}
+
+/* Decodes a chunk into the scratch memory and copies it to the windows. */
+static enum zs_status decode_and_scatter(struct zs_plan *plan, const struct zs_planned *planned,
+                                         const struct zs_level *level, struct zs_scratch *scratch, const void *encoded,
+                                         size_t n, const unsigned char **decoded, struct zs_error *err)
+{
+    struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
+    ZS_TRY(zs_buffer_reset(out, (size_t)level->decoded_size, err));
+    ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
+    zs_scatter(plan, planned, out->data, NULL);
+    *decoded = out->data;
+    return ZS_OK;
+}
+
+/* Decodes a chunk into a blob, copies it to the windows and caches it. */
+static enum zs_status decode_and_cache(struct zs_plan *plan, const struct zs_planned *planned,
+                                       const struct zs_level *level, struct zs_scratch *scratch, const void *encoded,
+                                       size_t n, struct zs_error *err)
+{
+    struct zs_blob *blob = zs_blob_alloc(plan->array->blobs, (size_t)level->decoded_size);
     if (blob == NULL)
         return zs_fail_memory(err);
     const enum zs_status status = zs_chunk_decode(level, scratch, encoded, n, blob->data, err);
@@ -120,7 +124,33 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, 
         return status;
     }
     zs_scatter(plan, planned, blob->data, NULL);
-    cache_blob(array, planned->where.chunk, blob);
+    cache_blob(plan->array, planned->where.chunk, blob);
+    return ZS_OK;
+}
+
+/* Delivers a chunk: decodes its n encoded bytes, and copies it to the windows. The rest of a chunk that is not used up
+ * is likely to be asked for next: as much as the cache has room for is kept. */
+static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
+                              const void *encoded, size_t n, struct zs_error *err)
+{
+    struct zs_array *array = plan->array;
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, planned->where.chunk, &room);
+    const unsigned char *decoded = NULL;
+    bool done = false;
+    ZS_TRY(zs_chunk_size_check(array, level, err));
+    void *direct = zs_direct_destination(plan, planned);
+    if (direct != NULL)
+        return zs_chunk_decode(level, scratch, encoded, n, direct, err);
+    const bool is_used_up = !plan->is_prefetch && zs_is_wholly_used(plan, planned);
+    if (!is_used_up && plan->keep >= level->decoded_size)
+        return decode_and_cache(plan, planned, level, scratch, encoded, n, err);
+    if (is_used_up)
+        ZS_TRY(copy_stored(plan, planned, level, scratch, encoded, n, &done, err));
+    if (!done)
+        ZS_TRY(decode_and_scatter(plan, planned, level, scratch, encoded, n, &decoded, err));
+    if (!is_used_up)
+        cache_extent(plan, planned, decoded);
     return ZS_OK;
 }
 
@@ -145,25 +175,28 @@ static void decode_end(struct zs_plan *plan)
     pthread_mutex_unlock(&plan->decode_lock);
 }
 
-/* Decodes a chunk or a block, whose n encoded bytes have come. */
+/* Delivers a chunk or a block, whose n encoded bytes have come. */
 static enum zs_status deliver_item(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                    const void *encoded, size_t n, struct zs_error *err)
 {
-    struct zs_planned *c = &plan->chunks[item->chunk];
-    const enum zs_status status = item->block == ZS_WHOLE_CHUNK ? deliver(plan, c, scratch, encoded, n, err)
-                                                                : zs_block_deliver(plan, item, scratch, encoded, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, c->where.chunk, status, err);
+    struct zs_planned *planned = &plan->chunks[item->chunk];
+    const enum zs_status status = item->block == ZS_WHOLE_CHUNK
+                                      ? deliver(plan, planned, scratch, encoded, n, err)
+                                      : zs_block_deliver(plan, item, scratch, encoded, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
 }
 
-/* Decodes one chunk, whose bytes have come, when a slot is free. */
-static enum zs_status deliver_one(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
-                                  const void *encoded, size_t n, struct zs_error *err)
+/* Like deliver_item(), when a slot is free. */
+static enum zs_status deliver_alone(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
+                                    const void *encoded, size_t n, struct zs_error *err)
 {
     decode_begin(plan);
-    const enum zs_status status = deliver(plan, planned, scratch, encoded, n, err);
+    const enum zs_status status = deliver_item(plan, item, scratch, encoded, n, err);
     decode_end(plan);
     return status;
 }
+
+/* ---- Requests ---- */
 
 /* Leaves a shard that was replaced while it was read to another turn: the others go on. */
 static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status, struct zs_error *err)
@@ -185,48 +218,54 @@ static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status
     return is_left || grown != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Reads a group of ranges of one shard at once, then decodes its chunks. */
-static enum zs_status run_group(struct zs_plan *plan, const struct zs_task *t, struct zs_scratch *scratch,
-                                struct zs_error *err)
+/* Fetches the bytes of a request, of the object whose index has the chunk at `where`. *is_replaced: another object is
+ * stored by now. */
+static enum zs_status fetch(struct zs_array *array, const struct zs_range_group *request,
+                            const struct zs_location *where, struct zs_buffer *fetched, bool *is_replaced,
+                            struct zs_error *err)
 {
-    struct zs_array *array = plan->array;
-    struct zs_planned *first = &plan->chunks[plan->items[plan->ranges[t->first].tag].chunk];
-    const uint64_t shard = first->where.shard;
-    struct zs_cache_entry *entry;
-    enum zs_status status = zs_shard_object(array, shard, &entry, err);
-    if (status == ZS_NOT_FOUND) /* it was there when its index was read */
-        return leave(plan, shard, zs_fail_in_chunk(array, first->where.chunk, ZS_IO, err), err);
-    if (status != ZS_OK)
-        return zs_fail_in_chunk(array, first->where.chunk, status, err);
-    struct zs_object *object = zs_cache_value(entry);
-    struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    bool is_replaced = object->version != first->where.bytes.version;
-    if (is_replaced)
-        status = zs_fail(err, ZS_IO, "the shard was replaced while it was read");
+    struct zs_cache_entry *entry = NULL;
+    enum zs_status status = zs_shard_object_of(array, where->shard, where->bytes.version, &entry, is_replaced, err);
     if (status == ZS_OK)
-        status = zs_buffer_reset(fetched, (size_t)t->size, err);
-    if (status == ZS_OK)
-        status = zs_object_read(object, t->offset, (size_t)t->size, fetched->data, err);
-    is_replaced = is_replaced || zs_object_is_overtaken(object, status);
-    zs_cache_release(array->objects, entry);
-    if (status != ZS_OK)
-        status = zs_fail_in_chunk(array, first->where.chunk, status, err);
-    decode_begin(plan);
-    for (size_t i = 0; i < t->count && status == ZS_OK; i++) {
-        const struct zs_range *r = &plan->ranges[t->first + i];
-        status = deliver_item(plan, &plan->items[r->tag], scratch, fetched->data + (r->offset - t->offset),
-                              (size_t)r->size, err);
+        status = zs_buffer_reset(fetched, (size_t)request->size, err);
+    if (entry != NULL) {
+        struct zs_object *object = zs_cache_value(entry);
+        if (status == ZS_OK)
+            status = zs_object_read(object, request->offset, (size_t)request->size, fetched->data, err);
+        *is_replaced = zs_object_is_overtaken(object, status);
+        zs_cache_release(array->objects, entry);
     }
-    decode_end(plan);
-    is_replaced = is_replaced || (status == ZS_CORRUPT && zs_shard_is_changing(array, shard));
-    return is_replaced ? leave(plan, shard, status, err) : status;
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, where->chunk, status, err);
 }
 
+/* Fetches the bytes of a request, then delivers what lies in them. */
+static enum zs_status run_request(struct zs_plan *plan, const struct zs_range_group *request,
+                                  struct zs_scratch *scratch, struct zs_error *err)
+{
+    const struct zs_range *ranges = &plan->ranges[request->first];
+    const struct zs_location *where = &plan->chunks[plan->items[ranges[0].tag].chunk].where;
+    struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
+    bool is_replaced = false;
+    enum zs_status status = fetch(plan->array, request, where, fetched, &is_replaced, err);
+    if (status != ZS_OK)
+        return is_replaced ? leave(plan, where->shard, status, err) : status;
+    decode_begin(plan);
+    for (size_t i = 0; i < request->count && status == ZS_OK; i++)
+        status = deliver_item(plan, &plan->items[ranges[i].tag], scratch,
+                              fetched->data + (ranges[i].offset - request->offset), (size_t)ranges[i].size, err);
+    decode_end(plan);
+    is_replaced = status == ZS_CORRUPT && zs_shard_is_changing(plan->array, where->shard);
+    return is_replaced ? leave(plan, where->shard, status, err) : status;
+}
+
+/* ---- Items without a request ---- */
+
 /* Reads a chunk that is an object of its own. */
-static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
+static enum zs_status run_object(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
     struct zs_array *array = plan->array;
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
     char *key;
     if (zs_shard_list_lacks(array, planned->where.shard)) { /* it was listed since the plan was made */
         zs_scatter(plan, planned, NULL, NULL);
@@ -234,99 +273,103 @@ static enum zs_status run_object(struct zs_plan *plan, struct zs_planned *planne
     }
     ZS_TRY(zs_shard_key(array, planned->where.shard, &key, err));
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
+    const enum zs_status status = zs_store_get(array->store, key, zs_level_bound(array->innermost), fetched, err);
     free(key);
     if (status == ZS_NOT_FOUND) {
         zs_shard_list_note_missed(array);
         zs_scatter(plan, planned, NULL, NULL);
         return ZS_OK;
     }
-    if (status == ZS_OK)
-        status = deliver_one(plan, planned, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
+    return status == ZS_OK ? deliver_alone(plan, item, scratch, fetched->data, fetched->size, err)
+                           : zs_fail_in_chunk(array, planned->where.chunk, status, err);
 }
 
 /* Reads a chunk that is pending in the writer of its shard. */
-static enum zs_status run_pending(struct zs_plan *plan, struct zs_planned *planned, struct zs_scratch *scratch,
+static enum zs_status run_pending(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                   struct zs_error *err)
 {
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
     uint64_t number;
     struct zs_shard_writer *writer = zs_pending_writer(plan->array, planned->where.chunk, &number);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     bool is_empty = true;
     pthread_mutex_lock(&plan->pending_lock);
-    enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
+    const enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
     pthread_mutex_unlock(&plan->pending_lock);
-    if (status == ZS_OK && is_empty)
-        zs_scatter(plan, planned, NULL, NULL);
-    else if (status == ZS_OK)
-        status = deliver_one(plan, planned, scratch, fetched->data, fetched->size, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
+    if (status != ZS_OK)
+        return zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
+    if (!is_empty)
+        return deliver_alone(plan, item, scratch, fetched->data, fetched->size, err);
+    zs_scatter(plan, planned, NULL, NULL);
+    return ZS_OK;
 }
 
 /* Decodes a chunk, or a block of one, of a shard that is in memory as a whole. */
 static enum zs_status run_memory(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                  struct zs_error *err)
 {
-    const struct zs_planned *c = &plan->chunks[item->chunk];
-    uint64_t offset = 0, size = c->where.bytes.size;
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
+    uint64_t offset = 0, size = planned->where.bytes.size;
     if (item->block != ZS_WHOLE_CHUNK)
-        zs_block_range(zs_cache_value(c->table), item->block, &offset, &size);
-    decode_begin(plan);
-    const enum zs_status status = deliver_item(plan, item, scratch, c->where.bytes.memory + offset, (size_t)size, err);
-    decode_end(plan);
-    return status;
+        zs_block_range(zs_cache_value(planned->table), item->block, &offset, &size);
+    return deliver_alone(plan, item, scratch, planned->where.bytes.memory + offset, (size_t)size, err);
 }
 
 /* Copies an item to the windows if it is decoded already, or empty; false if it is not. */
 static bool scatter_at_hand(const struct zs_plan *plan, const struct zs_item *item)
 {
-    const struct zs_planned *c = &plan->chunks[item->chunk];
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
     if (item->kept != NULL) {
         zs_block_scatter(plan, item);
-    } else if (zs_is_at_hand(c)) {
-        const struct zs_blob *blob = c->dirty != NULL ? c->dirty : zs_cache_value(c->cached);
-        zs_scatter(plan, c, blob->data, blob->extent);
-    } else if (c->where.kind == ZS_LOCATION_EMPTY) {
-        zs_scatter(plan, c, NULL, NULL);
+    } else if (zs_is_at_hand(planned)) {
+        const struct zs_blob *blob = planned->dirty != NULL ? planned->dirty : zs_cache_value(planned->cached);
+        zs_scatter(plan, planned, blob->data, blob->extent);
+    } else if (planned->where.kind == ZS_LOCATION_EMPTY) {
+        zs_scatter(plan, planned, NULL, NULL);
     } else {
         return false;
     }
     return true;
 }
 
+static enum zs_status run_item(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
+                               struct zs_error *err)
+{
+    const enum zs_location_kind kind = plan->chunks[item->chunk].where.kind;
+    return kind == ZS_LOCATION_OBJECT    ? run_object(plan, item, scratch, err)
+           : kind == ZS_LOCATION_PENDING ? run_pending(plan, item, scratch, err)
+                                         : run_memory(plan, item, scratch, err);
+}
+
+/* ---- Plans ---- */
+
 static enum zs_status run_task(void *ctx, size_t number, struct zs_error *err)
 {
     struct zs_plan *plan = ctx;
-    const struct zs_task *t = &plan->tasks[number];
-    const struct zs_item *item = t->count == 0 ? &plan->items[t->first] : NULL;
+    const struct zs_task *task = &plan->tasks[number];
+    const struct zs_item *item = task->request.count == 0 ? &plan->items[task->item] : NULL;
     if (item != NULL && scatter_at_hand(plan, item))
         return ZS_OK;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail_memory(err);
-    enum zs_status status;
-    struct zs_planned *c = item != NULL ? &plan->chunks[item->chunk] : NULL;
-    if (item == NULL)
-        status = run_group(plan, t, scratch, err);
-    else if (c->where.kind == ZS_LOCATION_OBJECT)
-        status = run_object(plan, c, scratch, err);
-    else if (c->where.kind == ZS_LOCATION_PENDING)
-        status = run_pending(plan, c, scratch, err);
-    else
-        status = run_memory(plan, item, scratch, err);
+    const enum zs_status status = item != NULL ? run_item(plan, item, scratch, err)
+                                               : run_request(plan, &task->request, scratch, err);
     zs_scratch_release(scratch);
     return status;
 }
 
-static uint64_t window_bytes(const struct zs_plan *plan)
+/* Bytes of the windows; UINT64_MAX when 64 bits cannot count them. */
+static uint64_t window_bytes(const struct zs_array *array, const struct zs_window *windows, size_t n)
 {
     uint64_t total = 0;
-    for (size_t i = 0; i < plan->window_count; i++) {
-        uint64_t n = plan->array->meta->dtype.size;
-        for (int d = 0; d < plan->array->meta->ndim; d++)
-            n *= plan->windows[i].count[d];
-        total += n;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bytes = array->meta->dtype.size;
+        for (int d = 0; d < array->meta->ndim; d++)
+            if (!zs_mul_u64(bytes, windows[i].count[d], &bytes))
+                return UINT64_MAX;
+        if (!zs_add_u64(total, bytes, &total))
+            return UINT64_MAX;
     }
     return total;
 }
@@ -361,12 +404,12 @@ static uint64_t bytes_to_decode(const struct zs_plan *plan)
     uint64_t total = 0;
     for (size_t i = 0; i < plan->item_count; i++) {
         const struct zs_item *item = &plan->items[i];
-        const struct zs_planned *c = &plan->chunks[item->chunk];
-        if (item->kept != NULL || zs_is_at_hand(c) || c->where.kind == ZS_LOCATION_EMPTY)
+        if (!zs_item_is_to_decode(plan, item))
             continue;
-        total += ZS_CACHE_ENTRY_BYTES + (item->block != ZS_WHOLE_CHUNK
-                                             ? zs_block_decoded(zs_cache_value(c->table), item->block)
-                                             : plan->array->innermost->decoded_size);
+        total += ZS_CACHE_ENTRY_BYTES +
+                 (item->block != ZS_WHOLE_CHUNK
+                      ? zs_block_decoded(zs_cache_value(plan->chunks[item->chunk].table), item->block)
+                      : plan->array->innermost->decoded_size);
     }
     return total;
 }
@@ -382,9 +425,9 @@ static bool takes_room(const struct zs_plan *plan)
 
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
+    const bool is_small = window_bytes(plan->array, plan->windows, plan->window_count) < INLINE_BYTES;
     if (!plan->is_prefetch)
-        ZS_TRY(zs_parallel_for(window_bytes(plan) < INLINE_BYTES ? 1 : plan->array->threads, plan->gap_count, fill_gap,
-                               plan, err));
+        ZS_TRY(zs_parallel_for(is_small ? 1 : plan->array->threads, plan->gap_count, fill_gap, plan, err));
     if (plan->chunk_count == 0)
         return ZS_OK;
     ZS_TRY(zs_plan_locations(plan, err));
@@ -393,8 +436,8 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     if (plan->is_prefetch && !takes_room(plan))
         return ZS_OK;
     plan->keep = bytes_to_keep(plan);
-    const bool only_copies = plan->decode_count == 0 && window_bytes(plan) < INLINE_BYTES;
-    return zs_parallel_for(only_copies ? 1 : plan->array->fetch_threads, plan->task_count, run_task, plan, err);
+    const int threads = is_small && plan->decode_count == 0 ? 1 : plan->array->fetch_threads;
+    return zs_parallel_for(threads, plan->task_count, run_task, plan, err);
 }
 
 /* A shard is read again so many times when it was replaced each time: each takes two round trips. */
@@ -405,25 +448,26 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 static enum zs_status run_turn(const struct zs_plan *asked, const struct zs_window **windows, size_t *n,
                                struct zs_window **parts, bool *is_stale, size_t *left, struct zs_error *err)
 {
-    struct zs_plan p = *asked;
+    struct zs_plan plan = *asked;
     struct zs_window *next = NULL;
-    p.windows = *windows;
-    p.window_count = *n;
-    zs_plan_init(&p);
-    enum zs_status status = zs_plan_chunks(&p, err);
+    plan.windows = *windows;
+    plan.window_count = *n;
+    zs_plan_init(&plan);
+    enum zs_status status = zs_plan_chunks(&plan, err);
     if (status == ZS_OK)
-        status = run_planned(&p, err);
-    *is_stale = status != ZS_OK && p.stale;
-    *left = status == ZS_OK ? p.left_count : 0;
+        status = run_planned(&plan, err);
+    *is_stale = status != ZS_OK && plan.is_stale;
+    *left = status == ZS_OK ? plan.left_count : 0;
     if (*left > 0) {
-        status = zs_parts_in_shards(p.array, p.windows, p.window_count, p.left, p.left_count, &next, n, err);
+        status = zs_parts_in_shards(plan.array, plan.windows, plan.window_count, plan.left, plan.left_count, &next, n,
+                                    err);
         free(*parts);
         *windows = *parts = next;
         *left = status == ZS_OK ? *left : 0;
     }
     if (*left > 0)
-        status = zs_fail(err, p.left_status, "%s", p.left_err.message);
-    zs_plan_clear(&p);
+        status = zs_fail(err, plan.left_status, "%s", plan.left_err.message);
+    zs_plan_clear(&plan);
     return status;
 }
 
@@ -453,21 +497,6 @@ static enum zs_status read_windows_locked(struct zs_plan *plan, const struct zs_
     return zs_cut(plan->array, windows, n, run_plan, plan, err);
 }
 
-/* Bytes of the windows; UINT64_MAX when 64 bits cannot count them. */
-static uint64_t bytes_of(const struct zs_array *array, const struct zs_window *windows, size_t n)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t bytes = array->meta->dtype.size;
-        for (int d = 0; d < array->meta->ndim; d++)
-            if (!zs_mul_u64(bytes, windows[i].count[d], &bytes))
-                return UINT64_MAX;
-        if (!zs_add_u64(total, bytes, &total))
-            return UINT64_MAX;
-    }
-    return total;
-}
-
 /* Whether a prefetch is worth planning: of several chunks, which may fit the room, for all that is known before they
  * are planned. Of chunks that have blocks those that hold the windows may be enough. */
 static bool is_worth_prefetching(struct zs_array *array, const struct zs_window *windows, size_t n, uint64_t room)
@@ -475,7 +504,7 @@ static bool is_worth_prefetching(struct zs_array *array, const struct zs_window 
     const uint64_t chunks = zs_count_chunks(array, windows, n);
     const bool has_blocks = zs_chunk_has_blocks(array->innermost);
     const uint64_t least = (has_blocks ? 0 : array->innermost->decoded_size) + ZS_CACHE_ENTRY_BYTES;
-    return chunks > 1 && chunks <= room / least && (!has_blocks || bytes_of(array, windows, n) <= room);
+    return chunks > 1 && chunks <= room / least && (!has_blocks || window_bytes(array, windows, n) <= room);
 }
 
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
@@ -524,13 +553,13 @@ enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_win
 enum zs_status zs_array_read(struct zs_array *array, const uint64_t *start, const uint64_t *count, void *out,
                              struct zs_error *err)
 {
-    struct zs_window w = {.data = out};
+    struct zs_window window = {.data = out};
     ptrdiff_t stride = (ptrdiff_t)array->meta->dtype.size;
     for (int d = array->meta->ndim - 1; d >= 0; d--) {
-        w.start[d] = start[d];
-        w.count[d] = count[d];
-        w.stride[d] = stride;
+        window.start[d] = start[d];
+        window.count[d] = count[d];
+        window.stride[d] = stride;
         stride *= (ptrdiff_t)count[d];
     }
-    return zs_array_read_windows(array, &w, 1, NULL, NULL, err);
+    return zs_array_read_windows(array, &window, 1, NULL, NULL, err);
 }

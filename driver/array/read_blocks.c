@@ -1,16 +1,19 @@
-#include "array/plan.h"
-
+/* Reading chunks block by block, where little is wanted of them and their codecs can (codec/blocks.h).
+ *
+ * Which blocks a chunk has is in its table (struct zs_blocks), which its codec reads from the chunk's first bytes, and
+ * which is cached. Tables are found side by side for the chunks that may gain; one that must be fetched is only where
+ * blocks of the usual size would gain. Then the wanted blocks of each chunk become items of the plan, unless reading
+ * them costs more than reading the chunk.
+ *
+ * Costs are counted in bytes: those that are fetched, those that are decoded, and max_gap for each request, as where
+ * ranges are merged (shard/range_plan.h). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/indexes.h"
+#include "array/plan.h"
 #include "array/shard_list.h"
 #include "base/parallel.h"
-
-/* ---- What it costs ----
- *
- * In bytes: those that are fetched, those that are decoded, and max_gap for each request, as where ranges are merged
- * (shard/range_plan.h). */
 
 /* Besides decoding it, the cost of a block: finding it in the cache, memory, keeping it there. */
 #define BLOCK_COST 4096
@@ -21,97 +24,8 @@
 /* Chunks without compression are read by pages: a map of 100 x 100 pixels of four bytes is ten pages. */
 #define PAGE_BYTES ((uint64_t)4096)
 #define REMOTE_PAGE_BYTES ((uint64_t)8 << 10)
-/* Blocks as large as any are, to see whether it is worth asking. */
+/* Blocks as large as any are, to see whether it is worth asking for a table. */
 #define USUAL_BLOCK ((uint64_t)128 << 10)
-
-static uint64_t page_bytes(const struct zs_array *array)
-{
-    return array->store->is_remote ? REMOTE_PAGE_BYTES : PAGE_BYTES;
-}
-
-/* ---- Which blocks ---- */
-
-/* A set of a chunk's blocks. */
-struct marks {
-    unsigned char *bits;
-    size_t count, marked;
-};
-
-static enum zs_status marks_init(struct marks *m, size_t count, struct zs_error *err)
-{
-    *m = (struct marks){.bits = zs_calloc(count / 8 + 1, 1), .count = count};
-    return m->bits != NULL ? ZS_OK : zs_fail_memory(err);
-}
-
-static bool is_marked(const struct marks *m, size_t index)
-{
-    return (m->bits[index / 8] >> index % 8 & 1) != 0;
-}
-
-static void mark(struct marks *m, uint64_t first, uint64_t last)
-{
-    for (size_t i = (size_t)first; i <= last; i++) {
-        m->marked += !is_marked(m, i);
-        m->bits[i / 8] |= (unsigned char)(1u << i % 8);
-    }
-}
-
-/* Marks the blocks of `each` elements that hold what one window wants of the chunk, run by run as it is stored. */
-static void mark_window(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_window *w,
-                        uint64_t each, struct marks *m)
-{
-    const struct zs_array *array = plan->array;
-    const int n = array->meta->ndim, *axis = array->innermost->axis;
-    struct zs_extent chunk, extent;
-    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], stride[ZS_MAX_NDIM], run = 1;
-    zs_whole_chunk(array, planned->where.chunk, &chunk);
-    zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk, w, extent.start, extent.count);
-    int outer = n; /* dimensions, as stored, before those that make a run */
-    for (uint64_t size = 1; outer > 0 && run == size; outer--) {
-        run *= extent.count[axis[outer - 1]];
-        size *= chunk.count[axis[outer - 1]];
-    }
-    uint64_t s = 1;
-    for (int j = n - 1; j >= 0; j--) {
-        at[j] = low[j] = extent.start[axis[j]] - chunk.start[axis[j]];
-        high[j] = low[j] + extent.count[axis[j]];
-        stride[j] = s;
-        s *= chunk.count[axis[j]];
-    }
-    do {
-        uint64_t first = 0;
-        for (int j = 0; j < n; j++)
-            first += at[j] * stride[j];
-        mark(m, first / each, (first + run - 1) / each);
-    } while (m->marked < m->count && zs_next_position(outer, at, low, high));
-}
-
-static void mark_wanted(const struct zs_plan *plan, const struct zs_planned *planned, uint64_t each, struct marks *m)
-{
-    for (size_t i = 0; i < planned->overlap_count && m->marked < m->count; i++)
-        mark_window(plan, planned, &plan->windows[plan->overlaps[planned->first_overlap + i].window], each, m);
-}
-
-/* ---- Tables ---- */
-
-struct search {
-    struct zs_plan *plan;
-    size_t *chunks; /* that may be read block by block */
-    size_t count;
-};
-
-/* A hash that differs between versions of a chunk's bytes. */
-static uint64_t tag_of(const struct zs_location *location)
-{
-    const uint64_t of[] = {location->kind == ZS_LOCATION_MEMORY, location->bytes.version, location->bytes.offset,
-                           location->bytes.size};
-    uint64_t tag = 0;
-    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
-        tag = (tag ^ of[i]) * 0x9E3779B97F4A7C15u;
-        tag ^= tag >> 32;
-    }
-    return tag;
-}
 
 static const struct zs_level *level_of(const struct zs_array *array, const struct zs_planned *planned,
                                        struct zs_level *room)
@@ -119,111 +33,101 @@ static const struct zs_level *level_of(const struct zs_array *array, const struc
     return zs_grid_level(&array->grid, array->chain.count - 1, planned->where.chunk, room);
 }
 
-/* Pins the object that has a chunk's bytes. Sets p->stale when it is not the one that its index was read from. */
-static enum zs_status object_of(struct zs_plan *plan, const struct zs_planned *planned, struct zs_cache_entry **entry,
-                                struct zs_error *err)
-{
-    enum zs_status status = zs_shard_object(plan->array, planned->where.shard, entry, err);
-    if (status == ZS_OK &&
-        ((const struct zs_object *)zs_cache_value(*entry))->version != planned->where.bytes.version) {
-        zs_cache_release(plan->array->objects, *entry);
-        status = ZS_NOT_FOUND;
-    }
-    if (status != ZS_NOT_FOUND)
-        return status;
-    plan->stale = true; /* it was there when its index was read */
-    return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
-}
+/* ---- Which blocks are wanted ---- */
 
-/* The first bytes of a chunk, `have` of them. */
-struct head {
-    const unsigned char *data;
-    size_t have;
-    unsigned char fetched[HEAD_BYTES];
+/* A set of a chunk's blocks. */
+struct block_set {
+    unsigned char *bits; /* freed with free() */
+    size_t count;        /* blocks of the chunk */
+    size_t size;         /* blocks in the set */
 };
 
-/* Opens the object that a chunk is, and makes the chunk's location the range of its bytes. The location stays an object
- * where the store does not tell versions apart: then all must come in one request. */
-static enum zs_status open_whole(struct zs_plan *plan, struct zs_planned *planned, const struct zs_level *level,
-                                 struct head *head, struct zs_error *err)
+static bool has_block(const struct block_set *set, size_t block)
 {
-    struct zs_array *array = plan->array;
-    const struct zs_cache_key key = {0, planned->where.shard};
-    /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
-    struct zs_cache_entry *entry = array->store->is_remote ? zs_cache_get(array->objects, key) : NULL;
-    if (entry == NULL && zs_shard_list_lacks(array, planned->where.shard)) {
-        planned->where.kind = ZS_LOCATION_EMPTY;
-        return ZS_OK;
+    return (set->bits[block / 8] >> block % 8 & 1) != 0;
+}
+
+static void add_blocks(struct block_set *set, uint64_t first, uint64_t last)
+{
+    for (size_t i = (size_t)first; i <= last; i++) {
+        set->size += !has_block(set, i);
+        set->bits[i / 8] |= (unsigned char)(1u << i % 8);
     }
-    if (entry == NULL) {
-        char *name;
-        struct zs_object *object = NULL;
-        ZS_TRY(zs_shard_key(array, planned->where.shard, &name, err));
-        if (array->distrusts_memory)
-            zs_store_forget(array->store, name);
-        const enum zs_status status =
-            array->store->is_remote
-                ? zs_object_open_head(array->store, name, sizeof head->fetched, head->fetched, &object, err)
-                : zs_object_open(array->store, name, &object, err);
-        free(name);
-        if (status == ZS_NOT_FOUND) {
-            zs_shard_list_note_missed(array);
-            planned->where.kind = ZS_LOCATION_EMPTY;
-            return ZS_OK;
+}
+
+/* Adds the blocks, of `each` elements, that hold what one window wants of a chunk. Elements are numbered as they are
+ * stored: those that are wanted make runs, which are added one after another. */
+static void add_window(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_window *window,
+                       uint64_t each, struct block_set *set)
+{
+    const struct zs_array *array = plan->array;
+    const int ndim = array->meta->ndim, *axis = array->innermost->axis;
+    struct zs_extent chunk, wanted;
+    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], stride[ZS_MAX_NDIM], size = 1, run = 1;
+    int outer = ndim; /* dimensions, as stored, before those that make a run */
+    zs_whole_chunk(array, planned->where.chunk, &chunk);
+    zs_chunk_overlap(array, array->chain.count - 1, planned->where.chunk, window, wanted.start, wanted.count);
+    for (int j = ndim - 1; j >= 0; j--) {
+        const int d = axis[j];
+        at[j] = low[j] = wanted.start[d] - chunk.start[d];
+        high[j] = low[j] + wanted.count[d];
+        stride[j] = size;
+        if (run == size) { /* all is wanted of the dimensions behind this one */
+            run *= wanted.count[d];
+            outer = j;
         }
-        ZS_TRY(status);
-        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(level)) {
-            zs_object_close(object);
-            return ZS_OK;
-        }
-        if (array->store->is_remote && zs_object_size(object) >= sizeof head->fetched) {
-            head->data = head->fetched;
-            head->have = sizeof head->fetched;
-        }
-        entry = zs_cache_put(array->objects, key, object, 1);
-        if (entry == NULL) {
-            zs_object_close(object);
-            return zs_fail_memory(err);
-        }
+        size *= chunk.count[d];
     }
-    const struct zs_object *object = zs_cache_value(entry);
-    planned->where.kind = ZS_LOCATION_RANGE;
-    planned->where.bytes.offset = 0;
-    planned->where.bytes.size = zs_object_size(object);
-    planned->where.bytes.version = object->version;
-    zs_cache_release(array->objects, entry);
+    do {
+        uint64_t first = 0;
+        for (int j = 0; j < ndim; j++)
+            first += at[j] * stride[j];
+        add_blocks(set, first / each, (first + run - 1) / each);
+    } while (set->size < set->count && zs_next_position(outer, at, low, high));
+}
+
+/* Finds which of a chunk's `count` blocks, of `each` elements, hold what the windows want. */
+static enum zs_status find_wanted(const struct zs_plan *plan, const struct zs_planned *planned, size_t count,
+                                  uint64_t each, struct block_set *wanted, struct zs_error *err)
+{
+    *wanted = (struct block_set){.bits = zs_calloc(count / 8 + 1, 1), .count = count};
+    if (wanted->bits == NULL)
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < planned->overlap_count && wanted->size < count; i++)
+        add_window(plan, planned, zs_planned_window(plan, planned, i), each, wanted);
     return ZS_OK;
 }
 
-/* Reads the table of a chunk from its first bytes, and fetches more of them as needed. */
-static enum zs_status read_table(struct zs_plan *plan, const struct zs_planned *planned, const struct zs_level *level,
-                                 struct head *head, struct zs_object *object, struct zs_blocks **blocks,
-                                 struct zs_error *err)
+/* ---- Tables ---- */
+
+/* A hash that differs between versions of a chunk's bytes. */
+static uint64_t tag_of(const struct zs_location *where)
 {
-    const struct zs_location *w = &planned->where;
-    const uint64_t page = page_bytes(plan->array);
-    struct zs_buffer more = {0};
-    size_t need;
-    enum zs_status status =
-        zs_chunk_read_blocks(level, head->data, head->have, w->bytes.size, page, &need, blocks, err);
-    while (status == ZS_OK && *blocks == NULL) {
-        const size_t n = head->have == 0 ? (size_t)zs_min_u64(w->bytes.size, sizeof head->fetched) : need;
-        if (n > sizeof head->fetched)
-            status = zs_buffer_reset(&more, n, err);
-        unsigned char *to = n > sizeof head->fetched ? more.data : head->fetched;
-        if (status == ZS_OK)
-            status = zs_object_read(object, w->bytes.offset, n, to, err);
-        head->data = to;
-        head->have = n;
-        if (status == ZS_OK)
-            status = zs_chunk_read_blocks(level, to, n, w->bytes.size, page, &need, blocks, err);
+    const uint64_t parts[] = {where->kind == ZS_LOCATION_MEMORY, where->bytes.version, where->bytes.offset,
+                              where->bytes.size};
+    uint64_t tag = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        tag = (tag ^ parts[i]) * 0x9E3779B97F4A7C15u;
+        tag ^= tag >> 32;
     }
-    zs_buffer_free(&more);
-    if (zs_object_is_overtaken(object, status))
-        plan->stale = true;
-    return status;
+    return tag;
 }
 
+/* Pins the table of a chunk if it is cached. */
+static bool take_cached_table(struct zs_array *array, struct zs_planned *planned)
+{
+    if (planned->where.kind == ZS_LOCATION_OBJECT)
+        return false;
+    planned->table = zs_cache_get(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk});
+    if (planned->table == NULL ||
+        ((const struct zs_blocks *)zs_cache_value(planned->table))->tag == tag_of(&planned->where))
+        return planned->table != NULL;
+    zs_cache_release(array->indexes, planned->table);
+    planned->table = NULL;
+    return false;
+}
+
+/* Caches the table of a chunk, which it takes, and pins it. */
 static enum zs_status keep_table(struct zs_array *array, struct zs_planned *planned, struct zs_blocks *blocks,
                                  struct zs_error *err)
 {
@@ -241,29 +145,55 @@ static enum zs_status is_worth_asking(const struct zs_plan *plan, const struct z
                                       const struct zs_level *level, bool *is_worth, struct zs_error *err)
 {
     const struct zs_array *array = plan->array;
-    struct marks m;
-    const uint64_t each = USUAL_BLOCK / level->item_size, n = level->decoded_size / level->item_size;
-    ZS_TRY(marks_init(&m, (size_t)((n + each - 1) / each), err));
-    mark_wanted(plan, planned, each, &m);
-    free(m.bits);
-    *is_worth = m.marked * 2 <= m.count;
-    if (array->store->is_remote && planned->where.kind == ZS_LOCATION_RANGE)
-        *is_worth = *is_worth && planned->where.bytes.size / m.count * (m.count - m.marked) > ROUND_TRIP_COST;
+    const uint64_t each = USUAL_BLOCK / level->item_size, elements = level->decoded_size / level->item_size;
+    struct block_set wanted;
+    ZS_TRY(find_wanted(plan, planned, (size_t)((elements + each - 1) / each), each, &wanted, err));
+    free(wanted.bits);
+    *is_worth = wanted.size * 2 <= wanted.count;
+    if (array->store->is_remote && planned->where.kind == ZS_LOCATION_RANGE) {
+        const uint64_t saved = planned->where.bytes.size / wanted.count * (wanted.count - wanted.size);
+        *is_worth = *is_worth && saved > ROUND_TRIP_COST;
+    }
     return ZS_OK;
 }
 
-/* Pins the table of a chunk if it is cached. */
-static bool is_table_known(struct zs_array *array, struct zs_planned *planned)
+/* The first bytes of a chunk, `have` of them. */
+struct head {
+    const unsigned char *data; /* in a shard in memory, or in what follows */
+    size_t have;
+    struct zs_buffer more; /* where HEAD_BYTES are not enough */
+    unsigned char fetched[HEAD_BYTES];
+};
+
+/* Fetches the first n bytes of a chunk. */
+static enum zs_status fetch_head(struct zs_object *object, const struct zs_location *where, size_t n,
+                                 struct head *head, struct zs_error *err)
 {
-    if (planned->where.kind == ZS_LOCATION_OBJECT)
-        return false;
-    planned->table = zs_cache_get(array->indexes, (struct zs_cache_key){ZS_SPACE_TABLES, planned->where.chunk});
-    if (planned->table == NULL ||
-        ((const struct zs_blocks *)zs_cache_value(planned->table))->tag == tag_of(&planned->where))
-        return planned->table != NULL;
-    zs_cache_release(array->indexes, planned->table);
-    planned->table = NULL;
-    return false;
+    unsigned char *to = head->fetched;
+    if (n > sizeof head->fetched) {
+        ZS_TRY(zs_buffer_reset(&head->more, n, err));
+        to = head->more.data;
+    }
+    ZS_TRY(zs_object_read(object, where->bytes.offset, n, to, err));
+    head->data = to;
+    head->have = n;
+    return ZS_OK;
+}
+
+/* Reads the table of a chunk from its first bytes, and fetches more of them as needed. */
+static enum zs_status read_table(const struct zs_array *array, const struct zs_location *where,
+                                 const struct zs_level *level, struct zs_object *object, struct head *head,
+                                 struct zs_blocks **blocks, struct zs_error *err)
+{
+    const uint64_t size = where->bytes.size, page = array->store->is_remote ? REMOTE_PAGE_BYTES : PAGE_BYTES;
+    size_t need;
+    ZS_TRY(zs_chunk_read_blocks(level, head->data, head->have, size, page, &need, blocks, err));
+    while (*blocks == NULL) {
+        const size_t n = head->have == 0 ? (size_t)zs_min_u64(size, sizeof head->fetched) : need;
+        ZS_TRY(fetch_head(object, where, n, head, err));
+        ZS_TRY(zs_chunk_read_blocks(level, head->data, head->have, size, page, &need, blocks, err));
+    }
+    return ZS_OK;
 }
 
 /* Reads the table of a chunk from its own bytes, and caches it. */
@@ -271,52 +201,97 @@ static enum zs_status ask_table(struct zs_plan *plan, struct zs_planned *planned
                                 struct head *head, struct zs_error *err)
 {
     struct zs_array *array = plan->array;
-    struct zs_cache_entry *object = NULL;
+    const struct zs_location *where = &planned->where;
+    struct zs_cache_entry *entry = NULL;
+    struct zs_object *object = NULL;
     struct zs_blocks *blocks = NULL;
-    if (planned->where.kind == ZS_LOCATION_MEMORY) {
-        head->data = planned->where.bytes.memory;
-        head->have = (size_t)planned->where.bytes.size;
+    enum zs_status status = ZS_OK;
+    bool is_stale = false;
+    if (where->kind == ZS_LOCATION_MEMORY) {
+        head->data = where->bytes.memory;
+        head->have = (size_t)where->bytes.size;
     } else {
-        ZS_TRY(object_of(plan, planned, &object, err));
+        status = zs_shard_object_of(array, where->shard, where->bytes.version, &entry, &is_stale, err);
+        object = status == ZS_OK ? zs_cache_value(entry) : NULL;
     }
     /* Blocks of two versions must never be mixed: no blocks where versions may not differ visibly. */
-    const bool is_sure = object == NULL || ((const struct zs_object *)zs_cache_value(object))->is_versioned;
-    enum zs_status status = ZS_OK;
-    if (is_sure)
-        status = read_table(plan, planned, level, head, object != NULL ? zs_cache_value(object) : NULL, &blocks, err);
-    if (object != NULL)
-        zs_cache_release(array->objects, object);
-    return status == ZS_OK && is_sure ? keep_table(array, planned, blocks, err) : status;
+    if (status == ZS_OK && (object == NULL || object->is_versioned))
+        status = read_table(array, where, level, object, head, &blocks, err);
+    if (is_stale || zs_object_is_overtaken(object, status))
+        plan->is_stale = true;
+    if (entry != NULL)
+        zs_cache_release(array->objects, entry);
+    return status == ZS_OK && blocks != NULL ? keep_table(array, planned, blocks, err) : status;
 }
 
-/* Finds the table of one chunk, if that may pay. */
-static enum zs_status find_table(void *ctx, size_t item, struct zs_error *err)
+/* ---- Chunks that are objects of their own ---- */
+
+/* Opens the object that a chunk is. A remote one comes with its first bytes. */
+static enum zs_status open_object(struct zs_array *array, uint64_t chunk, struct head *head, struct zs_object **object,
+                                  struct zs_error *err)
 {
-    const struct search *s = ctx;
-    struct zs_array *array = s->plan->array;
-    struct zs_planned *c = &s->plan->chunks[s->chunks[item]];
-    struct zs_level room;
-    const struct zs_level *level = level_of(array, c, &room);
-    struct head head;
-    bool is_worth = true;
-    head.data = NULL;
-    head.have = 0;
-    if (is_table_known(array, c))
-        return ZS_OK;
-    if (level->bytes_codec_count > 0 || c->where.kind == ZS_LOCATION_OBJECT)
-        ZS_TRY(is_worth_asking(s->plan, c, level, &is_worth, err));
-    if (!is_worth)
-        return ZS_OK;
-    enum zs_status status = ZS_OK;
-    if (c->where.kind == ZS_LOCATION_OBJECT)
-        status = open_whole(s->plan, c, level, &head, err);
-    if (status == ZS_OK && c->where.kind != ZS_LOCATION_OBJECT && c->where.kind != ZS_LOCATION_EMPTY &&
-        !is_table_known(array, c))
-        status = ask_table(s->plan, c, level, &head, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(array, c->where.chunk, status, err);
+    const bool is_remote = array->store->is_remote;
+    char *key;
+    ZS_TRY(zs_shard_key(array, chunk, &key, err));
+    if (array->distrusts_memory)
+        zs_store_forget(array->store, key);
+    const enum zs_status status =
+        is_remote ? zs_object_open_head(array->store, key, sizeof head->fetched, head->fetched, object, err)
+                  : zs_object_open(array->store, key, object, err);
+    free(key);
+    if (status == ZS_OK && is_remote && zs_object_size(*object) >= sizeof head->fetched) {
+        head->data = head->fetched;
+        head->have = sizeof head->fetched;
+    }
+    return status;
 }
 
-/* ---- Blocks, or the whole chunk ---- */
+static void set_range(struct zs_location *where, const struct zs_object *object)
+{
+    where->kind = ZS_LOCATION_RANGE;
+    where->bytes.offset = 0;
+    where->bytes.size = zs_object_size(object);
+    where->bytes.version = object->version;
+}
+
+/* Opens the object that a chunk is, and makes the chunk's location the range of its bytes, or empty. The location stays
+ * an object where the store does not tell versions apart: then all must come in one request. */
+static enum zs_status locate_object(struct zs_array *array, struct zs_location *where, const struct zs_level *level,
+                                    struct head *head, struct zs_error *err)
+{
+    struct zs_object *object;
+    /* Locally it is opened each time, since it may have been replaced; over a network the next read detects that. */
+    struct zs_cache_entry *entry =
+        array->store->is_remote ? zs_cache_get(array->objects, (struct zs_cache_key){0, where->shard}) : NULL;
+    if (entry == NULL) {
+        const bool is_absent = zs_shard_list_lacks(array, where->shard);
+        const enum zs_status status =
+            is_absent ? ZS_NOT_FOUND : open_object(array, where->shard, head, &object, err);
+        if (status == ZS_NOT_FOUND) {
+            if (!is_absent)
+                zs_shard_list_note_missed(array);
+            where->kind = ZS_LOCATION_EMPTY;
+            return ZS_OK;
+        }
+        ZS_TRY(status);
+        if (!object->is_versioned || zs_object_size(object) > zs_level_bound(level)) {
+            zs_object_close(object);
+            return ZS_OK;
+        }
+        ZS_TRY(zs_shard_keep_object(array, where->shard, object, &entry, err));
+    }
+    set_range(where, zs_cache_value(entry));
+    zs_cache_release(array->objects, entry);
+    return ZS_OK;
+}
+
+/* ---- Tables of all chunks that may gain ---- */
+
+struct candidates {
+    struct zs_plan *plan;
+    size_t *chunks; /* of the plan, that may be read block by block */
+    size_t count;
+};
 
 /* Whether at most half of a chunk is wanted, and its bytes can be read in parts. */
 static bool is_candidate(const struct zs_plan *plan, const struct zs_planned *planned)
@@ -331,46 +306,140 @@ static bool is_candidate(const struct zs_plan *plan, const struct zs_planned *pl
            zs_elements_used(plan, planned) <= level->decoded_size / level->item_size / 2;
 }
 
-/* Pins a block of a chunk if it is cached, and of this table. */
-static struct zs_cache_entry *block_at_hand(struct zs_array *array, const struct zs_planned *planned, size_t block,
-                                            uint64_t tag)
+/* Pins the table of a chunk, if finding it may pay. */
+static enum zs_status find_table(struct zs_plan *plan, struct zs_planned *planned, struct head *head,
+                                 struct zs_error *err)
 {
-    struct zs_cache_entry *e =
+    struct zs_array *array = plan->array;
+    struct zs_location *where = &planned->where;
+    struct zs_level room;
+    const struct zs_level *level = level_of(array, planned, &room);
+    bool is_worth = true;
+    if (take_cached_table(array, planned))
+        return ZS_OK;
+    if (level->bytes_codec_count > 0 || where->kind == ZS_LOCATION_OBJECT) /* else no bytes are needed for it */
+        ZS_TRY(is_worth_asking(plan, planned, level, &is_worth, err));
+    if (is_worth && where->kind == ZS_LOCATION_OBJECT) {
+        ZS_TRY(locate_object(array, where, level, head, err));
+        is_worth = where->kind == ZS_LOCATION_RANGE && !take_cached_table(array, planned);
+    }
+    return is_worth ? ask_table(plan, planned, level, head, err) : ZS_OK;
+}
+
+static enum zs_status find_candidate_table(void *ctx, size_t item, struct zs_error *err)
+{
+    const struct candidates *candidates = ctx;
+    struct zs_plan *plan = candidates->plan;
+    struct zs_planned *planned = &plan->chunks[candidates->chunks[item]];
+    struct head head; /* set member by member: the bytes need not be */
+    head.data = NULL;
+    head.have = 0;
+    head.more = (struct zs_buffer){0};
+    const enum zs_status status = find_table(plan, planned, &head, err);
+    zs_buffer_free(&head.more);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(plan->array, planned->where.chunk, status, err);
+}
+
+/* Finds the tables of all chunks that may gain. */
+static enum zs_status find_tables(struct zs_plan *plan, struct zs_error *err)
+{
+    struct candidates candidates = {.plan = plan, .chunks = zs_calloc(plan->chunk_count, sizeof *candidates.chunks)};
+    if (candidates.chunks == NULL)
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < plan->chunk_count; i++)
+        if (is_candidate(plan, &plan->chunks[i]))
+            candidates.chunks[candidates.count++] = i;
+    /* Locally a table is read in microseconds. */
+    const int threads = plan->array->store->is_remote ? plan->array->fetch_threads : 1;
+    const enum zs_status status = zs_parallel_for(threads, candidates.count, find_candidate_table, &candidates, err);
+    free(candidates.chunks);
+    return status;
+}
+
+/* ---- Blocks, or the whole chunk ---- */
+
+/* Pins a block of a chunk if it is cached, and of this table. */
+static struct zs_cache_entry *take_cached_block(struct zs_array *array, const struct zs_planned *planned, size_t block,
+                                                uint64_t tag)
+{
+    struct zs_cache_entry *entry =
         zs_cache_get(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + block, planned->where.chunk});
-    if (e == NULL || ((const struct zs_blob *)zs_cache_value(e))->version == tag)
-        return e;
-    zs_cache_release(array->chunks, e);
+    if (entry == NULL || ((const struct zs_blob *)zs_cache_value(entry))->version == tag)
+        return entry;
+    zs_cache_release(array->chunks, entry);
     return NULL;
 }
 
-/* The cost, in bytes, of reading the blocks of a chunk that are not cached (at least one). */
-static enum zs_status cost_of(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_blocks *b,
-                              uint64_t *cost, struct zs_error *err)
+/* Adds an item for each wanted block of a chunk with a table. */
+static enum zs_status add_items(struct zs_plan *plan, struct zs_planned *planned, const struct zs_blocks *blocks,
+                                const struct zs_level *level, struct zs_error *err)
 {
-    struct zs_range *ranges = zs_calloc(planned->item_count, sizeof *ranges);
-    struct zs_range_group *groups = zs_calloc(planned->item_count, sizeof *groups);
-    size_t n = 0;
-    *cost = 0;
-    for (size_t i = 0; i < planned->item_count && ranges != NULL; i++) {
-        const struct zs_item *it = &plan->items[planned->first_item + i];
-        if (it->kept != NULL)
-            continue;
-        zs_block_range(b, it->block, &ranges[n].offset, &ranges[n].size);
-        n++;
-        *cost += BLOCK_COST + zs_block_decoded(b, it->block);
+    struct block_set wanted;
+    uint64_t first, each;
+    zs_chunk_block_elements(level, blocks, 0, &first, &each);
+    ZS_TRY(find_wanted(plan, planned, blocks->count, each, &wanted, err));
+    struct zs_item *items = zs_grow_by(plan->items, plan->item_count, wanted.size, &plan->item_room, sizeof *items);
+    if (items == NULL) {
+        free(wanted.bits);
+        return zs_fail_memory(err);
     }
+    plan->items = items;
+    for (size_t i = 0; i < blocks->count; i++) {
+        if (!has_block(&wanted, i))
+            continue;
+        plan->items[plan->item_count++] = (struct zs_item){
+            .chunk = (size_t)(planned - plan->chunks),
+            .block = i,
+            .kept = take_cached_block(plan->array, planned, i, blocks->tag),
+        };
+        planned->item_count++;
+    }
+    free(wanted.bits);
+    return ZS_OK;
+}
+
+/* The cost of reading the blocks of a chunk that are items and not cached. */
+static enum zs_status cost_of_blocks(const struct zs_plan *plan, const struct zs_planned *planned,
+                                     const struct zs_blocks *blocks, uint64_t *cost, struct zs_error *err)
+{
+    const struct zs_item *items = &plan->items[planned->first_item];
+    size_t missing = 0, n = 0;
+    *cost = 0;
+    for (size_t i = 0; i < planned->item_count; i++)
+        missing += items[i].kept == NULL;
+    if (missing == 0)
+        return ZS_OK;
+    struct zs_range *ranges = zs_calloc(missing, sizeof *ranges);
+    struct zs_range_group *groups = zs_calloc(missing, sizeof *groups);
     const bool has_memory = ranges != NULL && groups != NULL;
-    const size_t count = has_memory ? zs_range_plan(ranges, n, plan->array->ranges, groups) : 0;
-    for (size_t g = 0; g < count && planned->where.kind == ZS_LOCATION_RANGE; g++)
-        *cost += groups[g].size + plan->array->ranges.max_gap;
+    for (size_t i = 0; i < planned->item_count && has_memory; i++) {
+        if (items[i].kept != NULL)
+            continue;
+        zs_block_range(blocks, items[i].block, &ranges[n].offset, &ranges[n].size);
+        n++;
+        *cost += BLOCK_COST + zs_block_decoded(blocks, items[i].block);
+    }
+    const bool is_fetched = has_memory && planned->where.kind == ZS_LOCATION_RANGE;
+    const size_t requests = is_fetched ? zs_range_plan(ranges, n, plan->array->ranges, groups) : 0;
+    for (size_t i = 0; i < requests; i++)
+        *cost += groups[i].size + plan->array->ranges.max_gap;
     free(ranges);
     free(groups);
     return has_memory ? ZS_OK : zs_fail_memory(err);
 }
 
-static void release_items(struct zs_plan *plan, struct zs_planned *planned)
+/* The cost of reading a chunk as a whole. */
+static uint64_t cost_of_chunk(const struct zs_array *array, const struct zs_planned *planned,
+                              const struct zs_level *level)
 {
-    for (size_t i = planned->first_item; i < planned->first_item + planned->item_count; i++)
+    const bool is_fetched = planned->where.kind == ZS_LOCATION_RANGE;
+    return level->decoded_size + (is_fetched ? planned->where.bytes.size + array->ranges.max_gap : 0);
+}
+
+/* Drops the table of a chunk, and its items, which are the last of the plan: it is read whole. */
+static void drop_table(struct zs_plan *plan, struct zs_planned *planned)
+{
+    for (size_t i = planned->first_item; i < plan->item_count; i++)
         if (plan->items[i].kept != NULL)
             zs_cache_release(plan->array->chunks, plan->items[i].kept);
     plan->item_count = planned->first_item;
@@ -379,121 +448,89 @@ static void release_items(struct zs_plan *plan, struct zs_planned *planned)
     planned->table = NULL;
 }
 
-/* Adds items for the wanted blocks of a chunk with a table. Drops its table where reading the whole chunk costs
- * less. */
+/* Adds items for the wanted blocks of a chunk with a table, or drops that where blocks save less than a quarter of the
+ * cost. */
 static enum zs_status choose(struct zs_plan *plan, struct zs_planned *planned, struct zs_error *err)
 {
     const struct zs_array *array = plan->array;
-    const struct zs_blocks *b = zs_cache_value(planned->table);
+    const struct zs_blocks *blocks = zs_cache_value(planned->table);
     struct zs_level room;
     const struct zs_level *level = level_of(array, planned, &room);
-    struct marks m;
-    uint64_t first, each, cost = 0;
-    size_t missing = 0;
+    const bool has_blocks = blocks->count > 1 && zs_block_decoded(blocks, 0) <= array->max_chunk;
+    uint64_t cost = 0;
     planned->first_item = plan->item_count;
-    if (b->count < 2 || zs_block_decoded(b, 0) > array->max_chunk) {
-        release_items(plan, planned);
-        return ZS_OK;
+    if (has_blocks) {
+        ZS_TRY(add_items(plan, planned, blocks, level, err));
+        ZS_TRY(cost_of_blocks(plan, planned, blocks, &cost, err));
     }
-    zs_chunk_block_elements(level, b, 0, &first, &each);
-    ZS_TRY(marks_init(&m, b->count, err));
-    mark_wanted(plan, planned, each, &m);
-    struct zs_item *items = zs_grow_by(plan->items, plan->item_count, m.marked, &plan->item_room, sizeof *items);
-    if (items == NULL) {
-        free(m.bits);
-        return zs_fail_memory(err);
+    if (!has_blocks || cost > cost_of_chunk(array, planned, level) / 4 * 3)
+        drop_table(plan, planned);
+    return ZS_OK;
+}
+
+/* Bytes of the largest block, of a plan that decodes nothing but blocks; else 0. */
+static uint64_t largest_block(const struct zs_plan *plan)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < plan->chunk_count; i++) {
+        const struct zs_planned *planned = &plan->chunks[i];
+        if (planned->table != NULL)
+            largest = zs_max_u64(largest, zs_block_decoded(zs_cache_value(planned->table), 0));
+        else if (zs_chunk_is_to_decode(planned))
+            return 0;
     }
-    plan->items = items;
-    for (size_t i = 0; i < b->count; i++)
-        if (is_marked(&m, i)) {
-            plan->items[plan->item_count++] = (struct zs_item){.chunk = (size_t)(planned - plan->chunks),
-                                                               .block = i,
-                                                               .kept = block_at_hand(plan->array, planned, i, b->tag)};
-            missing += plan->items[plan->item_count - 1].kept == NULL;
-            planned->item_count++;
-        }
-    free(m.bits);
-    const enum zs_status status = missing > 0 ? cost_of(plan, planned, b, &cost, err) : ZS_OK;
-    const uint64_t whole =
-        level->decoded_size +
-        (planned->where.kind == ZS_LOCATION_RANGE ? planned->where.bytes.size + array->ranges.max_gap : 0);
-    if (status == ZS_OK && cost > whole / 4 * 3)
-        release_items(plan, planned);
-    return status;
+    return largest;
 }
 
 enum zs_status zs_plan_blocks(struct zs_plan *plan, struct zs_error *err)
 {
-    struct search s = {.plan = plan};
-    plan->decode_slots = plan->array->decode_slots;
-    if (plan->shard_count == 0 || !zs_chunk_has_blocks(plan->array->innermost))
+    const struct zs_array *array = plan->array;
+    if (plan->shard_count == 0 || !zs_chunk_has_blocks(array->innermost))
         return ZS_OK;
-    s.chunks = zs_calloc(plan->chunk_count, sizeof *s.chunks);
-    if (s.chunks == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY(find_tables(plan, err));
     for (size_t i = 0; i < plan->chunk_count; i++)
-        if (is_candidate(plan, &plan->chunks[i]))
-            s.chunks[s.count++] = i;
-    const int threads =
-        plan->array->store->is_remote ? plan->array->fetch_threads : 1; /* a table is read in microseconds */
-    enum zs_status status = zs_parallel_for(threads, s.count, find_table, &s, err);
-    uint64_t largest = 0; /* block */
-    size_t in_blocks = 0, others = 0;
-    for (size_t i = 0; i < s.count && status == ZS_OK; i++) {
-        struct zs_planned *c = &plan->chunks[s.chunks[i]];
-        if (c->table != NULL)
-            status = choose(plan, c, err);
-        in_blocks += c->table != NULL;
-        if (c->table != NULL)
-            largest = zs_max_u64(largest, zs_block_decoded(zs_cache_value(c->table), 0));
-    }
-    for (size_t i = 0; i < plan->chunk_count; i++)
-        others += !zs_is_at_hand(&plan->chunks[i]) && plan->chunks[i].where.kind != ZS_LOCATION_EMPTY;
-    if (in_blocks > 0 && in_blocks == others)
-        plan->decode_slots =
-            (int)zs_max_u64(1, zs_min_u64((uint64_t)plan->array->threads, plan->array->max_chunk / largest));
-    free(s.chunks);
-    return status;
+        if (plan->chunks[i].table != NULL)
+            ZS_TRY(choose(plan, &plan->chunks[i], err));
+    const uint64_t largest = largest_block(plan);
+    if (largest > 0) /* as many at once as memory for one chunk allows */
+        plan->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)array->threads, array->max_chunk / largest));
+    return ZS_OK;
 }
 
-/* ---- Blocks ---- */
-
-static void scatter_block(const struct zs_plan *plan, const struct zs_item *item, const unsigned char *data)
-{
-    const struct zs_planned *c = &plan->chunks[item->chunk];
-    uint64_t first, count;
-    zs_chunk_block_elements(plan->array->innermost, zs_cache_value(c->table), item->block, &first, &count);
-    zs_scatter_run(plan, c, first, count, data);
-}
+/* ---- Delivering a block ---- */
 
 void zs_block_scatter(const struct zs_plan *plan, const struct zs_item *item)
 {
-    scatter_block(plan, item, ((const struct zs_blob *)zs_cache_value(item->kept))->data);
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
+    const struct zs_blob *blob = zs_cache_value(item->kept);
+    uint64_t first, count;
+    zs_chunk_block_elements(plan->array->innermost, zs_cache_value(planned->table), item->block, &first, &count);
+    zs_scatter_run(plan, planned, first, count, blob->data);
 }
 
 enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
                                 const void *src, struct zs_error *err)
 {
     struct zs_array *array = plan->array;
-    const struct zs_planned *c = &plan->chunks[item->chunk];
-    const struct zs_blocks *b = zs_cache_value(c->table);
+    const struct zs_planned *planned = &plan->chunks[item->chunk];
+    const struct zs_blocks *blocks = zs_cache_value(planned->table);
     struct zs_level room;
-    const struct zs_level *level = level_of(array, c, &room);
+    const struct zs_level *level = level_of(array, planned, &room);
     uint64_t first, count;
-    zs_chunk_block_elements(level, b, item->block, &first, &count);
+    zs_chunk_block_elements(level, blocks, item->block, &first, &count);
     /* Not from a pool: a read needs a few dozen blocks, and populating the rest of a slab took a fifth of its time. */
     struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * level->item_size);
     if (blob == NULL)
         return zs_fail_memory(err);
-    const enum zs_status status = zs_chunk_decode_block(level, scratch, b, item->block, src, blob->data, err);
+    const enum zs_status status = zs_chunk_decode_block(level, scratch, blocks, item->block, src, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
         return status;
     }
-    zs_scatter_run(plan, c, first, count, blob->data);
-    blob->version = b->tag;
+    zs_scatter_run(plan, planned, first, count, blob->data);
+    blob->version = blocks->tag;
     struct zs_cache_entry *entry =
-        zs_cache_put(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + item->block, c->where.chunk}, blob,
+        zs_cache_put(array->chunks, (struct zs_cache_key){ZS_SPACE_BLOCKS + item->block, planned->where.chunk}, blob,
                      ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
     if (entry != NULL)
         zs_cache_release(array->chunks, entry);

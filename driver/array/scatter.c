@@ -2,17 +2,17 @@
 
 #include "base/strided.h"
 
-static void chunk_overlap(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_window *w,
+static void chunk_overlap(const struct zs_plan *plan, const struct zs_planned *planned, const struct zs_window *window,
                           uint64_t *start, uint64_t *count)
 {
-    zs_chunk_overlap(plan->array, plan->array->chain.count - 1, planned->where.chunk, w, start, count);
+    zs_chunk_overlap(plan->array, plan->array->chain.count - 1, planned->where.chunk, window, start, count);
 }
 
-static char *element_of_window(int ndim, const struct zs_window *w, const uint64_t *start)
+static char *element_of_window(int ndim, const struct zs_window *window, const uint64_t *start)
 {
-    char *dst = w->data;
+    char *dst = window->data;
     for (int d = 0; d < ndim; d++)
-        dst += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
+        dst += (ptrdiff_t)(start[d] - window->start[d]) * window->stride[d];
     return dst;
 }
 
@@ -24,15 +24,15 @@ struct target {
     void *ctx;
 };
 
-static void copy_to_window(const struct target *target, const struct zs_window *w, const uint64_t *start,
+static void copy_to_window(const struct target *target, const struct zs_window *window, const uint64_t *start,
                            const uint64_t *count, const void *src, const ptrdiff_t *stride)
 {
-    const int n = target->plan->array->meta->ndim;
+    const int ndim = target->plan->array->meta->ndim;
     if (target->plan->take != NULL)
-        target->plan->take(target->plan->ctx, w->data, start, count, src, stride);
+        target->plan->take(target->plan->ctx, window->data, start, count, src, stride);
     else
-        zs_copy_strided(n, count, src, stride, element_of_window(n, w, start), w->stride, target->size, target->convert,
-                        target->ctx);
+        zs_copy_strided(ndim, count, src, stride, element_of_window(ndim, window, start), window->stride, target->size,
+                        target->convert, target->ctx);
 }
 
 static struct target target_of(const struct zs_plan *plan)
@@ -61,14 +61,16 @@ struct elements {
     struct target target;
 };
 
-static void scatter_elements(const struct zs_plan *plan, const struct zs_planned *planned, const struct elements *e)
+static void scatter_elements(const struct zs_plan *plan, const struct zs_planned *planned,
+                             const struct elements *elements)
 {
-    const int n = plan->array->meta->ndim;
+    const int ndim = plan->array->meta->ndim;
     for (size_t i = 0; i < planned->overlap_count; i++) {
-        const struct zs_window *w = &plan->windows[plan->overlaps[planned->first_overlap + i].window];
+        const struct zs_window *window = zs_planned_window(plan, planned, i);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        chunk_overlap(plan, planned, w, start, count);
-        copy_to_window(&e->target, w, start, count, zs_element_at(n, e->at, &e->extent, start, e->stride), e->stride);
+        chunk_overlap(plan, planned, window, start, count);
+        copy_to_window(&elements->target, window, start, count,
+                       zs_element_at(ndim, elements->at, &elements->extent, start, elements->stride), elements->stride);
     }
 }
 
@@ -76,41 +78,41 @@ void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, co
                 const struct zs_extent *extent)
 {
     const struct zs_array *array = plan->array;
-    struct elements e = {.at = decoded, .target = target_of(plan)};
+    struct elements elements = {.at = decoded, .target = target_of(plan)};
     if (plan->is_prefetch)
         return;
     if (extent != NULL)
-        e.extent = *extent;
+        elements.extent = *extent;
     else
-        zs_whole_chunk(array, planned->where.chunk, &e.extent);
+        zs_whole_chunk(array, planned->where.chunk, &elements.extent);
     if (decoded != NULL)
-        zs_dense_strides(array->innermost, e.extent.count, e.stride);
+        zs_dense_strides(array->innermost, elements.extent.count, elements.stride);
     else
-        e.at = array->meta->fill_value; /* which all strides of 0 repeat */
-    scatter_elements(plan, planned, &e);
+        elements.at = array->meta->fill_value; /* which all strides of 0 repeat */
+    scatter_elements(plan, planned, &elements);
 }
 
 void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored)
 {
     const struct zs_array *array = plan->array;
     const size_t size = zs_lookup_stored_size(array->innermost->lookup);
-    struct elements e = {.at = stored, .target = {plan, size, zs_lookup_convert, array->innermost->lookup}};
-    zs_whole_chunk(array, planned->where.chunk, &e.extent);
-    zs_dense_strides(array->innermost, e.extent.count, e.stride);
+    struct elements elements = {.at = stored, .target = {plan, size, zs_lookup_convert, array->innermost->lookup}};
+    zs_whole_chunk(array, planned->where.chunk, &elements.extent);
+    zs_dense_strides(array->innermost, elements.extent.count, elements.stride);
     for (int d = 0; d < array->meta->ndim; d++)
-        e.stride[d] = e.stride[d] / (ptrdiff_t)array->innermost->item_size * (ptrdiff_t)size;
-    scatter_elements(plan, planned, &e);
+        elements.stride[d] = elements.stride[d] / (ptrdiff_t)array->innermost->item_size * (ptrdiff_t)size;
+    scatter_elements(plan, planned, &elements);
 }
 
-void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *g)
+void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap)
 {
     const struct zs_array *array = plan->array;
-    const struct zs_window *w = &plan->windows[g->window];
+    const struct zs_window *window = &plan->windows[gap->window];
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     const ptrdiff_t still[ZS_MAX_NDIM] = {0};
-    zs_chunk_overlap(array, g->level, g->number, w, start, count);
+    zs_chunk_overlap(array, gap->level, gap->number, window, start, count);
     const struct target target = target_of(plan);
-    copy_to_window(&target, w, start, count, array->meta->fill_value, still);
+    copy_to_window(&target, window, start, count, array->meta->fill_value, still);
 }
 
 uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *planned)
@@ -119,7 +121,7 @@ uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *p
     uint64_t used = 0;
     for (size_t i = 0; i < planned->overlap_count; i++) {
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], size = 1;
-        chunk_overlap(plan, planned, &plan->windows[plan->overlaps[planned->first_overlap + i].window], start, count);
+        chunk_overlap(plan, planned, zs_planned_window(plan, planned, i), start, count);
         for (int d = 0; d < array->meta->ndim; d++)
             size *= count[d];
         used += size;
@@ -138,17 +140,17 @@ void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned 
     const struct zs_array *array = plan->array;
     if (planned->overlap_count != 1 || plan->convert != NULL || plan->take != NULL || plan->is_prefetch)
         return NULL;
-    const struct zs_window *w = &plan->windows[plan->overlaps[planned->first_overlap].window];
+    const struct zs_window *window = zs_planned_window(plan, planned, 0);
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     struct zs_extent chunk;
     ptrdiff_t stride[ZS_MAX_NDIM];
-    chunk_overlap(plan, planned, w, start, count);
+    chunk_overlap(plan, planned, window, start, count);
     zs_whole_chunk(array, planned->where.chunk, &chunk);
     zs_dense_strides(array->innermost, chunk.count, stride);
     for (int d = 0; d < array->meta->ndim; d++)
-        if (count[d] != chunk.count[d] || (count[d] > 1 && stride[d] != w->stride[d]))
+        if (count[d] != chunk.count[d] || (count[d] > 1 && stride[d] != window->stride[d]))
             return NULL;
-    return element_of_window(array->meta->ndim, w, start);
+    return element_of_window(array->meta->ndim, window, start);
 }
 
 /* ---- A run of elements ---- */
@@ -156,7 +158,7 @@ void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned 
 /* Elements of a chunk that follow each other as they are stored. */
 struct run {
     const struct zs_plan *plan;
-    const struct zs_planned *c;
+    const struct zs_planned *planned;
     const unsigned char *data; /* of the first of them */
     uint64_t first;
     struct zs_extent chunk;
@@ -164,72 +166,72 @@ struct run {
 };
 
 /* Copies what windows want of an extent of the chunk, all of which lies in the run. */
-static void scatter_extent(const struct run *r, const struct zs_extent *extent)
+static void scatter_extent(const struct run *run, const struct zs_extent *extent)
 {
-    const struct zs_array *array = r->plan->array;
+    const struct zs_array *array = run->plan->array;
     const int n = array->meta->ndim;
-    for (size_t i = 0; i < r->c->overlap_count; i++) {
-        const struct zs_window *w = &r->plan->windows[r->plan->overlaps[r->c->first_overlap + i].window];
+    for (size_t i = 0; i < run->planned->overlap_count; i++) {
+        const struct zs_window *window = zs_planned_window(run->plan, run->planned, i);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        ptrdiff_t at = -(ptrdiff_t)(r->first * array->innermost->item_size);
+        ptrdiff_t at = -(ptrdiff_t)(run->first * array->innermost->item_size);
         bool is_apart = false;
         for (int d = 0; d < n && !is_apart; d++) {
-            const uint64_t end = zs_min_u64(extent->start[d] + extent->count[d], w->start[d] + w->count[d]);
-            start[d] = zs_max_u64(extent->start[d], w->start[d]);
+            const uint64_t end = zs_min_u64(extent->start[d] + extent->count[d], window->start[d] + window->count[d]);
+            start[d] = zs_max_u64(extent->start[d], window->start[d]);
             is_apart = start[d] >= end;
             count[d] = is_apart ? 0 : end - start[d];
-            at += is_apart ? 0 : (ptrdiff_t)(start[d] - r->chunk.start[d]) * r->stride[d];
+            at += is_apart ? 0 : (ptrdiff_t)(start[d] - run->chunk.start[d]) * run->stride[d];
         }
-        const struct target target = target_of(r->plan);
+        const struct target target = target_of(run->plan);
         if (!is_apart)
-            copy_to_window(&target, w, start, count, r->data + at, r->stride);
+            copy_to_window(&target, window, start, count, run->data + at, run->stride);
     }
 }
 
 /* Splits the run into extents. These have one position, which is set, in each stored dimension before j, and in the
  * others the `count` elements from number `first` on. */
-static void scatter_below(const struct run *r, int j, struct zs_extent *extent, uint64_t first, uint64_t count)
+static void scatter_below(const struct run *run, int j, struct zs_extent *extent, uint64_t first, uint64_t count)
 {
-    const struct zs_array *array = r->plan->array;
+    const struct zs_array *array = run->plan->array;
     const int n = array->meta->ndim, *axis = array->innermost->axis;
     uint64_t inner = 1; /* elements at one position of dimension j */
     for (int k = j + 1; k < n; k++)
-        inner *= r->chunk.count[axis[k]];
+        inner *= run->chunk.count[axis[k]];
     const int d = axis[j];
     const uint64_t head = first % inner != 0 ? zs_min_u64(count, inner - first % inner) : 0;
     if (head > 0) {
-        extent->start[d] = r->chunk.start[d] + first / inner;
+        extent->start[d] = run->chunk.start[d] + first / inner;
         extent->count[d] = 1;
-        scatter_below(r, j + 1, extent, first % inner, head);
+        scatter_below(run, j + 1, extent, first % inner, head);
         first += head;
         count -= head;
     }
     if (count >= inner) {
-        extent->start[d] = r->chunk.start[d] + first / inner;
+        extent->start[d] = run->chunk.start[d] + first / inner;
         extent->count[d] = count / inner;
         for (int k = j + 1; k < n; k++) {
-            extent->start[axis[k]] = r->chunk.start[axis[k]];
-            extent->count[axis[k]] = r->chunk.count[axis[k]];
+            extent->start[axis[k]] = run->chunk.start[axis[k]];
+            extent->count[axis[k]] = run->chunk.count[axis[k]];
         }
-        scatter_extent(r, extent);
+        scatter_extent(run, extent);
         first += count / inner * inner;
         count %= inner;
     }
     if (count > 0) {
-        extent->start[d] = r->chunk.start[d] + first / inner;
+        extent->start[d] = run->chunk.start[d] + first / inner;
         extent->count[d] = 1;
-        scatter_below(r, j + 1, extent, 0, count);
+        scatter_below(run, j + 1, extent, 0, count);
     }
 }
 
 void zs_scatter_run(const struct zs_plan *plan, const struct zs_planned *planned, uint64_t first, uint64_t count,
                     const unsigned char *data)
 {
-    struct run r = {.plan = plan, .c = planned, .data = data, .first = first};
+    struct run run = {.plan = plan, .planned = planned, .data = data, .first = first};
     struct zs_extent extent;
     if (plan->is_prefetch)
         return;
-    zs_whole_chunk(plan->array, planned->where.chunk, &r.chunk);
-    zs_dense_strides(plan->array->innermost, r.chunk.count, r.stride);
-    scatter_below(&r, 0, &extent, first, count);
+    zs_whole_chunk(plan->array, planned->where.chunk, &run.chunk);
+    zs_dense_strides(plan->array->innermost, run.chunk.count, run.stride);
+    scatter_below(&run, 0, &extent, first, count);
 }

@@ -9,11 +9,9 @@
 #include "base/utf8.h"
 #include "codec/texts.h"
 
-/* Windows of one call, 800 bytes each. */
-#define MOST_WINDOWS ((uint64_t)4096)
-/* Bytes of texts that are held, as they are stored, until they are published; and what one takes at least, as a
+/* Bytes of texts, as they are stored, that are pending until they are published; and what one takes at least, as a
  * guess. */
-#define HELD_BYTES ((uint64_t)64 << 20)
+#define PENDING_BYTES ((uint64_t)64 << 20)
 #define USUAL_TEXT 64
 
 struct texts {
@@ -105,10 +103,10 @@ static enum zs_status take_text(const struct zs_dtype *dtype, const unsigned cha
 /* ---- Opening ---- */
 
 /* Sets the fill value: a string, of bytes in base64. */
-static enum zs_status take_fill(struct texts *t, struct zs_error *err)
+static enum zs_status take_fill(struct texts *texts, struct zs_error *err)
 {
-    const zs_json *fill = zs_json_get(t->node.document, "fill_value");
-    struct zs_dtype *dtype = &t->node.array->dtype;
+    const zs_json *fill = zs_json_get(texts->node.document, "fill_value");
+    struct zs_dtype *dtype = &texts->node.array->dtype;
     const char *text = "";
     if (zs_json_typeof(fill) != ZS_JSON_NULL && !zs_json_string(fill, &text))
         return zs_fail(err, ZS_INVALID, "fill_value: expected a string");
@@ -130,45 +128,45 @@ static enum zs_status take_fill(struct texts *t, struct zs_error *err)
     if (status == ZS_ARGUMENT)
         status = zs_fail_in(err, ZS_INVALID, "fill_value");
     zs_buffer_free(&bytes);
-    t->fill = stored.data;
-    memcpy(t->node.array->fill_value, &t->fill, sizeof t->fill);
+    texts->fill = stored.data;
+    memcpy(texts->node.array->fill_value, &texts->fill, sizeof texts->fill);
     return status;
 }
 
-static enum zs_status take_meta(struct texts *t, size_t most, struct zs_error *err)
+static enum zs_status take_meta(struct texts *texts, size_t most, struct zs_error *err)
 {
     uint64_t all;
-    ZS_TRY(zs_text_meta_parse(t->node.document, &t->node.array, err));
-    struct zs_array_meta *meta = t->node.array;
-    meta->is_draft = t->node.is_draft;
+    ZS_TRY(zs_text_meta_parse(texts->node.document, &texts->node.array, err));
+    struct zs_array_meta *meta = texts->node.array;
+    meta->is_draft = texts->node.is_draft;
     meta->dtype.text_most = (size_t)zs_min_u64(most, INT32_MAX);
     if (!zs_product_u64(meta->shape, meta->ndim, &all) || !zs_mul_u64(all, meta->dtype.text_size, &all))
         return zs_fail(err, ZS_INVALID, "expected text of fewer than 2^64 bytes");
-    return take_fill(t, err);
+    return take_fill(texts, err);
 }
 
-static void close_texts(struct texts *t)
+static void close_texts(struct texts *texts)
 {
-    zs_array_close(t->array);
-    zs_array_meta_free(t->node.array);
-    free(t->fill);
+    zs_array_close(texts->array);
+    zs_array_meta_free(texts->node.array);
+    free(texts->fill);
 }
 
 /* Opens an array whose chunks have at most so many bytes. On failure nothing needs to be closed. */
-static enum zs_status open_texts(struct zs_hierarchy *h, const struct zs_node *node, size_t most, struct texts *t,
+static enum zs_status open_texts(struct zs_hierarchy *h, const struct zs_node *node, size_t most, struct texts *texts,
                                  struct zs_error *err)
 {
     /* One chunk is decoded at a time: its size is not known before. */
     const struct zs_array_options options = {.threads = 1, .max_chunk_bytes = INT32_MAX};
-    *t = (struct texts){.node = *node};
-    t->node.array = NULL;
+    *texts = (struct texts){.node = *node};
+    texts->node.array = NULL;
     if (!node->is_text)
         return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", node->key);
-    enum zs_status status = take_meta(t, most != 0 ? most : ZS_STRINGS_MAX_BYTES, err);
-    status = status == ZS_OK ? zs_array_open_node(h, &t->node, &options, &t->array, err)
+    enum zs_status status = take_meta(texts, most != 0 ? most : ZS_STRINGS_MAX_BYTES, err);
+    status = status == ZS_OK ? zs_array_open_node(h, &texts->node, &options, &texts->array, err)
                              : zs_fail_in(err, status, "%s", node->key);
     if (status != ZS_OK)
-        close_texts(t);
+        close_texts(texts);
     return status;
 }
 
@@ -199,30 +197,32 @@ bool zs_strings_length(const struct zs_node *node, uint64_t *length)
 enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
                                  struct zs_error *err)
 {
-    struct texts t;
-    ZS_TRY(open_texts(h, node, SIZE_MAX, &t, err));
-    const struct zs_array_info info = zs_array_get_info(t.array);
+    struct texts texts;
+    ZS_TRY(open_texts(h, node, SIZE_MAX, &texts, err));
+    const struct zs_array_info info = zs_array_get_info(texts.array);
     memcpy(chunk, info.chunk_shape, (size_t)info.ndim * sizeof *chunk);
     memcpy(object, info.shard_shape, (size_t)info.ndim * sizeof *object);
-    close_texts(&t);
+    close_texts(&texts);
     return ZS_OK;
 }
 
-static enum zs_status check_request(const struct zs_node *node, const struct zs_text_request *r, struct zs_error *err)
+static enum zs_status check_request(const struct zs_node *node, const struct zs_text_request *request,
+                                    struct zs_error *err)
 {
     uint64_t shape[ZS_MAX_NDIM];
     int ndim;
     if (!node->is_text)
         return zs_fail(err, ZS_ARGUMENT, "%s: expected an array of text", node->path);
     ZS_TRY(zs_strings_shape(node, &ndim, shape, err));
-    if (ndim != r->ndim)
-        return zs_fail(err, ZS_ARGUMENT, "%s: expected elements of %d dimensions, found %d", node->path, ndim, r->ndim);
+    if (ndim != request->ndim)
+        return zs_fail(err, ZS_ARGUMENT, "%s: expected elements of %d dimensions, found %d", node->path, ndim,
+                       request->ndim);
     for (int d = 0; d < ndim; d++) {
-        const uint64_t n = r->count[d], step = r->step[d];
-        if (n == 0 || r->start[d] >= shape[d] || (step > 0 && n - 1 > (shape[d] - 1 - r->start[d]) / step))
+        const uint64_t n = request->count[d], step = request->step[d];
+        if (n == 0 || request->start[d] >= shape[d] || (step > 0 && n - 1 > (shape[d] - 1 - request->start[d]) / step))
             return zs_fail(err, ZS_ARGUMENT, "%s: dimension %d: expected elements below %llu, found %llu from %llu on",
                            node->path, d, (unsigned long long)shape[d], (unsigned long long)n,
-                           (unsigned long long)r->start[d]);
+                           (unsigned long long)request->start[d]);
     }
     return ZS_OK;
 }
@@ -233,57 +233,31 @@ struct part {
     uint64_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
 };
 
-static struct part whole_of(const struct zs_text_request *r)
+static struct part whole_of(const struct zs_text_request *request)
 {
-    struct part part = {.all = r};
-    memcpy(part.to, r->count, sizeof part.to);
+    struct part part = {.all = request};
+    memcpy(part.to, request->count, sizeof part.to);
     return part;
 }
 
-static uint64_t element_of(const struct zs_text_request *r, int d, uint64_t number)
+static uint64_t element_of(const struct zs_text_request *request, int d, uint64_t number)
 {
-    return r->start[d] + number * r->step[d];
+    return request->start[d] + number * request->step[d];
 }
 
-typedef enum zs_status (*windows_fn)(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err);
-
-/* Calls f with windows of a part: in dimensions that are `apart` one for each number, in others from the first element
- * to the last. `elements` are its elements, dense, where they are not between others. */
-static enum zs_status make_windows(const struct part *p, const bool *apart, const unsigned char **elements,
-                                   windows_fn f, void *ctx, struct zs_error *err)
+/* A part as a window of the array, whose elements lie densely at `elements` (NULL: nowhere). */
+static struct zs_stepped_window window_of(const struct part *part, const unsigned char **elements)
 {
-    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], all = 1;
-    ptrdiff_t stride[ZS_MAX_NDIM], next = (ptrdiff_t)sizeof *elements;
-    size_t n = 0;
-    for (int d = p->all->ndim; d-- > 0;) {
-        stride[d] = next;
-        next = elements != NULL ? next * (ptrdiff_t)(p->to[d] - p->from[d]) : 0;
-        at[d] = low[d] = p->from[d];
-        high[d] = apart[d] ? p->to[d] : p->from[d] + 1;
-        all = zs_min_u64(MOST_WINDOWS, all * zs_min_u64(MOST_WINDOWS, high[d] - low[d]));
+    struct zs_stepped_window window = {.ndim = part->all->ndim, .data = (char *)elements};
+    ptrdiff_t stride = elements != NULL ? (ptrdiff_t)sizeof *elements : 0;
+    for (int d = window.ndim - 1; d >= 0; d--) {
+        window.start[d] = element_of(part->all, d, part->from[d]);
+        window.count[d] = part->to[d] - part->from[d];
+        window.step[d] = part->all->step[d];
+        window.stride[d] = stride;
+        stride *= (ptrdiff_t)window.count[d];
     }
-    struct zs_window *windows = zs_calloc(all, sizeof *windows);
-    if (windows == NULL)
-        return zs_fail_memory(err);
-    enum zs_status status = ZS_OK;
-    for (bool more = true; more && status == ZS_OK;) {
-        struct zs_window *w = &windows[n++];
-        w->data = elements;
-        for (int d = 0; d < p->all->ndim; d++) {
-            w->start[d] = element_of(p->all, d, at[d]);
-            w->count[d] = apart[d] ? 1 : (p->to[d] - p->from[d] - 1) * p->all->step[d] + 1;
-            w->stride[d] = stride[d];
-            if (elements != NULL)
-                w->data = (char *)w->data + (ptrdiff_t)(at[d] - p->from[d]) * stride[d];
-        }
-        more = zs_next_position(p->all->ndim, at, low, high);
-        if (n == all || !more) {
-            status = f(ctx, windows, n, err);
-            n = 0;
-        }
-    }
-    free(windows);
-    return status;
+    return window;
 }
 
 /* ---- Reading ---- */
@@ -301,28 +275,28 @@ struct reader {
 };
 
 /* Gives one element, whose numbers these are. */
-static enum zs_status take_element(struct reader *r, const uint64_t *number, const void *element)
+static enum zs_status take_element(struct reader *reader, const uint64_t *number, const void *element)
 {
-    const struct zs_array *array = r->texts->array;
+    const struct zs_array *array = reader->texts->array;
     const int innermost = array->chain.count - 1;
     const unsigned char *stored;
     const char *text;
     uint64_t at[ZS_MAX_NDIM];
     size_t n;
     memcpy(&stored, element, sizeof stored);
-    if (take_text(&array->meta->dtype, stored, r->room, &text, &n, &r->err) == ZS_OK)
-        return r->take(r->ctx, number, text, n, &r->err);
+    if (take_text(&array->meta->dtype, stored, reader->room, &text, &n, &reader->err) == ZS_OK)
+        return reader->take(reader->ctx, number, text, n, &reader->err);
     for (int d = 0; d < array->meta->ndim; d++)
-        at[d] = zs_grid_find(&array->grid, innermost, d, element_of(r->request, d, number[d]));
-    return zs_fail_in_chunk(array, zs_grid_number(&array->grid, innermost, at), ZS_CORRUPT, &r->err);
+        at[d] = zs_grid_find(&array->grid, innermost, d, element_of(reader->request, d, number[d]));
+    return zs_fail_in_chunk(array, zs_grid_number(&array->grid, innermost, at), ZS_CORRUPT, &reader->err);
 }
 
 /* Gives what is wanted of some elements of the array: a zs_take_fn. */
 static void take_elements(void *ctx, void *data, const uint64_t *start, const uint64_t *count, const void *src,
                           const ptrdiff_t *stride)
 {
-    struct reader *r = ctx;
-    const struct zs_text_request *all = r->request;
+    struct reader *reader = ctx;
+    const struct zs_text_request *all = reader->request;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], number[ZS_MAX_NDIM];
     bool more = true;
     (void)data;
@@ -332,47 +306,48 @@ static void take_elements(void *ctx, void *data, const uint64_t *start, const ui
         high[d] = step == 0 ? all->count[d] : (first + count[d] - 1) / step + 1;
         more = more && low[d] < high[d];
     }
-    (void)pthread_mutex_lock(&r->lock);
-    r->is_blank = r->is_blank && src == r->texts->array->meta->fill_value;
-    while (more && r->status == ZS_OK) {
+    (void)pthread_mutex_lock(&reader->lock);
+    reader->is_blank = reader->is_blank && src == reader->texts->array->meta->fill_value;
+    while (more && reader->status == ZS_OK) {
         const char *element = src;
         for (int d = 0; d < all->ndim; d++)
             element += (ptrdiff_t)(element_of(all, d, number[d]) - start[d]) * stride[d];
-        r->status = take_element(r, number, element);
+        reader->status = take_element(reader, number, element);
         more = zs_next_position(all->ndim, number, low, high);
     }
-    (void)pthread_mutex_unlock(&r->lock);
+    (void)pthread_mutex_unlock(&reader->lock);
 }
 
 static enum zs_status read_windows(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    struct reader *r = ctx;
-    ZS_TRY(zs_array_take_windows(r->texts->array, windows, n, take_elements, r, err));
-    if (r->status != ZS_OK && err != NULL)
-        *err = r->err;
-    return r->status;
+    struct reader *reader = ctx;
+    ZS_TRY(zs_array_take_windows(reader->texts->array, windows, n, take_elements, reader, err));
+    if (reader->status != ZS_OK && err != NULL)
+        *err = reader->err;
+    return reader->status;
 }
 
 enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                              zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err)
 {
-    struct texts t;
-    bool apart[ZS_MAX_NDIM] = {false};
+    struct texts texts;
+    bool is_apart[ZS_MAX_NDIM] = {false};
     ZS_TRY(check_request(node, request, err));
-    ZS_TRY(open_texts(h, node, request->max_chunk, &t, err));
+    ZS_TRY(open_texts(h, node, request->max_chunk, &texts, err));
     const struct part whole = whole_of(request);
-    struct reader r = {.texts = &t, .request = request, .take = take, .ctx = ctx, .is_blank = true};
+    struct reader reader = {.texts = &texts, .request = request, .take = take, .ctx = ctx, .is_blank = true};
     for (int d = 0; d < request->ndim; d++) /* chunks between are not read */
-        apart[d] = request->count[d] > 1 && request->step[d] >= t.array->innermost->shape[d];
-    r.room = malloc(t.array->meta->dtype.text_size + 1);
-    (void)pthread_mutex_init(&r.lock, NULL);
+        is_apart[d] = request->count[d] > 1 && request->step[d] >= texts.array->innermost->shape[d];
+    reader.room = malloc(texts.array->meta->dtype.text_size + 1);
+    (void)pthread_mutex_init(&reader.lock, NULL);
+    const struct zs_stepped_window window = window_of(&whole, NULL);
     const enum zs_status status =
-        r.room != NULL ? make_windows(&whole, apart, NULL, read_windows, &r, err) : zs_fail_memory(err);
-    (void)pthread_mutex_destroy(&r.lock);
-    free(r.room);
+        reader.room != NULL ? zs_stepped_windows(&window, is_apart, read_windows, &reader, err) : zs_fail_memory(err);
+    (void)pthread_mutex_destroy(&reader.lock);
+    free(reader.room);
     if (status == ZS_OK && is_blank != NULL)
-        *is_blank = r.is_blank;
-    close_texts(&t);
+        *is_blank = reader.is_blank;
+    close_texts(&texts);
     return status;
 }
 
@@ -392,16 +367,16 @@ struct list {
 
 static enum zs_status take_value(void *ctx, const uint64_t *number, const char *text, size_t n, struct zs_error *err)
 {
-    struct list *l = ctx;
-    char **value = &l->values[number[0]];
+    struct list *list = ctx;
+    char **value = &list->values[number[0]];
     if (*value != NULL) { /* its shard was replaced while it was read, and is read again */
-        l->total -= strlen(*value);
+        list->total -= strlen(*value);
         free(*value);
     }
     *value = NULL;
-    if (n > ZS_STRINGS_MAX_BYTES - l->total)
+    if (n > ZS_STRINGS_MAX_BYTES - list->total)
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %zu bytes of text", ZS_STRINGS_MAX_BYTES);
-    l->total += n;
+    list->total += n;
     *value = zs_strndup(text, n);
     return *value != NULL ? ZS_OK : zs_fail_memory(err);
 }
@@ -410,19 +385,19 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
                                char ***values, bool *is_blank, struct zs_error *err)
 {
     const struct zs_text_request request = {.ndim = 1, .start = {first}, .count = {count}, .step = {1}};
-    struct list l = {0};
+    struct list list = {0};
     ZS_TRY(check_request(node, &request, err));
     if (count > ZS_STRINGS_MAX_BYTES / sizeof(char *))
         return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path,
                        ZS_STRINGS_MAX_BYTES / sizeof(char *));
-    l.values = zs_calloc((size_t)count, sizeof *l.values);
-    if (l.values == NULL)
+    list.values = zs_calloc((size_t)count, sizeof *list.values);
+    if (list.values == NULL)
         return zs_fail_memory(err);
-    const enum zs_status status = zs_texts_read(h, node, &request, take_value, &l, is_blank, err);
+    const enum zs_status status = zs_texts_read(h, node, &request, take_value, &list, is_blank, err);
     if (status != ZS_OK)
-        zs_strings_free(l.values, (size_t)count);
+        zs_strings_free(list.values, (size_t)count);
     else
-        *values = l.values;
+        *values = list.values;
     return status;
 }
 
@@ -435,46 +410,47 @@ struct writer {
 };
 
 /* Sets elements[] to the texts of a part, which are stored in `bytes`. */
-static enum zs_status give_elements(const struct writer *w, const struct part *p, const unsigned char **elements,
-                                    struct zs_buffer *bytes, struct zs_error *err)
+static enum zs_status give_elements(const struct writer *writer, const struct part *part,
+                                    const unsigned char **elements, struct zs_buffer *bytes, struct zs_error *err)
 {
-    const struct zs_dtype *dtype = &w->texts->array->meta->dtype;
+    const struct zs_dtype *dtype = &writer->texts->array->meta->dtype;
     uint64_t number[ZS_MAX_NDIM];
     size_t n = 0, at = 0;
-    memcpy(number, p->from, sizeof number);
+    memcpy(number, part->from, sizeof number);
     do {
         const char *text = NULL;
-        ZS_TRY(w->give(w->ctx, number, &text, err));
+        ZS_TRY(writer->give(writer->ctx, number, &text, err));
         text = text != NULL ? text : "";
         ZS_TRY(append_text(dtype, text, strlen(text), bytes, err));
         n++;
-    } while (zs_next_position(p->all->ndim, number, p->from, p->to));
+    } while (zs_next_position(part->all->ndim, number, part->from, part->to));
     for (size_t i = 0; i < n; i++) {
         const unsigned char *stored = bytes->data + at;
         at += zs_text_stored_size(dtype, stored);
-        elements[i] = zs_text_equals(dtype, stored, w->texts->fill) ? w->texts->fill : stored;
+        elements[i] = zs_text_equals(dtype, stored, writer->texts->fill) ? writer->texts->fill : stored;
     }
     return ZS_OK;
 }
 
 static enum zs_status write_windows(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    const struct writer *w = ctx;
-    return zs_array_write_windows(w->texts->array, windows, n, sizeof(const unsigned char *), NULL, NULL, err);
+    const struct writer *writer = ctx;
+    return zs_array_write_windows(writer->texts->array, windows, n, sizeof(const unsigned char *), NULL, NULL, err);
 }
 
 /* Writes and publishes a part of n elements. */
-static enum zs_status write_part(struct writer *w, const struct part *p, uint64_t n, struct zs_error *err)
+static enum zs_status write_part(struct writer *writer, const struct part *part, uint64_t n, struct zs_error *err)
 {
-    struct zs_array *array = w->texts->array;
+    struct zs_array *array = writer->texts->array;
     struct zs_buffer bytes = {0};
-    bool apart[ZS_MAX_NDIM] = {false};
+    bool is_apart[ZS_MAX_NDIM] = {false};
     const unsigned char **elements = zs_calloc(n, sizeof *elements);
-    for (int d = 0; d < p->all->ndim; d++) /* elements between are not written */
-        apart[d] = p->to[d] - p->from[d] > 1 && p->all->step[d] != 1;
-    enum zs_status status = elements != NULL ? give_elements(w, p, elements, &bytes, err) : zs_fail_memory(err);
+    const struct zs_stepped_window window = window_of(part, elements);
+    for (int d = 0; d < window.ndim; d++) /* elements between are not written */
+        is_apart[d] = window.count[d] > 1 && window.step[d] != 1;
+    enum zs_status status = elements != NULL ? give_elements(writer, part, elements, &bytes, err) : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = make_windows(p, apart, elements, write_windows, w, err);
+        status = zs_stepped_windows(&window, is_apart, write_windows, writer, err);
     if (status == ZS_OK)
         status = zs_array_flush(array, err);
     if (status == ZS_OK)
@@ -485,48 +461,49 @@ static enum zs_status write_part(struct writer *w, const struct part *p, uint64_
 }
 
 /* The number at which a part is cut in two: near its middle, between two objects if there are. */
-static uint64_t cut_of(const struct writer *w, const struct part *p, int d)
+static uint64_t cut_of(const struct writer *writer, const struct part *part, int d)
 {
-    const struct zs_grid *grid = &w->texts->array->grid;
-    const uint64_t number = p->from[d] + (p->to[d] - p->from[d]) / 2, step = p->all->step[d], first = p->all->start[d];
-    const uint64_t object = zs_grid_find(grid, 0, d, element_of(p->all, d, number));
+    const struct zs_grid *grid = &writer->texts->array->grid;
+    const uint64_t step = part->all->step[d], first = part->all->start[d];
+    const uint64_t number = part->from[d] + (part->to[d] - part->from[d]) / 2;
+    const uint64_t object = zs_grid_find(grid, 0, d, element_of(part->all, d, number));
     const uint64_t begin = zs_max_u64(zs_grid_span(grid, 0, d, object).start, first);
     const uint64_t border = step > 0 ? zs_ceil_div_u64(begin - first, step) : 0;
-    return border > p->from[d] ? border : number;
+    return border > part->from[d] ? border : number;
 }
 
 /* Writes a part, in two where its texts are too many to be held at once. */
-static enum zs_status write_parts(struct writer *w, const struct part *p, struct zs_error *err)
+static enum zs_status write_parts(struct writer *writer, const struct part *part, struct zs_error *err)
 {
-    const uint64_t each = zs_max_u64(w->texts->array->meta->dtype.text_size, USUAL_TEXT);
+    const uint64_t each = zs_max_u64(writer->texts->array->meta->dtype.text_size, USUAL_TEXT);
     uint64_t n = 1, bytes = UINT64_MAX;
     bool fits = true;
     int d = 0;
-    for (int i = 0; i < p->all->ndim; i++)
-        fits = fits && zs_mul_u64(n, p->to[i] - p->from[i], &n);
-    while (d < p->all->ndim && p->to[d] - p->from[d] == 1)
+    for (int i = 0; i < part->all->ndim; i++)
+        fits = fits && zs_mul_u64(n, part->to[i] - part->from[i], &n);
+    while (d < part->all->ndim && part->to[d] - part->from[d] == 1)
         d++;
-    if (d == p->all->ndim || (fits && zs_mul_u64(n, each, &bytes) && bytes <= HELD_BYTES))
-        return write_part(w, p, n, err);
-    struct part low = *p, high = *p;
-    low.to[d] = high.from[d] = cut_of(w, p, d);
-    ZS_TRY(write_parts(w, &low, err));
-    return write_parts(w, &high, err);
+    if (d == part->all->ndim || (fits && zs_mul_u64(n, each, &bytes) && bytes <= PENDING_BYTES))
+        return write_part(writer, part, n, err);
+    struct part low = *part, high = *part;
+    low.to[d] = high.from[d] = cut_of(writer, part, d);
+    ZS_TRY(write_parts(writer, &low, err));
+    return write_parts(writer, &high, err);
 }
 
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err)
 {
-    struct texts t;
+    struct texts texts;
     uint64_t version = 0;
     ZS_TRY(check_request(node, request, err));
     ZS_TRY(zs_hierarchy_check_array(h, node, &version, err));
-    ZS_TRY(open_texts(h, node, request->max_chunk, &t, err));
-    t.array->document = version;
-    struct writer w = {.texts = &t, .give = give, .ctx = ctx};
+    ZS_TRY(open_texts(h, node, request->max_chunk, &texts, err));
+    texts.array->document = version;
+    struct writer writer = {.texts = &texts, .give = give, .ctx = ctx};
     const struct part whole = whole_of(request);
-    const enum zs_status status = write_parts(&w, &whole, err);
-    close_texts(&t);
+    const enum zs_status status = write_parts(&writer, &whole, err);
+    close_texts(&texts);
     return status;
 }
 

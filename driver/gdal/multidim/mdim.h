@@ -38,14 +38,8 @@ struct ZSMdimChunks
 
 /* ---- Elements of arrays: windows with steps and strides, read, written and copied (mdim_elements.cpp) ---- */
 
-/* The arguments of GDALAbstractMDArray::IRead(), strides in bytes. */
-struct ZSMdimRequest
-{
-    int ndim;
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], step[ZS_MAX_NDIM];
-    ptrdiff_t stride[ZS_MAX_NDIM];
-    char *data;
-};
+/* The arguments of GDALAbstractMDArray::IRead(). */
+using ZSMdimRequest = struct zs_stepped_window;
 
 /* The request for elements of `size` bytes of an array of that shape, steps made positive; false with the message in
  * err where it does not lie in the array. */

@@ -18,8 +18,6 @@ extern "C"
 
 /* Boxes larger than this are cut: it holds as many chunks as threads need to be busy. */
 constexpr uint64_t MOST_BOX_BYTES = 64 << 20;
-/* Windows of one plan, or of one call that writes: 800 bytes each. */
-constexpr uint64_t MOST_WINDOWS = 8192;
 /* Elements that become texts, or the like, at once. */
 constexpr uint64_t MOST_COPIED = 1 << 16;
 /* Bytes that a text takes in memory, as a guess. */
@@ -193,28 +191,20 @@ bool Reader::Cut(const ZSMdimRequest &request, bool onlyApart, int &dim, uint64_
  * elements. */
 bool Reader::ReadWindows(const ZSMdimRequest &request, char *data, const ptrdiff_t *stride)
 {
-    std::vector<struct zs_window> windows;
-    windows.reserve(static_cast<size_t>(Windows(request)));
-    uint64_t each[ZS_MAX_NDIM];
+    ZSMdimRequest wanted = request;
+    bool isApart[ZS_MAX_NDIM];
+    wanted.data = data;
     for (int d = 0; d < request.ndim; d++)
-        each[d] = WayOf(request, d) == Way::APART ? request.count[d] : 1;
-    zsForEach(request.ndim, each, [&](const uint64_t *at) {
-        windows.emplace_back();
-        struct zs_window &w = windows.back();
-        char *to = data;
-        for (int d = 0; d < request.ndim; d++)
-        {
-            const bool isApart = WayOf(request, d) == Way::APART;
-            w.start[d] = request.start[d] + (isApart ? at[d] * request.step[d] : 0);
-            w.count[d] = isApart ? 1 : Extent(request, d);
-            w.stride[d] = stride[d];
-            to += isApart ? static_cast<ptrdiff_t>(at[d]) * stride[d] : 0;
-        }
-        w.data = to;
-        return true;
-    });
-    return zs_array_read_windows(m_array, windows.data(), windows.size(),
-                                 m_conversion.IsIdentity() ? nullptr : zsConvert, &m_conversion, m_err) == ZS_OK;
+    {
+        wanted.stride[d] = stride[d];
+        isApart[d] = WayOf(request, d) == Way::APART;
+    }
+    const auto read = [](void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err) {
+        auto *reader = static_cast<Reader *>(ctx);
+        const zs_convert_fn convert = reader->m_conversion.IsIdentity() ? nullptr : zsConvert;
+        return zs_array_read_windows(reader->m_array, windows, n, convert, &reader->m_conversion, err);
+    };
+    return zs_stepped_windows(&wanted, isApart, read, this, m_err) == ZS_OK;
 }
 
 bool Reader::ReadBox(const ZSMdimRequest &request)
@@ -246,7 +236,7 @@ bool Reader::ReadBox(const ZSMdimRequest &request)
 bool Reader::Read(const ZSMdimRequest &request)
 {
     const uint64_t bytes = BoxBytes(request);
-    const bool hasMany = Windows(request) > MOST_WINDOWS;
+    const bool hasMany = Windows(request) > ZS_MOST_WINDOWS;
     int dim;
     uint64_t at;
     if ((hasMany || bytes > MOST_BOX_BYTES) && Cut(request, hasMany, dim, at))
@@ -338,46 +328,36 @@ bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &reque
     return ok;
 }
 
+namespace
+{
+/* Where elements are written to, and how. */
+struct Target
+{
+    struct zs_array *array;
+    size_t size; /* of an element in the buffer */
+    ZSStoring storing;
+    zs_convert_fn convert;
+};
+} // namespace
+
 enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
                            struct zs_error *err)
 {
     const struct zs_array_info info = zs_array_get_info(array);
-    ZSStoring storing{type, info.data_type, info.item_size};
     const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
-    std::vector<struct zs_window> windows;
-    enum zs_status status = ZS_OK;
-    const zs_convert_fn convert = storing.IsIdentity() ? nullptr : zsStore;
-    ZS_TRY(zs_array_check_storable(array, request.ndim, request.count, request.data, request.stride, size, convert,
-                                   &storing, err));
-    const auto write = [&] {
-        status = zs_array_write_windows(array, windows.data(), windows.size(), size, convert, &storing, err);
-        windows.clear();
-        return status == ZS_OK;
-    };
-    uint64_t each[ZS_MAX_NDIM], all = 1;
+    Target target{array, size, {type, info.data_type, info.item_size}, zsStore};
+    if (target.storing.IsIdentity())
+        target.convert = nullptr;
+    ZS_TRY(zs_array_check_storable(array, request.ndim, request.count, request.data, request.stride, size,
+                                   target.convert, &target.storing, err));
+    bool isApart[ZS_MAX_NDIM];
     for (int d = 0; d < request.ndim; d++)
-    {
-        each[d] = request.step[d] == 1 ? 1 : request.count[d];
-        all = all > MOST_WINDOWS / each[d] ? MOST_WINDOWS : all * each[d];
-    }
-    windows.reserve(static_cast<size_t>(all));
-    const bool ok = zsForEach(request.ndim, each, [&](const uint64_t *at) {
-        windows.emplace_back();
-        struct zs_window &w = windows.back();
-        char *from = request.data;
-        for (int d = 0; d < request.ndim; d++)
-        {
-            w.start[d] = request.start[d] + at[d] * request.step[d];
-            w.count[d] = request.step[d] == 1 ? request.count[d] : 1;
-            w.stride[d] = request.stride[d];
-            from += static_cast<ptrdiff_t>(at[d]) * request.stride[d];
-        }
-        w.data = from;
-        return windows.size() < MOST_WINDOWS || write();
-    });
-    if (ok && !windows.empty())
-        static_cast<void>(write());
-    return status;
+        isApart[d] = request.step[d] != 1;
+    const auto write = [](void *ctx, const struct zs_window *windows, size_t n, struct zs_error *e) {
+        auto *to = static_cast<Target *>(ctx);
+        return zs_array_write_windows(to->array, windows, n, to->size, to->convert, &to->storing, e);
+    };
+    return zs_stepped_windows(&request, isApart, write, &target, err);
 }
 
 /* ---- Copying ---- */
