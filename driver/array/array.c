@@ -27,6 +27,7 @@
  * too. */
 #define BLOCK_THRESHOLD_BYTES ((uint64_t)2 << 20)
 #define REMOTE_BLOCK_THRESHOLD_BYTES ((uint64_t)1 << 20)
+
 static atomic_int open_arrays; /* of the process */
 
 static void object_close(void *object)
@@ -96,63 +97,77 @@ enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *
     return ZS_OK;
 }
 
+/* Takes the options, and what the kind of store asks for. */
+static void set_options(struct zs_array *array, const struct zs_array_options *options)
+{
+    const bool is_remote = array->store->is_remote;
+    array->update = options->update;
+    array->threads = options->threads > 0 ? options->threads : zs_cpu_count();
+    array->fetch_threads = array->threads;
+    if (is_remote && array->fetch_threads < ZS_MOST_FETCHES)
+        array->fetch_threads = ZS_MOST_FETCHES;
+    array->ranges = zs_range_policy_of(is_remote);
+    if (options->merge_gap != 0)
+        array->ranges.max_gap = options->merge_gap;
+    array->max_chunk = options->max_chunk_bytes != 0 ? options->max_chunk_bytes
+                                                     : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
+    array->plan_overlaps = PLAN_OVERLAPS;
+    array->block_threshold = is_remote ? REMOTE_BLOCK_THRESHOLD_BYTES : BLOCK_THRESHOLD_BYTES;
+}
+
+/* Compiles the chain of codecs, and what follows from it. */
+static enum zs_status compile(struct zs_array *array, struct zs_error *err)
+{
+    ZS_TRY(zs_chain_compile(array->meta, &array->chain, err));
+    ZS_TRY(zs_grid_init(&array->grid, array->meta, &array->chain, err));
+    array->innermost = &array->chain.levels[array->chain.count - 1];
+    const uint64_t slots = array->max_chunk / array->innermost->decoded_size;
+    array->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)array->threads, slots));
+    return ZS_OK;
+}
+
+static enum zs_status create_caches(struct zs_array *array, uint64_t cache_bytes, struct zs_error *err)
+{
+    const bool has_one_size = !array->meta->has_edges || array->chain.count > 1; /* all chunks */
+    array->blobs = zs_blob_pool_create(has_one_size ? (size_t)array->innermost->decoded_size : 0);
+    array->chunks = zs_cache_create(cache_bytes != 0 ? cache_bytes : UINT64_MAX, zs_blob_free);
+    array->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
+    array->objects = zs_cache_create(OPEN_OBJECTS, object_close);
+    if (array->blobs == NULL || array->chunks == NULL || array->indexes == NULL || array->objects == NULL)
+        return zs_fail_memory(err);
+    zs_cache_share_budget(array->chunks, cache_bytes);
+    zs_cache_share_budget(array->indexes, 0);
+    return ZS_OK;
+}
+
 enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
                                 const struct zs_array_options *options, struct zs_array **array, struct zs_error *err)
 {
+    static const struct zs_array_options defaults;
+    if (options == NULL)
+        options = &defaults;
     if (node->type != ZS_NODE_ARRAY)
         return zs_fail(err, ZS_NOT_FOUND, "%s/%s: expected an array, found a group", store->root, node->path);
-    if (node->array == NULL) {
+    if (node->array == NULL)
         return zs_fail(err, node->array_status, "%s/%s", store->root, node->array_error->message);
-    }
-    struct zs_array *a = zs_calloc(1, sizeof *a);
-    if (a == NULL)
+    struct zs_array *opened = zs_calloc(1, sizeof *opened);
+    if (opened == NULL)
         return zs_fail_memory(err);
     atomic_fetch_add(&open_arrays, 1);
-    (void)pthread_mutex_init(&a->gate, NULL);
-    (void)pthread_rwlock_init(&a->lock, NULL);
-    a->store = store;
-    a->node = node;
-    a->meta = node->array;
-    a->threads = options != NULL && options->threads > 0 ? options->threads : zs_cpu_count();
-    a->plan_overlaps = PLAN_OVERLAPS;
-    a->block_threshold = store->is_remote ? REMOTE_BLOCK_THRESHOLD_BYTES : BLOCK_THRESHOLD_BYTES;
-    a->fetch_threads = a->threads;
-    if (store->is_remote && a->fetch_threads < ZS_MOST_FETCHES)
-        a->fetch_threads = ZS_MOST_FETCHES;
-    a->ranges = zs_range_policy_of(store->is_remote);
-    if (options != NULL)
-        a->update = options->update;
-    if (options != NULL && options->merge_gap != 0)
-        a->ranges.max_gap = options->merge_gap;
-
-    enum zs_status status = zs_chain_compile(a->meta, &a->chain, err);
+    (void)pthread_mutex_init(&opened->gate, NULL);
+    (void)pthread_rwlock_init(&opened->lock, NULL);
+    opened->store = store;
+    opened->node = node;
+    opened->meta = node->array;
+    set_options(opened, options);
+    enum zs_status status = compile(opened, err);
+    status = status == ZS_OK ? create_caches(opened, options->cache_bytes, err)
+                             : zs_fail_in(err, status, "%s/%s", store->root, node->key);
     if (status == ZS_OK)
-        status = zs_grid_init(&a->grid, a->meta, &a->chain, err);
-    if (status != ZS_OK) {
-        status = zs_fail_in(err, status, "%s/%s", store->root, node->key);
-        zs_array_close(a);
-        return status;
-    }
-    a->innermost = &a->chain.levels[a->chain.count - 1];
-
-    a->max_chunk = options != NULL && options->max_chunk_bytes != 0
-                       ? options->max_chunk_bytes
-                       : zs_max_u64(MAX_CHUNK_BYTES, MAX_CHUNK_BUDGETS * zs_budget());
-    a->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)a->threads, a->max_chunk / a->innermost->decoded_size));
-    const uint64_t asked = options != NULL ? options->cache_bytes : 0;
-    const bool has_slabs = !a->meta->has_edges || a->chain.count > 1; /* chunks of one size */
-    a->blobs = zs_blob_pool_create(has_slabs ? (size_t)a->innermost->decoded_size : 0);
-    a->chunks = zs_cache_create(asked != 0 ? asked : UINT64_MAX, zs_blob_free);
-    a->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
-    a->objects = zs_cache_create(OPEN_OBJECTS, object_close);
-    if (a->blobs == NULL || a->chunks == NULL || a->indexes == NULL || a->objects == NULL) {
-        zs_array_close(a);
-        return zs_fail_memory(err);
-    }
-    zs_cache_share_budget(a->chunks, asked);
-    zs_cache_share_budget(a->indexes, 0);
-    *array = a;
-    return ZS_OK;
+        *array = opened;
+    else
+        zs_array_close(opened);
+    return status;
 }
 
 enum zs_status zs_array_open_path(const char *store_path, const char *array_path,

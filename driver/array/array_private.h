@@ -61,9 +61,8 @@ struct zs_array {
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */
-    struct zs_pending_writes
-        *pending; /* pending writes (pending_writes.h); NULL until the first write */
-    bool is_new;  /* created by this process: until its document is published, there is no older shard to look for */
+    struct zs_pending_writes *pending; /* pending_writes.h; NULL until the first write, or question of their order */
+    bool is_new; /* created by this process: until its document is published, there is no older shard to look for */
 
     /* Set by zs_array_open_path(): the array owns them. */
     struct zs_hierarchy *own_hierarchy;

@@ -60,13 +60,13 @@ struct zs_blob_pool *zs_blob_pool_create(size_t size)
     return pool;
 }
 
-static void slab_free(struct zs_slab *s)
+static void slab_free(struct zs_slab *slab)
 {
-    atomic_store(&s->is_leaving, true);
-    const enum zs_status populated = zs_async_wait(s->populating, NULL);
+    atomic_store(&slab->is_leaving, true);
+    const enum zs_status populated = zs_async_wait(slab->populating, NULL);
     (void)populated; /* a failure has no consequence */
-    free(s->memory);
-    free(s);
+    free(slab->memory);
+    free(slab);
     atomic_fetch_sub(&slab_count, 1);
 }
 
@@ -74,25 +74,25 @@ void zs_blob_pool_free(struct zs_blob_pool *pool)
 {
     if (pool == NULL)
         return;
-    for (struct zs_slab *s = pool->slabs, *next; s != NULL; s = next) {
-        next = s->next;
-        slab_free(s);
+    for (struct zs_slab *slab = pool->slabs, *next; slab != NULL; slab = next) {
+        next = slab->next;
+        slab_free(slab);
     }
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
-static enum zs_status populate_slab(void *slab, size_t item, struct zs_error *err)
+static enum zs_status populate_slab(void *ctx, size_t item, struct zs_error *err)
 {
-    struct zs_slab *s = slab;
+    struct zs_slab *slab = ctx;
     (void)item;
     (void)err;
 #ifdef MADV_POPULATE_WRITE
     /* fails before Linux 5.14: then pages are populated when they are used */
-    for (size_t at = 0; at < SLAB_BYTES && !atomic_load(&s->is_leaving); at += POPULATED_AT_ONCE)
-        (void)madvise(s->memory + at, POPULATED_AT_ONCE, MADV_POPULATE_WRITE);
+    for (size_t at = 0; at < SLAB_BYTES && !atomic_load(&slab->is_leaving); at += POPULATED_AT_ONCE)
+        (void)madvise(slab->memory + at, POPULATED_AT_ONCE, MADV_POPULATE_WRITE);
 #else
-    (void)s;
+    (void)slab;
 #endif
     return ZS_OK;
 }
@@ -100,18 +100,18 @@ static enum zs_status populate_slab(void *slab, size_t item, struct zs_error *er
 /* With the lock held: adds a slab at `end`, the end of the list, and populates its pages in the background. */
 static struct zs_slab *slab_create(struct zs_blob_pool *pool, struct zs_slab **end)
 {
-    struct zs_slab *s = atomic_load(&slab_count) * SLAB_BYTES <= zs_budget() ? zs_calloc(1, sizeof *s) : NULL;
-    if (s == NULL)
+    struct zs_slab *slab = atomic_load(&slab_count) * SLAB_BYTES <= zs_budget() ? zs_calloc(1, sizeof *slab) : NULL;
+    if (slab == NULL)
         return NULL;
-    s->memory = aligned_alloc(PAGE_BYTES, SLAB_BYTES);
-    if (s->memory == NULL) {
-        free(s);
+    slab->memory = aligned_alloc(PAGE_BYTES, SLAB_BYTES);
+    if (slab->memory == NULL) {
+        free(slab);
         return NULL;
     }
     atomic_fetch_add(&slab_count, 1);
-    s->pool = pool;
-    s->populating = zs_async_start(populate_slab, s);
-    return *end = s;
+    slab->pool = pool;
+    slab->populating = zs_async_start(populate_slab, slab);
+    return *end = slab;
 }
 
 /* With the lock held: a blob of a slab, NULL where no slab can be made. */
@@ -120,19 +120,19 @@ static struct zs_blob *take_from_slab(struct zs_blob_pool *pool)
     struct zs_slab **at = &pool->slabs;
     while (*at != NULL && (*at)->used == pool->per_slab)
         at = &(*at)->next;
-    struct zs_slab *s = *at != NULL ? *at : slab_create(pool, at);
-    if (s == NULL)
+    struct zs_slab *slab = *at != NULL ? *at : slab_create(pool, at);
+    if (slab == NULL)
         return NULL;
-    struct zs_blob *blob = s->free;
+    struct zs_blob *blob = slab->free;
     if (blob != NULL) {
-        s->free = *(struct zs_blob **)(void *)blob->data;
+        slab->free = *(struct zs_blob **)(void *)blob->data;
     } else {
-        blob = (struct zs_blob *)(void *)(s->memory + pool->stride * s->fresh++);
-        if (s->next == NULL && s->fresh == pool->per_slab / 2 + 1)
-            (void)slab_create(pool, &s->next); /* to be populated before it is needed */
+        blob = (struct zs_blob *)(void *)(slab->memory + pool->stride * slab->fresh++);
+        if (slab->next == NULL && slab->fresh == pool->per_slab / 2 + 1)
+            (void)slab_create(pool, &slab->next); /* to be populated before it is needed */
     }
-    s->used++;
-    blob->slab = s;
+    slab->used++;
+    blob->slab = slab;
     return blob;
 }
 
@@ -158,12 +158,12 @@ struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size)
 }
 
 /* With the lock held: whether another slab has a free blob, so that this empty one can be freed. */
-static int has_room_elsewhere(const struct zs_blob_pool *pool, const struct zs_slab *slab)
+static bool has_room_elsewhere(const struct zs_blob_pool *pool, const struct zs_slab *slab)
 {
-    for (const struct zs_slab *s = pool->slabs; s != NULL; s = s->next)
-        if (s != slab && s->used < pool->per_slab)
-            return 1;
-    return 0;
+    for (const struct zs_slab *other = pool->slabs; other != NULL; other = other->next)
+        if (other != slab && other->used < pool->per_slab)
+            return true;
+    return false;
 }
 
 void zs_blob_free(void *value)
@@ -175,20 +175,20 @@ void zs_blob_free(void *value)
         free(blob);
         return;
     }
-    struct zs_slab *s = blob->slab;
-    struct zs_blob_pool *pool = s->pool;
+    struct zs_slab *slab = blob->slab;
+    struct zs_blob_pool *pool = slab->pool;
     pthread_mutex_lock(&pool->lock);
-    *(struct zs_blob **)(void *)blob->data = s->free;
-    s->free = blob;
-    s->used--;
-    const int release = s->used == 0 && has_room_elsewhere(pool, s);
+    *(struct zs_blob **)(void *)blob->data = slab->free;
+    slab->free = blob;
+    slab->used--;
+    const bool release = slab->used == 0 && has_room_elsewhere(pool, slab);
     if (release) {
         struct zs_slab **p = &pool->slabs;
-        while (*p != s)
+        while (*p != slab)
             p = &(*p)->next;
-        *p = s->next;
+        *p = slab->next;
     }
     pthread_mutex_unlock(&pool->lock);
     if (release)
-        slab_free(s);
+        slab_free(slab);
 }

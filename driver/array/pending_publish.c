@@ -55,28 +55,28 @@ static enum zs_status check_after_conflict(const struct zs_array *array, struct 
 }
 
 /* Returns whether publishing itself detects that others changed the shard, so that no request is needed to check it. */
-static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *s, bool expects)
+static bool detects_conflict(const struct zs_array *array, const struct zs_open_shard *shard, bool expects)
 {
-    const struct zs_object *object = zs_shard_writer_object(s->writer);
-    const uint64_t version = zs_open_shard_version(s);
+    const struct zs_object *object = zs_shard_writer_object(shard->writer);
+    const uint64_t version = zs_open_shard_version(shard);
     size_t at = 0;
     uint64_t chunk;
-    if (!array->store->is_remote || !s->is_opened)
+    if (!array->store->is_remote || !shard->is_opened)
         return false;
     if (expects ? object != NULL && zs_object_etag(object) == NULL
-                : version == 0 || !zs_shard_writer_will_read(s->writer))
+                : version == 0 || !zs_shard_writer_will_read(shard->writer))
         return false;
-    for (const struct zs_written *written; (written = zs_map_next(&s->written, &at, &chunk)) != NULL;)
+    for (const struct zs_written *written; (written = zs_map_next(&shard->written, &at, &chunk)) != NULL;)
         if (written->version != version)
             return false;
     return true;
 }
 
 /* Finds out whether the object under the key is certainly the one that the writer builds on. */
-static enum zs_status is_unchanged(struct zs_array *array, const struct zs_open_shard *s, const char *key,
+static enum zs_status is_unchanged(struct zs_array *array, const struct zs_open_shard *shard, const char *key,
                                    bool *unchanged, struct zs_error *err)
 {
-    const struct zs_object *before = zs_shard_writer_object(s->writer);
+    const struct zs_object *before = zs_shard_writer_object(shard->writer);
     struct zs_object *now = NULL;
     zs_store_forget(array->store, key);
     const enum zs_status status = zs_object_open(array->store, key, &now, err);
@@ -86,128 +86,132 @@ static enum zs_status is_unchanged(struct zs_array *array, const struct zs_open_
     }
     ZS_TRY(status);
     /* A shard with an unfinished append may have been opened before the append ended: same version, other bytes. */
-    *unchanged = before != NULL && !zs_shard_writer_is_recovered(s->writer) && before->is_versioned &&
+    *unchanged = before != NULL && !zs_shard_writer_is_recovered(shard->writer) && before->is_versioned &&
                  now->is_versioned && before->version == now->version;
     zs_object_close(now);
     return ZS_OK;
 }
 
 /* Returns whether every element of the shard was written, so that the stored one is not needed. */
-static bool is_written_whole(const struct zs_array *array, const struct zs_open_shard *s)
+static bool is_written_whole(const struct zs_array *array, const struct zs_open_shard *shard)
 {
-    return s->written.count == 0 && zs_open_shard_is_complete(array, s);
+    return shard->written.count == 0 && zs_open_shard_is_complete(array, shard);
 }
 
 /* Bases the writer on the object that is stored now, and merges the chunks that were written in part. */
-static enum zs_status catch_up(struct zs_array *array, struct zs_open_shard *s, const char *key, struct zs_error *err)
+static enum zs_status catch_up(struct zs_array *array, struct zs_open_shard *shard, const char *key,
+                               struct zs_error *err)
 {
-    if (is_written_whole(array, s))
+    if (is_written_whole(array, shard))
         return ZS_OK;
     bool unchanged = false;
-    if (s->is_opened)
-        ZS_TRY(is_unchanged(array, s, key, &unchanged, err));
+    if (shard->is_opened)
+        ZS_TRY(is_unchanged(array, shard, key, &unchanged, err));
     if (!unchanged) {
-        ZS_TRY(zs_open_shard_reopen(array, s, key, err));
+        ZS_TRY(zs_open_shard_reopen(array, shard, key, err));
         zs_cache_clear(array->chunks); /* some chunks were decoded from the older object */
     }
     size_t at = 0;
     uint64_t chunk;
-    for (struct zs_written *written; (written = zs_map_next(&s->written, &at, &chunk)) != NULL;)
-        ZS_TRY(zs_merge_into_shard(array, s, chunk, written, err));
+    for (struct zs_written *written; (written = zs_map_next(&shard->written, &at, &chunk)) != NULL;)
+        ZS_TRY(zs_merge_into_shard(array, shard, chunk, written, err));
     return ZS_OK;
 }
 
 /* Tries once to publish over the shard that is stored now. */
-static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *s, const char *key, bool expects,
+static enum zs_status try_publish(struct zs_array *array, struct zs_open_shard *shard, const char *key, bool expects,
                                   bool is_up_to_date, bool *is_lost, struct zs_error *err)
 {
     if (!is_up_to_date)
-        ZS_TRY(catch_up(array, s, key, err));
-    return zs_shard_writer_publish(s->writer, array->update, expects, is_lost, err);
+        ZS_TRY(catch_up(array, shard, key, err));
+    return zs_shard_writer_publish(shard->writer, array->update, expects, is_lost, err);
 }
 
 /* Returns whether a try failed because another writer replaced the object that it was based on. */
-static bool is_overtaken(const struct zs_open_shard *s, enum zs_status status)
+static bool is_overtaken(const struct zs_open_shard *shard, enum zs_status status)
 {
-    return status == ZS_CONFLICT || zs_object_is_overtaken(zs_shard_writer_object(s->writer), status);
+    return status == ZS_CONFLICT || zs_object_is_overtaken(zs_shard_writer_object(shard->writer), status);
 }
 
 /* Publishes over the shard that is stored now; tries again when another writer was faster. */
-static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard *s, const char *key, bool *is_lost,
+static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard *shard, const char *key, bool *is_lost,
                                    struct zs_error *err)
 {
-    const bool expects = !is_written_whole(array, s) && zs_store_has_conditions(array->store);
+    const bool expects = !is_written_whole(array, shard) && zs_store_has_conditions(array->store);
     int tries = 0;
-    enum zs_status status = try_publish(array, s, key, expects, detects_conflict(array, s, expects), is_lost, err);
-    while (is_overtaken(s, status) && !*is_lost && (expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES)) {
+    const bool is_up_to_date = detects_conflict(array, shard, expects);
+    enum zs_status status = try_publish(array, shard, key, expects, is_up_to_date, is_lost, err);
+    while (is_overtaken(shard, status) && !*is_lost &&
+           (expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES)) {
         ZS_TRY(check_after_conflict(array, err));
-        status = try_publish(array, s, key, expects, false, is_lost, err);
+        status = try_publish(array, shard, key, expects, false, is_lost, err);
     }
     if (status == ZS_CONFLICT)
         return zs_fail_in(err, status, "tried %d times beside other writers of this shard, each time", tries);
-    if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, s))
+    if (status != ZS_CORRUPT || *is_lost || !is_written_whole(array, shard))
         return status;
     /* Stored elements beyond the edges of the array cannot be kept. */
-    zs_shard_writer_forget_stored(s->writer);
-    return zs_shard_writer_publish(s->writer, array->update, false, is_lost, err);
+    zs_shard_writer_forget_stored(shard->writer);
+    return zs_shard_writer_publish(shard->writer, array->update, false, is_lost, err);
 }
 
 /* A shard that is being sent to the store. */
-struct going {
+struct sending {
     struct zs_array *array;
-    struct zs_open_shard *s;
+    struct zs_open_shard *shard;
     bool is_lost;
     enum zs_status status;
     struct zs_error err;
 };
 
 /* Sends one shard. May run in any thread, beside those of other shards: finish() updates the array afterwards. */
-static enum zs_status send(struct going *g, struct zs_error *err)
+static enum zs_status send(struct sending *sending, struct zs_error *err)
 {
-    struct zs_array *array = g->array;
-    if (zs_shard_writer_put_count(g->s->writer) == 0)
+    struct zs_array *array = sending->array;
+    if (zs_shard_writer_put_count(sending->shard->writer) == 0)
         return ZS_OK;
     char *key;
-    ZS_TRY(zs_shard_key(array, g->s->shard, &key, err));
+    ZS_TRY(zs_shard_key(array, sending->shard->number, &key, err));
     struct zs_lock *lock = NULL;
-    const bool is_alone = zs_shard_is_unpublished(array, g->s->shard);
+    struct zs_shard_writer *writer = sending->shard->writer;
+    const bool is_alone = zs_shard_is_unpublished(array, sending->shard->number);
     enum zs_status status = is_alone ? ZS_OK : zs_store_lock(array->store, key, &lock, err);
     if (status == ZS_OK && !array->store->is_remote) /* for remote arrays, publish_shards() checked already */
         status = check_document(array, true, err);
     if (status == ZS_OK)
-        status = is_alone ? zs_shard_writer_publish(g->s->writer, array->update, false, &g->is_lost, err)
-                          : publish_over(array, g->s, key, &g->is_lost, err);
+        status = is_alone ? zs_shard_writer_publish(writer, array->update, false, &sending->is_lost, err)
+                          : publish_over(array, sending->shard, key, &sending->is_lost, err);
     zs_store_unlock(array->store, lock);
     free(key);
-    zs_shard_forget(array, g->s->shard);
+    zs_shard_forget(array, sending->shard->number);
     return status;
 }
 
 static enum zs_status send_item(void *ctx, size_t item, struct zs_error *unused)
 {
-    struct going *g = (struct going *)ctx + item;
+    struct sending *sending = (struct sending *)ctx + item;
     (void)unused;
-    g->status = send(g, &g->err);
+    sending->status = send(sending, &sending->err);
     return ZS_OK; /* the others go on */
 }
 
 /* Drops a shard that was sent. A failed one stays for another try, unless its bytes are lost. */
-static enum zs_status finish(struct going *g, struct zs_error *err)
+static enum zs_status finish(struct sending *sending, struct zs_error *err)
 {
-    struct zs_array *array = g->array;
-    const enum zs_status status = g->status;
-    if (status == ZS_OK && zs_shard_writer_put_count(g->s->writer) > 0 && array->is_new &&
-        !zs_map_set(&array->pending->published, g->s->shard, array))
+    struct zs_array *array = sending->array;
+    const enum zs_status status = sending->status;
+    if (status == ZS_OK && zs_shard_writer_put_count(sending->shard->writer) > 0 && array->is_new &&
+        !zs_map_set(&array->pending->published, sending->shard->number, array))
         array->is_new = false; /* look for every shard from now on */
-    if (g->is_lost)
+    if (sending->is_lost)
         zs_cache_clear(array->chunks); /* some chunks were decoded from bytes that are lost now */
-    if (status == ZS_OK || g->is_lost) {
-        zs_open_shard_drop(array, g->s);
+    if (status == ZS_OK || sending->is_lost) {
+        zs_open_shard_drop(array, sending->shard);
     } else {
-        g->s->stamp = ++array->pending->stamp; /* when there are too many, others are tried first */
-        g->s->has_failed = true;
+        sending->shard->stamp = ++array->pending->stamp; /* when there are too many, others are tried first */
+        sending->shard->has_failed = true;
     }
-    return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", g->err.message);
+    return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", sending->err.message);
 }
 
 /* Returns whether shards wait to be sent side by side, because each upload waits for the network. Where uploads run in
@@ -229,12 +233,13 @@ static size_t uploads_at_once(const struct zs_array *array, struct zs_open_shard
 
 /* Returns whether a shard may be published without a look at the array's document: none of its elements can be beyond
  * an edge that others moved, and it is there, so that the array is, too. */
-static bool may_trust(const struct zs_array *array, const struct zs_open_shard *s)
+static bool may_trust(const struct zs_array *array, const struct zs_open_shard *shard)
 {
     const bool is_absent =
-        s->is_opened && zs_shard_writer_object(s->writer) == NULL && !zs_shard_is_unpublished(array, s->shard);
+        shard->is_opened && zs_shard_writer_object(shard->writer) == NULL &&
+        !zs_shard_is_unpublished(array, shard->number);
     return !is_absent &&
-           (zs_shard_writer_put_count(s->writer) == s->written.count || !is_at_edge(array, s->shard));
+           (zs_shard_writer_put_count(shard->writer) == shard->written.count || !is_at_edge(array, shard->number));
 }
 
 /* Publishes n shards, to a remote store side by side. Goes on after a failure, and returns the first. */
@@ -249,15 +254,15 @@ static enum zs_status publish_shards(struct zs_array *array, struct zs_open_shar
     if (array->store->is_remote)
         ZS_TRY(check_document(array, trusts, err));
     for (size_t i = 0, count; i < n; i += count) {
-        struct going going[ZS_MOST_UPLOADS];
+        struct sending sendings[ZS_MOST_UPLOADS];
         struct zs_error ignored;
         count = n - i < slots ? n - i : slots;
         for (size_t k = 0; k < count; k++)
-            going[k] = (struct going){.array = array, .s = list[i + k]};
-        const enum zs_status none = zs_parallel_for((int)count, count, send_item, going, &ignored);
+            sendings[k] = (struct sending){.array = array, .shard = list[i + k]};
+        const enum zs_status none = zs_parallel_for((int)count, count, send_item, sendings, &ignored);
         (void)none;
         for (size_t k = 0; k < count; k++) {
-            const enum zs_status status = finish(&going[k], first == ZS_OK ? err : &ignored);
+            const enum zs_status status = finish(&sendings[k], first == ZS_OK ? err : &ignored);
             first = first == ZS_OK ? status : first;
         }
     }
@@ -273,8 +278,8 @@ static struct zs_open_shard **list_shards(const struct zs_pending_writes *pendin
         (void)zs_fail_memory(err);
     size_t n = 0, at = 0;
     uint64_t key;
-    for (struct zs_open_shard *s; list != NULL && (s = zs_map_next(&pending->shards, &at, &key)) != NULL;)
-        list[n++] = s;
+    for (struct zs_open_shard *shard; list != NULL && (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+        list[n++] = shard;
     if (list != NULL)
         qsort(list, n, sizeof *list, compare);
     return list;
@@ -305,16 +310,17 @@ static enum zs_status publish_idle(struct zs_array *array, struct zs_error *err)
 }
 
 /* Publishes a complete shard; to a remote store together with others, once enough are complete. */
-static enum zs_status publish_complete(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
+static enum zs_status publish_complete(struct zs_array *array, struct zs_open_shard *shard, struct zs_error *err)
 {
     if (!goes_side_by_side(array))
-        return publish_shards(array, &s, 1, err);
+        return publish_shards(array, &shard, 1, err);
     struct zs_open_shard *list[ZS_MOST_UPLOADS];
     size_t n = 0, at = 0;
     uint64_t key;
-    for (struct zs_open_shard *t; n < ZS_MOST_UPLOADS && (t = zs_map_next(&array->pending->shards, &at, &key)) != NULL;)
-        if (zs_open_shard_is_complete(array, t) && !t->has_failed)
-            list[n++] = t;
+    for (struct zs_open_shard *other;
+         n < ZS_MOST_UPLOADS && (other = zs_map_next(&array->pending->shards, &at, &key)) != NULL;)
+        if (zs_open_shard_is_complete(array, other) && !other->has_failed)
+            list[n++] = other;
     return n < uploads_at_once(array, list, n) ? publish_idle(array, err) : publish_shards(array, list, n, err);
 }
 
@@ -335,10 +341,10 @@ static enum zs_status publish_each(struct zs_array *array, struct zs_open_shard 
     enum zs_status first = ZS_OK;
     for (size_t i = 0, n = pending->shards.count; i < n;) {
         struct zs_error ignored;
-        const uint64_t shard = list[i]->shard;
+        const uint64_t number = list[i]->number;
         const enum zs_status status = publish_shards(array, &list[i], 1, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        const bool is_gone = zs_map_get(&pending->shards, shard) == NULL;
+        const bool is_gone = zs_map_get(&pending->shards, number) == NULL;
         if (is_last && !is_gone && zs_shard_writer_is_broken(list[i]->writer))
             zs_open_shard_drop(array, list[i++]);
         else if (is_last && !is_gone)
@@ -372,16 +378,17 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
 /* ---- Chunks that are objects of their own ---- */
 
 /* Tries once to store a chunk, with the lock held where others may write it. */
-static enum zs_status put_chunk(void *ctx, struct zs_error *err)
+static enum zs_status put_object(void *ctx, struct zs_error *err)
 {
-    struct zs_chunk_object *c = ctx;
-    ZS_TRY(c->was_tried ? check_after_conflict(c->array, err)
-                        : check_document(c->array, c->written != NULL || !is_at_edge(c->array, c->chunk), err));
-    c->was_tried = true;
-    if (c->written != NULL && !zs_array_is_unpublished(c->array))
-        return zs_merge_into_object(c, err);
-    return c->data != NULL ? zs_store_put(c->array->store, c->key, c->data, c->n, err)
-                           : zs_store_remove(c->array->store, c->key, err);
+    struct zs_chunk_object *object = ctx;
+    struct zs_array *array = object->array;
+    const bool trusts = object->written != NULL || !is_at_edge(array, object->chunk);
+    ZS_TRY(object->was_tried ? check_after_conflict(array, err) : check_document(array, trusts, err));
+    object->was_tried = true;
+    if (object->written != NULL && !zs_array_is_unpublished(array))
+        return zs_merge_into_object(object, err);
+    return object->data != NULL ? zs_store_put(array->store, object->key, object->data, object->n, err)
+                                : zs_store_remove(array->store, object->key, err);
 }
 
 /* Stores a chunk that is an object of its own, or removes it when data is NULL; arguments as in struct
@@ -391,9 +398,10 @@ static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, cons
 {
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
-    struct zs_chunk_object c = {array, chunk, key, data, n, written, false};
-    const enum zs_status status =
-        zs_array_is_unpublished(array) ? put_chunk(&c, err) : zs_store_replace(array->store, key, put_chunk, &c, err);
+    struct zs_chunk_object object = {array, chunk, key, data, n, written, false};
+    const enum zs_status status = zs_array_is_unpublished(array)
+                                      ? put_object(&object, err)
+                                      : zs_store_replace(array->store, key, put_object, &object, err);
     free(key);
     zs_shard_forget(array, chunk);
     return status;
@@ -404,13 +412,13 @@ static enum zs_status publish_chunk(struct zs_array *array, uint64_t chunk, cons
 enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
                                struct zs_error *err)
 {
-    struct zs_open_shard *s = NULL;
+    struct zs_open_shard *shard = NULL;
     if (array->pending->has_shards)
-        ZS_TRY(zs_open_shard_get(array, zs_grid_shard(&array->grid, chunk), &s, err));
-    ZS_TRY(zs_merge_load(array, s, chunk, data, written, err));
-    if (s == NULL)
+        ZS_TRY(zs_open_shard_get(array, zs_grid_shard(&array->grid, chunk), &shard, err));
+    ZS_TRY(zs_merge_load(array, shard, chunk, data, written, err));
+    if (shard == NULL)
         return ZS_OK;
-    zs_open_shard_account(array->pending, s, true);
+    zs_open_shard_account(array->pending, shard, true);
     const enum zs_status status = publish_idle(array, err);
     if (status != ZS_OK)
         free(*written);
@@ -419,19 +427,19 @@ enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *dat
 
 /* Puts a chunk into its open shard, and records which elements of it were written. `before` is the earlier record,
  * which the caller frees. */
-static enum zs_status put_in_shard(struct zs_array *array, struct zs_open_shard *s, uint64_t chunk, const void *data,
-                                   size_t n, struct zs_written *written, struct zs_written *before,
+static enum zs_status put_in_shard(struct zs_array *array, struct zs_open_shard *shard, uint64_t chunk,
+                                   const void *data, size_t n, struct zs_written *written, struct zs_written *before,
                                    struct zs_error *err)
 {
-    if (written != NULL && !zs_map_set(&s->written, chunk, written))
+    if (written != NULL && !zs_map_set(&shard->written, chunk, written))
         return zs_fail_memory(err);
     const enum zs_status status =
-        zs_shard_writer_put(s->writer, zs_grid_number_in_shard(&array->grid, chunk), data, n, err);
+        zs_shard_writer_put(shard->writer, zs_grid_number_in_shard(&array->grid, chunk), data, n, err);
     struct zs_written *const kept = status == ZS_OK ? written : before;
     if (kept == NULL)
-        (void)zs_map_remove(&s->written, chunk);
+        (void)zs_map_remove(&shard->written, chunk);
     else
-        (void)zs_map_set(&s->written, chunk, kept); /* it is there: nothing to allocate */
+        (void)zs_map_set(&shard->written, chunk, kept); /* it is there: nothing to allocate */
     return status;
 }
 
@@ -445,18 +453,18 @@ enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void
         free(written);
         return ZS_OK;
     }
-    struct zs_open_shard *s;
-    const uint64_t shard = zs_grid_shard(&array->grid, chunk);
-    ZS_TRY(zs_open_shard_get(array, shard, &s, err));
-    if (zs_shard_writer_is_broken(s->writer)) { /* what it has goes first */
-        ZS_TRY(publish_shards(array, &s, 1, err));
-        ZS_TRY(zs_open_shard_get(array, shard, &s, err));
+    struct zs_open_shard *shard;
+    const uint64_t number = zs_grid_shard(&array->grid, chunk);
+    ZS_TRY(zs_open_shard_get(array, number, &shard, err));
+    if (zs_shard_writer_is_broken(shard->writer)) { /* what it has goes first */
+        ZS_TRY(publish_shards(array, &shard, 1, err));
+        ZS_TRY(zs_open_shard_get(array, number, &shard, err));
     }
-    struct zs_written *before = zs_map_get(&s->written, chunk);
-    ZS_TRY(put_in_shard(array, s, chunk, data, n, written, before, err));
+    struct zs_written *before = zs_map_get(&shard->written, chunk);
+    ZS_TRY(put_in_shard(array, shard, chunk, data, n, written, before, err));
     free(before);
     zs_cache_remove(array->chunks, (struct zs_cache_key){0, chunk});
-    zs_open_shard_account(array->pending, s, true);
-    *later = zs_open_shard_is_complete(array, s) ? publish_complete(array, s, err) : publish_idle(array, err);
+    zs_open_shard_account(array->pending, shard, true);
+    *later = zs_open_shard_is_complete(array, shard) ? publish_complete(array, shard, err) : publish_idle(array, err);
     return ZS_OK;
 }

@@ -15,12 +15,11 @@
 enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes **pending, struct zs_error *err)
 {
     if (array->pending == NULL) {
-        struct zs_pending_writes *e = zs_calloc(1, sizeof *e);
-        if (e == NULL)
+        array->pending = zs_calloc(1, sizeof *array->pending);
+        if (array->pending == NULL)
             return zs_fail_memory(err);
-        e->has_shards = array->chain.count > 1;
-        e->budget = zs_cache_budget(array->chunks);
-        array->pending = e;
+        array->pending->has_shards = array->chain.count > 1;
+        array->pending->budget = zs_cache_budget(array->chunks);
     }
     *pending = array->pending;
     return ZS_OK;
@@ -36,23 +35,23 @@ void zs_pending_account(struct zs_pending_writes *pending)
     pending->counted = now;
 }
 
-void zs_dirty_free(struct zs_dirty *d)
+void zs_dirty_free(struct zs_dirty *dirty)
 {
-    zs_blob_free(d->blob);
-    free(d->written);
-    free(d);
+    zs_blob_free(dirty->blob);
+    free(dirty->written);
+    free(dirty);
 }
 
-static void shard_free(struct zs_open_shard *s)
+static void shard_free(struct zs_open_shard *shard)
 {
     size_t at = 0;
     uint64_t key;
-    for (void *written; (written = zs_map_next(&s->written, &at, &key)) != NULL;)
+    for (void *written; (written = zs_map_next(&shard->written, &at, &key)) != NULL;)
         free(written);
-    zs_map_free(&s->written);
-    zs_shard_writer_free(s->writer);
-    free(s->levels);
-    free(s);
+    zs_map_free(&shard->written);
+    zs_shard_writer_free(shard->writer);
+    free(shard->levels);
+    free(shard);
 }
 
 void zs_pending_free(struct zs_array *array)
@@ -62,11 +61,11 @@ void zs_pending_free(struct zs_array *array)
         return;
     size_t at = 0;
     uint64_t key;
-    for (struct zs_dirty *d; (d = zs_map_next(&pending->dirty, &at, &key)) != NULL;)
-        zs_dirty_free(d);
+    for (struct zs_dirty *dirty; (dirty = zs_map_next(&pending->dirty, &at, &key)) != NULL;)
+        zs_dirty_free(dirty);
     at = 0;
-    for (struct zs_open_shard *s; (s = zs_map_next(&pending->shards, &at, &key)) != NULL;)
-        shard_free(s);
+    for (struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+        shard_free(shard);
     zs_map_free(&pending->dirty);
     zs_map_free(&pending->shards);
     zs_map_free(&pending->published);
@@ -84,19 +83,19 @@ const struct zs_blob *zs_pending_decoded(const struct zs_array *array, uint64_t 
 {
     if (array->pending == NULL)
         return NULL;
-    const struct zs_dirty *d = zs_map_get(&array->pending->dirty, chunk);
-    return d != NULL ? d->blob : NULL;
+    const struct zs_dirty *dirty = zs_map_get(&array->pending->dirty, chunk);
+    return dirty != NULL ? dirty->blob : NULL;
 }
 
 struct zs_shard_writer *zs_pending_writer(const struct zs_array *array, uint64_t chunk, uint64_t *number)
 {
     if (array->pending == NULL || !array->pending->has_shards)
         return NULL;
-    const struct zs_open_shard *s = zs_map_get(&array->pending->shards, zs_grid_shard(&array->grid, chunk));
-    if (s == NULL)
+    const struct zs_open_shard *shard = zs_map_get(&array->pending->shards, zs_grid_shard(&array->grid, chunk));
+    if (shard == NULL)
         return NULL;
     *number = zs_grid_number_in_shard(&array->grid, chunk);
-    return zs_shard_writer_has(s->writer, *number) ? s->writer : NULL;
+    return zs_shard_writer_has(shard->writer, *number) ? shard->writer : NULL;
 }
 
 bool zs_is_fill(const struct zs_array_meta *meta, const void *data, size_t n)
@@ -143,26 +142,25 @@ bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard)
 }
 
 /* Creates an open shard without chunks, not yet based on a stored object. */
-static enum zs_status create_shard(struct zs_array *array, uint64_t shard, struct zs_open_shard **out,
+static enum zs_status create_shard(struct zs_array *array, uint64_t number, struct zs_open_shard **out,
                                    struct zs_error *err)
 {
+    const enum zs_chunk_order order = array->pending->order;
     char *key;
-    ZS_TRY(zs_shard_key(array, shard, &key, err));
-    struct zs_open_shard *s = zs_calloc(1, sizeof *s);
-    const struct zs_level *levels = s != NULL ? zs_grid_levels(&array->grid, shard, &s->levels) : NULL;
+    ZS_TRY(zs_shard_key(array, number, &key, err));
+    struct zs_open_shard *shard = zs_calloc(1, sizeof *shard);
+    const struct zs_level *levels = shard != NULL ? zs_grid_levels(&array->grid, number, &shard->levels) : NULL;
     enum zs_status status = levels != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_shard_writer_create(array->store, key, levels, array->pending->order, NULL, NULL, &s->writer, err);
+        status = zs_shard_writer_create(array->store, key, levels, order, NULL, NULL, &shard->writer, err);
     free(key);
     if (status == ZS_OK) {
-        s->shard = shard;
-        s->order = array->pending->order;
-        *out = s;
-        return ZS_OK;
+        shard->number = number;
+        shard->order = order;
+        *out = shard;
+    } else if (shard != NULL) {
+        shard_free(shard);
     }
-    if (s != NULL)
-        free(s->levels);
-    free(s);
     return status;
 }
 
@@ -196,82 +194,82 @@ void zs_pending_find_order(struct zs_array *array)
     }
 }
 
-enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard *s, const char *key,
+enum zs_status zs_open_shard_reopen(struct zs_array *array, struct zs_open_shard *shard, const char *key,
                                     struct zs_error *err)
 {
     struct zs_object *object;
     struct zs_shard_index *index;
     const enum zs_chunk_order likely = array->pending->order;
-    const struct zs_level *levels = s->levels != NULL ? s->levels : array->chain.levels;
+    const struct zs_level *levels = shard->levels != NULL ? shard->levels : array->chain.levels;
     ZS_TRY(open_object(array, levels, key, &object, &index, err));
-    s->order = index != NULL ? zs_chunk_order_of(levels, index, likely) : likely;
-    const enum zs_status status = zs_shard_writer_rebase(s->writer, s->order, index, object, err);
-    s->is_opened = status == ZS_OK;
+    shard->order = index != NULL ? zs_chunk_order_of(levels, index, likely) : likely;
+    const enum zs_status status = zs_shard_writer_rebase(shard->writer, shard->order, index, object, err);
+    shard->is_opened = status == ZS_OK;
     return status;
 }
 
-enum zs_status zs_open_shard_ensure_base(struct zs_array *array, struct zs_open_shard *s, struct zs_error *err)
+enum zs_status zs_open_shard_ensure_base(struct zs_array *array, struct zs_open_shard *shard, struct zs_error *err)
 {
-    if (s->is_opened)
+    if (shard->is_opened)
         return ZS_OK;
     char *key;
-    ZS_TRY(zs_shard_key(array, s->shard, &key, err));
-    const enum zs_status status = zs_open_shard_reopen(array, s, key, err);
+    ZS_TRY(zs_shard_key(array, shard->number, &key, err));
+    const enum zs_status status = zs_open_shard_reopen(array, shard, key, err);
     free(key);
     return status;
 }
 
-enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t shard, struct zs_open_shard **out,
+enum zs_status zs_open_shard_get(struct zs_array *array, uint64_t number, struct zs_open_shard **out,
                                  struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;
-    struct zs_open_shard *s = zs_map_get(&pending->shards, shard);
-    if (s == NULL) {
-        ZS_TRY(create_shard(array, shard, &s, err));
-        s->is_opened = zs_shard_is_unpublished(array, shard);
-        enum zs_status status = zs_open_shard_ensure_base(array, s, err);
+    struct zs_open_shard *shard = zs_map_get(&pending->shards, number);
+    if (shard == NULL) {
+        ZS_TRY(create_shard(array, number, &shard, err));
+        shard->is_opened = zs_shard_is_unpublished(array, number);
+        enum zs_status status = zs_open_shard_ensure_base(array, shard, err);
         if (status == ZS_CORRUPT)
             status = ZS_OK; /* zs_open_shard_ensure_base() reports the error to callers that need the stored object */
-        if (status == ZS_OK && !zs_map_set(&pending->shards, shard, s))
+        if (status == ZS_OK && !zs_map_set(&pending->shards, number, shard))
             status = zs_fail_memory(err);
         if (status != ZS_OK) {
-            shard_free(s);
+            shard_free(shard);
             return status;
         }
         if (!pending->knows_order)
-            pending->order = s->order; /* new shards get the order of their neighbours */
+            pending->order = shard->order; /* new shards get the order of their neighbours */
     }
-    s->stamp = ++pending->stamp;
-    *out = s;
+    shard->stamp = ++pending->stamp;
+    *out = shard;
     return ZS_OK;
 }
 
-void zs_open_shard_account(struct zs_pending_writes *pending, struct zs_open_shard *s, bool is_open)
+void zs_open_shard_account(struct zs_pending_writes *pending, struct zs_open_shard *shard, bool is_open)
 {
-    uint64_t memory = is_open ? zs_shard_writer_memory(s->writer) : 0, key;
+    uint64_t memory = is_open ? zs_shard_writer_memory(shard->writer) : 0, key;
     size_t at = 0;
-    if (is_open && s->written.count > 0)
-        memory += s->written.count * ((const struct zs_written *)zs_map_next(&s->written, &at, &key))->size;
-    pending->shard_bytes = pending->shard_bytes - s->memory + memory;
-    s->memory = memory;
+    if (is_open && shard->written.count > 0)
+        memory += shard->written.count * ((const struct zs_written *)zs_map_next(&shard->written, &at, &key))->size;
+    pending->shard_bytes = pending->shard_bytes - shard->memory + memory;
+    shard->memory = memory;
     zs_pending_account(pending);
 }
 
-void zs_open_shard_drop(struct zs_array *array, struct zs_open_shard *s)
+void zs_open_shard_drop(struct zs_array *array, struct zs_open_shard *shard)
 {
-    (void)zs_map_remove(&array->pending->shards, s->shard);
-    zs_open_shard_account(array->pending, s, false);
-    shard_free(s);
+    (void)zs_map_remove(&array->pending->shards, shard->number);
+    zs_open_shard_account(array->pending, shard, false);
+    shard_free(shard);
 }
 
-bool zs_open_shard_is_complete(const struct zs_array *array, const struct zs_open_shard *s)
+bool zs_open_shard_is_complete(const struct zs_array *array, const struct zs_open_shard *shard)
 {
-    return zs_shard_writer_put_count(s->writer) == zs_grid_chunks_in_shard(&array->grid, s->shard);
+    return zs_shard_writer_put_count(shard->writer) == zs_grid_chunks_in_shard(&array->grid, shard->number);
 }
 
-uint64_t zs_open_shard_version(const struct zs_open_shard *s)
+uint64_t zs_open_shard_version(const struct zs_open_shard *shard)
 {
-    const struct zs_object *object = s != NULL ? zs_shard_writer_object(s->writer) : NULL;
+    const struct zs_object *object = shard != NULL ? zs_shard_writer_object(shard->writer) : NULL;
     return object != NULL && object->is_versioned ? object->version : 0;
 }
 

@@ -42,6 +42,7 @@ void zs_written_apply(const struct zs_written *written, const struct zs_level *l
 /* A hash of the n encoded bytes of a chunk; NULL: the chunk is empty. */
 uint64_t zs_content_of(const void *encoded, size_t n);
 
+/* A decoded innermost chunk that was changed, and is to be encoded. */
 struct zs_dirty {
     uint64_t chunk;
     uint64_t stamp; /* stamp of the last write to it: the oldest are encoded first */
@@ -49,10 +50,11 @@ struct zs_dirty {
     struct zs_written *written; /* NULL: the whole chunk */
 };
 
+/* A shard that chunks were put into. */
 struct zs_open_shard {
-    uint64_t shard;
-    uint64_t stamp;
-    struct zs_level *levels; /* levels of this shard, where shards differ; else NULL */
+    uint64_t number;
+    uint64_t stamp;            /* of the last use: those that are idle longest are published first */
+    struct zs_level *levels;   /* levels of this shard, where shards differ; else NULL */
     enum zs_chunk_order order; /* of its stored chunks, else that of a new shard */
     struct zs_shard_writer *writer;
     bool is_opened;        /* the writer is based on the stored object; if not, that object is damaged, and needed
@@ -64,17 +66,20 @@ struct zs_open_shard {
 
 struct zs_pending_writes {
     bool has_shards; /* otherwise each chunk is an object */
-    enum zs_chunk_order order;
-    bool knows_order; /* the caller set it, or stored shards were read */
-    uint64_t stamp;
+    uint64_t stamp;  /* counts uses of chunks and shards */
+
     struct zs_map dirty; /* innermost chunk -> struct zs_dirty */
     uint64_t dirty_bytes, budget;
-    size_t held; /* chunks that were written whole, and are dirty so that several are encoded side by side */
-    uint64_t counted;        /* bytes taken from the budget of the process */
-    bool is_over;            /* the budget of the process is exceeded */
-    struct zs_map shards;    /* shard -> struct zs_open_shard */
-    uint64_t shard_bytes;    /* memory of the open shards */
-    struct zs_map published; /* of a new array: the shards that were published */
+    size_t waiting; /* of these, chunks that were written whole, and wait to be encoded side by side */
+
+    struct zs_map shards; /* shard -> struct zs_open_shard */
+    uint64_t shard_bytes; /* memory of the open shards */
+    enum zs_chunk_order order; /* of the chunks in new shards */
+    bool knows_order;          /* the caller set it, or stored shards were read */
+    struct zs_map published;   /* of a new array: the shards that were published */
+
+    uint64_t counted; /* bytes taken from the budget of the process */
+    bool is_over;     /* that budget is exceeded */
 };
 
 /* Returns the pending writes of an array, created at first use. */
@@ -82,7 +87,7 @@ enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes *
                               struct zs_error *err) ZS_MUST_CHECK;
 void zs_pending_free(struct zs_array *array);               /* drops writes that were not flushed */
 void zs_pending_account(struct zs_pending_writes *pending); /* after any change of dirty_bytes or shard_bytes */
-void zs_dirty_free(struct zs_dirty *d);
+void zs_dirty_free(struct zs_dirty *dirty);
 
 /* Returns the decoded innermost chunk if it is dirty, else NULL. */
 const struct zs_blob *zs_pending_decoded(const struct zs_array *array, uint64_t chunk);

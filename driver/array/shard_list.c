@@ -35,38 +35,38 @@ struct listing {
 
 /* ---- Listing ---- */
 
-static enum zs_status add_number(struct listing *l, const char *key, struct zs_error *err)
+static enum zs_status add_number(struct listing *listing, const char *key, struct zs_error *err)
 {
-    const struct zs_array *array = l->array;
+    const struct zs_array *array = listing->array;
     uint64_t position[ZS_MAX_NDIM];
     if (!zs_chunk_key_parse(array->meta, key, position))
         return ZS_OK;
     for (int d = 0; d < array->meta->ndim; d++)
         if (position[d] >= array->grid.count[0][d])
             return ZS_OK;
-    if (l->count == MOST_NUMBERS)
+    if (listing->count == MOST_NUMBERS)
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has too many shards to list", array->node->path);
-    uint64_t *grown = zs_grow(l->numbers, l->count, &l->room, sizeof *grown);
+    uint64_t *grown = zs_grow(listing->numbers, listing->count, &listing->room, sizeof *grown);
     if (grown == NULL)
         return zs_fail_memory(err);
-    l->numbers = grown;
-    l->numbers[l->count++] = zs_grid_number(&array->grid, 0, position);
+    listing->numbers = grown;
+    listing->numbers[listing->count++] = zs_grid_number(&array->grid, 0, position);
     return ZS_OK;
 }
 
 /* Adds names directly below `key`: shards to the numbers, folders to those of the next level. */
-static enum zs_status add_names(struct listing *l, const char *key, char **names, struct zs_error *err)
+static enum zs_status add_names(struct listing *listing, const char *key, char **names, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         char *below = zs_format("%s%s", key, *name);
-        l->names++;
+        listing->names++;
         if (below == NULL)
             return zs_fail_memory(err);
         if (zs_prefix_length(*name) == 0)
-            status = add_number(l, below, err);
-        else if (key[0] != '\0' || (*name)[0] == 'c' || l->array->meta->key_is_v2) {
-            status = zs_names_add(&l->below, below, err);
+            status = add_number(listing, below, err);
+        else if (key[0] != '\0' || (*name)[0] == 'c' || listing->array->meta->key_is_v2) {
+            status = zs_names_add(&listing->below, below, err);
             below = NULL;
         }
         free(below);
@@ -76,41 +76,41 @@ static enum zs_status add_names(struct listing *l, const char *key, char **names
 
 static enum zs_status list_folder(void *ctx, size_t item, struct zs_error *err)
 {
-    struct listing *l = ctx;
-    const char *key = l->folders[item];
+    struct listing *listing = ctx;
+    const char *key = listing->folders[item];
     char **names = NULL;
-    char *prefix = zs_format("%s%s%s", l->folder, l->folder[0] != '\0' && key[0] != '\0' ? "/" : "", key);
+    char *prefix = zs_format("%s%s%s", listing->folder, listing->folder[0] != '\0' && key[0] != '\0' ? "/" : "", key);
     if (prefix == NULL)
         return zs_fail_memory(err);
     if (prefix[0] != '\0' && prefix[strlen(prefix) - 1] == '/')
         prefix[strlen(prefix) - 1] = '\0';
-    enum zs_status status = zs_store_list(l->array->store, prefix, &names, err);
+    enum zs_status status = zs_store_list(listing->array->store, prefix, &names, err);
     free(prefix);
     ZS_TRY(status);
     if (names[0] == NULL) { /* an array's folder has its document, another a name: a proxy answered, or it is gone */
         zs_names_free(names);
-        return zs_fail(err, ZS_IO, "array /%s: expected names in a listing, found none", l->array->node->path);
+        return zs_fail(err, ZS_IO, "array /%s: expected names in a listing, found none", listing->array->node->path);
     }
-    (void)pthread_mutex_lock(&l->lock);
-    status = add_names(l, key, names, err);
-    (void)pthread_mutex_unlock(&l->lock);
+    (void)pthread_mutex_lock(&listing->lock);
+    status = add_names(listing, key, names, err);
+    (void)pthread_mutex_unlock(&listing->lock);
     zs_names_free(names);
     return status;
 }
 
 /* Lists level by level; keys have one for each dimension at most, and one for the `c` before them. */
-static enum zs_status list_levels(struct listing *l, struct zs_error *err)
+static enum zs_status list_levels(struct listing *listing, struct zs_error *err)
 {
-    ZS_TRY(zs_names_add(&l->below, zs_strdup(""), err));
-    for (int level = 0; level <= l->array->meta->ndim && l->below.count > 0; level++) {
-        const size_t n = l->below.count;
-        if (l->requests > l->most || (l->most - l->requests) / n < l->each)
-            return zs_fail(err, ZS_UNSUPPORTED, "array /%s: look-ups are cheaper", l->array->node->path);
-        l->requests += n;
-        l->folders = l->below.list;
-        l->below = (struct zs_names){0};
-        const enum zs_status status = zs_parallel_for(l->array->fetch_threads, n, list_folder, l, err);
-        zs_names_free(l->folders);
+    ZS_TRY(zs_names_add(&listing->below, zs_strdup(""), err));
+    for (int level = 0; level <= listing->array->meta->ndim && listing->below.count > 0; level++) {
+        const size_t n = listing->below.count;
+        if (listing->requests > listing->most || (listing->most - listing->requests) / n < listing->each)
+            return zs_fail(err, ZS_UNSUPPORTED, "array /%s: look-ups are cheaper", listing->array->node->path);
+        listing->requests += n;
+        listing->folders = listing->below.list;
+        listing->below = (struct zs_names){0};
+        const enum zs_status status = zs_parallel_for(listing->array->fetch_threads, n, list_folder, listing, err);
+        zs_names_free(listing->folders);
         ZS_TRY(status);
     }
     return ZS_OK;
@@ -165,20 +165,20 @@ static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t 
     struct zs_error ignored;
     const int64_t began = (int64_t)time(NULL);
     char *folder = zs_chunk_folder(array->meta, array->node->path);
-    struct listing l = {.array = array, .folder = folder, .most = most, .each = most_requests(array)};
-    (void)pthread_mutex_init(&l.lock, NULL);
-    struct zs_shard_list *list = folder != NULL && list_levels(&l, &ignored) == ZS_OK
-                                     ? list_of(l.numbers, l.count)
+    struct listing listing = {.array = array, .folder = folder, .most = most, .each = most_requests(array)};
+    (void)pthread_mutex_init(&listing.lock, NULL);
+    struct zs_shard_list *list = folder != NULL && list_levels(&listing, &ignored) == ZS_OK
+                                     ? list_of(listing.numbers, listing.count)
                                      : NULL;
     if (list != NULL) {
         const int64_t lasts = LIFETIME_FACTOR * ((int64_t)time(NULL) - began);
         list->made = began;
         list->until = began + (lasts > LIFETIME ? lasts : LIFETIME);
     }
-    (void)pthread_mutex_destroy(&l.lock);
-    *cost = l.requests + l.names / NAMES_OF_A_REQUEST;
-    zs_names_free(l.below.list);
-    free(l.numbers);
+    (void)pthread_mutex_destroy(&listing.lock);
+    *cost = listing.requests + listing.names / NAMES_OF_A_REQUEST;
+    zs_names_free(listing.below.list);
+    free(listing.numbers);
     free(folder);
     return list;
 }

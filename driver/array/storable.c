@@ -36,9 +36,9 @@ static enum zs_status check_line(const struct zs_array *array, uint64_t count, c
     return ZS_OK;
 }
 
-static enum zs_status check_box(const struct zs_array *array, int ndim, const uint64_t *count, const char *data,
-                                const ptrdiff_t *stride, size_t item_size, zs_convert_fn convert, void *ctx,
-                                struct zs_error *err)
+static enum zs_status check_elements(const struct zs_array *array, int ndim, const uint64_t *count, const char *data,
+                                     const ptrdiff_t *stride, size_t item_size, zs_convert_fn convert, void *ctx,
+                                     struct zs_error *err)
 {
     static const uint64_t one = 1;
     static const ptrdiff_t none = 0;
@@ -46,8 +46,8 @@ static enum zs_status check_box(const struct zs_array *array, int ndim, const ui
         return check_line(array, ndim == 1 ? *count : one, data, ndim == 1 ? *stride : none, item_size, convert, ctx,
                           err);
     for (uint64_t i = 0; i < *count; i++)
-        ZS_TRY(check_box(array, ndim - 1, count + 1, data + (ptrdiff_t)i * *stride, stride + 1, item_size, convert, ctx,
-                         err));
+        ZS_TRY(check_elements(array, ndim - 1, count + 1, data + (ptrdiff_t)i * *stride, stride + 1, item_size,
+                              convert, ctx, err));
     return ZS_OK;
 }
 
@@ -57,6 +57,6 @@ enum zs_status zs_array_check_storable(const struct zs_array *array, int ndim, c
 {
     if (array->innermost->storable.count == 0)
         return ZS_OK;
-    const enum zs_status status = check_box(array, ndim, count, data, stride, item_size, convert, ctx, err);
+    const enum zs_status status = check_elements(array, ndim, count, data, stride, item_size, convert, ctx, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "array /%s", array->node->path);
 }

@@ -31,15 +31,15 @@ static void find_chunks(const struct zs_array *array, int level, const uint64_t 
 }
 
 /* Searches the index of one shard for chunks of a window. */
-static enum zs_status search_shard(struct zs_array *array, const struct zs_window *w, uint64_t shard, bool *is_stored,
-                                   struct zs_error *err)
+static enum zs_status search_shard(struct zs_array *array, const struct zs_window *window, uint64_t shard,
+                                   bool *is_stored, struct zs_error *err)
 {
     const int n = array->meta->ndim, innermost = array->chain.count - 1;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     size_t chunks = 1, i = 0; /* no more than the shard has: its index fits memory */
     struct zs_pins pins = {0};
     *is_stored = false;
-    zs_chunk_overlap(array, 0, shard, w, start, count);
+    zs_chunk_overlap(array, 0, shard, window, start, count);
     find_chunks(array, innermost, start, count, low, high);
     for (int d = 0; d < n; d++) {
         at[d] = low[d];
@@ -67,20 +67,21 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
 }
 
 /* Searches one shard, unless it is known to be absent. *is_missed: a look-up found that it is. */
-static enum zs_status look_up(struct zs_array *array, const struct zs_window *w, uint64_t shard, bool *is_stored,
+static enum zs_status look_up(struct zs_array *array, const struct zs_window *window, uint64_t shard, bool *is_stored,
                               bool *is_missed, struct zs_error *err)
 {
     *is_missed = false;
     if (zs_is_known_empty(array, 0, shard))
         return ZS_OK;
-    ZS_TRY(search_shard(array, w, shard, is_stored, err));
+    ZS_TRY(search_shard(array, window, shard, is_stored, err));
     *is_missed = !*is_stored && zs_is_known_empty(array, 0, shard);
     return ZS_OK;
 }
 
 /* Searches the listed shards of one window, from position `low` to before `high`, until one holds something. */
-static enum zs_status search_listed(struct zs_array *array, const struct zs_shard_list *list, const struct zs_window *w,
-                                    const uint64_t *low, const uint64_t *high, bool *is_stored, struct zs_error *err)
+static enum zs_status search_listed(struct zs_array *array, const struct zs_shard_list *list,
+                                    const struct zs_window *window, const uint64_t *low, const uint64_t *high,
+                                    bool *is_stored, struct zs_error *err)
 {
     const int ndim = array->meta->ndim;
     uint64_t last[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
@@ -95,7 +96,7 @@ static enum zs_status search_listed(struct zs_array *array, const struct zs_shar
         for (int d = 0; d < ndim; d++)
             is_inside = is_inside && at[d] >= low[d] && at[d] < high[d];
         if (is_inside)
-            ZS_TRY(search_shard(array, w, numbers[i], is_stored, err));
+            ZS_TRY(search_shard(array, window, numbers[i], is_stored, err));
     }
     return ZS_OK;
 }
@@ -105,13 +106,13 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
 {
     struct search *search = ctx;
     struct zs_array *array = search->array;
-    const struct zs_window *w = &search->windows[item];
+    const struct zs_window *window = &search->windows[item];
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
     bool *is_stored = &search->is_stored[item];
     *is_stored = false;
-    if (zs_is_empty_window(array, w))
+    if (zs_is_empty_window(array, window))
         return ZS_OK;
-    find_chunks(array, 0, w->start, w->count, low, high);
+    find_chunks(array, 0, window->start, window->count, low, high);
     memcpy(at, low, sizeof at);
     struct zs_cache_entry *entry = NULL;
     const struct zs_shard_list *list = search->list != NULL ? search->list : zs_shard_list_get(array, &entry);
@@ -120,13 +121,13 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     while (list == NULL && status == ZS_OK && !*is_stored && !is_last) {
         bool is_missed;
         const uint64_t shard = zs_grid_number(&array->grid, 0, at);
-        status = look_up(array, w, shard, is_stored, &is_missed, err);
+        status = look_up(array, window, shard, is_stored, &is_missed, err);
         is_last = !zs_next_position(array->meta->ndim, at, low, high);
         if (status == ZS_OK && is_missed)
             list = zs_shard_list_missed(array, &entry);
     }
     if (list != NULL && status == ZS_OK)
-        status = search_listed(array, list, w, low, high, is_stored, err);
+        status = search_listed(array, list, window, low, high, is_stored, err);
     if (entry != NULL)
         zs_cache_release(array->indexes, entry);
     return status;

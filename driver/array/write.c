@@ -20,7 +20,7 @@
 #define FREED_SHARE 8
 
 /* So many chunks per thread that were written one by one wait to be encoded side by side. */
-#define HELD_PER_THREAD 4
+#define WAITING_PER_THREAD 4
 
 /* One chunk to be encoded. */
 struct chunk {
@@ -50,35 +50,36 @@ struct batch {
 
 /* The overlap of a chunk with the window: first element and count per dimension. True when that is all of the chunk
  * that lies in the array. */
-static bool chunk_overlap(const struct zs_array *array, uint64_t number, const struct zs_window *w, uint64_t *start,
-                          uint64_t *count)
+static bool chunk_overlap(const struct zs_array *array, uint64_t number, const struct zs_window *window,
+                          uint64_t *start, uint64_t *count)
 {
     uint64_t elements = 1;
-    zs_chunk_overlap(array, array->chain.count - 1, number, w, start, count);
+    zs_chunk_overlap(array, array->chain.count - 1, number, window, start, count);
     for (int d = 0; d < array->meta->ndim; d++)
         elements *= count[d];
     return elements == zs_grid_elements(&array->grid, array->chain.count - 1, number);
 }
 
 /* Copies the elements of a window into a decoded chunk, and notes them in `written` (may be NULL). */
-static void gather(const struct batch *b, uint64_t number, const struct zs_window *w, unsigned char *data,
+static void gather(const struct batch *batch, uint64_t number, const struct zs_window *window, unsigned char *data,
                    struct zs_written *written)
 {
-    const struct zs_array *array = b->array;
+    const struct zs_array *array = batch->array;
     struct zs_level room;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
     ptrdiff_t stride[ZS_MAX_NDIM];
-    (void)chunk_overlap(array, number, w, start, count);
+    (void)chunk_overlap(array, number, window, start, count);
     zs_grid_extent(&array->grid, array->chain.count - 1, number, low, length);
     zs_dense_strides(array->innermost, length, stride);
-    const char *src = w->data;
+    const char *src = window->data;
     unsigned char *dst = data;
     for (int d = 0; d < array->meta->ndim; d++) {
-        src += (ptrdiff_t)(start[d] - w->start[d]) * w->stride[d];
+        src += (ptrdiff_t)(start[d] - window->start[d]) * window->stride[d];
         start[d] -= low[d];
         dst += (ptrdiff_t)start[d] * stride[d];
     }
-    zs_copy_strided(array->meta->ndim, count, src, w->stride, dst, stride, b->item_size, b->convert, b->ctx);
+    zs_copy_strided(array->meta->ndim, count, src, window->stride, dst, stride, batch->item_size, batch->convert,
+                    batch->ctx);
     if (written != NULL)
         zs_written_add(written, zs_grid_level(&array->grid, array->chain.count - 1, number, &room), start, count);
 }
@@ -93,10 +94,10 @@ static void fill_beyond_edge(const struct zs_array *array, const struct zs_level
 }
 
 /* Sets `decoded` to the chunk's decoded bytes: a copy, which encoding may change. */
-static enum zs_status decode_chunk(const struct batch *b, const struct zs_level *level, const struct chunk *chunk,
+static enum zs_status decode_chunk(const struct batch *batch, const struct zs_level *level, const struct chunk *chunk,
                                    struct zs_buffer *decoded, struct zs_error *err)
 {
-    const struct zs_array *array = b->array;
+    const struct zs_array *array = batch->array;
     const size_t size = (size_t)level->decoded_size;
     ZS_TRY(zs_buffer_reset(decoded, size, err));
     if (chunk->window == NULL) {
@@ -104,20 +105,20 @@ static enum zs_status decode_chunk(const struct batch *b, const struct zs_level 
         return ZS_OK;
     }
     fill_beyond_edge(array, level, chunk->number, decoded->data);
-    gather(b, chunk->number, chunk->window, decoded->data, NULL);
+    gather(batch, chunk->number, chunk->window, decoded->data, NULL);
     return ZS_OK;
 }
 
-static enum zs_status encode(const struct batch *b, struct chunk *chunk, struct zs_error *err)
+static enum zs_status encode(const struct batch *batch, struct chunk *chunk, struct zs_error *err)
 {
-    const struct zs_array *array = b->array;
+    const struct zs_array *array = batch->array;
     struct zs_scratch *scratch = zs_scratch_acquire();
     if (scratch == NULL)
         return zs_fail_memory(err);
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk->number, &room);
-    enum zs_status status = decode_chunk(b, level, chunk, decoded, err);
+    enum zs_status status = decode_chunk(batch, level, chunk, decoded, err);
     if (status == ZS_OK)
         chunk->is_empty = zs_is_fill(array->meta, decoded->data, (size_t)level->decoded_size);
     if (status == ZS_OK && !chunk->is_empty) {
@@ -134,109 +135,110 @@ static enum zs_status encode(const struct batch *b, struct chunk *chunk, struct 
 
 /* ---- Dirty chunks ---- */
 
-static uint64_t dirty_size(const struct zs_dirty *d)
+static uint64_t dirty_size(const struct zs_dirty *dirty)
 {
-    return d->blob->size + (d->written != NULL ? d->written->size : 0);
+    return dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
+}
+
+static bool is_whole(const struct zs_dirty *dirty)
+{
+    return dirty->written == NULL || dirty->written->left == 0;
 }
 
 static void forget_dirty(struct zs_array *array, uint64_t number)
 {
-    struct zs_dirty *d = zs_map_remove(&array->pending->dirty, number);
-    if (d == NULL)
+    struct zs_dirty *dirty = zs_map_remove(&array->pending->dirty, number);
+    if (dirty == NULL)
         return;
-    array->pending->dirty_bytes -= dirty_size(d);
+    array->pending->dirty_bytes -= dirty_size(dirty);
     zs_pending_account(array->pending);
-    zs_dirty_free(d);
+    zs_dirty_free(dirty);
 }
 
 /* Stores a chunk that was encoded, and forgets its dirty form. *later as in zs_pending_put(). */
 static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chunk, enum zs_status *later,
                                 struct zs_error *err)
 {
-    struct zs_dirty *d = chunk->dirty;
-    struct zs_written *written = d != NULL && d->written != NULL && d->written->left > 0 ? d->written : NULL;
-    const uint64_t size = d != NULL ? dirty_size(d) : 0;
+    struct zs_dirty *dirty = chunk->dirty;
+    struct zs_written *written = dirty != NULL && !is_whole(dirty) ? dirty->written : NULL;
+    const uint64_t size = dirty != NULL ? dirty_size(dirty) : 0;
     ZS_TRY(zs_pending_put(array, chunk->number, chunk->is_empty ? NULL : chunk->encoded.data, chunk->encoded.size,
                           written, later, err));
-    if (d != NULL) {
+    if (dirty != NULL) {
         if (written != NULL)
-            d->written = NULL; /* it was given away */
-        array->pending->dirty_bytes -= size - dirty_size(d);
+            dirty->written = NULL; /* it was given away */
+        array->pending->dirty_bytes -= size - dirty_size(dirty);
     }
     forget_dirty(array, chunk->number);
     return ZS_OK;
 }
 
-static void store_chunk(struct batch *b, const struct chunk *chunk)
+static void store_chunk(struct batch *batch, const struct chunk *chunk)
 {
     struct zs_error ignored;
     enum zs_status later = ZS_OK;
-    const enum zs_status status = put_chunk(b->array, chunk, &later, b->status == ZS_OK ? &b->err : &ignored);
-    if (b->status == ZS_OK)
-        b->status = status != ZS_OK ? status : later;
+    struct zs_error *err = batch->status == ZS_OK ? &batch->err : &ignored;
+    const enum zs_status status = put_chunk(batch->array, chunk, &later, err);
+    if (batch->status == ZS_OK)
+        batch->status = status != ZS_OK ? status : later;
 }
 
 /* Stores the finished chunks up to the first unfinished one, unless another thread is doing so. */
-static void store_done(struct batch *b, struct chunk *done)
+static void store_done(struct batch *batch, struct chunk *done)
 {
-    (void)pthread_mutex_lock(&b->lock);
+    (void)pthread_mutex_lock(&batch->lock);
     done->is_done = true;
-    const bool is_ours = !b->is_storing;
-    while (is_ours && b->stored < b->count && b->chunks[b->stored].is_done) {
-        const struct chunk *chunk = &b->chunks[b->stored];
-        b->is_storing = true;
-        (void)pthread_mutex_unlock(&b->lock);
+    const bool is_ours = !batch->is_storing;
+    while (is_ours && batch->stored < batch->count && batch->chunks[batch->stored].is_done) {
+        const struct chunk *chunk = &batch->chunks[batch->stored];
+        batch->is_storing = true;
+        (void)pthread_mutex_unlock(&batch->lock);
         if (chunk->is_encoded)
-            store_chunk(b, chunk);
-        (void)pthread_mutex_lock(&b->lock);
-        b->stored++;
-        b->is_storing = false;
+            store_chunk(batch, chunk);
+        (void)pthread_mutex_lock(&batch->lock);
+        batch->stored++;
+        batch->is_storing = false;
     }
-    (void)pthread_mutex_unlock(&b->lock);
+    (void)pthread_mutex_unlock(&batch->lock);
 }
 
 /* Gives a chunk the buffer of one that is stored, whose memory has been touched already. */
-static void take_buffer(struct batch *b, struct chunk *chunk)
+static void take_buffer(struct batch *batch, struct chunk *chunk)
 {
-    (void)pthread_mutex_lock(&b->lock);
-    if (b->reused < b->stored) {
-        struct chunk *from = &b->chunks[b->reused++];
+    (void)pthread_mutex_lock(&batch->lock);
+    if (batch->reused < batch->stored) {
+        struct chunk *from = &batch->chunks[batch->reused++];
         chunk->encoded = from->encoded;
         chunk->encoded.size = 0;
         from->encoded = (struct zs_buffer){0};
     }
-    (void)pthread_mutex_unlock(&b->lock);
+    (void)pthread_mutex_unlock(&batch->lock);
 }
 
 static enum zs_status encode_and_store(void *ctx, size_t item, struct zs_error *err)
 {
-    struct batch *b = ctx;
-    take_buffer(b, &b->chunks[item]);
-    const enum zs_status status = encode(b, &b->chunks[item], err);
-    store_done(b, &b->chunks[item]);
+    struct batch *batch = ctx;
+    take_buffer(batch, &batch->chunks[item]);
+    const enum zs_status status = encode(batch, &batch->chunks[item], err);
+    store_done(batch, &batch->chunks[item]);
     return status;
 }
 
 /* Encodes chunks and stores them. After a failure finishes those that were begun, and returns the first failure; dirty
  * chunks that failed stay dirty. */
-static enum zs_status run_batch(struct batch *b, struct zs_error *err)
+static enum zs_status run_batch(struct batch *batch, struct zs_error *err)
 {
-    b->stored = b->reused = 0;
-    b->status = ZS_OK;
-    (void)pthread_mutex_init(&b->lock, NULL);
-    enum zs_status status = zs_parallel_for(b->array->threads, b->count, encode_and_store, b, err);
-    (void)pthread_mutex_destroy(&b->lock);
-    for (size_t i = 0; i < b->count; i++)
-        zs_buffer_free(&b->chunks[i].encoded);
-    b->count = 0;
-    if (status == ZS_OK && b->status != ZS_OK)
-        status = zs_fail(err, b->status, "%s", b->err.message);
+    batch->stored = batch->reused = 0;
+    batch->status = ZS_OK;
+    (void)pthread_mutex_init(&batch->lock, NULL);
+    enum zs_status status = zs_parallel_for(batch->array->threads, batch->count, encode_and_store, batch, err);
+    (void)pthread_mutex_destroy(&batch->lock);
+    for (size_t i = 0; i < batch->count; i++)
+        zs_buffer_free(&batch->chunks[i].encoded);
+    batch->count = 0;
+    if (status == ZS_OK && batch->status != ZS_OK)
+        status = zs_fail(err, batch->status, "%s", batch->err.message);
     return status;
-}
-
-static bool is_whole(const struct zs_dirty *d)
-{
-    return d->written == NULL || d->written->left == 0;
 }
 
 /* Sorts chunks that were written whole first, since they are probably complete; then the oldest. */
@@ -260,10 +262,10 @@ static int by_number(const void *x, const void *y)
 static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;
-    pending->held = 0;
+    pending->waiting = 0;
     if (pending->dirty_bytes <= keep)
         return ZS_OK;
-    struct batch b = {.array = array};
+    struct batch batch = {.array = array};
     struct chunk *chunks = zs_calloc(pending->dirty.count, sizeof *chunks);
     if (chunks == NULL)
         return zs_fail_memory(err);
@@ -287,9 +289,9 @@ static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enou
     for (size_t i = 0, n_batch; i < chosen; i += n_batch) {
         struct zs_error ignored;
         n_batch = chosen - i < per_batch ? chosen - i : (size_t)per_batch;
-        b.chunks = chunks + i;
-        b.count = n_batch;
-        const enum zs_status status = run_batch(&b, first == ZS_OK ? err : &ignored);
+        batch.chunks = chunks + i;
+        batch.count = n_batch;
+        const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     }
     free(chunks);
@@ -308,28 +310,28 @@ static enum zs_status add_dirty(struct zs_array *array, uint64_t number, bool is
     struct zs_pending_writes *pending = array->pending;
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, number, &room);
-    struct zs_dirty *d = zs_calloc(1, sizeof *d);
+    struct zs_dirty *dirty = zs_calloc(1, sizeof *dirty);
     struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
     struct zs_written *written = NULL;
-    enum zs_status status = d != NULL && blob != NULL ? ZS_OK : zs_fail_memory(err);
+    enum zs_status status = dirty != NULL && blob != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && is_whole)
         fill_beyond_edge(array, level, number, blob->data);
     else if (status == ZS_OK)
         status = zs_pending_load(array, number, blob->data, &written, err);
-    if (status == ZS_OK && !zs_map_set(&pending->dirty, number, d)) {
+    if (status == ZS_OK && !zs_map_set(&pending->dirty, number, dirty)) {
         free(written);
         status = zs_fail_memory(err);
     }
     if (status != ZS_OK) {
         zs_blob_free(blob);
-        free(d);
+        free(dirty);
         return status;
     }
-    *d = (struct zs_dirty){.chunk = number, .blob = blob, .written = written};
-    pending->dirty_bytes += dirty_size(d);
+    *dirty = (struct zs_dirty){.chunk = number, .blob = blob, .written = written};
+    pending->dirty_bytes += dirty_size(dirty);
     zs_pending_account(pending);
     zs_cache_remove(array->chunks, (struct zs_cache_key){0, number});
-    *out = d;
+    *out = dirty;
     return ZS_OK;
 }
 
@@ -337,8 +339,8 @@ static enum zs_status add_dirty(struct zs_array *array, uint64_t number, bool is
 static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
 {
     struct zs_pending_writes *pending = array->pending;
-    struct zs_dirty *d = zs_map_get(&pending->dirty, number);
-    if (d == NULL) {
+    struct zs_dirty *dirty = zs_map_get(&pending->dirty, number);
+    if (dirty == NULL) {
         struct zs_level room;
         const uint64_t size = zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size;
         const bool is_over = pending->is_over && pending->dirty_bytes > pending->budget / OWN_SHARE;
@@ -346,10 +348,10 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
             const uint64_t most = is_over ? pending->dirty_bytes : pending->budget;
             ZS_TRY(clean(array, less(most / 2, size), less(most - most / FREED_SHARE, size), err));
         }
-        ZS_TRY(add_dirty(array, number, false, &d, err));
+        ZS_TRY(add_dirty(array, number, false, &dirty, err));
     }
-    d->stamp = ++pending->stamp;
-    *out = d;
+    dirty->stamp = ++pending->stamp;
+    *out = dirty;
     return ZS_OK;
 }
 
@@ -358,72 +360,73 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
 static bool may_wait(const struct zs_array *array)
 {
     const struct zs_pending_writes *pending = array->pending;
-    const uint64_t size = array->innermost->decoded_size, most = (uint64_t)array->threads * HELD_PER_THREAD;
+    const uint64_t size = array->innermost->decoded_size, most = (uint64_t)array->threads * WAITING_PER_THREAD;
     return array->threads > 1 && array->innermost->storable.count == 0 && !pending->is_over &&
            size <= BATCH_BYTES / most && pending->dirty_bytes + size <= pending->budget;
 }
 
 /* Keeps a chunk that the window covers as a dirty one; encodes all that were written whole when they are enough for all
  * threads. */
-static enum zs_status hold(const struct batch *b, uint64_t number, const struct zs_window *w, struct zs_error *err)
+static enum zs_status keep_waiting(const struct batch *batch, uint64_t number, const struct zs_window *window,
+                                   struct zs_error *err)
 {
-    struct zs_pending_writes *pending = b->array->pending;
-    struct zs_dirty *d = zs_map_get(&pending->dirty, number);
-    if (d == NULL)
-        ZS_TRY(add_dirty(b->array, number, true, &d, err));
-    pending->dirty_bytes -= dirty_size(d);
-    free(d->written);
-    d->written = NULL;
-    pending->dirty_bytes += dirty_size(d);
+    struct zs_pending_writes *pending = batch->array->pending;
+    struct zs_dirty *dirty = zs_map_get(&pending->dirty, number);
+    if (dirty == NULL)
+        ZS_TRY(add_dirty(batch->array, number, true, &dirty, err));
+    pending->dirty_bytes -= dirty_size(dirty);
+    free(dirty->written);
+    dirty->written = NULL;
+    pending->dirty_bytes += dirty_size(dirty);
     zs_pending_account(pending);
-    d->stamp = ++pending->stamp;
-    gather(b, number, w, d->blob->data, NULL);
-    const bool is_enough = ++pending->held >= (size_t)b->array->threads * HELD_PER_THREAD;
-    return is_enough ? clean(b->array, 0, UINT64_MAX, err) : ZS_OK;
+    dirty->stamp = ++pending->stamp;
+    gather(batch, number, window, dirty->blob->data, NULL);
+    const bool is_enough = ++pending->waiting >= (size_t)batch->array->threads * WAITING_PER_THREAD;
+    return is_enough ? clean(batch->array, 0, UINT64_MAX, err) : ZS_OK;
 }
 
 /* ---- Windows ---- */
 
-static enum zs_status write_window(struct zs_array *array, const struct zs_window *w, size_t item_size,
+static enum zs_status write_window(struct zs_array *array, const struct zs_window *window, size_t item_size,
                                    zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
     const int n = array->meta->ndim, innermost = array->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
-    ZS_TRY(zs_windows_check(array, w, 1, err));
-    if (zs_is_empty_window(array, w))
+    ZS_TRY(zs_windows_check(array, window, 1, err));
+    if (zs_is_empty_window(array, window))
         return ZS_OK;
     for (int d = 0; d < n; d++) {
-        at[d] = low[d] = zs_grid_find(&array->grid, innermost, d, w->start[d]);
-        high[d] = zs_grid_find(&array->grid, innermost, d, w->start[d] + w->count[d] - 1) + 1;
+        at[d] = low[d] = zs_grid_find(&array->grid, innermost, d, window->start[d]);
+        high[d] = zs_grid_find(&array->grid, innermost, d, window->start[d] + window->count[d] - 1) + 1;
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
     const size_t per_batch = (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
-    struct batch b = {.array = array, .item_size = item_size, .convert = convert, .ctx = ctx};
-    b.chunks = zs_calloc(per_batch, sizeof *b.chunks);
-    if (b.chunks == NULL)
+    struct batch batch = {.array = array, .item_size = item_size, .convert = convert, .ctx = ctx};
+    batch.chunks = zs_calloc(per_batch, sizeof *batch.chunks);
+    if (batch.chunks == NULL)
         return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
         const uint64_t number = zs_grid_number(&array->grid, innermost, at);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        const bool is_covered = chunk_overlap(array, number, w, start, count);
+        const bool is_covered = chunk_overlap(array, number, window, start, count);
         if (is_covered && chunks == 1 && may_wait(array)) {
-            status = hold(&b, number, w, err);
+            status = keep_waiting(&batch, number, window, err);
         } else if (is_covered) {
-            b.chunks[b.count++] = (struct chunk){.number = number, .window = w};
-            if (b.count == per_batch)
-                status = run_batch(&b, err);
+            batch.chunks[batch.count++] = (struct chunk){.number = number, .window = window};
+            if (batch.count == per_batch)
+                status = run_batch(&batch, err);
         } else {
             struct zs_dirty *dirty = NULL;
             status = load(array, number, &dirty, err);
             if (status == ZS_OK)
-                gather(&b, number, w, dirty->blob->data, dirty->written);
+                gather(&batch, number, window, dirty->blob->data, dirty->written);
         }
         more = zs_next_position(n, at, low, high);
     }
     if (status == ZS_OK)
-        status = run_batch(&b, err);
-    free(b.chunks);
+        status = run_batch(&batch, err);
+    free(batch.chunks);
     return status;
 }
 
