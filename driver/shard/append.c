@@ -9,7 +9,7 @@
  * is false when more than half of the file would be unused bytes. */
 static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *is_worth_it, struct zs_error *err)
 {
-    const struct shard *shard = writer->root;
+    const struct zs_changed_shard *shard = writer->root;
     const struct zs_shard_index *index = shard->stored.index;
     /* of two files, and an index that fits memory */
     const uint64_t total = index->shard_size + writer->temp_size + shard->level->index_size;
@@ -29,22 +29,20 @@ static enum zs_status check_stored(const struct zs_shard_writer *writer, bool *i
 }
 
 /* Writes the changed chunks, and sets their entries in the index. */
-static enum zs_status append_chunks(struct zs_shard_writer *writer, struct sink *sink, struct zs_shard_index *index,
+static enum zs_status append_chunks(struct zs_shard_writer *writer, struct zs_sink *sink, struct zs_shard_index *index,
                                     struct zs_error *err)
 {
-    struct shard *shard = writer->root;
+    struct zs_changed_shard *shard = writer->root;
     uint64_t *numbers = zs_calloc((size_t)index->count, sizeof *numbers);
     enum zs_status status = numbers != NULL ? zs_chunk_order_list(shard->level, writer->order, numbers, err)
                                             : zs_fail_memory(err);
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
         if (!zs_shard_is_changed(shard, numbers[i]))
             continue;
-        uint64_t *entry = &index->entries[2 * numbers[i]];
         const uint64_t at = sink->size;
         bool is_empty = false;
         status = zs_build_chunk(writer, shard, numbers, i, &is_empty, sink, err);
-        entry[0] = is_empty ? ZS_INDEX_EMPTY : at;
-        entry[1] = is_empty ? ZS_INDEX_EMPTY : sink->size - at;
+        zs_shard_index_set(index, numbers[i], is_empty, at, sink->size - at);
     }
     free(numbers);
     return status;
@@ -54,7 +52,7 @@ static enum zs_status append_chunks(struct zs_shard_writer *writer, struct sink 
 static enum zs_status append(struct zs_shard_writer *writer, struct zs_file *file, struct zs_shard_index *index,
                              struct zs_error *err)
 {
-    struct sink sink = {.file = file, .size = index->shard_size};
+    struct zs_sink sink = {.file = file, .size = index->shard_size};
     if (file->size > sink.size)
         ZS_TRY(zs_file_truncate(file, sink.size, err));
     ZS_TRY(append_chunks(writer, &sink, index, err));
@@ -68,7 +66,7 @@ static enum zs_status undo(const struct zs_shard_writer *writer, struct zs_file 
 {
     const struct zs_shard_index *index = writer->root->stored.index;
     struct zs_error ignored;
-    struct sink sink = {.file = file};
+    struct zs_sink sink = {.file = file};
     if (writer->root->level->index_at_start)
         ZS_TRY(zs_sink_write_index(&sink, writer->root->level, index, 0, &ignored));
     ZS_TRY(zs_file_truncate(file, index->shard_size, &ignored));

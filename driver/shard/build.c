@@ -4,6 +4,7 @@
 
 #include "base/cache.h"
 #include "base/checked.h"
+#include "base/limits.h"
 #include "base/parallel.h"
 #include "shard/journal.h"
 #include "shard/writer_private.h"
@@ -22,7 +23,7 @@
 
 /* ---- Bytes going out ---- */
 
-static enum zs_status sink_write(struct sink *sink, const void *data, size_t n, struct zs_error *err)
+static enum zs_status sink_write(struct zs_sink *sink, const void *data, size_t n, struct zs_error *err)
 {
     if (sink->out != NULL)
         ZS_TRY(zs_writer_write(sink->out, data, n, err));
@@ -34,7 +35,8 @@ static enum zs_status sink_write(struct sink *sink, const void *data, size_t n, 
     return ZS_OK;
 }
 
-static enum zs_status sink_patch(struct sink *sink, uint64_t offset, const void *data, size_t n, struct zs_error *err)
+static enum zs_status sink_patch(struct zs_sink *sink, uint64_t offset, const void *data, size_t n,
+                                 struct zs_error *err)
 {
     if (sink->out != NULL)
         return zs_writer_patch(sink->out, offset, data, n, err);
@@ -44,7 +46,7 @@ static enum zs_status sink_patch(struct sink *sink, uint64_t offset, const void 
     return ZS_OK;
 }
 
-enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *level, struct zs_error *err)
+enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level *level, struct zs_error *err)
 {
     unsigned char *zeros = zs_calloc((size_t)level->index_size, 1);
     if (zeros == NULL)
@@ -54,8 +56,8 @@ enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *l
     return status;
 }
 
-enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *level, const struct zs_shard_index *index,
-                                   uint64_t start, struct zs_error *err)
+enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *level,
+                                   const struct zs_shard_index *index, uint64_t start, struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
     if (bytes == NULL)
@@ -92,13 +94,13 @@ struct fetch {
 
 static enum zs_status fetch_group(void *ctx, size_t index, struct zs_error *err)
 {
-    const struct fetch *f = ctx;
-    const struct zs_range_group *g = &f->ahead->groups[index];
-    unsigned char *bytes = g->size <= SIZE_MAX ? malloc((size_t)g->size) : NULL;
+    const struct fetch *fetch = ctx;
+    const struct zs_range_group *group = &fetch->ahead->groups[index];
+    unsigned char *bytes = group->size <= SIZE_MAX ? malloc((size_t)group->size) : NULL;
     if (bytes == NULL)
         return zs_fail_memory(err);
-    f->ahead->bytes[index] = bytes;
-    return zs_object_read(f->object, g->offset, (size_t)g->size, bytes, err);
+    fetch->ahead->bytes[index] = bytes;
+    return zs_object_read(fetch->object, group->offset, (size_t)group->size, bytes, err);
 }
 
 /* Fetches n ranges, which get sorted, and frees what was fetched before. After a failure nothing is fetched. */
@@ -118,9 +120,9 @@ static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *obje
     const struct zs_range_policy policy = {.max_gap = zs_max_u64(MAX_GAP_BYTES, wanted / GAP_SHARE),
                                            .max_size = REQUEST_BYTES};
     ahead->count = zs_range_plan(ranges, n, policy, ahead->groups);
-    struct fetch f = {ahead, object};
+    struct fetch fetch = {ahead, object};
     const enum zs_status status =
-        zs_parallel_for((int)zs_min_u64(ahead->count, 32), ahead->count, fetch_group, &f, err);
+        zs_parallel_for((int)zs_min_u64(ahead->count, ZS_MOST_FETCHES), ahead->count, fetch_group, &fetch, err);
     if (status != ZS_OK)
         zs_ahead_clear(ahead);
     return status;
@@ -130,16 +132,17 @@ static enum zs_status ahead_fetch(struct zs_ahead *ahead, struct zs_object *obje
 static const unsigned char *ahead_find(const struct zs_ahead *ahead, uint64_t offset, uint64_t size)
 {
     for (size_t i = 0; i < ahead->count; i++) {
-        const struct zs_range_group *g = &ahead->groups[i];
-        if (offset >= g->offset && offset - g->offset <= g->size && size <= g->size - (offset - g->offset))
-            return ahead->bytes[i] + (offset - g->offset);
+        const struct zs_range_group *group = &ahead->groups[i];
+        const uint64_t at = offset - group->offset;
+        if (offset >= group->offset && at <= group->size && size <= group->size - at)
+            return ahead->bytes[i] + at;
     }
     return NULL;
 }
 
 /* ---- Publishing ---- */
 
-static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct shard *shard, bool *all_empty,
+static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct zs_changed_shard *shard, bool *all_empty,
                                    struct zs_error *err)
 {
     if (!zs_shard_is_put(shard))
@@ -148,14 +151,11 @@ static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct shard 
     for (uint64_t i = 0; i < shard->level->inner_count && *all_empty; i++) {
         struct zs_source source;
         if (!zs_shard_is_changed(shard, i)) {
-            const enum zs_status status =
-                zs_stored_shard_chunk(shard->level, &shard->stored, i, all_empty, &source, err);
-            if (status != ZS_OK)
-                return zs_fail_in_shard(writer, status, err);
+            ZS_TRY(zs_shard_stored_chunk(writer, shard, i, all_empty, &source, err));
         } else if (shard->inner != NULL) {
             ZS_TRY(is_all_empty(writer, shard->inner[i], all_empty, err));
         } else {
-            *all_empty = shard->fresh->entries[2 * i] == ZS_INDEX_EMPTY;
+            *all_empty = zs_put_entry(shard, i)[0] == ZS_INDEX_EMPTY;
         }
     }
     return ZS_OK;
@@ -165,21 +165,21 @@ static enum zs_status is_all_empty(struct zs_shard_writer *writer, struct shard 
  * wanted order. */
 static bool temp_is_final(const struct zs_shard_writer *writer, const uint64_t *numbers)
 {
-    const struct shard *shard = writer->root;
+    const struct zs_changed_shard *shard = writer->root;
     if (writer->replaced != 0 || writer->is_broken || shard->inner != NULL || shard->level->bytes_codec_count > 0)
         return false;
     const struct zs_shard_index *base = shard->stored.index;
     for (uint64_t i = 0; base != NULL && !base->is_absent && i < shard->level->inner_count; i++) {
         const uint64_t *entry = &base->entries[2 * i];
-        if (!shard->was_put[i] && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
+        if (!shard->put.is_put[i] && (entry[0] != ZS_INDEX_EMPTY || entry[1] != ZS_INDEX_EMPTY))
             return false;
     }
-    return zs_chunks_lie_in(shard->fresh->entries, numbers, shard->level->inner_count);
+    return zs_chunks_lie_in(shard->put.index->entries, numbers, shard->level->inner_count);
 }
 
 /* Fetches the unchanged chunks from rank `first` on, as many as may be fetched ahead. */
-static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct shard *shard, const uint64_t *numbers,
-                                  uint64_t first, struct zs_error *err)
+static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                  const uint64_t *numbers, uint64_t first, struct zs_error *err)
 {
     const uint64_t room = ahead_room();
     struct zs_range *ranges = zs_calloc((size_t)(shard->level->inner_count - first), sizeof *ranges);
@@ -207,7 +207,7 @@ static enum zs_status fetch_ahead(struct zs_shard_writer *writer, const struct s
 
 /* Copies `size` bytes from `from`, or with NULL from temp. */
 static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs_source *from, uint64_t offset,
-                                 uint64_t size, struct sink *sink, struct zs_error *err)
+                                 uint64_t size, struct zs_sink *sink, struct zs_error *err)
 {
     const bool is_remote = from != NULL && from->memory == NULL && from->object->store->is_remote;
     const unsigned char *here = is_remote ? ahead_find(&writer->ahead, from->offset + offset, size) : NULL;
@@ -231,21 +231,21 @@ static enum zs_status copy_bytes(struct zs_shard_writer *writer, const struct zs
     return status;
 }
 
-enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct sink *sink,
+enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct zs_sink *sink,
                                   struct zs_error *err)
 {
     return copy_bytes(writer, NULL, offset, size, sink, err);
 }
 
-static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
+static enum zs_status build(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_sink *sink,
                             struct zs_error *err);
 
 /* Writes a shard that is encoded as a whole. */
-static enum zs_status build_encoded(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
-                                    struct zs_error *err)
+static enum zs_status build_encoded(struct zs_shard_writer *writer, struct zs_changed_shard *shard,
+                                    struct zs_sink *sink, struct zs_error *err)
 {
     struct zs_buffer plain = {0};
-    struct sink memory = {.memory = &plain};
+    struct zs_sink memory = {.memory = &plain};
     struct zs_scratch *scratch = zs_scratch_acquire();
     const void *encoded;
     size_t n;
@@ -260,23 +260,20 @@ static enum zs_status build_encoded(struct zs_shard_writer *writer, struct shard
     return status;
 }
 
-enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct shard *shard, const uint64_t *numbers,
-                              uint64_t rank, bool *is_empty, struct sink *sink, struct zs_error *err)
+enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, const uint64_t *numbers,
+                              uint64_t rank, bool *is_empty, struct zs_sink *sink, struct zs_error *err)
 {
     const uint64_t number = numbers[rank];
     struct zs_source source;
     if (!zs_shard_is_changed(shard, number)) {
-        const enum zs_status status =
-            zs_stored_shard_chunk(shard->level, &shard->stored, number, is_empty, &source, err);
-        if (status != ZS_OK)
-            return zs_fail_in_shard(writer, status, err);
+        ZS_TRY(zs_shard_stored_chunk(writer, shard, number, is_empty, &source, err));
         if (!*is_empty && source.memory == NULL && source.object->store->is_remote &&
             ahead_find(&writer->ahead, source.offset, source.size) == NULL)
             ZS_TRY(fetch_ahead(writer, shard, numbers, rank, err));
         return *is_empty ? ZS_OK : copy_bytes(writer, &source, 0, source.size, sink, err);
     }
     if (shard->inner == NULL) {
-        const uint64_t *entry = &shard->fresh->entries[2 * number];
+        const uint64_t *entry = zs_put_entry(shard, number);
         *is_empty = entry[0] == ZS_INDEX_EMPTY;
         return *is_empty ? ZS_OK : copy_bytes(writer, NULL, entry[0], entry[1], sink, err);
     }
@@ -288,7 +285,7 @@ enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct shard *shar
 }
 
 /* Writes a shard, its chunks in the wanted order, before its own bytes codecs. */
-static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard, struct sink *sink,
+static enum zs_status build(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_sink *sink,
                             struct zs_error *err)
 {
     const struct zs_level *level = shard->level;
@@ -304,11 +301,9 @@ static enum zs_status build(struct zs_shard_writer *writer, struct shard *shard,
         status = zs_sink_reserve_index(sink, level, err);
     for (uint64_t i = 0; i < level->inner_count && status == ZS_OK; i++) {
         const uint64_t at = sink->size;
-        uint64_t *entry = &index->entries[2 * numbers[i]];
         bool is_empty = false;
         status = zs_build_chunk(writer, shard, numbers, i, &is_empty, sink, err);
-        entry[0] = is_empty ? ZS_INDEX_EMPTY : at - start;
-        entry[1] = is_empty ? ZS_INDEX_EMPTY : sink->size - at;
+        zs_shard_index_set(index, numbers[i], is_empty, at - start, sink->size - at);
     }
     if (status == ZS_OK)
         status = zs_sink_write_index(sink, level, index, start, err);
@@ -329,7 +324,7 @@ static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct
 
 static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    struct sink sink = {0};
+    struct zs_sink sink = {0};
     ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
     enum zs_status status =
         (writer->root->level->bytes_codec_count > 0 ? build_encoded : build)(writer, writer->root, &sink, err);
@@ -344,8 +339,8 @@ static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_err
 
 static enum zs_status publish_temp(struct zs_shard_writer *writer, struct zs_error *err)
 {
-    struct sink sink = {.out = writer->temp, .size = writer->temp_size};
-    const enum zs_status status = zs_sink_write_index(&sink, writer->root->level, writer->root->fresh, 0, err);
+    struct zs_sink sink = {.out = writer->temp, .size = writer->temp_size};
+    const enum zs_status status = zs_sink_write_index(&sink, writer->root->level, writer->root->put.index, 0, err);
     writer->is_broken = true; /* if this fails, no chunk can be put behind the index */
     ZS_TRY(status);
     ZS_TRY(expect_stored(writer, &writer->temp, err));
@@ -405,7 +400,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
     writer->expects = expects;
     *is_lost = writer->is_lost;
     if (writer->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
+        return zs_shard_fail_lost(writer, err);
     /* A shard that keeps nothing of the stored one is written anew. */
     if (ways[update] != NULL && zs_shard_writer_will_read(writer)) {
         const enum zs_status status = ways[update](writer, &done, err);

@@ -23,7 +23,7 @@ static int by_offset(const void *x, const void *y)
 }
 
 /* Whether no two chunks of a shard share bytes, as some writers let them: those cannot be overwritten one by one. */
-static enum zs_status check_apart(const struct shard *shard, bool *are_apart, struct zs_error *err)
+static enum zs_status check_apart(const struct zs_changed_shard *shard, bool *are_apart, struct zs_error *err)
 {
     const struct zs_shard_index *index = shard->stored.index;
     struct zs_range *ranges = zs_calloc((size_t)index->count, sizeof *ranges);
@@ -44,16 +44,16 @@ static enum zs_status check_apart(const struct shard *shard, bool *are_apart, st
     return status;
 }
 
-static enum zs_status overwrite(struct zs_shard_writer *writer, struct shard *shard, struct zs_file *file, bool *fits,
-                                struct zs_error *err);
+static enum zs_status overwrite(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_file *file,
+                                bool *fits, struct zs_error *err);
 
 /* Overwrites one chunk that was put, or an inner shard. */
-static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct shard *shard, uint64_t number,
+static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, uint64_t number,
                                       struct zs_file *file, bool *fits, struct zs_error *err)
 {
     if (shard->inner != NULL)
         return overwrite(writer, shard->inner[number], file, fits, err);
-    const uint64_t *entry = &shard->fresh->entries[2 * number];
+    const uint64_t *entry = zs_put_entry(shard, number);
     struct zs_source source;
     bool is_empty;
     ZS_TRY(zs_stored_shard_chunk(shard->level, &shard->stored, number, &is_empty, &source, err));
@@ -62,13 +62,13 @@ static enum zs_status overwrite_chunk(struct zs_shard_writer *writer, struct sha
     *fits = !is_empty && entry[1] == source.size;
     if (!*fits || file == NULL)
         return ZS_OK;
-    struct sink sink = {.file = file, .size = source.offset};
+    struct zs_sink sink = {.file = file, .size = source.offset};
     return zs_build_from_temp(writer, entry[0], entry[1], &sink, err);
 }
 
 /* Overwrites the chunks that were put in a shard and its inner shards; with `file` NULL only checks whether all fit. */
-static enum zs_status overwrite(struct zs_shard_writer *writer, struct shard *shard, struct zs_file *file, bool *fits,
-                                struct zs_error *err)
+static enum zs_status overwrite(struct zs_shard_writer *writer, struct zs_changed_shard *shard, struct zs_file *file,
+                                bool *fits, struct zs_error *err)
 {
     ZS_TRY(zs_shard_open_stored(writer, shard, err));
     *fits = shard->stored.index != NULL && !shard->stored.index->is_absent && shard->level->bytes_codec_count == 0;

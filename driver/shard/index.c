@@ -83,6 +83,12 @@ uint64_t zs_shard_index_number(const struct zs_level *level, const uint64_t *pos
     return number;
 }
 
+void zs_shard_index_set(struct zs_shard_index *index, uint64_t number, bool is_empty, uint64_t offset, uint64_t size)
+{
+    index->entries[2 * number] = is_empty ? ZS_INDEX_EMPTY : offset;
+    index->entries[2 * number + 1] = is_empty ? ZS_INDEX_EMPTY : size;
+}
+
 enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct zs_shard_index *index, uint64_t number,
                                     bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err)
 {

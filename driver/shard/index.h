@@ -37,6 +37,9 @@ enum zs_status zs_shard_index_offset(const struct zs_level *level, uint64_t shar
 /* Number of the inner chunk at `position` (of the array's dimensions, within the shard) in the index. */
 uint64_t zs_shard_index_number(const struct zs_level *level, const uint64_t *position);
 
+/* Sets the entry of inner chunk `number`. */
+void zs_shard_index_set(struct zs_shard_index *index, uint64_t number, bool is_empty, uint64_t offset, uint64_t size);
+
 /* Offset and size of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT when the entry lies outside of
  * the shard, overlaps the index, or has one field of 2^64 - 1. */
 enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct zs_shard_index *index, uint64_t number,

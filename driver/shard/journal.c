@@ -84,7 +84,7 @@ enum zs_status zs_journal_read(struct zs_store *store, const char *key, const st
 {
     const size_t all = HEAD_BYTES + (size_t)level->index_size + 4;
     struct zs_buffer bytes = {0};
-    struct zs_shard_index *x = NULL;
+    struct zs_shard_index *found = NULL;
     char *journal;
     ZS_TRY(journal_key(key, &journal, err));
     zs_store_forget(store, journal);
@@ -92,20 +92,20 @@ enum zs_status zs_journal_read(struct zs_store *store, const char *key, const st
     free(journal);
     if (status == ZS_OK)
         status = check(level, &bytes, object, err);
-    if (status == ZS_OK && (x = zs_shard_index_alloc(level)) == NULL)
+    if (status == ZS_OK && (found = zs_shard_index_alloc(level)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK) {
-        memcpy(x->entries, bytes.data + HEAD_BYTES, (size_t)level->index_size);
-        x->shard_size = zs_load_le64(bytes.data + MAGIC_BYTES);
-        x->version = object->version;
-        x->is_recovered = true;
-        status = zs_shard_index_decode(level, x, err);
+        memcpy(found->entries, bytes.data + HEAD_BYTES, (size_t)level->index_size);
+        found->shard_size = zs_load_le64(bytes.data + MAGIC_BYTES);
+        found->version = object->version;
+        found->is_recovered = true;
+        status = zs_shard_index_decode(level, found, err);
     }
     zs_buffer_free(&bytes);
     if (status == ZS_OK)
-        *index = x;
+        *index = found;
     else
-        free(x);
+        free(found);
     return status;
 }
 

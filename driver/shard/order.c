@@ -52,37 +52,37 @@ static void axes_to_hilbert(uint64_t *x, int n, int bits)
 
 /* Bit planes [first, last) of a chunk's position on the curve, most significant first: a plane holds one bit per
  * dimension. */
-static uint64_t key_of(const struct curve *c, uint64_t number, int first, int last)
+static uint64_t key_of(const struct curve *curve, uint64_t number, int first, int last)
 {
     uint64_t at[ZS_MAX_NDIM], x[ZS_MAX_NDIM], key = 0;
-    for (int j = c->level->ndim - 1; j >= 0; j--) {
-        const uint64_t size = c->level->grid[c->level->axis[j]];
+    for (int j = curve->level->ndim - 1; j >= 0; j--) {
+        const uint64_t size = curve->level->grid[curve->level->axis[j]];
         at[j] = number % size;
         number /= size;
     }
-    for (int k = 0; k < c->n; k++)
-        x[k] = at[c->dims[k]];
-    if (c->is_hilbert)
-        axes_to_hilbert(x, c->n, c->bits);
+    for (int k = 0; k < curve->n; k++)
+        x[k] = at[curve->dims[k]];
+    if (curve->is_hilbert)
+        axes_to_hilbert(x, curve->n, curve->bits);
     for (int p = first; p < last; p++)
-        for (int k = 0; k < c->n; k++)
-            key = key << 1 | (x[k] >> (c->bits - 1 - p) & 1);
+        for (int k = 0; k < curve->n; k++)
+            key = key << 1 | (x[k] >> (curve->bits - 1 - p) & 1);
     return key;
 }
 
 /* Sorts chunks whose planes before `first` are equal; chunks that are equal in 64 bits are sorted by the planes
  * behind. */
-static void sort(const struct curve *c, struct keyed *list, size_t count, int first)
+static void sort(const struct curve *curve, struct keyed *list, size_t count, int first)
 {
-    const int last = first + 64 / c->n < c->bits ? first + 64 / c->n : c->bits;
+    const int last = first + 64 / curve->n < curve->bits ? first + 64 / curve->n : curve->bits;
     for (size_t i = 0; i < count; i++)
-        list[i].key = key_of(c, list[i].number, first, last);
+        list[i].key = key_of(curve, list[i].number, first, last);
     qsort(list, count, sizeof *list, by_key);
-    for (size_t i = 0, end; i < count && last < c->bits; i = end) {
+    for (size_t i = 0, end; i < count && last < curve->bits; i = end) {
         for (end = i + 1; end < count && list[end].key == list[i].key;)
             end++;
         if (end - i > 1)
-            sort(c, list + i, end - i, last); /* as deep as there are planes at most */
+            sort(curve, list + i, end - i, last); /* as deep as there are planes at most */
     }
 }
 
@@ -90,21 +90,21 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
                                    struct zs_error *err)
 {
     const size_t count = (size_t)level->inner_count;
-    struct curve c = {.level = level, .is_hilbert = order == ZS_ORDER_HILBERT, .bits = 1};
+    struct curve curve = {.level = level, .is_hilbert = order == ZS_ORDER_HILBERT, .bits = 1};
     for (int j = 0; j < level->ndim; j++)
         if (level->grid[level->axis[j]] > 1)
-            c.dims[c.n++] = j;
-    for (int k = 0; k < c.n; k++)
-        while (c.bits < 63 && level->grid[level->axis[c.dims[k]]] - 1 >= (uint64_t)1 << c.bits)
-            c.bits++;
-    const bool is_curve = order != ZS_ORDER_ROW_MAJOR && c.n > 0;
+            curve.dims[curve.n++] = j;
+    for (int k = 0; k < curve.n; k++)
+        while (curve.bits < 63 && level->grid[level->axis[curve.dims[k]]] - 1 >= (uint64_t)1 << curve.bits)
+            curve.bits++;
+    const bool is_curve = order != ZS_ORDER_ROW_MAJOR && curve.n > 0;
     struct keyed *list = is_curve ? zs_calloc(count, sizeof *list) : NULL;
     if (is_curve && list == NULL)
         return zs_fail_memory(err);
     for (size_t i = 0; i < count && is_curve; i++)
         list[i].number = i;
     if (is_curve)
-        sort(&c, list, count, 0);
+        sort(&curve, list, count, 0);
     for (size_t i = 0; i < count; i++)
         numbers[i] = is_curve ? list[i].number : i;
     free(list);

@@ -22,19 +22,19 @@ size_t zs_range_plan(struct zs_range *ranges, size_t n, struct zs_range_policy p
         qsort(ranges, n, sizeof *ranges, by_offset);
     size_t count = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct zs_range *r = &ranges[i];
+        const struct zs_range *range = &ranges[i];
         if (count > 0) {
-            struct zs_range_group *g = &groups[count - 1];
-            const uint64_t group_end = g->offset + g->size, end = r->offset + r->size;
+            struct zs_range_group *group = &groups[count - 1];
+            const uint64_t group_end = group->offset + group->size, end = range->offset + range->size;
             const uint64_t joined_end = end > group_end ? end : group_end;
-            if ((r->offset <= group_end || r->offset - group_end <= policy.max_gap) &&
-                (joined_end - g->offset <= policy.max_size || joined_end == group_end)) {
-                g->size = joined_end - g->offset;
-                g->count++;
+            if ((range->offset <= group_end || range->offset - group_end <= policy.max_gap) &&
+                (joined_end - group->offset <= policy.max_size || joined_end == group_end)) {
+                group->size = joined_end - group->offset;
+                group->count++;
                 continue;
             }
         }
-        groups[count++] = (struct zs_range_group){.first = i, .count = 1, .offset = r->offset, .size = r->size};
+        groups[count++] = (struct zs_range_group){.first = i, .count = 1, .offset = range->offset, .size = range->size};
     }
     return count;
 }

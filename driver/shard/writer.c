@@ -5,14 +5,14 @@
 
 /* ---- Parts ---- */
 
-static void close_stored(struct zs_shard_writer *writer, struct shard *shard)
+static void close_stored(struct zs_shard_writer *writer, struct zs_changed_shard *shard)
 {
     writer->memory -= shard->stored.decoded.capacity;
     zs_stored_shard_clear(&shard->stored);
     shard->is_opened = false;
 }
 
-static void shard_free(struct zs_shard_writer *writer, struct shard *shard)
+static void shard_free(struct zs_shard_writer *writer, struct zs_changed_shard *shard)
 {
     if (shard == NULL)
         return;
@@ -20,32 +20,31 @@ static void shard_free(struct zs_shard_writer *writer, struct shard *shard)
         shard_free(writer, shard->inner[i]);
     close_stored(writer, shard);
     free(shard->inner);
-    free(shard->fresh);
-    free(shard->was_put);
+    free(shard->put.index);
+    free(shard->put.is_put);
     free(shard);
 }
 
-static struct shard *shard_create(const struct zs_level *level, struct shard *outer, uint64_t number)
+/* NULL without memory. */
+static struct zs_changed_shard *shard_create(struct zs_shard_writer *writer, const struct zs_level *level,
+                                             struct zs_changed_shard *outer, uint64_t number)
 {
-    struct shard *shard = zs_calloc(1, sizeof *shard);
+    struct zs_changed_shard *shard = zs_calloc(1, sizeof *shard);
     if (shard == NULL)
         return NULL;
-    *shard = (struct shard){.level = level, .outer = outer, .number = number};
+    *shard = (struct zs_changed_shard){.level = level, .outer = outer, .number = number};
     if (level[1].is_shard) {
-        shard->inner = zs_calloc((size_t)level->inner_count, sizeof *shard->inner);
+        shard->inner = zs_calloc((size_t)level->inner_count, sizeof(struct zs_changed_shard *));
     } else {
-        shard->fresh = zs_shard_index_alloc(level);
-        shard->was_put = zs_calloc((size_t)level->inner_count, 1);
+        shard->put.index = zs_shard_index_alloc(level);
+        shard->put.is_put = zs_calloc((size_t)level->inner_count, 1);
     }
-    if (level[1].is_shard ? shard->inner == NULL : shard->fresh == NULL || shard->was_put == NULL) {
-        free(shard->inner);
-        free(shard->fresh);
-        free(shard->was_put);
-        free(shard);
+    if (shard->inner == NULL && (shard->put.index == NULL || shard->put.is_put == NULL)) {
+        shard_free(writer, shard);
         return NULL;
     }
-    for (uint64_t i = 0; shard->fresh != NULL && i < 2 * shard->fresh->count; i++)
-        shard->fresh->entries[i] = ZS_INDEX_EMPTY;
+    for (uint64_t i = 0; shard->inner == NULL && i < 2 * shard->put.index->count; i++)
+        shard->put.index->entries[i] = ZS_INDEX_EMPTY;
     return shard;
 }
 
@@ -54,7 +53,21 @@ enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_st
     return zs_fail_in(err, status, "%s/%s", writer->store->root, writer->key);
 }
 
-enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct shard *shard, struct zs_error *err)
+enum zs_status zs_shard_fail_lost(const struct zs_shard_writer *writer, struct zs_error *err)
+{
+    return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
+}
+
+enum zs_status zs_shard_stored_chunk(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                     uint64_t number, bool *is_empty, struct zs_source *chunk, struct zs_error *err)
+{
+    const enum zs_status status =
+        zs_stored_shard_chunk(shard->level, &shard->stored, number, is_empty, chunk, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in_shard(writer, status, err);
+}
+
+enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct zs_changed_shard *shard,
+                                    struct zs_error *err)
 {
     if (shard->is_opened)
         return ZS_OK;
@@ -62,10 +75,7 @@ enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct shard
     bool is_empty = writer->object == NULL;
     if (shard->outer != NULL) {
         ZS_TRY(zs_shard_open_stored(writer, shard->outer, err));
-        const enum zs_status status =
-            zs_stored_shard_chunk(shard->outer->level, &shard->outer->stored, shard->number, &is_empty, &source, err);
-        if (status != ZS_OK)
-            return zs_fail_in_shard(writer, status, err);
+        ZS_TRY(zs_shard_stored_chunk(writer, shard->outer, shard->number, &is_empty, &source, err));
     }
     const enum zs_status status = is_empty ? ZS_OK : zs_stored_shard_open(shard->level, &source, &shard->stored, err);
     if (status != ZS_OK)
@@ -75,10 +85,10 @@ enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct shard
     return ZS_OK;
 }
 
-bool zs_shard_is_changed(const struct shard *shard, uint64_t number)
+bool zs_shard_is_changed(const struct zs_changed_shard *shard, uint64_t number)
 {
     return shard->inner != NULL ? shard->inner[number] != NULL && shard->inner[number]->put_count > 0
-                                : shard->was_put[number] != 0;
+                                : shard->put.is_put[number] != 0;
 }
 
 /* Number of innermost chunks in one inner chunk of this level. */
@@ -90,31 +100,44 @@ static uint64_t innermost_per_chunk(const struct zs_level *level)
     return n;
 }
 
-bool zs_shard_is_put(const struct shard *shard)
+bool zs_shard_is_put(const struct zs_changed_shard *shard)
 {
     return shard->put_count == shard->level->inner_count * innermost_per_chunk(shard->level);
 }
 
-/* The innermost shard around innermost chunk *number, which becomes the number within it. With make false: NULL where
- * nothing in it was put or asked for. */
-static struct shard *find_shard(const struct zs_shard_writer *writer, uint64_t *number, bool make)
+/* The inner chunk of `shard` around its innermost chunk *number, which becomes the number within that. */
+static uint64_t step_into(const struct zs_changed_shard *shard, uint64_t *number)
 {
-    struct shard *shard = writer->root;
-    while (shard != NULL && shard->inner != NULL) {
-        const uint64_t innermost = innermost_per_chunk(shard->level), i = *number / innermost;
-        if (shard->inner[i] == NULL && make)
-            shard->inner[i] = shard_create(shard->level + 1, shard, i);
-        shard = shard->inner[i];
-        *number %= innermost;
-    }
+    const uint64_t innermost = innermost_per_chunk(shard->level), inner = *number / innermost;
+    *number %= innermost;
+    return inner;
+}
+
+/* The innermost shard around innermost chunk *number, which becomes the number within it. NULL where nothing in it was
+ * put or asked for. */
+static const struct zs_changed_shard *find_shard(const struct zs_shard_writer *writer, uint64_t *number)
+{
+    const struct zs_changed_shard *shard = writer->root;
+    while (shard != NULL && shard->inner != NULL)
+        shard = shard->inner[step_into(shard, number)];
     return shard;
 }
 
-static enum zs_status make_shard(const struct zs_shard_writer *writer, uint64_t *number, struct shard **part,
+/* Like find_shard(), but creates what is missing. */
+static enum zs_status make_shard(struct zs_shard_writer *writer, uint64_t *number, struct zs_changed_shard **out,
                                  struct zs_error *err)
 {
-    *part = find_shard(writer, number, true);
-    return *part != NULL ? ZS_OK : zs_fail_memory(err);
+    struct zs_changed_shard *shard = writer->root;
+    while (shard->inner != NULL) {
+        const uint64_t inner = step_into(shard, number);
+        if (shard->inner[inner] == NULL)
+            shard->inner[inner] = shard_create(writer, shard->level + 1, shard, inner);
+        shard = shard->inner[inner];
+        if (shard == NULL)
+            return zs_fail_memory(err);
+    }
+    *out = shard;
+    return ZS_OK;
 }
 
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
@@ -125,7 +148,7 @@ enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, c
     if (writer != NULL) {
         writer->store = store;
         writer->key = zs_strdup(key);
-        writer->root = shard_create(level, NULL, 0);
+        writer->root = shard_create(writer, level, NULL, 0);
     }
     if (writer == NULL || writer->key == NULL || writer->root == NULL) {
         zs_shard_writer_free(writer);
@@ -153,7 +176,7 @@ void zs_shard_writer_free(struct zs_shard_writer *writer)
     free(writer);
 }
 
-static void close_all(struct zs_shard_writer *writer, struct shard *shard)
+static void close_all(struct zs_shard_writer *writer, struct zs_changed_shard *shard)
 {
     close_stored(writer, shard);
     for (uint64_t i = 0; shard->inner != NULL && i < shard->level->inner_count; i++)
@@ -243,13 +266,13 @@ uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 static enum zs_status prepare_temp(struct zs_shard_writer *writer, struct zs_error *err)
 {
     if (writer->is_broken || writer->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
+        return zs_shard_fail_lost(writer, err);
     if (writer->temp != NULL)
         return ZS_OK;
     const struct zs_level *level = writer->root->level;
     ZS_TRY(zs_store_create(writer->store, writer->key, &writer->temp, err));
     if (level->index_at_start && writer->root->inner == NULL && level->bytes_codec_count == 0) {
-        struct sink sink = {.out = writer->temp};
+        struct zs_sink sink = {.out = writer->temp};
         const enum zs_status status = zs_sink_reserve_index(&sink, level, err);
         if (status != ZS_OK) {
             zs_writer_abort(writer->temp);
@@ -264,7 +287,7 @@ static enum zs_status prepare_temp(struct zs_shard_writer *writer, struct zs_err
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err)
 {
-    struct shard *shard;
+    struct zs_changed_shard *shard;
     ZS_TRY(make_shard(writer, &number, &shard, err));
     if (data != NULL) {
         ZS_TRY(prepare_temp(writer, err));
@@ -272,16 +295,14 @@ enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t numb
         writer->is_broken = status != ZS_OK;
         ZS_TRY(status);
     }
-    uint64_t *entry = &shard->fresh->entries[2 * number];
-    if (entry[0] != ZS_INDEX_EMPTY)
+    if (zs_put_entry(shard, number)[0] != ZS_INDEX_EMPTY)
         writer->replaced++;
-    entry[0] = data != NULL ? writer->temp_size : ZS_INDEX_EMPTY;
-    entry[1] = data != NULL ? n : ZS_INDEX_EMPTY;
+    zs_shard_index_set(shard->put.index, number, data == NULL, writer->temp_size, n);
     if (data != NULL)
         writer->temp_size += n;
-    for (struct shard *q = shard; q != NULL && !shard->was_put[number]; q = q->outer)
-        q->put_count++;
-    shard->was_put[number] = 1;
+    for (struct zs_changed_shard *around = shard; around != NULL && !shard->put.is_put[number]; around = around->outer)
+        around->put_count++;
+    shard->put.is_put[number] = 1;
     return ZS_OK;
 }
 
@@ -292,14 +313,14 @@ uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer)
 
 bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number)
 {
-    const struct shard *shard = find_shard(writer, &number, false);
-    return shard != NULL && shard->was_put[number] != 0;
+    const struct zs_changed_shard *shard = find_shard(writer, &number);
+    return shard != NULL && shard->put.is_put[number] != 0;
 }
 
 enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
                                           struct zs_buffer *out, struct zs_error *err)
 {
-    struct shard *shard;
+    struct zs_changed_shard *shard;
     struct zs_source source;
     ZS_TRY(make_shard(writer, &number, &shard, err));
     ZS_TRY(zs_shard_open_stored(writer, shard, err));
@@ -321,16 +342,16 @@ enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t numb
                                    struct zs_buffer *out, struct zs_error *err)
 {
     uint64_t inside = number;
-    const struct shard *shard = find_shard(writer, &inside, false);
-    if (shard == NULL || !shard->was_put[inside])
+    const struct zs_changed_shard *shard = find_shard(writer, &inside);
+    if (shard == NULL || !shard->put.is_put[inside])
         return zs_shard_writer_get_stored(writer, number, is_empty, out, err);
-    const uint64_t *entry = &shard->fresh->entries[2 * inside];
+    const uint64_t *entry = zs_put_entry(shard, inside);
     out->size = 0;
     *is_empty = entry[0] == ZS_INDEX_EMPTY;
     if (*is_empty)
         return ZS_OK;
     if (writer->is_lost)
-        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
+        return zs_shard_fail_lost(writer, err);
     ZS_TRY(zs_buffer_reset(out, (size_t)entry[1], err));
     ZS_TRY(zs_writer_read(writer->temp, entry[0], (size_t)entry[1], out->data, err));
     out->size = (size_t)entry[1];

@@ -14,37 +14,50 @@ struct zs_ahead {
     size_t count;
 };
 
-/* A shard of any level of which some chunks were put or asked for. */
-struct shard {
-    const struct zs_level *level;
-    struct shard *outer; /* NULL: the object itself */
-    uint64_t number;     /* in the outer one */
-    uint64_t put_count;  /* different innermost chunks put, in inner shards too */
-    bool is_opened;      /* `stored` is set */
-    struct zs_stored_shard stored;
-    /* Where chunks are innermost ones: entries of those that were put, with offsets in temp. */
-    struct zs_shard_index *fresh;
-    unsigned char *was_put;
-    /* Where chunks are shards: NULL until something in them is put or asked for. */
-    struct shard **inner;
+/* Innermost chunks that were put into a shard. */
+struct zs_put_chunks {
+    struct zs_shard_index *index; /* entries of those that were put, with offsets in temp; others are empty */
+    unsigned char *is_put;        /* of each chunk: also of those that were put as empty ones */
 };
+
+/* A shard that is being changed, of any level: the object itself, or one in it of which chunks were put or asked for.
+ * What is stored of it stays where nothing was put. */
+struct zs_changed_shard {
+    const struct zs_level *level;
+    struct zs_changed_shard *outer; /* NULL: the object itself */
+    uint64_t number;                /* in the outer one */
+
+    struct zs_stored_shard stored;
+    bool is_opened; /* `stored` is set */
+
+    uint64_t put_count; /* different innermost chunks put, in inner shards too */
+    /* One of these, by what its chunks are; the other one has nothing. */
+    struct zs_put_chunks put;        /* innermost chunks */
+    struct zs_changed_shard **inner; /* shards; each NULL until something in it is put or asked for */
+};
+
+/* Offset in temp, and size, of innermost chunk `number` of a shard, which was put. */
+static inline const uint64_t *zs_put_entry(const struct zs_changed_shard *shard, uint64_t number)
+{
+    return &shard->put.index->entries[2 * number];
+}
 
 struct zs_shard_writer {
     struct zs_store *store;
     char *key;
     enum zs_chunk_order order;
 
-    struct zs_writer
-        *temp; /* created with the first chunk that has bytes; space for an index at the start is kept free */
+    /* Chunks that were put. Created with the first that has bytes; space for an index at the start is kept free. */
+    struct zs_writer *temp;
     uint64_t temp_size;
     uint64_t replaced; /* chunks put more than once: their first bytes are wasted */
     bool is_broken;    /* a write failed: the bytes of temp from temp_size on are unknown */
     bool expects;      /* the new object replaces the stored one or none, and nothing else */
     bool is_lost;      /* publishing failed after temp was given away */
 
-    struct shard *root;
+    struct zs_changed_shard *root;
     struct zs_object *object;
-    uint64_t memory;       /* bytes of zs_present.decoded */
+    uint64_t memory;       /* bytes of all `stored.decoded` */
     struct zs_ahead ahead; /* of a remote object, while the shard is built */
 };
 
@@ -54,15 +67,23 @@ struct zs_shard_writer {
 enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
+/* Fails where bytes that were put cannot be read or published any more. */
+enum zs_status zs_shard_fail_lost(const struct zs_shard_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+
+/* The stored bytes of inner chunk `number`, of a shard that is opened; *is_empty where there are none. */
+enum zs_status zs_shard_stored_chunk(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
+                                     uint64_t number, bool *is_empty, struct zs_source *chunk,
+                                     struct zs_error *err) ZS_MUST_CHECK;
+
 /* Reads what the store has of a shard, and before that of the shards around it. */
-enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct shard *shard,
+enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct zs_changed_shard *shard,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether inner chunk `number` differs from the stored one. */
-bool zs_shard_is_changed(const struct shard *shard, uint64_t number);
+bool zs_shard_is_changed(const struct zs_changed_shard *shard, uint64_t number);
 
 /* Whether all innermost chunks were put, so that nothing stored is needed. */
-bool zs_shard_is_put(const struct shard *shard);
+bool zs_shard_is_put(const struct zs_changed_shard *shard);
 
 /* Opens the file of the stored object, to be changed in place; NULL where that is not possible, or another object is
  * stored now. */
@@ -77,7 +98,7 @@ void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer);
 void zs_ahead_clear(struct zs_ahead *ahead);
 
 /* Where a shard is written to: an object, one that is being changed, or memory when it is encoded as a whole. */
-struct sink {
+struct zs_sink {
     struct zs_writer *out;
     struct zs_file *file;
     struct zs_buffer *memory;
@@ -85,19 +106,20 @@ struct sink {
 };
 
 /* Keeps the space of an index at the start free. */
-enum zs_status zs_sink_reserve_index(struct sink *sink, const struct zs_level *level,
+enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level *level,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes the index of a shard that begins at `start`: there, or behind its chunks. */
-enum zs_status zs_sink_write_index(struct sink *sink, const struct zs_level *level, const struct zs_shard_index *index,
-                                   uint64_t start, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *level,
+                                   const struct zs_shard_index *index, uint64_t start,
+                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* Writes inner chunk numbers[rank] as it is to be; nothing when it is empty: *is_empty. */
-enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct shard *shard, const uint64_t *numbers,
-                              uint64_t rank, bool *is_empty, struct sink *sink, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, const uint64_t *numbers,
+                              uint64_t rank, bool *is_empty, struct zs_sink *sink, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Copies bytes that were put. */
-enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct sink *sink,
+enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct zs_sink *sink,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- append.c, in_place.c: a stored shard is changed ----
