@@ -1,6 +1,7 @@
 #include "memory_store.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -403,4 +404,41 @@ enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *er
     (void)pthread_mutex_init(&s->writing, NULL);
     *store = &s->base;
     return ZS_OK;
+}
+
+/* ---- Any store ---- */
+
+static void must(enum zs_status status, const struct zs_error *err)
+{
+    if (status == ZS_OK)
+        return;
+    fprintf(stderr, "%s\n", err->message);
+    exit(1);
+}
+
+void remove_tree(struct zs_store *store, const char *prefix)
+{
+    struct zs_error err;
+    bool was_link;
+    char **names;
+    must(zs_store_remove_link(store, prefix, &was_link, &err), &err);
+    if (was_link)
+        return;
+    const enum zs_status status = zs_store_list_all(store, prefix, &names, &err);
+    if (status == ZS_NOT_FOUND)
+        return;
+    must(status, &err);
+    for (char **name = names; *name != NULL; name++) {
+        char *key = zs_format("%s/%s", prefix, *name), *last = key + strlen(key) - 1;
+        const bool is_prefix = *last == '/';
+        if (is_prefix) {
+            *last = '\0';
+            remove_tree(store, key);
+        } else {
+            must(zs_store_remove(store, key, &err), &err);
+        }
+        free(key);
+    }
+    zs_names_free(names);
+    zs_store_remove_directory(store, prefix);
 }

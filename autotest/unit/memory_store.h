@@ -7,4 +7,8 @@
 
 enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Removes every object below a prefix of any store, if there are; of symbolic links themselves, not what they lead to.
+ * Ends the test where it cannot. */
+void remove_tree(struct zs_store *store, const char *prefix);
+
 #endif

@@ -24,7 +24,7 @@ static struct zs_band_properties band(const struct zs_node *node, uint64_t i, ui
     struct zs_error err = {""};
     struct zs_band_properties base, m;
     CHECK(zs_band_properties_read(node, &base, &err) == ZS_OK);
-    if (!CHECK(zs_band_read(node, i, n, &base, &m, &err) == ZS_OK))
+    if (!CHECK(zs_bands_read_some(node, i, 1, n, &base, &m, &err) == ZS_OK))
         exit(1);
     zs_band_properties_clear(&base);
     return m;

@@ -96,13 +96,6 @@ enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, ui
     return status;
 }
 
-enum zs_status zs_band_read(const struct zs_node *node, uint64_t band, uint64_t bands,
-                            const struct zs_band_properties *base, struct zs_band_properties *result,
-                            struct zs_error *err)
-{
-    return zs_bands_read_some(node, band, 1, bands, base, result, err);
-}
-
 enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
                              struct zs_band_properties **list, struct zs_error *err)
 {

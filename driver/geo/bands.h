@@ -21,22 +21,16 @@
 /* Attribute `name` where it is a list of `bands` elements; NULL otherwise. Borrowed. */
 const zs_json *zs_list_of_bands(const zs_json *attributes, const char *name, uint64_t bands);
 
-/* Reads the properties of band number `band` (from 0, of `bands` in all). `base` is what zs_band_properties_read() gave
- * for the array: it holds for the band where the band has nothing of its own, but for description, metadata and
- * domains, which are the band's own or NULL (those of the array speak of the whole). Odd members are ignored, and so
- * is a list longer than `bands`, which belongs to other bands.
- * ZS_NO_MEMORY only. Release with zs_band_properties_clear(). */
-enum zs_status zs_band_read(const struct zs_node *node, uint64_t band, uint64_t bands,
-                            const struct zs_band_properties *base, struct zs_band_properties *properties,
-                            struct zs_error *err) ZS_MUST_CHECK;
-
-/* Like zs_band_read(), for bands [first, first + count) into list[count]: walks the lists once. On failure nothing is
- * held. */
+/* Reads the properties of bands [first, first + count), of `bands` in all, into list[count]: walks the lists once.
+ * `base` is what zs_band_properties_read() gave for the array: it holds for a band that has nothing of its own, but for
+ * description, metadata and domains, which are the band's own or NULL (those of the array speak of the whole). Odd
+ * members are ignored, and so is a list longer than `bands`, which belongs to other bands.
+ * ZS_NO_MEMORY only, and then nothing is held. Release each with zs_band_properties_clear(). */
 enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
                                   struct zs_error *err) ZS_MUST_CHECK;
 
-/* Like zs_band_read(), for all bands: a list of `bands` elements, freed with zs_bands_free(). */
+/* Like zs_bands_read_some(), for all bands: a list of `bands` elements, freed with zs_bands_free(). */
 enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
                              struct zs_band_properties **list, struct zs_error *err) ZS_MUST_CHECK;
 void zs_bands_free(struct zs_band_properties *list, uint64_t bands);

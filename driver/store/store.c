@@ -562,9 +562,6 @@ size_t zs_prefix_length(const char *name)
     return n > 1 && name[n - 1] == '/' ? n - 1 : 0;
 }
 
-/* No store has deeper trees: nodes end at 32 levels (zarr/hierarchy.h), chunk keys have one per dimension. */
-#define MAX_TREE_DEPTH 128
-
 void zs_store_remove_directory(struct zs_store *store, const char *prefix)
 {
     struct zs_store *s = find_directories(store);
@@ -599,53 +596,4 @@ enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, 
     return s != NULL && s->ops->directories->remove_link != NULL
                ? s->ops->directories->remove_link(s, prefix, was_link, err)
                : ZS_OK;
-}
-
-/* Removes the objects among the names directly below a prefix. */
-static enum zs_status remove_objects(struct zs_store *store, const char *prefix, char **names, struct zs_error *err)
-{
-    struct zs_names keys = {0};
-    enum zs_status status = ZS_OK;
-    for (char **name = names; *name != NULL && status == ZS_OK; name++)
-        if (zs_prefix_length(*name) == 0 && is_key(*name, strlen(*name)))
-            status = zs_names_add(&keys, zs_format("%s/%s", prefix, *name), err);
-    if (status == ZS_OK)
-        status = zs_store_remove_all(store, (const char *const *)keys.list, keys.count, err);
-    zs_names_free(keys.list);
-    return status;
-}
-
-static enum zs_status remove_tree(struct zs_store *store, const char *prefix, int depth, struct zs_error *err)
-{
-    if (depth > MAX_TREE_DEPTH)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", store->root,
-                       prefix, MAX_TREE_DEPTH);
-    char **names;
-    bool was_link;
-    enum zs_status status = zs_store_remove_link(store, prefix, &was_link, err);
-    if (status != ZS_OK || was_link)
-        return status;
-    status = store->ops->list(store, prefix, &names, err); /* temporary files too */
-    if (status != ZS_OK)
-        return status == ZS_NOT_FOUND ? ZS_OK : status;
-    status = remove_objects(store, prefix, names, err);
-    for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-        const size_t n = zs_prefix_length(*name);
-        if (n == 0 || !is_key(*name, n))
-            continue;
-        char *key = zs_format("%s/%.*s", prefix, (int)n, *name);
-        status = key != NULL ? remove_tree(store, key, depth + 1, err) : zs_fail_memory(err);
-        free(key);
-    }
-    zs_names_free(names);
-    if (status == ZS_OK)
-        zs_store_remove_directory(store, prefix);
-    return status;
-}
-
-enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err)
-{
-    if (prefix[0] == '\0')
-        return zs_fail(err, ZS_ARGUMENT, "%s: expected a part of the store to remove, found all of it", store->root);
-    return remove_tree(store, prefix, 0, err);
 }

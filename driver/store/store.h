@@ -92,10 +92,6 @@ enum zs_status zs_store_rename(struct zs_store *store, const char *from, const c
                                struct zs_error *err) ZS_MUST_CHECK;
 /* Removes the directory of a prefix if it is empty, where prefixes are directories. Reports no failure. */
 void zs_store_remove_directory(struct zs_store *store, const char *prefix);
-/* Removes every object below `prefix` (not ""), also temporary files, and those directly in it first: so a Zarr node
- * loses its metadata before its chunks, and never reads as fill value. Removes a symbolic link, not what it leads to.
- * Nothing there is fine. ZS_UNSUPPORTED where listing is impossible. */
-enum zs_status zs_store_remove_tree(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether `prefix` is a symbolic link, to whatever. */
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link,
                                 struct zs_error *err) ZS_MUST_CHECK;
