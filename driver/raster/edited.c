@@ -7,7 +7,7 @@
 #include "geo/crs.h"
 #include "raster/overviews_private.h"
 
-/* Index into r->sorted where a node is, or would be. */
+/* Index into edits->sorted where a node is, or would be. */
 static size_t sorted_index(const struct zs_edits *edits, const struct zs_node *node)
 {
     size_t low = 0, high = edits->count;

@@ -1,4 +1,5 @@
-/* Overviews of an array that is there are made. */
+/* Making overviews of an array that is there. Levels are filled by the caller, and published together: until then
+ * nothing lists them, and a mark (store/mark.h) keeps others from making the same ones. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +14,9 @@
 #include "store/mark.h"
 #include "zarr/contents.h"
 
-/* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are only there when writers were killed again and
+/* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are there only when writers were killed again and
  * again. */
-#define MAX_PLACES 9
+#define MAX_GROUPS 9
 
 struct made_level {
     int factor;
@@ -26,7 +27,7 @@ struct made_level {
     struct zs_node *own;        /* ... this one, owned */
     struct zs_array *array;
     char *mark; /* what keeps others from making it, too; NULL: none */
-    char *older[MAX_PLACES]; /* levels of this factor and of other sizes, which go when this one is there */
+    char *older[MAX_GROUPS]; /* levels of this factor and of other sizes, which go when this one is there */
     int older_count;
 };
 
@@ -42,46 +43,32 @@ struct zs_overviews {
     struct zs_names before; /* levels that were there: those of another shape than the base's go */
 };
 
-static uint64_t level_size(const struct zs_overviews *o, int dim, int factor)
+static uint64_t level_size(const struct zs_overviews *made, int dim, int factor)
 {
-    return zs_ceil_div_u64(o->base->array->shape[dim], (uint64_t)factor);
+    return zs_ceil_div_u64(made->base->array->shape[dim], (uint64_t)factor);
 }
 
 /* ---- Documents ---- */
 
-static bool set_sizes(zs_json *object, const char *name, const uint64_t *sizes, int n)
-{
-    zs_json *list = zs_json_new_array();
-    bool ok = list != NULL;
-    for (int d = 0; d < n && ok; d++)
-        ok = zs_json_add_uint64(list, NULL, sizes[d]) != NULL;
-    if (!ok) {
-        zs_json_free(list);
-        return false;
-    }
-    return zs_json_set(object, name, list) != NULL;
-}
-
 /* Names for the dimensions of a level in the place of the base's, where a document has them (`names`). */
-static bool set_names(const struct zs_overviews *o, zs_json *object, const char *names, int factor)
+static bool set_names(const struct zs_overviews *made, zs_json *object, const char *names, int factor)
 {
-    zs_json *list = zs_json_get(object, names) != NULL ? zs_json_new_array() : NULL;
-    bool ok = list != NULL;
     if (zs_json_get(object, names) == NULL)
         return true;
-    for (int d = 0; d < o->base->array->ndim && ok; d++) {
-        const char *name = zs_dimension_name(o->base, d);
-        const bool is_xy = d == o->axes.x || d == o->axes.y;
+    zs_json *list = zs_json_new_array();
+    bool ok = list != NULL;
+    for (int d = 0; d < made->base->array->ndim && ok; d++) {
+        const char *name = zs_dimension_name(made->base, d);
+        const bool is_xy = d == made->axes.x || d == made->axes.y;
         char *own = name != NULL && is_xy ? zs_format("%s_%dx", name, factor) : name != NULL ? zs_strdup(name) : NULL;
         ok = name == NULL ? zs_json_add_null(list, NULL) != NULL
                           : own != NULL && zs_json_add_string(list, NULL, own) != NULL;
         free(own);
     }
-    if (!ok) {
-        zs_json_free(list);
-        return false;
-    }
-    return zs_json_set(object, names, list) != NULL;
+    if (ok)
+        return zs_json_set(object, names, list) != NULL;
+    zs_json_free(list);
+    return false;
 }
 
 /* Chunks that a shard is made of (of nested shards the outermost), in the order of the array's dimensions. False when
@@ -106,21 +93,22 @@ static uint64_t fitting_shard(uint64_t shard, uint64_t chunk, uint64_t size)
 }
 
 /* The document of a level: the base's, smaller. NULL without memory. */
-static zs_json *level_document(const struct zs_overviews *o, int factor)
+static zs_json *level_document(const struct zs_overviews *made, int factor)
 {
-    const struct zs_array_meta *meta = o->base->array;
+    const struct zs_array_meta *meta = made->base->array;
     uint64_t shape[ZS_MAX_NDIM], shard[ZS_MAX_NDIM], chunk[ZS_MAX_NDIM];
     const bool is_cut = inner_chunks(meta, chunk);
     for (int d = 0; d < meta->ndim; d++) {
-        const bool is_xy = d == o->axes.x || d == o->axes.y;
-        shape[d] = is_xy ? level_size(o, d, factor) : meta->shape[d];
+        const bool is_xy = d == made->axes.x || d == made->axes.y;
+        shape[d] = is_xy ? level_size(made, d, factor) : meta->shape[d];
         shard[d] = is_cut && is_xy ? fitting_shard(meta->chunk_shape[d], chunk[d], shape[d]) : meta->chunk_shape[d];
     }
-    zs_json *document = zs_json_copy(o->base->document);
+    zs_json *document = zs_json_copy(made->base->document);
     zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
-    if (attributes == NULL || !set_sizes(document, "shape", shape, meta->ndim) ||
+    if (attributes == NULL || zs_json_set(document, "shape", zs_shape_list(shape, meta->ndim)) == NULL ||
         zs_json_set(document, "chunk_grid", zs_chunk_grid_document(NULL, shard, meta->ndim)) == NULL ||
-        !set_names(o, document, "dimension_names", factor) || !set_names(o, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
+        !set_names(made, document, "dimension_names", factor) ||
+        !set_names(made, attributes, ZS_ARRAY_DIMENSIONS, factor)) {
         zs_json_free(document);
         return NULL;
     }
@@ -132,13 +120,13 @@ static zs_json *level_document(const struct zs_overviews *o, int factor)
 /* ---- Setting up ---- */
 
 /* An overview of exactly this size, or NULL. */
-static const struct zs_node *existing_level(const struct zs_overviews *o, int factor, const struct zs_names *there)
+static const struct zs_node *existing_level(const struct zs_overviews *made, int factor, const struct zs_names *there)
 {
     for (size_t i = 0; i < there->count; i++) {
         const struct zs_node *node;
-        if (zs_hierarchy_node(o->h, there->list[i], &node, NULL) == ZS_OK &&
-            node->array->shape[o->axes.x] == level_size(o, o->axes.x, factor) &&
-            node->array->shape[o->axes.y] == level_size(o, o->axes.y, factor))
+        if (zs_hierarchy_node(made->h, there->list[i], &node, NULL) == ZS_OK &&
+            node->array->shape[made->axes.x] == level_size(made, made->axes.x, factor) &&
+            node->array->shape[made->axes.y] == level_size(made, made->axes.y, factor))
             return node;
     }
     return NULL;
@@ -147,21 +135,21 @@ static const struct zs_node *existing_level(const struct zs_overviews *o, int fa
 /* Whether a level may be made in `group`, as the array `path`. An error when something else than a level of the base is
  * there. A level that the metadata list is an older one, which stays until the new one is there; a level that they do
  * not list was left by a killed writer. */
-static enum zs_status try_place(struct zs_overviews *o, struct made_level *level, const char *group, const char *path,
-                                bool *is_free, struct zs_error *err)
+static enum zs_status try_path(struct zs_overviews *made, struct made_level *level, const char *group,
+                               const char *path, bool *is_free, struct zs_error *err)
 {
     const struct zs_node *above, *node;
-    const char *root = zs_hierarchy_store(o->h)->root;
-    const bool is_listed = zs_hierarchy_node(o->h, path, &node, NULL) == ZS_OK;
-    ZS_TRY(zs_hierarchy_occupant(o->h, group, &above, err));
+    const char *root = zs_hierarchy_store(made->h)->root;
+    const bool is_listed = zs_hierarchy_node(made->h, path, &node, NULL) == ZS_OK;
+    ZS_TRY(zs_hierarchy_occupant(made->h, group, &above, err));
     level->has_group = above != NULL;
     if (above != NULL && above->type == ZS_NODE_ARRAY)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root,
                        group);
-    ZS_TRY(zs_hierarchy_occupant(o->h, path, &node, err));
-    if (node != NULL && !zs_overviews_is_level(o->base, node))
+    ZS_TRY(zs_hierarchy_occupant(made->h, path, &node, err));
+    if (node != NULL && !zs_overviews_is_level(made->base, node))
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
-                       o->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
+                       made->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
     *is_free = node == NULL || !is_listed;
     level->is_left = node != NULL && !is_listed;
     if (*is_free)
@@ -171,56 +159,56 @@ static enum zs_status try_place(struct zs_overviews *o, struct made_level *level
 }
 
 /* Path for a level that is not there yet, freed with free(). */
-static enum zs_status find_store(struct zs_overviews *o, struct made_level *level, char **place, struct zs_error *err)
+static enum zs_status find_path(struct zs_overviews *made, struct made_level *level, char **found, struct zs_error *err)
 {
-    const char *slash = o->group[0] != '\0' ? "/" : "";
-    for (int k = 1; k <= MAX_PLACES; k++) {
-        char *group = k == 1 ? zs_format("%s%sovr_%dx", o->group, slash, level->factor)
-                             : zs_format("%s%sovr_%dx_%d", o->group, slash, level->factor, k);
-        char *path = group != NULL ? zs_path_join(group, zs_path_name(o->base->path)) : NULL;
+    const char *slash = made->group[0] != '\0' ? "/" : "";
+    for (int k = 1; k <= MAX_GROUPS; k++) {
+        char *group = k == 1 ? zs_format("%s%sovr_%dx", made->group, slash, level->factor)
+                             : zs_format("%s%sovr_%dx_%d", made->group, slash, level->factor, k);
+        char *path = group != NULL ? zs_path_join(group, zs_path_name(made->base->path)) : NULL;
         bool is_free = false;
         const enum zs_status status =
-            path != NULL ? try_place(o, level, group, path, &is_free, err) : zs_fail_memory(err);
+            path != NULL ? try_path(made, level, group, path, &is_free, err) : zs_fail_memory(err);
         free(group);
         if (status == ZS_OK && is_free) {
-            *place = path;
+            *found = path;
             return ZS_OK;
         }
         free(path);
         ZS_TRY(status);
     }
     return zs_fail(err, ZS_ARGUMENT, "%s: expected fewer older overviews of factor %d; remove them (gdaladdo -clean)",
-                   o->base->path, level->factor);
+                   made->base->path, level->factor);
 }
 
 /* Whether nothing is where the group of a level is to be, in a remote store: then the hierarchy looks for nothing
  * there. A writer that failed may have left documents and chunks, without the group's document. */
-static enum zs_status look_into_group(struct zs_overviews *o, const char *path, bool *is_empty, struct zs_error *err)
+static enum zs_status look_into_group(struct zs_overviews *made, const char *path, bool *is_empty, struct zs_error *err)
 {
     char **names, *group = zs_path_parent(path);
     if (group == NULL)
         return zs_fail_memory(err);
-    const enum zs_status listed = zs_store_list(zs_hierarchy_store(o->h), group, &names, err);
+    const enum zs_status listed = zs_store_list(zs_hierarchy_store(made->h), group, &names, err);
     *is_empty = listed == ZS_NOT_FOUND || (listed == ZS_OK && names[0] == NULL);
     if (listed == ZS_OK)
         zs_names_free(names);
     enum zs_status status = listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
     if (status == ZS_OK && *is_empty)
-        status = zs_hierarchy_note_empty(o->h, group, err);
+        status = zs_hierarchy_note_empty(made->h, group, err);
     free(group);
     return status;
 }
 
 /* Puts a mark where a level is to be: another one that makes it would write over its chunks, and remove them where it
  * fails. Removes what a killed process left of a level: chunks would show through where only fill values are. */
-static enum zs_status claim_place(struct zs_overviews *o, struct made_level *level, struct zs_error *err)
+static enum zs_status claim_path(struct zs_overviews *made, struct made_level *level, struct zs_error *err)
 {
-    struct zs_store *store = zs_hierarchy_store(o->h);
+    struct zs_store *store = zs_hierarchy_store(made->h);
     bool is_empty = false, was_left;
-    if (zs_hierarchy_is_new(o->h))
+    if (zs_hierarchy_is_new(made->h))
         return ZS_OK;
     if (store->is_remote && !level->has_group)
-        ZS_TRY(look_into_group(o, level->own->path, &is_empty, err));
+        ZS_TRY(look_into_group(made, level->own->path, &is_empty, err));
     char *mark = zs_path_join(level->own->path, ZS_MARK_NAME);
     const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, NULL, &was_left, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
@@ -234,16 +222,16 @@ static enum zs_status claim_place(struct zs_overviews *o, struct made_level *lev
 }
 
 /* Removes the marks of all levels: they are published, or never will be. */
-static enum zs_status remove_marks(struct zs_overviews *o, struct zs_error *err)
+static enum zs_status remove_marks(struct zs_overviews *made, struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
-    for (size_t i = 0; i < o->count; i++) {
-        struct made_level *level = &o->levels[i];
+    for (size_t i = 0; i < made->count; i++) {
+        struct made_level *level = &made->levels[i];
         struct zs_error ignored;
         if (level->mark == NULL)
             continue;
         const enum zs_status status =
-            zs_mark_remove(zs_hierarchy_store(o->h), level->mark, first == ZS_OK ? err : &ignored);
+            zs_mark_remove(zs_hierarchy_store(made->h), level->mark, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
         free(level->mark);
         level->mark = NULL;
@@ -251,48 +239,48 @@ static enum zs_status remove_marks(struct zs_overviews *o, struct zs_error *err)
     return first;
 }
 
-static enum zs_status set_up_level(struct zs_overviews *o, struct made_level *level, const struct zs_names *there,
+static enum zs_status set_up_level(struct zs_overviews *made, struct made_level *level, const struct zs_names *there,
                                    const struct zs_array_options *options, struct zs_error *err)
 {
-    level->node = existing_level(o, level->factor, there);
+    level->node = existing_level(made, level->factor, there);
     if (level->node != NULL)
-        return zs_array_open_node(o->h, level->node, options, &level->array, err);
-    struct zs_store *store = zs_hierarchy_store(o->h);
+        return zs_array_open_node(made->h, level->node, options, &level->array, err);
+    struct zs_store *store = zs_hierarchy_store(made->h);
     char *path = NULL;
-    ZS_TRY(find_store(o, level, &path, err));
-    zs_json *document = level_document(o, level->factor);
+    ZS_TRY(find_path(made, level, &path, err));
+    zs_json *document = level_document(made, level->factor);
     enum zs_status status =
         document != NULL ? zs_node_create(path, document, true, &level->own, err) : zs_fail_memory(err);
     level->node = level->own;
     if (status == ZS_OK)
-        status = claim_place(o, level, err);
+        status = claim_path(made, level, err);
     if (status == ZS_OK) {
         level->is_new = true;
         status = zs_array_open_in(store, level->node, options, &level->array, err);
     }
     if (status == ZS_OK)
-        zs_array_set_new(level->array, o->chunk_order);
+        zs_array_set_new(level->array, made->chunk_order);
     free(path);
     return status;
 }
 
-static enum zs_status set_up(struct zs_overviews *o, const int *factors, const char *resampling,
+static enum zs_status set_up(struct zs_overviews *made, const int *factors, const char *resampling,
                              const struct zs_array_options *options, struct zs_error *err)
 {
-    o->group = zs_path_parent(o->base->path);
-    o->resampling = resampling != NULL ? zs_strdup(resampling) : NULL;
-    o->levels = zs_calloc(o->count, sizeof *o->levels);
-    if (o->group == NULL || o->levels == NULL || (resampling != NULL && o->resampling == NULL)) {
-        o->count = 0;
+    made->group = zs_path_parent(made->base->path);
+    made->resampling = resampling != NULL ? zs_strdup(resampling) : NULL;
+    made->levels = zs_calloc(made->count, sizeof *made->levels);
+    if (made->group == NULL || made->levels == NULL || (resampling != NULL && made->resampling == NULL)) {
+        made->count = 0;
         return zs_fail_memory(err);
     }
     struct zs_names there;
-    ZS_TRY(zs_overviews_own(o->h, o->base, o->axes, &o->before, err));
-    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &there, err));
+    ZS_TRY(zs_overviews_own(made->h, made->base, made->axes, &made->before, err));
+    ZS_TRY(zs_overviews_find(made->h, made->base, made->axes, &there, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
-        o->levels[i].factor = factors[i];
-        status = set_up_level(o, &o->levels[i], &there, options, err);
+    for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
+        made->levels[i].factor = factors[i];
+        status = set_up_level(made, &made->levels[i], &there, options, err);
     }
     zs_names_free(there.list);
     return status;
@@ -300,10 +288,23 @@ static enum zs_status set_up(struct zs_overviews *o, const int *factors, const c
 
 /* Checks that the base is still the array that was opened: before the marks were put another writer may have replaced
  * the store, which no mark keeps him from until then. */
-static enum zs_status check_base(const struct zs_overviews *o, struct zs_error *err)
+static enum zs_status check_base(const struct zs_overviews *made, struct zs_error *err)
 {
     uint64_t version = 0;
-    return zs_hierarchy_is_new(o->h) ? ZS_OK : zs_hierarchy_check_array(o->h, o->base, &version, err);
+    return zs_hierarchy_is_new(made->h) ? ZS_OK : zs_hierarchy_check_array(made->h, made->base, &version, err);
+}
+
+static enum zs_status check_factors(const int *factors, size_t count, struct zs_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_double = false;
+        for (size_t k = 0; k < i; k++)
+            is_double = is_double || factors[k] == factors[i];
+        if (factors[i] < 2 || is_double)
+            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected each once, and 2 or more; found %d",
+                           factors[i]);
+    }
+    return ZS_OK;
 }
 
 enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
@@ -320,58 +321,51 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node 
             "%s: overviews of an array are kept in the group it is in, and this one is the root of its store, in "
             "none; a copy of it (gdal_translate -of ShardedZarr) is in a group, and gets overviews",
             zs_hierarchy_store(h)->root);
-    for (size_t i = 0; i < count; i++) {
-        bool is_double = false;
-        for (size_t k = 0; k < i; k++)
-            is_double = is_double || factors[k] == factors[i];
-        if (factors[i] < 2 || is_double)
-            return zs_fail(err, ZS_ARGUMENT, "overview factors: expected each once, and 2 or more; found %d",
-                           factors[i]);
-    }
-    struct zs_overviews *o = zs_calloc(1, sizeof *o);
-    if (o == NULL)
+    ZS_TRY(check_factors(factors, count, err));
+    struct zs_overviews *made = zs_calloc(1, sizeof *made);
+    if (made == NULL)
         return zs_fail_memory(err);
-    o->h = h;
-    o->base = node;
-    o->axes = axes;
-    o->count = count;
-    o->chunk_order = chunk_order;
-    enum zs_status status = set_up(o, factors, resampling, options, err);
+    made->h = h;
+    made->base = node;
+    made->axes = axes;
+    made->count = count;
+    made->chunk_order = chunk_order;
+    enum zs_status status = set_up(made, factors, resampling, options, err);
     if (status == ZS_OK)
-        status = check_base(o, err);
+        status = check_base(made, err);
     if (status != ZS_OK) {
-        zs_overviews_free(o);
+        zs_overviews_free(made);
         return status;
     }
-    *overviews = o;
+    *overviews = made;
     return ZS_OK;
 }
 
-struct zs_array *zs_overviews_array(const struct zs_overviews *o, size_t i)
+struct zs_array *zs_overviews_array(const struct zs_overviews *made, size_t i)
 {
-    return o->levels[i].array;
+    return made->levels[i].array;
 }
 
-const struct zs_node *zs_overviews_node(const struct zs_overviews *o, size_t i)
+const struct zs_node *zs_overviews_node(const struct zs_overviews *made, size_t i)
 {
-    return o->levels[i].node;
+    return made->levels[i].node;
 }
 
 /* ---- Publishing ---- */
 
 /* The group of a level, made when there is none. One that is there is listed from now on. */
-static enum zs_status add_group(struct zs_overviews *o, const struct zs_node *level, struct zs_error *err)
+static enum zs_status add_group(struct zs_overviews *made, const struct zs_node *level, struct zs_error *err)
 {
     char *path = zs_path_parent(level->path);
     const struct zs_node *group = NULL;
     zs_json *attributes;
     if (path == NULL)
         return zs_fail_memory(err);
-    enum zs_status status = zs_hierarchy_occupant(o->h, path, &group, err);
+    enum zs_status status = zs_hierarchy_occupant(made->h, path, &group, err);
     if (status == ZS_OK && (group == NULL || group->is_implicit))
-        status = zs_add_document(o->h, path, zs_group_document(), &group, err);
+        status = zs_add_document(made->h, path, zs_group_document(), &group, err);
     else if (status == ZS_OK) /* consolidated metadata may not list it */
-        status = zs_hierarchy_edit(o->h, group, &attributes, err);
+        status = zs_hierarchy_edit(made->h, group, &attributes, err);
     free(path);
     return status;
 }
@@ -383,28 +377,28 @@ static bool is_named(const struct zs_node *found, const char *name)
 }
 
 /* A copy of a coordinate variable beside a level, unless something is there. */
-static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_node *level, const struct zs_node *from,
-                                      const char *name, struct zs_error *err)
+static enum zs_status copy_coordinate(struct zs_overviews *made, const struct zs_node *level,
+                                      const struct zs_node *from, const char *name, struct zs_error *err)
 {
     struct zs_slot slot;
     void *values;
     bool is_blank;
-    ZS_TRY(zs_slot_find(o->h, level, name, is_named, &slot, err));
+    ZS_TRY(zs_slot_find(made->h, level, name, is_named, &slot, err));
     if (!slot.is_usable)
         return ZS_OK;
     /* of a level before this one, which consolidated metadata may not list: from now on they do */
     if (slot.own != NULL) {
         zs_json *ignored;
         free(slot.path);
-        return slot.own->array->shape[0] == from->array->shape[0] ? zs_hierarchy_edit(o->h, slot.own, &ignored, err)
+        return slot.own->array->shape[0] == from->array->shape[0] ? zs_hierarchy_edit(made->h, slot.own, &ignored, err)
                                                                   : ZS_OK;
     }
-    enum zs_status status = zs_coordinate_elements(o->h, from, 0, from->array->shape[0], &values, &is_blank, err);
+    enum zs_status status = zs_coordinate_elements(made->h, from, 0, from->array->shape[0], &values, &is_blank, err);
     if (status == ZS_OK && values != NULL) {
         const struct zs_node *copy = NULL;
-        status = zs_add_document(o->h, slot.path, zs_json_copy(from->document), &copy, err);
+        status = zs_add_document(made->h, slot.path, zs_json_copy(from->document), &copy, err);
         if (status == ZS_OK && !is_blank)
-            status = zs_write_small_array(zs_hierarchy_store(o->h), copy, true, values, err);
+            status = zs_write_small_array(zs_hierarchy_store(made->h), copy, true, values, err);
         free(values);
     }
     free(slot.path);
@@ -412,132 +406,134 @@ static enum zs_status copy_coordinate(struct zs_overviews *o, const struct zs_no
 }
 
 /* Copies the coordinate variables of the other dimensions, so that xarray can open a level as a data set of its own. */
-static enum zs_status copy_coordinates(struct zs_overviews *o, const struct zs_node *level, struct zs_error *err)
+static enum zs_status copy_coordinates(struct zs_overviews *made, const struct zs_node *level, struct zs_error *err)
 {
-    for (int d = 0; d < o->base->array->ndim; d++) {
-        const struct zs_node *from = d != o->axes.x && d != o->axes.y ? zs_coordinate_find(o->h, o->base, d) : NULL;
+    for (int d = 0; d < made->base->array->ndim; d++) {
+        const bool is_xy = d == made->axes.x || d == made->axes.y;
+        const struct zs_node *from = is_xy ? NULL : zs_coordinate_find(made->h, made->base, d);
         if (from != NULL)
-            ZS_TRY(copy_coordinate(o, level, from, zs_dimension_name(o->base, d), err));
+            ZS_TRY(copy_coordinate(made, level, from, zs_dimension_name(made->base, d), err));
     }
     return ZS_OK;
 }
 
-static enum zs_status publish_level(struct zs_overviews *o, struct made_level *level,
+static enum zs_status publish_level(struct zs_overviews *made, struct made_level *level,
                                     const struct zs_georef_conventions *style, const struct zs_georef_out *geo,
                                     struct zs_error *err)
 {
-    ZS_TRY(add_group(o, level->node, err));
+    ZS_TRY(add_group(made, level->node, err));
     struct zs_node *own = level->own;
     level->own = NULL; /* the hierarchy owns it now, also after a failure */
-    ZS_TRY(zs_hierarchy_add(o->h, own, err));
-    struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[o->axes.x], own->array->shape[o->axes.y]);
-    zs_georef_out_name_dimensions(&at, own, o->axes);
+    ZS_TRY(zs_hierarchy_add(made->h, own, err));
+    struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[made->axes.x], own->array->shape[made->axes.y]);
+    zs_georef_out_name_dimensions(&at, own, made->axes);
     struct zs_georef_conventions brief = *style;
     brief.is_brief = style->spatial_proj && style->cf;
-    ZS_TRY(zs_georef_write(o->h, own, o->axes, &brief, &at, err));
-    return copy_coordinates(o, own, err);
+    ZS_TRY(zs_georef_write(made->h, own, made->axes, &brief, &at, err));
+    return copy_coordinates(made, own, err);
 }
 
 /* Removes levels of a shape that the base had; those that are as it is now stay. */
-static enum zs_status remove_outdated(struct zs_overviews *o, bool *any, struct zs_error *err)
+static enum zs_status remove_outdated(struct zs_overviews *made, bool *any, struct zs_error *err)
 {
     struct zs_names current;
-    ZS_TRY(zs_overviews_find(o->h, o->base, o->axes, &current, err));
+    ZS_TRY(zs_overviews_find(made->h, made->base, made->axes, &current, err));
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < o->before.count && status == ZS_OK; i++) {
+    for (size_t i = 0; i < made->before.count && status == ZS_OK; i++) {
         const struct zs_node *node;
-        const char *path = o->before.list[i];
+        const char *path = made->before.list[i];
         if (zs_is_one_of(path, (const char *const *)current.list) ||
-            zs_hierarchy_node(o->h, path, &node, NULL) != ZS_OK)
+            zs_hierarchy_node(made->h, path, &node, NULL) != ZS_OK)
             continue; /* or it was removed for the level of its factor */
         *any = true;
-        status = zs_overviews_remove_level(o->h, path, err);
+        status = zs_overviews_remove_level(made->h, path, err);
     }
     zs_names_free(current.list);
     return status;
 }
 
-static enum zs_status list_levels(struct zs_overviews *o, const struct zs_georef_out *geo, bool only_present,
+static enum zs_status list_levels(struct zs_overviews *made, const struct zs_georef_out *geo, bool only_present,
                                   struct zs_error *err)
 {
-    const struct zs_node **nodes = zs_calloc(o->count, sizeof *nodes);
+    const struct zs_node **nodes = zs_calloc(made->count, sizeof *nodes);
     if (nodes == NULL)
         return zs_fail_memory(err);
-    for (size_t i = 0; i < o->count; i++)
-        nodes[i] = o->levels[i].node;
+    for (size_t i = 0; i < made->count; i++)
+        nodes[i] = made->levels[i].node;
     const enum zs_status status =
-        zs_overviews_list(o->h, o->base, o->axes, geo, nodes, o->count, only_present, o->resampling, err);
+        zs_overviews_list(made->h, made->base, made->axes, geo, nodes, made->count, only_present, made->resampling,
+                          err);
     free(nodes);
     return status;
 }
 
-enum zs_status zs_overviews_publish(struct zs_overviews *o, struct zs_error *err)
+enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *err)
 {
-    for (size_t i = 0; i < o->count; i++)
-        ZS_TRY(zs_array_flush(o->levels[i].array, err));
+    for (size_t i = 0; i < made->count; i++)
+        ZS_TRY(zs_array_flush(made->levels[i].array, err));
     struct zs_georef georef;
-    ZS_TRY(zs_georef_read(o->h, o->base, o->axes, &georef, err));
+    ZS_TRY(zs_georef_read(made->h, made->base, made->axes, &georef, err));
     struct zs_georef_conventions style;
-    zs_georef_conventions_find(o->h, o->base, o->axes, &style);
-    struct zs_georef_out geo = zs_georef_out_make(o->base, o->axes, &georef);
+    zs_georef_conventions_find(made->h, made->base, made->axes, &style);
+    struct zs_georef_out geo = zs_georef_out_make(made->base, made->axes, &georef);
     enum zs_status status = ZS_OK;
     bool has_older = false;
-    for (size_t i = 0; i < o->count && status == ZS_OK; i++) {
-        if (o->levels[i].own != NULL)
-            status = publish_level(o, &o->levels[i], &style, &geo, err);
-        for (int k = 0; k < o->levels[i].older_count && status == ZS_OK; k++)
-            status = zs_overviews_remove_level(o->h, o->levels[i].older[k], err);
-        has_older = has_older || o->levels[i].older_count > 0;
+    for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
+        if (made->levels[i].own != NULL)
+            status = publish_level(made, &made->levels[i], &style, &geo, err);
+        for (int k = 0; k < made->levels[i].older_count && status == ZS_OK; k++)
+            status = zs_overviews_remove_level(made->h, made->levels[i].older[k], err);
+        has_older = has_older || made->levels[i].older_count > 0;
     }
     if (status == ZS_OK)
-        status = remove_outdated(o, &has_older, err);
+        status = remove_outdated(made, &has_older, err);
     geo.has_transform = geo.has_transform && style.spatial_proj;
     if (status == ZS_OK)
-        status = list_levels(o, &geo, has_older, err);
+        status = list_levels(made, &geo, has_older, err);
     zs_georef_clear(&georef);
     if (status == ZS_OK)
-        status = zs_hierarchy_flush(o->h, err);
-    for (size_t i = 0; i < o->count && status == ZS_OK; i++)
-        o->levels[i].is_new = false; /* published: nothing to take back */
-    return status == ZS_OK ? remove_marks(o, err) : status;
+        status = zs_hierarchy_flush(made->h, err);
+    for (size_t i = 0; i < made->count && status == ZS_OK; i++)
+        made->levels[i].is_new = false; /* published: nothing to take back */
+    return status == ZS_OK ? remove_marks(made, err) : status;
 }
 
 /* Removes the directories of a level that was not made, if nothing else is in them. */
-static void remove_directories(const struct zs_overviews *o, const char *path)
+static void remove_directories(const struct zs_overviews *made, const char *path)
 {
     char *group = zs_path_parent(path);
-    zs_store_remove_directory(zs_hierarchy_store(o->h), path);
+    zs_store_remove_directory(zs_hierarchy_store(made->h), path);
     if (group != NULL)
-        zs_store_remove_directory(zs_hierarchy_store(o->h), group);
+        zs_store_remove_directory(zs_hierarchy_store(made->h), group);
     free(group);
 }
 
-void zs_overviews_free(struct zs_overviews *o)
+void zs_overviews_free(struct zs_overviews *made)
 {
-    if (o == NULL)
+    if (made == NULL)
         return;
-    for (size_t i = 0; i < o->count; i++) {
-        struct made_level *level = &o->levels[i];
+    for (size_t i = 0; i < made->count; i++) {
+        struct made_level *level = &made->levels[i];
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
             /* Only chunks without a document can stay behind, and no reader finds these. */
-            const enum zs_status ignored = zs_contents_remove_left(zs_hierarchy_store(o->h), level->own, NULL);
+            const enum zs_status ignored = zs_contents_remove_left(zs_hierarchy_store(made->h), level->own, NULL);
             (void)ignored;
         }
     }
-    const enum zs_status unmarked = remove_marks(o, NULL); /* else the next maker sees that this one has failed */
+    const enum zs_status unmarked = remove_marks(made, NULL); /* else the next maker sees that this one has failed */
     (void)unmarked;
-    for (size_t i = 0; i < o->count; i++) {
-        struct made_level *level = &o->levels[i];
+    for (size_t i = 0; i < made->count; i++) {
+        struct made_level *level = &made->levels[i];
         if (level->is_new && level->own != NULL)
-            remove_directories(o, level->own->path);
+            remove_directories(made, level->own->path);
         zs_node_free(level->own);
         while (level->older_count > 0)
             free(level->older[--level->older_count]);
     }
-    zs_names_free(o->before.list);
-    free(o->levels);
-    free(o->group);
-    free(o->resampling);
-    free(o);
+    zs_names_free(made->before.list);
+    free(made->levels);
+    free(made->group);
+    free(made->resampling);
+    free(made);
 }

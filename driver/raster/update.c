@@ -114,21 +114,22 @@ struct comparison {
     bool has_other_transform, has_other_srs;
 };
 
-static bool is_compared(const struct comparison *c, const char *path)
+static bool is_compared(const struct comparison *comparison, const char *path)
 {
-    return !c->ignores_groups || strcmp(path, c->node->path) == 0 || zs_path_below(path, c->node->path) == NULL;
+    const char *own = comparison->node->path;
+    return !comparison->ignores_groups || strcmp(path, own) == 0 || zs_path_below(path, own) == NULL;
 }
 
 static enum zs_status compare_transform(void *context, const char *path, const char *what, const double *t,
                                         struct zs_error *err)
 {
-    struct comparison *c = context;
-    const struct zs_georef_update *update = c->update;
+    struct comparison *comparison = context;
+    const struct zs_georef_update *update = comparison->update;
     (void)what;
     (void)err;
-    if (is_compared(c, path) &&
-        !(update->has_transform && zs_transform_is_same(update->transform, t, c->width, c->height)))
-        c->has_other_transform = true;
+    if (is_compared(comparison, path) &&
+        !(update->has_transform && zs_transform_is_same(update->transform, t, comparison->width, comparison->height)))
+        comparison->has_other_transform = true;
     return ZS_OK;
 }
 
@@ -136,16 +137,17 @@ static enum zs_status compare_transform(void *context, const char *path, const c
 static enum zs_status compare_box(void *context, const char *path, const char *what, const double *box,
                                   struct zs_error *err)
 {
-    struct comparison *c = context;
-    const double *t = c->update->transform, width = (double)c->width, height = (double)c->height;
+    struct comparison *comparison = context;
+    const double *t = comparison->update->transform;
+    const double width = (double)comparison->width, height = (double)comparison->height;
     (void)what;
     (void)err;
-    for (int i = 0; i < 2 && is_compared(c, path); i++) {
+    for (int i = 0; i < 2 && is_compared(comparison, path); i++) {
         const double x = t[3 * i + 1], y = t[3 * i + 2], most = fabs(x) + fabs(y);
         const double low = t[3 * i] + fmin(x * width, 0) + fmin(y * height, 0);
         const double high = t[3 * i] + fmax(x * width, 0) + fmax(y * height, 0);
-        if (!c->update->has_transform || !(fabs(box[i] - low) <= most) || !(fabs(box[i + 2] - high) <= most))
-            c->has_other_transform = true;
+        if (!comparison->update->has_transform || !(fabs(box[i] - low) <= most) || !(fabs(box[i + 2] - high) <= most))
+            comparison->has_other_transform = true;
     }
     return ZS_OK;
 }
@@ -153,12 +155,12 @@ static enum zs_status compare_box(void *context, const char *path, const char *w
 static enum zs_status compare_srs(void *context, const char *path, const char *what, OGRSpatialReferenceH srs,
                                   bool is_code, struct zs_error *err)
 {
-    struct comparison *c = context;
+    struct comparison *comparison = context;
     (void)what;
     (void)is_code;
     (void)err;
-    if (srs != NULL && is_compared(c, path) && !zs_crs_is_same(srs, c->update->srs))
-        c->has_other_srs = true;
+    if (srs != NULL && is_compared(comparison, path) && !zs_crs_is_same(srs, comparison->update->srs))
+        comparison->has_other_srs = true;
     if (srs != NULL)
         OSRRelease(srs);
     return ZS_OK;
@@ -178,25 +180,25 @@ static enum zs_status compare_statements(struct zs_hierarchy *h, const struct zs
 {
     struct zs_georef found = {0};
     struct zs_search s;
-    struct comparison c = {.update = update, .node = one->node};
-    const struct zs_georef_visitor visitor = {&c, compare_transform, compare_box, compare_srs};
+    struct comparison comparison = {.update = update, .node = one->node};
+    const struct zs_georef_visitor visitor = {&comparison, compare_transform, compare_box, compare_srs};
     const bool of_transform = one->keeps_transform && !update->keeps_transform;
     const bool of_srs = one->keeps_srs && !update->keeps_srs && !one->is_sibling;
     if ((!of_transform && !of_srs) || (one->is_sibling && !has_coordinates(h, one)) ||
         !zs_search_begin(&s, h, one->node, one->axes, &found))
         return ZS_OK;
-    c.width = s.width;
-    c.height = s.height;
+    comparison.width = s.width;
+    comparison.height = s.height;
     enum zs_status status = ZS_OK;
-    for (int g = 0; g < s.scope.groups && status == ZS_OK && !c.ignores_groups; g++)
+    for (int g = 0; g < s.scope.groups && status == ZS_OK && !comparison.ignores_groups; g++)
         if (zs_json_size(s.scope.group[g]->attributes) > 0)
-            status = has_others(h, edits, s.scope.group[g], &c.ignores_groups, err);
+            status = has_others(h, edits, s.scope.group[g], &comparison.ignores_groups, err);
     for (const struct zs_convention *const *k = zs_conventions; *k != NULL && status == ZS_OK; k++)
         if ((*k)->visit != NULL)
             status = (*k)->visit(&s, &visitor, err);
     zs_georef_clear(&found);
-    one->keeps_transform = one->keeps_transform && !(of_transform && c.has_other_transform);
-    one->keeps_srs = one->keeps_srs && !(of_srs && c.has_other_srs);
+    one->keeps_transform = one->keeps_transform && !(of_transform && comparison.has_other_transform);
+    one->keeps_srs = one->keeps_srs && !(of_srs && comparison.has_other_srs);
     if (!one->keeps_transform && one->needs_spatial_proj)
         one->conventions.spatial_proj = true;
     return status;
@@ -420,7 +422,7 @@ static enum zs_status prepare(struct zs_hierarchy *h, const struct zs_edits *edi
     return one->is_alike || !is_changed(one) ? ZS_OK : zs_sharing_find_coordinates(h, edits, one, &one->at, err);
 }
 
-static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *edits, size_t index, bool is_alone,
+static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *edits, size_t index, bool stays,
                                 struct zs_georef_shared *shared, struct zs_error *err)
 {
     struct zs_edited *one = &edits->list[index];
@@ -430,7 +432,7 @@ static enum zs_status write_one(struct zs_hierarchy *h, const struct zs_edits *e
     else
         ZS_TRY(choose_mapping(h, edits, one, err));
     ZS_TRY(zs_georef_write_shared(h, one->node, one->axes, &one->conventions, &one->at, shared, err));
-    return one->has_other_srs ? ZS_OK : write_groups(h, edits, one->node, one->axes, &one->at, is_alone, err);
+    return one->has_other_srs ? ZS_OK : write_groups(h, edits, one->node, one->axes, &one->at, stays, err);
 }
 
 /* Has the documents of an array and of its grid mapping written after those that follow: as long as they are not, the
@@ -448,53 +450,73 @@ static enum zs_status put_last(struct zs_hierarchy *h, const struct zs_edited *o
 }
 
 /* Writes what lies in other groups, as overviews do, before what lies beside the array that is asked for: values of
- * coordinates are in the store at once, and as long as the array is not read as set, the same edit does all again. */
+ * coordinates are in the store at once, and as long as the array is not read as set, the same edit does all again.
+ * `stays` as in write_groups(). */
 static enum zs_status write_all(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_node *asked,
-                                bool is_alone, struct zs_error *err)
+                                bool stays, struct zs_error *err)
 {
     for (int pass = 0; pass < 2; pass++) {
         struct zs_georef_shared shared = {.is_written = false};
         for (size_t i = 0; i < edits->count; i++)
             if (is_changed(&edits->list[i]) && zs_edited_is_in_one_group(edits->list[i].node, asked) == (pass == 1))
-                ZS_TRY(write_one(h, edits, i, is_alone, &shared, err));
+                ZS_TRY(write_one(h, edits, i, stays, &shared, err));
         if (!zs_hierarchy_is_new(h)) /* uploads that fail are failures of this edit */
             ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
     }
     return ZS_OK;
 }
 
+/* Adds the siblings of the arrays that are asked for. */
+static enum zs_status add_siblings(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_node *const *nodes,
+                                   size_t count, struct zs_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct zs_edited one = *zs_edited_find(edits, nodes[i]); /* a copy: the list moves when it grows */
+        const struct zs_edited *before = i > 0 ? zs_edited_find(edits, nodes[i - 1]) : NULL;
+        if (before == NULL || !zs_edited_is_on_one_grid(before, &one)) /* else its siblings are there */
+            ZS_TRY(zs_edited_add_siblings(h, edits, &one, err));
+    }
+    return ZS_OK;
+}
+
+/* Lists the arrays that the edit writes, those that are asked for before others, with what of them changes. */
+static enum zs_status list_edited(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_node *const *nodes,
+                                  const struct zs_axes *axes, size_t count, const struct zs_georef_update *update,
+                                  struct zs_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        ZS_TRY(add_array(h, edits, nodes[i], axes[i], update, err));
+    ZS_TRY(compare_all(h, edits, false, update, err));
+    if (!update->keeps_transform) /* which siblings share; their CRS they keep */
+        ZS_TRY(add_siblings(h, edits, nodes, count, err));
+    ZS_TRY(compare_all(h, edits, true, update, err));
+    return find_leftovers(h, edits, update, err);
+}
+
+/* Finds out what each array gets. Changes nothing. */
+static enum zs_status prepare_all(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_node *node,
+                                  struct zs_axes axes, const struct zs_georef_update *update, struct zs_error *err)
+{
+    struct zs_georef_out wanted = {0};
+    ZS_TRY(find_wanted(h, node, axes, update, &wanted, err));
+    for (size_t i = 0; i < edits->count; i++)
+        ZS_TRY(prepare(h, edits, i, &wanted, err));
+    return ZS_OK;
+}
+
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
                                  size_t count, const struct zs_georef_update *update, struct zs_error *err)
 {
-    /* Everything is found out before anything is changed. Arrays that are asked for come before others. */
-    struct zs_edits r = {0};
-    enum zs_status status = ZS_OK;
-    const bool is_alone = update->keeps_transform; /* siblings keep their CRS */
+    /* Everything is found out before anything is changed. */
+    struct zs_edits edits = {0};
+    enum zs_status status = list_edited(h, &edits, nodes, axes, count, update, err);
+    if (status == ZS_OK)
+        status = prepare_all(h, &edits, nodes[0], axes[0], update, err);
+    if (status == ZS_OK)
+        status = write_all(h, &edits, nodes[0], update->keeps_transform, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = add_array(h, &r, nodes[i], axes[i], update, err);
-    if (status == ZS_OK)
-        status = compare_all(h, &r, false, update, err);
-    for (size_t i = 0; i < count && status == ZS_OK && !is_alone; i++) {
-        const struct zs_edited of = *zs_edited_find(&r, nodes[i]); /* the list moves when it grows */
-        const struct zs_edited *before = i > 0 ? zs_edited_find(&r, nodes[i - 1]) : NULL;
-        if (before == NULL || !zs_edited_is_on_one_grid(before, &of)) /* else its siblings are there */
-            status = zs_edited_add_siblings(h, &r, &of, err);
-    }
-    if (status == ZS_OK)
-        status = compare_all(h, &r, true, update, err);
-    if (status == ZS_OK)
-        status = find_leftovers(h, &r, update, err);
-
-    struct zs_georef_out geo = {0};
-    if (status == ZS_OK)
-        status = find_wanted(h, nodes[0], axes[0], update, &geo, err);
-    for (size_t i = 0; i < r.count && status == ZS_OK; i++)
-        status = prepare(h, &r, i, &geo, err);
-    if (status == ZS_OK)
-        status = write_all(h, &r, nodes[0], is_alone, err);
-    for (size_t i = 0; i < count && status == ZS_OK; i++)
-        status = put_last(h, zs_edited_find(&r, nodes[i]), err);
-    zs_edited_clear(&r);
+        status = put_last(h, zs_edited_find(&edits, nodes[i]), err);
+    zs_edited_clear(&edits);
     return status;
 }
 
@@ -523,7 +545,7 @@ static enum zs_status write_registration(struct zs_hierarchy *h, const struct zs
 static enum zs_status update_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                           bool pixel_is_point, struct zs_error *err)
 {
-    struct zs_edits r = {0};
+    struct zs_edits edits = {0};
     struct zs_edited one = {.node = node, .axes = axes};
     struct zs_georef now;
     ZS_TRY(read_stored(h, node, axes, &now, err));
@@ -535,10 +557,10 @@ static enum zs_status update_registration(struct zs_hierarchy *h, const struct z
     zs_georef_conventions_find(h, node, axes, &one.conventions);
     enum zs_status status = ZS_OK;
     if (has_registration && now.pixel_is_point != pixel_is_point)
-        status = zs_edited_add(h, &r, one, &one.conventions, err);
-    for (size_t i = 0; i < r.count && status == ZS_OK; i++)
-        status = write_registration(h, &r, &r.list[i], &geo, err);
-    zs_edited_clear(&r);
+        status = zs_edited_add(h, &edits, one, &one.conventions, err);
+    for (size_t i = 0; i < edits.count && status == ZS_OK; i++)
+        status = write_registration(h, &edits, &edits.list[i], &geo, err);
+    zs_edited_clear(&edits);
     zs_georef_clear(&now);
     return status;
 }

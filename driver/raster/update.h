@@ -51,11 +51,11 @@ struct zs_georef_update {
  * zs_savepoint). Values that were written stay, those of the array itself last, and its documents are flushed last: as
  * long as they are not all there, the same call does all again. */
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const struct zs_georef_update *georef, struct zs_error *err) ZS_MUST_CHECK;
+                                const struct zs_georef_update *update, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The same for `count` arrays of one grid, so that those without georeferencing get it in the same conventions. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                                 size_t count, const struct zs_georef_update *georef,
+                                 size_t count, const struct zs_georef_update *update,
                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets whether pixels are points, of arrays where spatial: declares it (zs_georef_has_registration()), and of their

@@ -5,11 +5,26 @@
 
 #include "base/checked.h"
 
-static void add_shape(zs_json *parent, const char *name, const uint64_t *shape, int n)
+zs_json *zs_shape_list(const uint64_t *shape, int ndim)
 {
-    zs_json *list = zs_json_add_array(parent, name);
-    for (int d = 0; d < n; d++)
-        zs_json_add_uint64(list, NULL, shape[d]);
+    zs_json *list = zs_json_new_array();
+    for (int d = 0; d < ndim && list != NULL; d++)
+        if (zs_json_add_uint64(list, NULL, shape[d]) == NULL) {
+            zs_json_free(list);
+            list = NULL;
+        }
+    return list;
+}
+
+zs_json *zs_name_list(const char *const *names, int ndim)
+{
+    zs_json *list = zs_json_new_array();
+    for (int d = 0; d < ndim && list != NULL; d++)
+        if ((names[d] != NULL ? zs_json_add_string(list, NULL, names[d]) : zs_json_add_null(list, NULL)) == NULL) {
+            zs_json_free(list);
+            list = NULL;
+        }
+    return list;
 }
 
 /* Adds {"name": ...} to a list of codecs; the result takes a "configuration". */
@@ -156,7 +171,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json *doc = zs_json_new_object();
     zs_json_add_int64(doc, "zarr_format", 3);
     zs_json_add_string(doc, "node_type", "array");
-    add_shape(doc, "shape", spec->shape, spec->ndim);
+    zs_json_add(doc, "shape", zs_shape_list(spec->shape, spec->ndim));
     zs_json_add_string(doc, "data_type", spec->dtype.name);
 
     const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
@@ -170,7 +185,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json *codecs = zs_json_add_array(doc, "codecs");
     if (spec->is_sharded) {
         zs_json *sharding = zs_json_add_object(add_codec(codecs, "sharding_indexed"), "configuration");
-        add_shape(sharding, "chunk_shape", spec->chunk_shape, spec->ndim);
+        zs_json_add(sharding, "chunk_shape", zs_shape_list(spec->chunk_shape, spec->ndim));
         add_chunk_codecs(zs_json_add_array(sharding, "codecs"), spec);
         zs_json *index_codecs = zs_json_add_array(sharding, "index_codecs");
         add_bytes_codec(index_codecs, 8, false);
@@ -180,15 +195,8 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
         add_chunk_codecs(codecs, spec);
     }
 
-    if (spec->ndim > 0) {
-        zs_json *names = zs_json_add_array(doc, "dimension_names");
-        for (int d = 0; d < spec->ndim; d++) {
-            if (spec->dimension_names[d] != NULL)
-                zs_json_add_string(names, NULL, spec->dimension_names[d]);
-            else
-                zs_json_add_null(names, NULL);
-        }
-    }
+    if (spec->ndim > 0)
+        zs_json_add(doc, "dimension_names", zs_name_list(spec->dimension_names, spec->ndim));
     zs_json *attributes = zs_json_add_object(doc, "attributes");
     if (grid == NULL || fill == NULL || attributes == NULL) {
         zs_json_free(doc);

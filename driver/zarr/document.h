@@ -59,6 +59,10 @@ struct zs_blosc_settings {
  * small, because maps are read out of them block by block. */
 struct zs_blosc_settings zs_blosc_settings_of(const struct zs_array_spec *spec);
 
+/* Lists of sizes, and of names (null where names[d] is NULL), as documents have them. NULL without memory. */
+zs_json *zs_shape_list(const uint64_t *shape, int ndim);
+zs_json *zs_name_list(const char *const *names, int ndim);
+
 /* Makes the document of an array, with empty attributes; NULL without memory. Released with zs_json_free(). */
 zs_json *zs_array_document(const struct zs_array_spec *spec);
 

@@ -172,28 +172,6 @@ enum zs_status zs_array_set_fill_value(struct zs_hierarchy *h, const struct zs_n
     return ZS_OK;
 }
 
-static zs_json *shape_list(const uint64_t *shape, int ndim)
-{
-    zs_json *list = zs_json_new_array();
-    for (int d = 0; d < ndim && list != NULL; d++)
-        if (zs_json_add_uint64(list, NULL, shape[d]) == NULL) {
-            zs_json_free(list);
-            list = NULL;
-        }
-    return list;
-}
-
-static zs_json *name_list(const char *const *names, int ndim)
-{
-    zs_json *list = zs_json_new_array();
-    for (int d = 0; d < ndim && list != NULL; d++)
-        if ((names[d] != NULL ? zs_json_add_string(list, NULL, names[d]) : zs_json_add_null(list, NULL)) == NULL) {
-            zs_json_free(list);
-            list = NULL;
-        }
-    return list;
-}
-
 /* A document with another shape, other names and other attributes; NULL without memory. */
 static zs_json *changed_document(const zs_json *from, int ndim, const uint64_t *shape, const char *const *names,
                                  const zs_json *attributes)
@@ -201,9 +179,9 @@ static zs_json *changed_document(const zs_json *from, int ndim, const uint64_t *
     zs_json *document = zs_json_copy(from);
     bool ok = document != NULL;
     if (ok && shape != NULL)
-        ok = zs_json_set(document, "shape", shape_list(shape, ndim)) != NULL;
+        ok = zs_json_set(document, "shape", zs_shape_list(shape, ndim)) != NULL;
     if (ok && names != NULL)
-        ok = zs_json_set(document, "dimension_names", name_list(names, ndim)) != NULL;
+        ok = zs_json_set(document, "dimension_names", zs_name_list(names, ndim)) != NULL;
     if (ok && attributes != NULL)
         ok = zs_json_set(document, "attributes", zs_json_copy(attributes)) != NULL;
     if (ok)
