@@ -225,6 +225,7 @@ static void test_windows_outside_are_refused_and_empty_ones_are_nothing(void)
     CHECK_CONTAINS(err.message, "dimension 1");
     CHECK(zs_array_read(s.array, (uint64_t[]){7, 0}, (uint64_t[]){0, 1}, out, &err) == ZS_ARGUMENT);
     CHECK(zs_array_read(s.array, (uint64_t[]){1, 0}, (uint64_t[]){UINT64_MAX, 1}, out, &err) == ZS_ARGUMENT);
+    CHECK(zs_array_read(s.array, (uint64_t[]){0, 0}, (uint64_t[]){2, UINT64_MAX / 2}, out, &err) == ZS_ARGUMENT);
     CHECK(zs_array_read(s.array, (uint64_t[]){6, 0}, (uint64_t[]){0, 6}, out, &err) == ZS_OK);
     CHECK(zs_array_read_windows(s.array, NULL, 0, NULL, NULL, &err) == ZS_OK);
     small_free(&s);

@@ -554,12 +554,12 @@ enum zs_status zs_array_read(struct zs_array *array, const uint64_t *start, cons
                              struct zs_error *err)
 {
     struct zs_window window = {.data = out};
-    ptrdiff_t stride = (ptrdiff_t)array->meta->dtype.size;
+    uint64_t stride = array->meta->dtype.size; /* may wrap round, of a window that is refused */
     for (int d = array->meta->ndim - 1; d >= 0; d--) {
         window.start[d] = start[d];
         window.count[d] = count[d];
-        window.stride[d] = stride;
-        stride *= (ptrdiff_t)count[d];
+        window.stride[d] = (ptrdiff_t)stride;
+        stride *= count[d];
     }
     return zs_array_read_windows(array, &window, 1, NULL, NULL, err);
 }

@@ -39,7 +39,7 @@ struct batch {
     zs_convert_fn convert;
     void *ctx;
     struct chunk *chunks;
-    size_t count;
+    size_t count, capacity;
     pthread_mutex_t lock;  /* of what follows, and of is_done */
     bool is_storing;       /* a thread stores chunks */
     size_t stored;         /* chunks from the first on that were stored, or failed */
@@ -138,6 +138,12 @@ static enum zs_status encode(const struct batch *batch, struct chunk *chunk, str
 static uint64_t dirty_size(const struct zs_dirty *dirty)
 {
     return dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
+}
+
+/* Most chunks of a batch, of `chunks` that are to be encoded. */
+static size_t batch_capacity(const struct zs_array *array, uint64_t chunks)
+{
+    return (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
 }
 
 static bool is_whole(const struct zs_dirty *dirty)
@@ -256,6 +262,33 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
+/* Lists the dirty chunks, the most urgent first. NULL without memory. */
+static struct chunk *list_dirty(const struct zs_pending_writes *pending, struct zs_error *err)
+{
+    struct chunk *chunks = zs_calloc(pending->dirty.count, sizeof *chunks);
+    if (chunks == NULL) {
+        (void)zs_fail_memory(err);
+        return NULL;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < pending->dirty.count; i++)
+        chunks[i].dirty = zs_map_next(&pending->dirty, &at, &chunks[i].number);
+    qsort(chunks, pending->dirty.count, sizeof *chunks, by_urgency);
+    return chunks;
+}
+
+/* How many dirty chunks of the list, of `left` bytes in all, clean() encodes. */
+static size_t count_urgent(const struct chunk *chunks, size_t count, uint64_t left, uint64_t keep, uint64_t enough)
+{
+    size_t n = 0;
+    while (n < count && left > keep && is_whole(chunks[n].dirty))
+        left -= dirty_size(chunks[n++].dirty);
+    const bool is_enough = left <= enough;
+    while (n < count && left > keep && !is_enough)
+        left -= dirty_size(chunks[n++].dirty);
+    return n;
+}
+
 /* Encodes dirty chunks until at most `keep` bytes are left (more where some fail; returns the first failure). Chunks
  * that were not written whole may be written again, so they are encoded only while more than `enough` bytes would be
  * left. */
@@ -265,32 +298,17 @@ static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enou
     pending->waiting = 0;
     if (pending->dirty_bytes <= keep)
         return ZS_OK;
-    struct batch batch = {.array = array};
-    struct chunk *chunks = zs_calloc(pending->dirty.count, sizeof *chunks);
+    struct chunk *chunks = list_dirty(pending, err);
     if (chunks == NULL)
-        return zs_fail_memory(err);
-    size_t n = 0, at = 0;
-    for (uint64_t key; (chunks[n].dirty = zs_map_next(&pending->dirty, &at, &key)) != NULL;) {
-        chunks[n].number = key;
-        if (++n == pending->dirty.count)
-            break;
-    }
-    qsort(chunks, n, sizeof *chunks, by_urgency);
-    uint64_t left = pending->dirty_bytes;
-    size_t chosen = 0;
-    while (chosen < n && left > keep && is_whole(chunks[chosen].dirty))
-        left -= dirty_size(chunks[chosen++].dirty);
-    const bool is_enough = left <= enough;
-    while (chosen < n && left > keep && !is_enough)
-        left -= dirty_size(chunks[chosen++].dirty);
-    qsort(chunks, chosen, sizeof *chunks, by_number); /* in the order of the shard: it need not be reordered */
-    const uint64_t per_batch = zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size);
+        return ZS_NO_MEMORY;
+    const size_t count = count_urgent(chunks, pending->dirty.count, pending->dirty_bytes, keep, enough);
+    qsort(chunks, count, sizeof *chunks, by_number); /* in the order of the shard: it need not be reordered */
+    struct batch batch = {.array = array, .capacity = batch_capacity(array, count)};
     enum zs_status first = ZS_OK;
-    for (size_t i = 0, n_batch; i < chosen; i += n_batch) {
+    for (size_t i = 0; i < count; i += batch.capacity) {
         struct zs_error ignored;
-        n_batch = chosen - i < per_batch ? chosen - i : (size_t)per_batch;
         batch.chunks = chunks + i;
-        batch.count = n_batch;
+        batch.count = count - i < batch.capacity ? count - i : batch.capacity;
         const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     }
@@ -387,42 +405,47 @@ static enum zs_status keep_waiting(const struct batch *batch, uint64_t number, c
 
 /* ---- Windows ---- */
 
+/* Writes what a window has of a chunk. A chunk that it covers is encoded with others: those of the batch, or, where it
+ * is the only one of its window, those of the next windows. */
+static enum zs_status write_chunk(struct batch *batch, const struct zs_window *window, uint64_t number, bool is_only,
+                                  struct zs_error *err)
+{
+    struct zs_array *array = batch->array;
+    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
+    if (!chunk_overlap(array, number, window, start, count)) {
+        struct zs_dirty *dirty;
+        ZS_TRY(load(array, number, &dirty, err));
+        gather(batch, number, window, dirty->blob->data, dirty->written);
+        return ZS_OK;
+    }
+    if (is_only && may_wait(array))
+        return keep_waiting(batch, number, window, err);
+    batch->chunks[batch->count++] = (struct chunk){.number = number, .window = window};
+    return batch->count == batch->capacity ? run_batch(batch, err) : ZS_OK;
+}
+
 static enum zs_status write_window(struct zs_array *array, const struct zs_window *window, size_t item_size,
                                    zs_convert_fn convert, void *ctx, struct zs_error *err)
 {
-    const int n = array->meta->ndim, innermost = array->chain.count - 1;
+    const int ndim = array->meta->ndim, innermost = array->chain.count - 1;
     uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM], chunks = 1;
     ZS_TRY(zs_windows_check(array, window, 1, err));
     if (zs_is_empty_window(array, window))
         return ZS_OK;
-    for (int d = 0; d < n; d++) {
+    for (int d = 0; d < ndim; d++) {
         at[d] = low[d] = zs_grid_find(&array->grid, innermost, d, window->start[d]);
         high[d] = zs_grid_find(&array->grid, innermost, d, window->start[d] + window->count[d] - 1) + 1;
         chunks *= high[d] - low[d]; /* some of the array's chunks, whose number fits */
     }
-    const size_t per_batch = (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
     struct batch batch = {.array = array, .item_size = item_size, .convert = convert, .ctx = ctx};
-    batch.chunks = zs_calloc(per_batch, sizeof *batch.chunks);
+    batch.capacity = batch_capacity(array, chunks);
+    batch.chunks = zs_calloc(batch.capacity, sizeof *batch.chunks);
     if (batch.chunks == NULL)
         return zs_fail_memory(err);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
-        const uint64_t number = zs_grid_number(&array->grid, innermost, at);
-        uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-        const bool is_covered = chunk_overlap(array, number, window, start, count);
-        if (is_covered && chunks == 1 && may_wait(array)) {
-            status = keep_waiting(&batch, number, window, err);
-        } else if (is_covered) {
-            batch.chunks[batch.count++] = (struct chunk){.number = number, .window = window};
-            if (batch.count == per_batch)
-                status = run_batch(&batch, err);
-        } else {
-            struct zs_dirty *dirty = NULL;
-            status = load(array, number, &dirty, err);
-            if (status == ZS_OK)
-                gather(&batch, number, window, dirty->blob->data, dirty->written);
-        }
-        more = zs_next_position(n, at, low, high);
+        status = write_chunk(&batch, window, zs_grid_number(&array->grid, innermost, at), chunks == 1, err);
+        more = zs_next_position(ndim, at, low, high);
     }
     if (status == ZS_OK)
         status = run_batch(&batch, err);
