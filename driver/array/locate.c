@@ -34,8 +34,7 @@ struct shard {
 
 /* ---- Shards whose bytes are taken as a whole ---- */
 
-/* Fetches the shard, unless its bytes are at hand, and undoes its bytes codecs: into a blob of at most `limit` bytes.
- */
+/* Fetches the shard, unless its bytes are at hand, and undoes its bytes codecs: into a blob, at most `limit` bytes. */
 static enum zs_status load_whole(const struct zs_array *array, const struct shard *shard, size_t limit,
                                  struct zs_blob **blob, struct zs_error *err)
 {
@@ -65,35 +64,39 @@ static enum zs_status load_whole(const struct zs_array *array, const struct shar
     return status;
 }
 
-/* Sets the shard's source to its decoded bytes, at most `limit`, from the cache or loaded into it; they are pinned. */
+/* Pins the decoded bytes of a shard, at most `limit`, in the cache, or loads them into it. */
+static enum zs_status get_whole(struct zs_array *array, const struct shard *shard, size_t limit,
+                                struct zs_cache_entry **entry, struct zs_error *err)
+{
+    const struct zs_cache_key key = {1 + (uint64_t)shard->depth, shard->number};
+    struct zs_blob *blob = NULL;
+    bool must_load;
+    *entry = zs_cache_get_or_load(array->chunks, key, &must_load);
+    if (!must_load)
+        return ZS_OK;
+    enum zs_status status = load_whole(array, shard, limit, &blob, err);
+    if (status == ZS_OK) {
+        *entry = zs_cache_put(array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
+        if (*entry != NULL)
+            return ZS_OK;
+        zs_blob_free(blob);
+        status = zs_fail_memory(err);
+    }
+    zs_cache_abandon(array->chunks, key);
+    return status;
+}
+
+/* Sets the shard's source to its decoded bytes, at most `limit`; they are pinned. */
 static enum zs_status take_whole(struct locator *locator, struct shard *shard, size_t limit, struct zs_error *err)
 {
-    struct zs_array *array = locator->array;
-    const struct zs_cache_key key = {1 + (uint64_t)shard->depth, shard->number};
-    struct zs_cache_entry **blobs =
-        zs_grow(locator->pins->blobs, locator->pins->count, &locator->pins->capacity, sizeof(struct zs_cache_entry *));
+    struct zs_pins *pins = locator->pins;
+    struct zs_cache_entry *entry;
+    struct zs_cache_entry **blobs = zs_grow(pins->blobs, pins->count, &pins->capacity, sizeof(struct zs_cache_entry *));
     if (blobs == NULL)
         return zs_fail_memory(err);
-    locator->pins->blobs = blobs;
-
-    bool must_load;
-    struct zs_cache_entry *entry = zs_cache_get_or_load(array->chunks, key, &must_load);
-    if (must_load) {
-        struct zs_blob *blob = NULL;
-        enum zs_status status = load_whole(array, shard, limit, &blob, err);
-        if (status == ZS_OK) {
-            entry = zs_cache_put(array->chunks, key, blob, ZS_CACHE_ENTRY_BYTES + sizeof *blob + blob->size);
-            if (entry == NULL) {
-                zs_blob_free(blob);
-                status = zs_fail_memory(err);
-            }
-        }
-        if (status != ZS_OK) {
-            zs_cache_abandon(array->chunks, key);
-            return status;
-        }
-    }
-    locator->pins->blobs[locator->pins->count++] = entry;
+    pins->blobs = blobs;
+    ZS_TRY(get_whole(locator->array, shard, limit, &entry, err));
+    pins->blobs[pins->count++] = entry;
     const struct zs_blob *blob = zs_cache_value(entry);
     shard->whole = (struct zs_source){.memory = blob->data, .size = blob->size, .version = blob->version};
     shard->source = &shard->whole;
