@@ -7,7 +7,7 @@ from osgeo import gdal, gdal_array, osr
 
 from stores import random_values
 from support import GDAL, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
-from writing import UTM, chunks_of, check_consolidated, created, driver, only_array, pairs, shards, source
+from writing import UTM, chunks_of, check_consolidated, copy, created, driver, only_array, pairs, shards, source
 
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
 TYPES += ["int8"] * (GDAL >= 3070000) + ["float16"] * (GDAL >= 3110000)
@@ -207,6 +207,32 @@ def test_colours_that_are_set_hold(tmp_path):
         dataset.GetRasterBand(number + 1).SetColorInterpretation(colour)
     dataset = None
     assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Undefined", "Blue", "Green", "Gray"]
+
+
+@pytest.mark.parametrize("single", ["YES", "NO"])
+@pytest.mark.parametrize("declared, expected", [({}, ["Red", "Green", "Blue", "Undefined"]), ({1: "Gray"}, ["Gray", "Undefined", "Undefined", "Undefined"]),
+                                                ({4: "Alpha"}, ["Undefined", "Undefined", "Undefined", "Alpha"])], ids=str)
+def test_colours_of_a_copy_are_those_that_are_declared_or_all_by_names(tmp_path, declared, expected, single):
+    """A GeoTIFF of four bands is gray and three times undefined, whatever the bands are called."""
+    mem = source(np.ones((4, 8, 10), "uint16"))
+    for number, name in enumerate(["red", "green", "blue", "nir"]):
+        mem.GetRasterBand(number + 1).SetDescription(name)
+    for number, colour in declared.items():
+        mem.GetRasterBand(number).SetColorInterpretation({"Gray": gdal.GCI_GrayIndex, "Alpha": gdal.GCI_AlphaBand}[colour])
+    assert colours(copy(tmp_path / "a.zarr", mem, SINGLE_ARRAY=single)) == expected
+    assert colours(copy(tmp_path / "b.zarr", open_ours(str(tmp_path / "a.zarr")), SINGLE_ARRAY=single)) == expected
+
+
+def test_a_band_that_is_set_to_no_colour_has_none_whatever_its_name(tmp_path):
+    mem = source(np.ones((2, 8, 10), "uint16"))
+    for number, name in enumerate(["red", "green"]):
+        mem.GetRasterBand(number + 1).SetDescription(name)
+    assert colours(copy(tmp_path / "a.zarr", mem)) == ["Red", "Green"]
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).SetColorInterpretation(gdal.GCI_Undefined)
+    assert colours(dataset) == ["Undefined", "Green"]
+    dataset = None
+    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Undefined", "Green"]
 
 
 @pytest.mark.parametrize("format", ["GTiff", "ShardedZarr"])

@@ -50,6 +50,8 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
         return View().SourceOf(nBand);
     }
     void ReadProperties();
+    /* The colour that the names of band, label or array imply, as GDAL names it; null: none. */
+    const char *ColorOfNames();
     void TranslateNodata();
     enum zs_status FindStored(const std::vector<struct zs_pixel_box> &boxes, std::vector<struct zs_pixel_box> &stored,
                               struct zs_error *err) const;
@@ -207,6 +209,8 @@ inline struct zs_band_window zsBandWindow(int x, int y, int width, int height, v
 /* The properties of a band of any driver, as the core keeps them, without nodata. Release with
  * zs_band_properties_clear(). */
 struct zs_band_properties zsPropertiesOf(GDALRasterBand &band);
+/* Declares that a band has no colour, whatever its name implies. */
+void zsDeclareNoColor(struct zs_band_properties &properties);
 
 /* Puts a copy of a text, as the core owns it, in the place of one; null for an empty one. */
 void zsReplaceText(char *&text, const char *by);

@@ -60,6 +60,11 @@ static void setColor(struct zs_band_properties &properties, GDALColorInterp inte
     zsReplaceText(properties.colour_name, name);
 }
 
+void zsDeclareNoColor(struct zs_band_properties &properties)
+{
+    zsReplaceText(properties.colour_name, GDALGetColorInterpretationName(GCI_Undefined));
+}
+
 struct zs_band_properties zsPropertiesOf(GDALRasterBand &band)
 {
     struct zs_band_properties properties = {};
@@ -301,16 +306,9 @@ GDALColorTable *ShardedZarrRasterBand::GetColorTable()
     return m_colorTable.get();
 }
 
-GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
+const char *ShardedZarrRasterBand::ColorOfNames()
 {
-    const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
-    if (set != GCI_Undefined || Dataset().m_role.isMask)
-        return set;
-    const auto &properties = Properties();
-    if (properties.colour_name == nullptr && properties.colour_table != nullptr)
-        return GCI_PaletteIndex;
-    const char *colour =
-        properties.colour_name != nullptr ? properties.colour_name : zs_colour_of_name(properties.description);
+    const char *colour = zs_colour_of_name(Properties().description);
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
     if (colour == nullptr && View().Slices(source).dim_count > 0)
@@ -325,6 +323,18 @@ GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
     }
     if (colour == nullptr && View().Slices(source).count == 1)
         colour = zs_colour_of_name(zs_path_name(array.node->path));
+    return colour;
+}
+
+GDALColorInterp ShardedZarrRasterBand::GetColorInterpretation()
+{
+    const GDALColorInterp set = GDALPamRasterBand::GetColorInterpretation();
+    if (set != GCI_Undefined || Dataset().m_role.isMask)
+        return set;
+    const auto &properties = Properties();
+    if (properties.colour_name == nullptr && properties.colour_table != nullptr)
+        return GCI_PaletteIndex;
+    const char *colour = properties.colour_name != nullptr ? properties.colour_name : ColorOfNames();
     return colour != nullptr ? GDALGetColorInterpretationByName(colour) : GCI_Undefined;
 }
 
@@ -489,7 +499,12 @@ CPLErr ShardedZarrRasterBand::SetColorInterpretation(GDALColorInterp interpretat
 {
     return Set(
         ZS_BAND_COLOUR, [&] { return GDALPamRasterBand::SetColorInterpretation(interpretation); },
-        [&](struct zs_band_properties &properties) { setColor(properties, interpretation); });
+        [&](struct zs_band_properties &properties)
+        {
+            setColor(properties, interpretation);
+            if (interpretation == GCI_Undefined && ColorOfNames() != nullptr)
+                zsDeclareNoColor(properties);
+        });
 }
 
 CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)

@@ -34,6 +34,19 @@ static struct zs_band_properties propertiesOfNew(int band, int bands, const stru
     return m;
 }
 
+/* Where bands of a source declare colours, those that declare none have none: a name (green) would tell one. */
+static void declareOthers(std::vector<struct zs_band_properties> &bands)
+{
+    const auto has = [](const struct zs_band_properties &m)
+    { return m.colour_name != nullptr || m.colour_table != nullptr; };
+    const bool isAny = std::any_of(bands.begin(), bands.end(), has);
+    for (auto &m : bands)
+    {
+        if (isAny && !has(m) && zs_colour_of_name(m.description) != nullptr)
+            zsDeclareNoColor(m);
+    }
+}
+
 ZSNewArrays::~ZSNewArrays()
 {
     for (auto &m : m_bands)
@@ -45,6 +58,7 @@ std::vector<struct zs_band_properties> &ZSNewArrays::Read(GDALDataset *source, i
     for (int b = 0; b < bands; b++)
         m_bands.push_back(source != nullptr ? zsPropertiesOf(*source->GetRasterBand(b + 1))
                                             : propertiesOfNew(b, bands, dtype));
+    declareOthers(m_bands);
     return m_bands;
 }
 
