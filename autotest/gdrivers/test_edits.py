@@ -196,12 +196,32 @@ def test_area_or_point_is_stored_however_it_is_set(tmp_path, way, value):
         dataset.SetMetadata(["AREA_OR_POINT=" + value, "other=1"] if way == "list" else {"AREA_OR_POINT": value, "other": "1"})
     dataset = None
     dataset = open_ours(path)
-    assert dataset.GetMetadataItem("AREA_OR_POINT") == ("Point" if value == "Point" else None)
+    assert dataset.GetMetadataItem("AREA_OR_POINT") == value
     assert geotransform(dataset) == UTM
     dataset = update(path)
     dataset.SetMetadata({"other": "2"})  # says nothing of it
     dataset = None
-    assert open_ours(path).GetMetadataItem("AREA_OR_POINT") == ("Point" if value == "Point" else None)
+    assert open_ours(path).GetMetadataItem("AREA_OR_POINT") == value
+
+
+@pytest.mark.parametrize("registration", ["pixel", None])
+@pytest.mark.parametrize("names", [["y", "x"], [None, None]], ids=["named", "unnamed"])
+def test_areas_are_told_where_the_store_declares_them_and_an_edit_writes_no_attribute_for_it(tmp_path, registration, names):
+    path = str(tmp_path / "a.zarr")
+    attributes = spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633")
+    attributes.pop("spatial:registration", None)
+    if registration:
+        attributes["spatial:registration"] = registration
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/a", plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=names), np.ones((8, 10), "uint16"))
+    assert open_ours(name_of(path, "/a")).GetMetadataItem("AREA_OR_POINT") == ("Area" if registration else None)
+    update(path, "/a").SetMetadataItem("k", "v")
+    assert attributes_of(path, "a") == {**attributes, "k": "v"}
+    dataset = update(path, "/a")
+    dataset.SetMetadata({"k": "w"})
+    assert dataset.GetMetadataItem("AREA_OR_POINT") == ("Area" if registration else None)
+    dataset = None
+    assert attributes_of(path, "a") == {**attributes, "k": "w"}
 
 
 def test_items_that_begin_with_dim_stay(tmp_path):
@@ -778,10 +798,10 @@ def test_a_transform_leaves_the_registration_of_siblings(tmp_path, registration)
     more = {"spatial:registration": "node"}
     for name, attributes in {"a": {**said, **more}, "b": {**said, **({"spatial:registration": "pixel"} if registration else {})}}.items():
         oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
-    before = [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") for name in "ab"]
+    before = [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") or "Area" for name in "ab"]
     assert before[0] == "Point" and before[1] != "Point"
     update(path, "/a").SetGeoTransform((600000, 20, 0, 4000000, 0, -20))
-    assert [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") for name in "ab"] == before
+    assert [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") or "Area" for name in "ab"] == before
     assert geotransform(open_ours(name_of(path, "/b"))) == (600000, 20, 0, 4000000, 0, -20)
 
 

@@ -5,11 +5,12 @@ import subprocess
 import numpy as np
 import oracle
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 from stores import array_meta, group_meta, sharding
-from support import error_of, held_band, open_ours
-from writing import driver
+from support import error_of, open_ours, warnings_of
+from writing import UTM, copy, document, driver, files_of
+from writing import source as held
 
 HEIGHT, WIDTH = 60, 90
 LINES, PIXELS = np.array([0, 20, 40, 59], "int64"), np.array([0, 30, 60, 80, 89], "int64")
@@ -95,12 +96,112 @@ def test_gdalwarp_and_a_copy_take_them(tmp_path):
     """The place of a pixel, as GDAL's own polynomial of the points has it: the same as from a GeoTIFF with them."""
     root = product(tmp_path)
     name = 'SHARDEDZARR:"%s":/VV/measurements/grd' % root
-    assert "ground control points" in error_of(driver().CreateCopy, str(tmp_path / "b.zarr"), held_band(grd(root)).keep, strict=1)
+    kept = copy(str(tmp_path / "b.zarr"), grd(root))
+    assert points(kept) == expected() and kept.GetGCPSpatialRef().GetAuthorityCode(None) == "4326"
     subprocess.run(["gdal_translate", "-q", name, str(tmp_path / "a.tif")], check=True)
     assert points(gdal.Open(str(tmp_path / "a.tif"))) == pytest.approx(expected())
     arrays = []
-    for source, target in ((name, "ours.tif"), (str(tmp_path / "a.tif"), "theirs.tif")):
+    for source, target in ((name, "ours.tif"), (str(tmp_path / "b.zarr"), "copy.tif"), (str(tmp_path / "a.tif"), "theirs.tif")):
         subprocess.run(["gdalwarp", "-q", "-t_srs", "EPSG:4326", source, str(tmp_path / target)], check=True)
         warped = gdal.Open(str(tmp_path / target))
         arrays.append((warped.GetGeoTransform(), warped.ReadAsArray()))
-    assert arrays[0][0] == pytest.approx(arrays[1][0], rel=1e-12) and np.array_equal(arrays[0][1], arrays[1][1]) and arrays[0][1].any()
+    for found in arrays[:2]:
+        assert found[0] == pytest.approx(arrays[2][0], rel=1e-12) and np.array_equal(found[1], arrays[2][1]) and found[1].any()
+
+
+# ------------------------------------------------------------------------------------------------- points that this driver keeps
+
+POINTS = [gdal.GCP(500000.25, 5000000, 7.5, 0, 0), gdal.GCP(500090, 5000000, 0, 9, 0), gdal.GCP(500000, 4999920, 0, 0, 8), gdal.GCP(500093, 4999921, 0, 9.5, 7.25)]
+EXPECTED = [(p.GCPPixel, p.GCPLine, p.GCPX, p.GCPY, p.GCPZ) for p in POINTS]
+
+
+def srs_of(code="EPSG:32633"):
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput(code)
+    return srs
+
+
+def with_points(bands=1, srs="EPSG:32633"):
+    mem = held(np.arange(80 * bands, dtype="uint8").reshape(bands, 8, 10))
+    mem.SetGCPs(POINTS, srs_of(srs) if srs else None)
+    return mem
+
+
+def update(path):
+    return gdal.OpenEx(str(path), gdal.OF_RASTER | gdal.OF_UPDATE)
+
+
+@pytest.mark.parametrize("srs", ["EPSG:32633", "EPSG:4326", None])
+@pytest.mark.parametrize("options", [{}, {"SINGLE_ARRAY": "NO"}, {"OVERVIEWS": "2"}, {"GEOREFERENCING": "CF"}], ids=str)
+def test_a_copy_keeps_them(tmp_path, options, srs):
+    path = tmp_path / "a.zarr"
+    dataset = copy(path, with_points(2, srs), CHUNK_SHAPE=4, **options)
+    assert points(dataset) == EXPECTED and [p.Id for p in dataset.GetGCPs()] == ["1", "2", "3", "4"]
+    found = dataset.GetGCPSpatialRef()
+    assert found.IsSame(srs_of(srs), ["IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES"]) if srs else found is None
+    assert dataset.GetGeoTransform(can_return_null=True) is None and "gdal:gcps" not in dataset.GetMetadata()
+    if "OVERVIEWS" in options:
+        assert "gdal:gcps" not in document(path, "ovr_2x/a")["attributes"]
+    again = copy(tmp_path / "b.zarr", dataset)
+    assert points(again) == EXPECTED
+
+
+@pytest.mark.parametrize("how", ["array", "group", "create"])
+def test_they_are_set_in_the_store_and_not_beside_it(tmp_path, how, config):
+    config("GDAL_PAM_ENABLED", "YES")
+    path = tmp_path / "a.zarr"
+    if how == "create":
+        dataset = driver().Create(str(path), 10, 8, 1)
+    else:
+        copy(path, held(np.ones((2, 8, 10), "uint8"), UTM, "EPSG:32633"), SINGLE_ARRAY="NO" if how == "group" else "YES")
+        dataset = update(path)
+    assert warnings_of(lambda: dataset.SetGCPs(POINTS, srs_of()))[1] == (
+        [] if how == "create" else [str(path) + ": the geotransform is removed, because there are ground control points now"])
+    assert points(dataset) == EXPECTED
+    dataset = None
+    assert not [name for name in files_of(path) if name.endswith(".aux.xml")]
+    dataset = open_ours(str(path))
+    assert points(dataset) == EXPECTED and dataset.GetGCPSpatialRef().GetAuthorityCode(None) == "32633"
+    assert dataset.GetGeoTransform(can_return_null=True) is None
+    dataset = update(path)
+    dataset.SetMetadataItem("k", "v")  # leaves them alone
+    dataset = None
+    assert points(open_ours(str(path))) == EXPECTED
+    dataset = update(path)
+    assert warnings_of(lambda: dataset.SetGeoTransform(UTM))[1] == [str(path) + ": the ground control points are removed, because there is a geotransform now"]
+    dataset = None
+    dataset = open_ours(str(path))
+    assert dataset.GetGCPCount() == 0 and dataset.GetGeoTransform() == UTM and dataset.GetGCPSpatialRef() is None
+    dataset = update(path)
+    dataset.SetGCPs(POINTS, None)
+    dataset.FlushCache()
+    dataset.SetGCPs([], None)
+    dataset = None
+    assert open_ours(str(path)).GetGCPCount() == 0
+
+
+def test_too_many_are_refused_and_named_as_a_loss(tmp_path, config):
+    mem = held(np.ones((1, 8, 10), "uint8"))
+    mem.SetGCPs([gdal.GCP(i, i, 0, i, i) for i in range(65537)], None)
+    assert "ground control points (more than 65536" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), mem, strict=1)
+    copy(tmp_path / "a.zarr", with_points())
+    dataset = update(tmp_path / "a.zarr")
+    assert "expected at most 65536 ground control points" in error_of(dataset.SetGCPs, mem.GetGCPs(), None)
+    assert points(dataset) == EXPECTED
+    assert "all finite" in error_of(dataset.SetGCPs, [gdal.GCP(float("nan"), 0, 0, 0, 0)], None)
+    dataset = None
+    assert points(open_ours(str(tmp_path / "a.zarr"))) == EXPECTED
+
+
+@pytest.mark.parametrize("said", [5, "text", [], {}, {"points": 5}, {"points": [[1, 2]]}, {"points": [], "crs": "EPSG:4326"}, {"points": [[1, 2, "NaN", 3, 4]]},
+                                  {"points": [[0] * 5] * 65537}], ids=lambda said: str(said)[:30])
+def test_odd_lists_are_none_and_stay(tmp_path, said):
+    path = tmp_path / "a.zarr"
+    oracle.put(str(path), {"zarr.json": group_meta()})
+    meta = array_meta((8, 10), "uint16", [8, 8], [sharding((4, 4))], attributes={"gdal:gcps": said}, dimension_names=["y", "x"])
+    oracle.write(str(path / "a"), meta, np.ones((8, 10), "uint16"))
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/a' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    assert dataset.GetGCPCount() == 0 and dataset.GetGCPSpatialRef() is None
+    dataset.SetMetadataItem("k", "v")
+    dataset = None
+    assert document(path, "a")["attributes"] == {"gdal:gcps": said, "k": "v"}

@@ -320,7 +320,7 @@ def test_a_copy_into_an_array_per_band_is_one_dataset_again(tmp_path, names):
     assert document(tmp_path / "a.zarr")["attributes"]["gdal:bands"] == [{"name": name} for name in names]
     assert [band.GetColorInterpretation() for band in bands_of(dataset)] == [colours[name] for name in names]
     assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
-    assert dataset.GetMetadata() == {"TITLE": "x"} and dataset.GetMetadata("RPC") == {"LINE_OFF": "1"}
+    assert dataset.GetMetadata() == {"TITLE": "x", "AREA_OR_POINT": "Area"} and dataset.GetMetadata("RPC") == {"LINE_OFF": "1"}
     assert [band.GetMetadata() for band in bands_of(dataset)] == [{"of": name, "long_name": name} for name in names_of(dataset)]
     assert [band.GetNoDataValue() for band in bands_of(dataset)] == [9, 9, 9]
     assert {band.GetOverviewCount() for band in bands_of(dataset)} == {2}

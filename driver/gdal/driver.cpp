@@ -142,7 +142,6 @@ void GDALRegister_ShardedZarr()
     driver->SetMetadataItem(GDAL_DCAP_MULTIDIM_RASTER, "YES");
     driver->SetMetadataItem(GDAL_DCAP_VIRTUALIO, "YES");
     driver->SetMetadataItem(GDAL_DMD_EXTENSIONS, "zarr");
-    driver->SetMetadataItem(GDAL_DMD_HELPTOPIC, "drivers/raster/zarr.html"); // below gdal.org, where no page is ours
     driver->SetMetadataItem(GDAL_DMD_CONNECTION_PREFIX, "SHARDEDZARR:");
     driver->SetMetadataItem(GDAL_DMD_SUBDATASETS, "YES");
 #ifdef GDAL_DCAP_CREATE_SUBDATASETS // 3.13 refuses APPEND_SUBDATASET=YES without it
@@ -157,7 +156,7 @@ void GDALRegister_ShardedZarr()
 #endif
 #ifdef GDAL_DMD_UPDATE_ITEMS // 3.11
     driver->SetMetadataItem(GDAL_DCAP_UPDATE, "YES");
-    driver->SetMetadataItem(GDAL_DMD_UPDATE_ITEMS, "GeoTransform SRS NoData ColorInterpretation RasterValues "
+    driver->SetMetadataItem(GDAL_DMD_UPDATE_ITEMS, "GeoTransform SRS GCPs NoData ColorInterpretation RasterValues "
                                                    "DatasetMetadata BandMetadata");
 #endif
 #if ZS_GDAL_AT_LEAST(13)

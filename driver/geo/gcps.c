@@ -85,7 +85,12 @@ static enum zs_status read_all(struct zs_hierarchy *h, struct variable *all, boo
     return ZS_OK;
 }
 
-static enum zs_status make_list(const struct variable *all, struct zs_gcp **list, size_t *count, struct zs_error *err)
+static bool is_finite(const struct zs_gcp *p)
+{
+    return isfinite(p->pixel) && isfinite(p->line) && isfinite(p->x) && isfinite(p->y) && isfinite(p->z);
+}
+
+static enum zs_status make_list(const struct variable *all, struct zs_gcps *gcps, struct zs_error *err)
 {
     const struct zs_array_meta *meta = all[LATITUDE].node->array;
     uint64_t points = 1, index[ZS_MAX_NDIM] = {0};
@@ -94,7 +99,6 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcp **list
     struct zs_gcp *out = zs_calloc((size_t)points, sizeof *out);
     if (out == NULL)
         return zs_fail_memory(err);
-    *count = 0;
     for (uint64_t i = 0; i < points; i++) {
         double of[VARIABLES] = {0};
         for (int v = 0; v < VARIABLES; v++) {
@@ -106,24 +110,23 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcp **list
         }
         const struct zs_gcp gcp = {of[PIXEL], of[LINE], of[LONGITUDE], of[LATITUDE],
                                    isfinite(of[HEIGHT]) ? of[HEIGHT] : 0};
-        if (isfinite(gcp.pixel + gcp.line + gcp.x + gcp.y))
-            out[(*count)++] = gcp;
+        if (is_finite(&gcp))
+            out[gcps->count++] = gcp;
         for (int d = meta->ndim - 1; d >= 0 && ++index[d] == meta->shape[d]; d--)
             index[d] = 0;
     }
-    *list = out;
+    gcps->list = out;
+    gcps->crs = SRS_WKT_WGS84_LAT_LONG;
     return ZS_OK;
 }
 
-enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcp **list, size_t *count,
-                            struct zs_error *err)
+static enum zs_status read_product(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcps *gcps,
+                                   struct zs_error *err)
 {
     struct variable all[VARIABLES] = {{NULL, NULL, {0}}};
     bool is_whole = false;
     enum zs_status status = ZS_OK;
     char *product = product_of(node->path);
-    *list = NULL;
-    *count = 0;
     if (product == NULL)
         return ZS_OK;
     for (int i = 0; i < VARIABLES && status == ZS_OK && (i == 0 || all[LATITUDE].node != NULL); i++)
@@ -132,12 +135,66 @@ enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, 
     if (status == ZS_OK && all[LATITUDE].node != NULL)
         status = read_all(h, all, &is_whole, err);
     if (status == ZS_OK && is_whole)
-        status = make_list(all, list, count, err);
+        status = make_list(all, gcps, err);
     for (int i = 0; i < VARIABLES; i++)
         free(all[i].values);
-    if (*count == 0) {
-        free(*list);
-        *list = NULL;
+    return status;
+}
+
+/* ---- In an attribute ---- */
+
+#define POINTS "points"
+
+static enum zs_status read_declared(const zs_json *declared, struct zs_gcps *gcps, struct zs_error *err)
+{
+    const zs_json *points = zs_json_get(declared, POINTS);
+    const size_t n = zs_json_is_array(points) ? zs_json_size(points) : 0;
+    if (n == 0 || n > ZS_MOST_GCPS)
+        return ZS_OK;
+    gcps->list = zs_calloc(n, sizeof *gcps->list);
+    if (gcps->list == NULL)
+        return zs_fail_memory(err);
+    for (const zs_json *e = zs_json_first(points); e != NULL; e = zs_json_next(e)) {
+        double v[5];
+        if (!zs_json_doubles(e, v, 5))
+            continue;
+        const struct zs_gcp gcp = {v[0], v[1], v[2], v[3], v[4]};
+        if (is_finite(&gcp))
+            gcps->list[gcps->count++] = gcp;
+    }
+    gcps->is_declared = gcps->count > 0;
+    (void)zs_json_string(zs_json_get(declared, "crs"), &gcps->crs);
+    return ZS_OK;
+}
+
+enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcps *gcps,
+                            struct zs_error *err)
+{
+    *gcps = (struct zs_gcps){0};
+    enum zs_status status = read_declared(zs_json_get(node->attributes, ZS_GCPS_ATTRIBUTE), gcps, err);
+    if (status == ZS_OK && gcps->list == NULL)
+        status = read_product(h, node, gcps, err);
+    if (gcps->count == 0) {
+        free(gcps->list);
+        *gcps = (struct zs_gcps){0};
     }
     return status;
+}
+
+enum zs_status zs_gcps_write(zs_json *attributes, const struct zs_gcps *gcps, struct zs_error *err)
+{
+    zs_json_remove(attributes, ZS_GCPS_ATTRIBUTE);
+    if (gcps->count == 0)
+        return ZS_OK;
+    zs_json *declared = zs_json_add_object(attributes, ZS_GCPS_ATTRIBUTE);
+    bool ok = gcps->crs == NULL || zs_json_add_string(declared, "crs", gcps->crs) != NULL;
+    zs_json *points = zs_json_add_array(declared, POINTS);
+    for (size_t i = 0; i < gcps->count && ok; i++) {
+        const struct zs_gcp *p = &gcps->list[i];
+        const double v[] = {p->pixel, p->line, p->x, p->y, p->z};
+        zs_json *point = zs_json_add_array(points, NULL);
+        for (size_t k = 0; k < sizeof v / sizeof v[0] && ok; k++)
+            ok = zs_json_add_double(point, NULL, v[k]) != NULL;
+    }
+    return ok && points != NULL ? ZS_OK : zs_fail_memory(err);
 }

@@ -83,8 +83,10 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
         const double x = (double)base->array->shape[search->axes.x] / (double)search->width;
         const double y = (double)base->array->shape[search->axes.y] / (double)search->height;
         const double *f = from.transform, t[6] = {f[0], f[1] * x, f[2] * y, f[3], f[4] * x, f[5] * y};
-        if (zs_search_take(search, t))
+        if (zs_search_take(search, t)) {
             search->out->pixel_is_point = from.pixel_is_point;
+            search->out->is_area_declared = from.is_area_declared;
+        }
     }
     zs_georef_clear(&from);
     return ZS_OK;
@@ -107,6 +109,7 @@ static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *
         status = zs_cf_find_geolocation(&s, err);
     georef->pixel_is_point = georef->pixel_is_point ||
                              zs_json_equals(zs_json_get(node->attributes, ZS_REGISTRATION_ATTRIBUTE), "Point");
+    georef->is_area_declared = georef->is_area_declared && !georef->pixel_is_point;
     if (georef->has_transform || georef->geolocation_x != NULL) {
         free(georef->left_out);
         georef->left_out = NULL;

@@ -29,6 +29,7 @@ struct zs_georef {
     double transform[6]; /* GDAL's order: x = t0 + col t1 + row t2, y = t3 + col t4 + row t5; of pixel corners */
     /* The source registered nodes: by spatial:registration, or by an attribute of the array as GDAL has it. */
     bool pixel_is_point;
+    bool is_area_declared; /* spatial:registration is "pixel"; else areas are what is usual */
     OGRSpatialReferenceH srs; /* owned; NULL when unknown; traditional GIS axis order is set */
     /* owned paths of two-dimensional coordinate arrays (longitude or x, latitude or y), or NULL; */
     char *geolocation_x;
@@ -52,22 +53,35 @@ bool zs_transform_is_valid(const double *transform);
 /* Whether two transforms put every corner of the raster within a hundredth of a pixel of each other. */
 bool zs_transform_is_same(const double *a, const double *b, uint64_t width, uint64_t height);
 
-/* ---- Ground control points (gcps.c) of EOPF's Sentinel-1 GRD products (FORMATS 5; the CPM's layout): of a raster in a
- * group `measurements` they are beside that, in `conditions/gcp`: `latitude` and `longitude` in degrees, `height` in
- * metres, for each point; `line` and `pixel`, of the raster, along some of the dimensions of these ---- */
+/* ---- Ground control points (gcps.c). Those that this driver writes are in the attribute `gdal:gcps` of an array:
+ * `points`, a list of [pixel, line, x, y, z], and `crs`, a WKT, where there is one. Those of EOPF's Sentinel-1 GRD
+ * products (FORMATS 5; the CPM's layout): of a raster in a group `measurements` they are beside that, in
+ * `conditions/gcp`: `latitude` and `longitude` in degrees, `height` in metres, for each point; `line` and `pixel`, of
+ * the raster, along some of the dimensions of these ---- */
 
 /* More are no control points, but a geolocation. */
 #define ZS_MOST_GCPS 65536
+#define ZS_GCPS_ATTRIBUTE "gdal:gcps"
 
 struct zs_gcp {
     double pixel, line; /* as the product counts: what GDAL's driver for SAFE takes over unchanged */
-    double x, y, z;     /* degrees east and north on WGS 84, metres; 0 where there is no height */
+    double x, y, z;     /* of a product: degrees east and north on WGS 84, metres; 0 where there is no height */
 };
 
-/* Reads those of a raster; points that are not finite are left out. None (*list is NULL) where there is no such group,
- * or it is odd. *list is freed with free(). Fails only where an array is there and reading it fails (ZS_IO,
+struct zs_gcps {
+    struct zs_gcp *list;
+    size_t count;
+    const char *crs;   /* WKT, X east or right first; NULL: unknown. Borrowed from the node */
+    bool is_declared; /* in the array's own attribute; else of a product, whose transform is no georeferencing */
+};
+
+/* Reads those of a raster; points that are not finite are left out. None (count 0, no list) where nothing declares any,
+ * or that is odd. gcps->list is freed with free(). Fails only where an array is there and reading it fails (ZS_IO,
  * ZS_NO_MEMORY, ZS_CANCELLED). */
-enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcp **list, size_t *count,
+enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcps *gcps,
                             struct zs_error *err) ZS_MUST_CHECK;
+
+/* Makes them those that the attributes of an array declare; with count 0 they declare none. */
+enum zs_status zs_gcps_write(zs_json *attributes, const struct zs_gcps *gcps, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

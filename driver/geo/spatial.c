@@ -111,8 +111,13 @@ static bool is_understood(const struct zs_search *search, int source_index, bool
     return dimensions_agree(search, zs_scope_inherited(&search->scope, source_index, DIMENSIONS), is_swapped);
 }
 
+static bool is_node(const zs_json *registration)
+{
+    return zs_json_equals(registration, "node");
+}
+
 /* Takes a transform of the convention's columns and rows. */
-static bool take_transform(struct zs_search *search, double *transform, bool is_swapped, bool is_node)
+static bool take_transform(struct zs_search *search, double *transform, bool is_swapped, const zs_json *registration)
 {
     if (is_swapped) {
         const double t1 = transform[1], t4 = transform[4];
@@ -121,7 +126,8 @@ static bool take_transform(struct zs_search *search, double *transform, bool is_
     }
     if (!zs_search_take(search, transform))
         return false;
-    search->out->pixel_is_point = is_node;
+    search->out->pixel_is_point = is_node(registration);
+    search->out->is_area_declared = zs_json_equals(registration, "pixel");
     return true;
 }
 
@@ -135,10 +141,9 @@ static bool take_spatial(struct zs_search *search, int source_index, bool only_s
     if (!zs_json_doubles(zs_json_get(source->members, "spatial:transform"), a, 6) ||
         !is_understood(search, source_index, &is_swapped))
         return false;
-    const bool is_node =
-        zs_json_equals(zs_scope_inherited(&search->scope, source_index, "spatial:registration"), "node");
+    const zs_json *registration = zs_scope_inherited(&search->scope, source_index, "spatial:registration");
     double t[6] = {a[2], a[0], a[1], a[5], a[3], a[4]};
-    if (is_node) { /* to the corner of the pixel whose centre is given; in pixels of the level that is spoken of */
+    if (is_node(registration)) { /* to the corner of the pixel whose centre is given; in pixels of that level */
         t[0] -= (t[1] + t[2]) / 2;
         t[3] -= (t[4] + t[5]) / 2;
     }
@@ -158,7 +163,7 @@ static bool take_spatial(struct zs_search *search, int source_index, bool only_s
     } else if (only_scaled) {
         return false;
     }
-    return take_transform(search, t, is_swapped, is_node);
+    return take_transform(search, t, is_swapped, registration);
 }
 
 /* Takes the bounding box of a source: a raster whose north is up, all levels of a pyramid over the same
@@ -186,9 +191,8 @@ static bool take_bbox(struct zs_search *search, int source_index)
     } else if (source->has_layout && !source->is_base && !base_size(search, source, &of_height, &of_width)) {
         return false;
     }
-    const bool is_node =
-        zs_json_equals(zs_scope_inherited(&search->scope, source_index, "spatial:registration"), "node");
-    if (is_node) { /* from the centres of the outermost pixels to their edges */
+    const zs_json *registration = zs_scope_inherited(&search->scope, source_index, "spatial:registration");
+    if (is_node(registration)) { /* from the centres of the outermost pixels to their edges */
         if (!(of_width > 1) || !(of_height > 1))
             return false;
         const double dx = east / (of_width - 1), dy = north / (of_height - 1);
@@ -198,7 +202,7 @@ static bool take_bbox(struct zs_search *search, int source_index)
         north += dy;
     }
     double t[6] = {b[0], east / width, 0, b[3], 0, -north / height};
-    return take_transform(search, t, is_swapped, is_node);
+    return take_transform(search, t, is_swapped, registration);
 }
 
 /* Takes the transform of the first source that has a usable one. */

@@ -162,7 +162,7 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
                                                 .domains = spec->domains};
     if (spec->metadata != NULL || spec->domains.count > 0)
         ZS_TRY(zs_write_band_properties(attributes, &of_whole, ZS_BAND_METADATA, err));
-    return ZS_OK;
+    return zs_gcps_write(attributes, &spec->gcps, err);
 }
 
 /* Everything of the raster's arrays but their attributes. */

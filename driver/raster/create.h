@@ -22,6 +22,7 @@
 #include "array/array.h"
 #include "geo/axes.h"
 #include "geo/band_properties.h"
+#include "geo/georef.h"
 #include "geo/healpix.h"
 #include "geo/write.h"
 #include "raster/healpix_read.h"
@@ -71,6 +72,7 @@ struct zs_raster_spec {
 
     const char *const *metadata; /* of the whole: NULL-terminated "NAME=VALUE", or NULL */
     struct zs_domains domains;   /* of the whole; borrowed */
+    struct zs_gcps gcps;         /* likewise */
 };
 
 /* Dimensions of its arrays, and which of them are X and Y. */

@@ -113,6 +113,7 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
         return NULL;
     }
     zs_georef_remove(attributes); /* a level's is its own (geo/georef_write.h) */
+    zs_json_remove(attributes, ZS_GCPS_ATTRIBUTE); /* of the base's pixels */
     zs_remove_statistics(attributes, true); /* of other pixels */
     return document;
 }

@@ -17,6 +17,7 @@
 
 #include "geo/axes.h"
 #include "geo/band_properties.h"
+#include "geo/georef.h"
 #include "geo/healpix.h"
 #include "zarr/document.h"
 
@@ -109,6 +110,10 @@ enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *
 /* Replaces the metadata domains of an array. */
 enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
                                  struct zs_error *err) ZS_MUST_CHECK;
+
+/* Replaces the ground control points of an array; count 0 removes them. */
+enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_gcps *gcps,
+                              struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- References (references.c) ---- */
 

@@ -262,3 +262,11 @@ enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *n
     ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
     return zs_domains_write(attributes, ZS_DOMAINS_ATTRIBUTE, domains) ? ZS_OK : zs_fail_memory(err);
 }
+
+enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_gcps *gcps,
+                              struct zs_error *err)
+{
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    return zs_gcps_write(attributes, gcps, err);
+}

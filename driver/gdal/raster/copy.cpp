@@ -572,8 +572,8 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
 bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
 {
     Losses losses;
-    if (source.GetGCPCount() > 0)
-        losses.Add("ground control points");
+    if (!ZSGcps(source.GetGCPCount(), source.GetGCPs(), nullptr).IsKept())
+        losses.Add("ground control points (more than 65536, or not finite)");
     const OGRSpatialReference *srs = source.GetSpatialRef();
     if (srs != nullptr && srs->GetCoordinateEpoch() > 0) // only WKT or code of a CRS is written
         losses.Add("coordinate epoch of the CRS");

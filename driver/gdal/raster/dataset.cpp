@@ -396,7 +396,7 @@ CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS
         return CE_None;
     const struct zs_georef &stored = georef->Get();
     // Regular times of rows and ranges of columns give a transform, too, but no georeferencing: control points do.
-    if (!stored.has_transform || (!georef->IsPending() && HasGCPs()))
+    if (!stored.has_transform || (!georef->IsPending() && HasGCPs() && georef->HasGCPsOfProduct()))
         return GDALPamDataset::GetGeoTransform(transform);
     for (int i = 0; i < 6; i++)
         transform[i] = stored.transform[i];
@@ -429,12 +429,21 @@ int ShardedZarrDataset::GetGCPCount()
 const OGRSpatialReference *ShardedZarrDataset::GetGCPSpatialRef() const
 {
     const bool isBeside = const_cast<ShardedZarrDataset *>(this)->GDALPamDataset::GetGCPCount() > 0;
-    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : &georef->GCPSrs();
+    return isBeside || !HasGCPs() ? GDALPamDataset::GetGCPSpatialRef() : georef->GCPSrs();
 }
 
 const GDAL_GCP *ShardedZarrDataset::GetGCPs()
 {
     return GDALPamDataset::GetGCPCount() > 0 || !HasGCPs() ? GDALPamDataset::GetGCPs() : georef->GCPs().data();
+}
+
+CPLErr ShardedZarrDataset::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
+{
+    if (!IsUpdate() || m_view.IsHealpix() || m_role.IsOverview() || m_role.isMask)
+        return GDALPamDataset::SetGCPs(count, list, srs);
+    if (GDALPamDataset::GetGCPCount() > 0)
+        GDALPamDataset::SetGCPs(0, nullptr, static_cast<const OGRSpatialReference *>(nullptr));
+    return georef->SetGCPs(count, list, srs);
 }
 
 /* ---- Metadata, likewise ---- */
@@ -517,8 +526,8 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
     if (!zsIsDefaultDomain(domain))
         return GDALMajorObject::SetMetadata(metadata, domain);
     // A list without AREA_OR_POINT keeps it, as in GTiff.
-    if (registration == nullptr && georef->Get().pixel_is_point)
-        zsSetItem(list, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+    if (registration == nullptr && zsRegistrationOf(georef->Get()) != nullptr)
+        zsSetItem(list, GDALMD_AREA_OR_POINT, zsRegistrationOf(georef->Get()));
     return GDALMajorObject::SetMetadata(list.List());
 }
 

@@ -111,6 +111,7 @@ class ShardedZarrDataset : public GDALPamDataset
     int GetGCPCount() override;
     const OGRSpatialReference *GetGCPSpatialRef() const override;
     const GDAL_GCP *GetGCPs() override;
+    CPLErr SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs) override;
     char **GetMetadataDomainList() override;
     ZSMetadata GetMetadata(const char *domain = "") override;
     const char *GetMetadataItem(const char *name, const char *domain = "") override;

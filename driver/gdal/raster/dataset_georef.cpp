@@ -1,6 +1,7 @@
 #include "dataset_parts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "gdal/connection.h"
 #include "healpix_target.h"
@@ -92,13 +93,19 @@ CPLErr ZSGeoreferencing::SetTransform(const double *transform)
     std::copy(transform, transform + 6, m_georef.transform);
     m_georef.has_transform = true;
     m_changed |= TRANSFORM;
-    return CE_None;
+    if (GCPs().empty() || !m_gcpsAreDeclared)
+        return CE_None;
+    CPLError(CE_Warning, CPLE_AppDefined,
+             "%s: the ground control points are removed, because there is a geotransform now",
+             zsShown(m_view.store->name).c_str());
+    return SetGCPs(0, nullptr, nullptr);
 }
 
 void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
 {
     if (isPoint != Get().pixel_is_point)
         m_changed |= REGISTRATION;
+    m_georef.is_area_declared = m_georef.is_area_declared && !isPoint;
     m_georef.pixel_is_point = isPoint;
 }
 
@@ -132,6 +139,8 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     m_nodes.clear();
     m_axes.clear();
     struct zs_hierarchy *h = m_view.store->hierarchy;
+    if ((m_changed & POINTS) != 0)
+        ZS_TRY(FlushGCPs(err));
     if ((m_changed & (TRANSFORM | CRS)) != 0)
         ZS_TRY(zs_update_georefs(h, nodes.data(), axes.data(), nodes.size(), &update, err));
     if ((m_changed & (TRANSFORM | REGISTRATION)) != REGISTRATION)
@@ -139,7 +148,25 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     return zs_update_registrations(h, nodes.data(), axes.data(), nodes.size(), update.pixel_is_point, err);
 }
 
-/* ---- Ground control points of a product (geo/gcps.c), and two-dimensional coordinates ---- */
+/* ---- Ground control points (geo/gcps.c), and two-dimensional coordinates ---- */
+
+/* Takes over points, which get their numbers for names, as those of a GeoTIFF do. */
+void ZSGeoreferencing::KeepGCPs(const struct zs_gcps &gcps)
+{
+    m_gcps.resize(gcps.count);
+    m_gcpNames.resize(gcps.count);
+    for (size_t i = 0; i < gcps.count; i++)
+    {
+        const struct zs_gcp &p = gcps.list[i];
+        m_gcpNames[i] = std::to_string(i + 1);
+        m_gcps[i] = {m_gcpNames[i].data(), m_noText, p.pixel, p.line, p.x, p.y, p.z};
+    }
+    m_gcpsAreDeclared = gcps.is_declared;
+    m_gcpSrs.Clear();
+    if (gcps.crs != nullptr && m_gcpSrs.importFromWkt(gcps.crs) != OGRERR_NONE)
+        m_gcpSrs.Clear();
+    m_gcpSrs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+}
 
 const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
 {
@@ -147,25 +174,61 @@ const std::vector<GDAL_GCP> &ZSGeoreferencing::GCPs()
         return m_gcps;
     m_gcpsRead = true;
     struct zs_error err;
-    struct zs_gcp *raw = nullptr;
-    size_t count = 0;
-    if (zs_gcps_read(m_view.store->hierarchy, m_view.Array(0).node, &raw, &count, &err) != ZS_OK)
+    struct zs_gcps gcps;
+    if (zs_gcps_read(m_view.store->hierarchy, m_view.Array(0).node, &gcps, &err) != ZS_OK)
         zsReport(err);
-    const std::unique_ptr<struct zs_gcp, decltype(&free)> points(raw, free);
-    m_gcpNames.resize(count);
-    m_gcps.resize(count);
-    for (size_t i = 0; i < count; i++)
-    {
-        const struct zs_gcp &p = points.get()[i];
-        m_gcpNames[i] = std::to_string(i + 1);
-        m_gcps[i] = {m_gcpNames[i].data(), m_noText, p.pixel, p.line, p.x, p.y, p.z};
-    }
-    if (count > 0)
-    {
-        m_gcpSrs.SetWellKnownGeogCS("WGS84");
-        m_gcpSrs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
-    }
+    const std::unique_ptr<struct zs_gcp, decltype(&free)> freed(gcps.list, free);
+    KeepGCPs(gcps);
     return m_gcps;
+}
+
+CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
+{
+    const ZSGcps gcps(count, list, srs);
+    if (!gcps.IsKept())
+    {
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at most %d ground control points, all finite; found %d",
+                 zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
+        return CE_Failure;
+    }
+    m_gcpsRead = true;
+    KeepGCPs(gcps.Get());
+    m_changed |= POINTS;
+    if (count == 0 || !Get().has_transform)
+        return CE_None;
+    CPLError(CE_Warning, CPLE_AppDefined,
+             "%s: the geotransform is removed, because there are ground control points now",
+             zsShown(m_view.store->name).c_str());
+    m_georef.has_transform = false;
+    m_changed |= TRANSFORM;
+    return CE_None;
+}
+
+enum zs_status ZSGeoreferencing::FlushGCPs(struct zs_error *err)
+{
+    const ZSGcps gcps(static_cast<int>(m_gcps.size()), m_gcps.data(), GCPSrs());
+    for (const auto &source : m_view.sources)
+        ZS_TRY(zs_update_gcps(m_view.store->hierarchy, source.array->node, &gcps.Get(), err));
+    return ZS_OK;
+}
+
+ZSGcps::ZSGcps(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
+{
+    if (count > ZS_MOST_GCPS)
+        return;
+    m_isKept = true;
+    for (int i = 0; i < count; i++)
+    {
+        const GDAL_GCP &p = list[i];
+        m_list.push_back({p.dfGCPPixel, p.dfGCPLine, p.dfGCPX, p.dfGCPY, p.dfGCPZ});
+        m_isKept = m_isKept && std::isfinite(p.dfGCPPixel + p.dfGCPLine + p.dfGCPX + p.dfGCPY + p.dfGCPZ);
+    }
+    static const char *const version[] = {"FORMAT=WKT2_2019", nullptr};
+    char *wkt = nullptr;
+    if (srs != nullptr && !srs->IsEmpty() && srs->exportToWkt(&wkt, version) == OGRERR_NONE)
+        m_crs = wkt;
+    CPLFree(wkt);
+    m_gcps = {m_list.data(), m_isKept ? m_list.size() : 0, m_crs.empty() ? nullptr : m_crs.c_str(), count > 0};
 }
 
 CPLStringList ZSGeoreferencing::Geolocation()

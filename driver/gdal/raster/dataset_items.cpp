@@ -165,6 +165,11 @@ const CPLStringList &ZSItems::OwnItems(size_t)
     return none;
 }
 
+const char *zsRegistrationOf(const struct zs_georef &georef)
+{
+    return georef.pixel_is_point ? GDALMD_AOP_POINT : georef.is_area_declared ? GDALMD_AOP_AREA : nullptr;
+}
+
 void ZSItems::Read()
 {
     if (m_isRead)
@@ -173,8 +178,9 @@ void ZSItems::Read()
     CPLStringList md = ItemsAbove();
     md = zsMergeItems(md.List(), CommonItems().List());
     m_fromStore = zsMergeItems(AxisItems().List(), md.List());
-    if (m_georef().pixel_is_point)
-        zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, GDALMD_AOP_POINT);
+    const char *registration = zsRegistrationOf(m_georef());
+    if (registration != nullptr)
+        zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, registration);
     const auto sideCar = m_dataset.GDALPamDataset::GetMetadata();
     m_dataset.GDALMajorObject::SetMetadata(zsMergeItems(m_fromStore.List(), sideCar).List());
 }
@@ -277,7 +283,7 @@ CPLStringList ZSItems::ItemsToWrite()
     const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
     CPLStringList items = zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List());
     const ZSArray &array = m_view.Array(0);
-    if (array.axes.y < 0 ||
+    if (array.axes.y < 0 || m_georef().is_area_declared ||
         zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
     return items;

@@ -58,6 +58,29 @@ class ZSDatasetPart
     virtual void SetPublished() = 0;
 };
 
+/* Ground control points of a dataset as the store keeps them. */
+class ZSGcps
+{
+    std::vector<struct zs_gcp> m_list;
+    std::string m_crs;
+    struct zs_gcps m_gcps = {};
+    bool m_isKept = false;
+
+  public:
+    ZSGcps(int count, const GDAL_GCP *list, const OGRSpatialReference *srs);
+    ZSGcps(const ZSGcps &) = delete;
+    ZSGcps &operator=(const ZSGcps &) = delete;
+    /* False where they are too many, or not finite: none are kept then. */
+    bool IsKept() const
+    {
+        return m_isKept;
+    }
+    const struct zs_gcps &Get() const
+    {
+        return m_gcps;
+    }
+};
+
 /* ---- Georeferencing of the store: transform, CRS, ground control points, geolocation arrays
  * (dataset_georef.cpp) ---- */
 
@@ -67,18 +90,20 @@ class ZSGeoreferencing : public ZSDatasetPart
     std::vector<std::string> m_gcpNames;
     char m_noText[1] = {};
     OGRSpatialReference m_gcpSrs;
-    bool m_gcpsRead = false, m_geolocationAdded = false;
+    bool m_gcpsRead = false, m_gcpsAreDeclared = false, m_geolocationAdded = false;
     std::vector<const struct zs_node *> m_nodes; /* what it is written to */
     std::vector<struct zs_axes> m_axes;
 
     CPLStringList Geolocation();
+    void KeepGCPs(const struct zs_gcps &gcps);
+    enum zs_status FlushGCPs(struct zs_error *err);
 
   protected:
-    static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4;
+    static constexpr unsigned TRANSFORM = 1, CRS = 2, REGISTRATION = 4, POINTS = 8;
     ZSView &m_view;
     struct zs_georef m_georef = {};
     bool m_isRead = false; /* read when first asked for, since that may cost requests */
-    unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION */
+    unsigned m_changed = 0; /* TRANSFORM | CRS | REGISTRATION | POINTS */
 
     /* Reads m_georef. */
     virtual void Read();
@@ -104,12 +129,20 @@ class ZSGeoreferencing : public ZSDatasetPart
     /* Writes the same georeferencing to the arrays of `other`, too, at the next flush. */
     void AlsoFor(const ZSView &other);
 
-    /* None when a transform was set. */
     virtual const std::vector<GDAL_GCP> &GCPs();
-    const OGRSpatialReference &GCPSrs() const
+    /* Null where they have none. */
+    const OGRSpatialReference *GCPSrs() const
     {
-        return m_gcpSrs;
+        return m_gcpSrs.IsEmpty() ? nullptr : &m_gcpSrs;
     }
+    /* Whether they are of a product, where times of rows and ranges of columns give a transform, too. */
+    bool HasGCPsOfProduct()
+    {
+        return !GCPs().empty() && !m_gcpsAreDeclared;
+    }
+    /* Sets those that the array declares. As in a GeoTIFF they take the place of a transform, and it theirs. CE_Failure
+     * with CPLError emitted. */
+    CPLErr SetGCPs(int count, const GDAL_GCP *list, const OGRSpatialReference *srs);
     /* Gives the dataset, once, the metadata domain GEOLOCATION, as GDAL's warper reads it, where there are
      * two-dimensional coordinates. */
     void AddGeolocation(GDALDataset &dataset);
@@ -124,6 +157,9 @@ class ZSGeoreferencing : public ZSDatasetPart
         m_changed = 0;
     }
 };
+
+/* The value of AREA_OR_POINT; null where none is to be shown. */
+const char *zsRegistrationOf(const struct zs_georef &georef);
 
 /* ---- Metadata: items and domains of the array and the group above it, or of a group's arrays, are read, merged and
  * written here. They are kept in GDAL's own object; those of a side-car file go before (dataset_items.cpp) ---- */

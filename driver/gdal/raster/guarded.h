@@ -50,6 +50,7 @@ class ZSGuardedDataset final : public ShardedZarrDataset
     ZS_GUARDED(int, GetGCPCount, (), ())
     ZS_GUARDED(const OGRSpatialReference *, GetGCPSpatialRef, () const, ())
     ZS_GUARDED(const GDAL_GCP *, GetGCPs, (), ())
+    ZS_GUARDED(CPLErr, SetGCPs, (int count, const GDAL_GCP *list, const OGRSpatialReference *srs), (count, list, srs))
     ZS_GUARDED_METADATA
     ZS_GUARDED(CPLErr, CreateMaskBand, (int flags), (flags))
     ZS_GUARDED(char **, GetFileList, (), ())

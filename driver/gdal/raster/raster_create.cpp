@@ -307,6 +307,7 @@ class RasterCopy final : public NewRaster
     std::string m_mask;
     double m_transform[6];
     std::unique_ptr<OGRSpatialReference> m_srs;
+    std::unique_ptr<ZSGcps> m_gcps;
 
     bool WarpToCells();
     bool DescribePixels();
@@ -399,6 +400,11 @@ void RasterCopy::DescribeGeoreferencing()
         zsSetItem(m_metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
     m_spec.metadata = m_metadata.size() > 0 ? m_metadata.List() : nullptr;
     m_spec.domains = zsDomainsOf(*m_source);
+    if (!IsCells())
+    {
+        m_gcps = std::make_unique<ZSGcps>(m_source->GetGCPCount(), m_source->GetGCPs(), m_source->GetGCPSpatialRef());
+        m_spec.gcps = m_gcps->Get();
+    }
     m_srs.reset(m_source->GetSpatialRef() != nullptr ? m_source->GetSpatialRef()->Clone() : nullptr);
     m_spec.srs = !IsCells() && m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
 }
