@@ -25,9 +25,9 @@ struct search {
     struct zs_contents *contents;
 };
 
-static enum zs_status add_foreign(struct zs_contents *c, const char *key, struct zs_error *err)
+static enum zs_status add_foreign(struct zs_contents *contents, const char *key, struct zs_error *err)
 {
-    if (c->foreign_count++ == 0 && (c->foreign = zs_strdup(key)) == NULL)
+    if (contents->foreign_count++ == 0 && (contents->foreign = zs_strdup(key)) == NULL)
         return zs_fail_memory(err);
     return ZS_OK;
 }
@@ -87,41 +87,41 @@ static bool is_own(const struct owner *owner, const char *key)
 /* ---- The walk ---- */
 
 /* Reads the document in a directory. A file that is not JSON, or not a Zarr v3 node, does not belong to the store. */
-static enum zs_status load(const struct search *s, const char *path, struct zs_node **node, struct zs_error *err)
+static enum zs_status load(const struct search *search, const char *path, struct zs_node **node, struct zs_error *err)
 {
     *node = NULL;
-    const enum zs_status status = zs_document_get_node(s->store, path, node, err);
+    const enum zs_status status = zs_document_get_node(search->store, path, node, err);
     return zs_is_no_node(status) || status == ZS_CORRUPT ? ZS_OK : status;
 }
 
-static enum zs_status walk(const struct search *s, const char *path, struct owner above, int depth,
+static enum zs_status walk(const struct search *search, const char *path, struct owner above, int depth,
                            struct zs_error *err);
 
-static enum zs_status take_file(const struct search *s, const struct owner *owner, const char *key,
+static enum zs_status take_file(const struct search *search, const struct owner *owner, const char *key,
                                 struct zs_error *err)
 {
     if (!is_own(owner, key))
-        return add_foreign(s->contents, key, err);
-    return zs_names_add(&s->contents->own, zs_strdup(key), err);
+        return add_foreign(search->contents, key, err);
+    return zs_names_add(&search->contents->own, zs_strdup(key), err);
 }
 
-static enum zs_status take_directory(const struct search *s, const struct owner *owner, const char *key, int depth,
+static enum zs_status take_directory(const struct search *search, const struct owner *owner, const char *key, int depth,
                                      struct zs_error *err)
 {
     const size_t skip = owner->array != NULL && owner->array[0] != '\0' ? strlen(owner->array) + 1 : 0;
     const bool is_for_chunks = owner->array != NULL && is_chunk_key(owner, key + skip, strlen(key + skip), true);
     bool is_link = false;
-    ZS_TRY(zs_store_is_link(s->store, key, &is_link, err));
+    ZS_TRY(zs_store_is_link(search->store, key, &is_link, err));
     if (is_link) {
         struct zs_node *node;
-        ZS_TRY(load(s, key, &node, err));
+        ZS_TRY(load(search, key, &node, err));
         const bool is_node = node != NULL;
         zs_node_free(node);
-        return is_for_chunks || is_node ? zs_names_add(&s->contents->own, zs_strdup(key), err)
-                                        : add_foreign(s->contents, key, err);
+        return is_for_chunks || is_node ? zs_names_add(&search->contents->own, zs_strdup(key), err)
+                                        : add_foreign(search->contents, key, err);
     }
-    ZS_TRY(walk(s, key, is_for_chunks ? *owner : (struct owner){0}, depth + 1, err));
-    return zs_names_add(&s->contents->directories, zs_strdup(key), err);
+    ZS_TRY(walk(search, key, is_for_chunks ? *owner : (struct owner){0}, depth + 1, err));
+    return zs_names_add(&search->contents->directories, zs_strdup(key), err);
 }
 
 /* Directories that are walked side by side. Each has its own results, which are joined in the order of the
@@ -136,9 +136,9 @@ struct branches {
 
 static enum zs_status walk_branch(void *ctx, size_t item, struct zs_error *err)
 {
-    const struct branches *b = ctx;
-    const struct search s = {b->search->store, &b->found[item]};
-    return take_directory(&s, b->owner, b->keys.list[item], b->depth, err);
+    const struct branches *branches = ctx;
+    const struct search search = {branches->search->store, &branches->found[item]};
+    return take_directory(&search, branches->owner, branches->keys.list[item], branches->depth, err);
 }
 
 /* Moves names to the end of others. */
@@ -170,64 +170,74 @@ static enum zs_status move_contents(struct zs_contents *from, struct zs_contents
 }
 
 /* Walks directories, in a remote store side by side, because each listing is a request. */
-static enum zs_status take_directories(struct branches *b, struct zs_error *err)
+static enum zs_status take_directories(struct branches *branches, struct zs_error *err)
 {
-    const size_t n = b->keys.count;
-    b->found = zs_calloc(n, sizeof *b->found);
-    if (b->found == NULL)
+    const size_t n = branches->keys.count;
+    branches->found = zs_calloc(n, sizeof *branches->found);
+    if (branches->found == NULL)
         return zs_fail_memory(err);
-    const int threads = b->search->store->is_remote ? LISTING_THREADS : 1;
-    enum zs_status status = zs_parallel_for(threads, n, walk_branch, b, err);
+    const int threads = branches->search->store->is_remote ? LISTING_THREADS : 1;
+    enum zs_status status = zs_parallel_for(threads, n, walk_branch, branches, err);
     for (size_t i = 0; i < n; i++) {
         if (status == ZS_OK)
-            status = move_contents(&b->found[i], b->search->contents, err);
-        zs_contents_clear(&b->found[i]);
+            status = move_contents(&branches->found[i], branches->search->contents, err);
+        zs_contents_clear(&branches->found[i]);
     }
-    free(b->found);
+    free(branches->found);
+    return status;
+}
+
+/* In which order the names of a directory are taken. */
+enum pass { TAKES_DOCUMENT, TAKES_FILES, TAKES_DIRECTORIES, PASSES };
+
+static enum pass pass_of(const char *name)
+{
+    if (name[strspn(name, "./")] == '\0') /* "./", "../" */
+        return PASSES;
+    if (zs_prefix_length(name) > 0)
+        return TAKES_DIRECTORIES;
+    return strcmp(name, "zarr.json") == 0 ? TAKES_DOCUMENT : TAKES_FILES;
+}
+
+/* Takes a file, or adds a directory to those that are walked later. */
+static enum zs_status take_name(const char *path, const char *name, struct branches *branches, struct zs_error *err)
+{
+    const bool is_directory = pass_of(name) == TAKES_DIRECTORIES;
+    char *key = zs_path_join(path, name);
+    if (key != NULL && is_directory)
+        key[strlen(key) - 1] = '\0';
+    if (key == NULL || is_directory)
+        return zs_names_add(&branches->keys, key, err);
+    const enum zs_status status = take_file(branches->search, branches->owner, key, err);
+    free(key);
     return status;
 }
 
 /* Takes everything in a directory: its document first, then files, then directories. */
-static enum zs_status take_all(const struct search *s, const char *path, const struct owner *owner, char **names,
+static enum zs_status take_all(const struct search *search, const char *path, const struct owner *owner, char **names,
                                int depth, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
-    struct branches branches = {.search = s, .owner = owner, .depth = depth};
-    for (int pass = 0; pass < 3; pass++)
-        for (char **name = names; *name != NULL && status == ZS_OK; name++) {
-            const size_t prefix = zs_prefix_length(*name);
-            const bool is_directory = prefix > 0;
-            if (pass != (is_directory                      ? 2
-                         : strcmp(*name, "zarr.json") == 0 ? 0
-                                                           : 1) ||
-                strcmp(*name, ".") == 0 || (*name)[strspn(*name, "./")] == '\0')
-                continue;
-            const int length = (int)(is_directory ? prefix : strlen(*name));
-            char *key = path[0] != '\0' ? zs_format("%s/%.*s", path, length, *name) : zs_strndup(*name, (size_t)length);
-            if (key == NULL)
-                status = zs_fail_memory(err);
-            else if (is_directory) {
-                status = zs_names_add(&branches.keys, key, err);
-                key = NULL;
-            } else
-                status = take_file(s, owner, key, err);
-            free(key);
-        }
+    struct branches branches = {.search = search, .owner = owner, .depth = depth};
+    for (int pass = 0; pass < PASSES; pass++)
+        for (char **name = names; *name != NULL && status == ZS_OK; name++)
+            if (pass_of(*name) == (enum pass)pass)
+                status = take_name(path, *name, &branches, err);
     if (status == ZS_OK && branches.keys.count > 0)
         status = take_directories(&branches, err);
     zs_names_free(branches.keys.list);
     return status;
 }
 
-static enum zs_status walk(const struct search *s, const char *path, struct owner above, int depth,
+static enum zs_status walk(const struct search *search, const char *path, struct owner above, int depth,
                            struct zs_error *err)
 {
     if (depth > MAX_DEPTH)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other", s->store->root,
-                       path, MAX_DEPTH);
+        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other",
+                       search->store->root, path, MAX_DEPTH);
     char **names;
     struct zs_node *node = NULL;
-    enum zs_status status = s->store->ops->list(s->store, path, &names, err) /* temporary files too */;
+    enum zs_status status = search->store->ops->list(search->store, path, &names, err); /* temporary files too */
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     bool has_document = false, has_chunks = false;
@@ -236,7 +246,7 @@ static enum zs_status walk(const struct search *s, const char *path, struct owne
         has_chunks |= strcmp(*name, "c/") == 0;
     }
     if (has_document)
-        status = load(s, path, &node, err);
+        status = load(search, path, &node, err);
     /* Without documents, an array called c looks like the chunks of an array above it. */
     if (has_chunks && !above.has_document)
         above = (struct owner){0};
@@ -248,7 +258,7 @@ static enum zs_status walk(const struct search *s, const char *path, struct owne
     else if (has_document) /* one that is no node */
         owner.has_document = false;
     if (status == ZS_OK)
-        status = take_all(s, path, &owner, names, depth, err);
+        status = take_all(search, path, &owner, names, depth, err);
     zs_node_free(node);
     zs_names_free(names);
     return status;
@@ -257,8 +267,8 @@ static enum zs_status walk(const struct search *s, const char *path, struct owne
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
 {
     *contents = (struct zs_contents){0};
-    const struct search s = {store, contents};
-    return walk(&s, "", (struct owner){0}, 0, err);
+    const struct search search = {store, contents};
+    return walk(&search, "", (struct owner){0}, 0, err);
 }
 
 /* Removes the marks among the keys, or all others. */
@@ -322,12 +332,12 @@ enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_co
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err)
 {
-    const struct search s = {store, contents};
+    const struct search search = {store, contents};
     bool is_link;
     ZS_TRY(zs_store_is_link(store, path, &is_link, err));
     if (is_link) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
-    ZS_TRY(walk(&s, path, (struct owner){0}, 0, err));
+    ZS_TRY(walk(&search, path, (struct owner){0}, 0, err));
     return zs_names_add(&contents->directories, zs_strdup(path), err);
 }
 
@@ -335,8 +345,8 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
 static enum zs_status find_place(struct zs_store *store, const struct zs_node *array, struct zs_contents *contents,
                                  struct zs_error *err)
 {
-    const struct search s = {store, contents};
-    ZS_TRY(walk(&s, array->path, (struct owner){array->path, array->array, true}, 0, err));
+    const struct search search = {store, contents};
+    ZS_TRY(walk(&search, array->path, (struct owner){array->path, array->array, true}, 0, err));
     return zs_names_add(&contents->directories, zs_strdup(array->path), err);
 }
 

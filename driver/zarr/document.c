@@ -303,6 +303,35 @@ enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, z
     return status;
 }
 
+enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
+                                       struct zs_error *err)
+{
+    *document = NULL;
+    char *key = zs_document_key(path);
+    if (key == NULL)
+        return zs_fail_memory(err);
+    const enum zs_status status = zs_document_get_tagged(store, key, document, etag, err);
+    free(key);
+    return status == ZS_NOT_FOUND ? ZS_OK : status;
+}
+
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err)
+{
+    return zs_document_load_tagged(store, path, document, NULL, err);
+}
+
+zs_json *zs_document_own(const zs_json *document)
+{
+    zs_json *own = zs_json_new_object();
+    for (const zs_json *m = zs_json_first(document); m != NULL && own != NULL; m = zs_json_next(m))
+        if (strcmp(zs_json_name(m), "consolidated_metadata") != 0 &&
+            zs_json_add(own, zs_json_name(m), zs_json_copy(m)) == NULL) {
+            zs_json_free(own);
+            own = NULL;
+        }
+    return own;
+}
+
 enum zs_status zs_document_print(const struct zs_store *store, const char *path, const zs_json *document, char **text,
                                  struct zs_error *err)
 {

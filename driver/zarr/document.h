@@ -84,6 +84,15 @@ enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json 
 enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
+/* Like zs_document_get(), by the node's path: *document is NULL when there is no object. */
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
+                                struct zs_error *err) ZS_MUST_CHECK;
+/* ... and returns the ETag, "" when there is no object (NULL: not asked for). */
+enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
+                                       struct zs_error *err) ZS_MUST_CHECK;
+/* Returns a copy of a document without its consolidated metadata, which belong to other nodes; NULL without memory. */
+zs_json *zs_document_own(const zs_json *document);
+
 /* Makes a node of the zarr.json of the node at `path`; as zs_document_get() and zs_node_create() fail. */
 enum zs_status zs_document_get_node(struct zs_store *store, const char *path, struct zs_node **node,
                                     struct zs_error *err) ZS_MUST_CHECK;

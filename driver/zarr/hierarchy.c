@@ -6,33 +6,6 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* ---- Paths ---- */
-
-int zs_path_compare(const char *a, const char *b)
-{
-    while (*a != '\0' && *a == *b) {
-        a++;
-        b++;
-    }
-    /* The end comes first, then the slash, then everything else. */
-    const int rank_a = *a == '\0' ? 0 : *a == '/' ? 1 : 2 + (unsigned char)*a;
-    const int rank_b = *b == '\0' ? 0 : *b == '/' ? 1 : 2 + (unsigned char)*b;
-    return rank_a - rank_b;
-}
-
-size_t zs_path_position(const void *list, size_t count, size_t size, zs_path_of_fn path_of, const char *path)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(path_of((const char *)list + middle * size), path) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* ---- The table ---- */
 
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
@@ -50,65 +23,74 @@ static const char *path_of_entry(const void *entry)
 
 /* Returns the position of the first entry that is not before `path`; sets *is_there when that is the entry of
  * `path`. */
-static size_t position(const struct zs_hierarchy *h, const char *path, bool *is_there)
+static size_t position(const struct zs_hierarchy *hierarchy, const char *path, bool *is_there)
 {
-    const size_t i = zs_path_position(h->entries, h->count, sizeof *h->entries, path_of_entry, path);
-    *is_there = i < h->count && strcmp(h->entries[i].path, path) == 0;
+    const size_t i = zs_path_position(hierarchy->entries, hierarchy->count, sizeof *hierarchy->entries, path_of_entry,
+                                      path);
+    *is_there = i < hierarchy->count && strcmp(hierarchy->entries[i].path, path) == 0;
     return i;
 }
 
-void zs_hierarchy_within(const struct zs_hierarchy *h, const char *path, size_t *first, size_t *end)
+void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end)
 {
     bool is_there;
-    *first = *end = position(h, path, &is_there);
-    while (*end < h->count && zs_path_is_within(h->entries[*end].path, path))
+    *first = *end = position(hierarchy, path, &is_there);
+    while (*end < hierarchy->count && zs_path_is_within(hierarchy->entries[*end].path, path))
         ++*end;
 }
 
-const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *h, const char *path)
+struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path)
 {
     bool is_there;
-    const size_t i = position(h, path, &is_there);
-    return is_there ? h->entries[i].node : NULL;
+    const size_t i = position(hierarchy, path, &is_there);
+    return is_there ? &hierarchy->entries[i] : NULL;
 }
 
-const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *h, struct zs_hierarchy_entry entry)
+const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, const char *path)
+{
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
+    return entry != NULL ? entry->node : NULL;
+}
+
+const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry entry)
 {
     bool is_there;
-    const size_t i = position(h, entry.path, &is_there);
+    const size_t i = position(hierarchy, entry.path, &is_there);
     if (is_there) {
-        struct zs_hierarchy_entry older = h->entries[i];
+        struct zs_hierarchy_entry older = hierarchy->entries[i];
         if (older.node == NULL && entry.node != NULL) {
-            h->entries[i] = entry;
+            hierarchy->entries[i] = entry;
             entry = older;
         }
         zs_hierarchy_entry_free(&entry);
-        return &h->entries[i];
+        return &hierarchy->entries[i];
     }
-    struct zs_hierarchy_entry *grown = zs_grow(h->entries, h->count, &h->capacity, sizeof *grown);
+    struct zs_hierarchy_entry *grown = zs_grow(hierarchy->entries, hierarchy->count, &hierarchy->capacity,
+                                               sizeof *grown);
     if (grown == NULL)
         return NULL;
-    h->entries = grown;
-    memmove(h->entries + i + 1, h->entries + i, (h->count - i) * sizeof *h->entries);
-    h->entries[i] = entry;
-    h->count++;
-    return &h->entries[i];
+    hierarchy->entries = grown;
+    memmove(hierarchy->entries + i + 1, hierarchy->entries + i, (hierarchy->count - i) * sizeof *hierarchy->entries);
+    hierarchy->entries[i] = entry;
+    hierarchy->count++;
+    return &hierarchy->entries[i];
 }
 
 /* ---- Nodes ---- */
 
-enum zs_status zs_hierarchy_children(struct zs_hierarchy *h, const char *path, char ***names, struct zs_error *err)
+enum zs_status zs_hierarchy_children(struct zs_hierarchy *hierarchy, const char *path, char ***names,
+                                     struct zs_error *err)
 {
-    return h->is_draft ? zs_draft_list(&h->draft, h->store, path, names, err)
-                       : zs_store_list(h->store, path, names, err);
+    return hierarchy->is_draft ? zs_draft_list(&hierarchy->draft, hierarchy->store, path, names, err)
+                       : zs_store_list(hierarchy->store, path, names, err);
 }
 
 /* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
  * directories, and these are not the chunks of an array above it. */
-static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
+static bool is_implicit_group(struct zs_hierarchy *hierarchy, const char *path)
 {
     char **names;
-    if (h->store->is_remote || zs_hierarchy_children(h, path, &names, NULL) != ZS_OK)
+    if (hierarchy->store->is_remote || zs_hierarchy_children(hierarchy, path, &names, NULL) != ZS_OK)
         return false;
     bool has_directory = false;
     for (char **name = names; *name != NULL && !has_directory; name++)
@@ -117,7 +99,8 @@ static bool is_implicit_group(struct zs_hierarchy *h, const char *path)
     char *parent = has_directory ? zs_path_parent(path) : NULL;
     const struct zs_node *above = NULL;
     const bool is_group =
-        parent != NULL && zs_hierarchy_find(h, parent, true, &above, NULL) == ZS_OK && above->type == ZS_NODE_GROUP;
+        parent != NULL && zs_hierarchy_find(hierarchy, parent, true, &above, NULL) == ZS_OK &&
+            above->type == ZS_NODE_GROUP;
     free(parent);
     return is_group;
 }
@@ -131,135 +114,137 @@ static enum zs_status answer(const struct zs_hierarchy_entry *entry, const struc
 }
 
 /* Reads a node from the store. The caller owns it. */
-static enum zs_status ask(struct zs_hierarchy *h, const char *path, bool guess_groups, struct zs_node **node,
+static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups, struct zs_node **node,
                           struct zs_error *err)
 {
-    enum zs_status status = h->is_draft ? zs_draft_load(&h->draft, h->store, path, node, err)
-                                        : zs_document_get_node(h->store, path, node, err);
+    enum zs_status status = hierarchy->is_draft ? zs_draft_load(&hierarchy->draft, hierarchy->store, path, node, err)
+                                        : zs_document_get_node(hierarchy->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
-    if (guess_groups && is_implicit_group(h, path))
+    if (guess_groups && is_implicit_group(hierarchy, path))
         return zs_node_create_implicit(path, node, err);
-    return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
+    return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
 }
 
 /* Fails for a path that consolidated metadata do not list, and names a node of that name in another group. */
-static enum zs_status not_listed(struct zs_hierarchy *h, const char *path, struct zs_error *err)
+static enum zs_status not_listed(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
     const char *elsewhere = NULL;
-    (void)pthread_mutex_lock(&h->lock);
-    for (size_t i = 0; i < h->count && elsewhere == NULL && path[0] != '\0'; i++)
-        if (h->entries[i].node != NULL && strcmp(zs_path_name(h->entries[i].path), zs_path_name(path)) == 0)
-            elsewhere = h->entries[i].path;
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    for (size_t i = 0; i < hierarchy->count && elsewhere == NULL && path[0] != '\0'; i++)
+        if (hierarchy->entries[i].node != NULL &&
+            strcmp(zs_path_name(hierarchy->entries[i].path), zs_path_name(path)) == 0)
+            elsewhere = hierarchy->entries[i].path;
     const enum zs_status status = zs_fail(
-        err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", h->store->root, path,
+        err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", hierarchy->store->root,
+            path,
         elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "", elsewhere != NULL ? "\"" : "");
-    (void)pthread_mutex_unlock(&h->lock);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
     return status;
 }
 
-void zs_hierarchy_note_failure(struct zs_hierarchy *h, enum zs_status status, const char *message)
+void zs_hierarchy_note_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message)
 {
-    (void)pthread_mutex_lock(&h->lock);
-    free(h->failure_message);
-    h->failure_message = zs_strdup(message);
-    h->failure = status;
-    h->failures++;
-    (void)pthread_mutex_unlock(&h->lock);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    free(hierarchy->failure_message);
+    hierarchy->failure_message = zs_strdup(message);
+    hierarchy->failure = status;
+    hierarchy->failures++;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
 }
 
 /* Fails for lack of memory, which is counted as each failure is: the node may be there. */
-static enum zs_status fail_look_up(struct zs_hierarchy *h, struct zs_error *err)
+static enum zs_status fail_look_up(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     struct zs_error reason;
     const enum zs_status status = zs_fail_memory(&reason);
-    zs_hierarchy_note_failure(h, status, reason.message);
+    zs_hierarchy_note_failure(hierarchy, status, reason.message);
     return zs_fail(err, status, "%s", reason.message);
 }
 
-size_t zs_hierarchy_failures(struct zs_hierarchy *h)
+size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy)
 {
-    (void)pthread_mutex_lock(&h->lock);
-    const size_t failures = h->failures;
-    (void)pthread_mutex_unlock(&h->lock);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const size_t failures = hierarchy->failures;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
     return failures;
 }
 
-enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *h, size_t failures, struct zs_error *err)
+enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *hierarchy, size_t failures, struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
-    (void)pthread_mutex_lock(&h->lock);
-    if (h->failures != failures)
-        status = zs_fail(err, h->failure, "%s",
-                         h->failure_message != NULL ? h->failure_message : "looking for a node failed");
-    (void)pthread_mutex_unlock(&h->lock);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    if (hierarchy->failures != failures)
+        status = zs_fail(err, hierarchy->failure, "%s",
+                         hierarchy->failure_message != NULL ? hierarchy->failure_message : "looking for a node failed");
+    (void)pthread_mutex_unlock(&hierarchy->lock);
     return status;
 }
 
-enum zs_status zs_hierarchy_find(struct zs_hierarchy *h, const char *path, bool guess_groups,
+enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups,
                                  const struct zs_node **node, struct zs_error *err)
 {
     bool is_there;
     enum zs_status status = ZS_OK;
-    (void)pthread_mutex_lock(&h->lock);
-    const size_t i = position(h, path, &is_there);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const size_t i = position(hierarchy, path, &is_there);
     if (is_there)
-        status = answer(&h->entries[i], node, err);
-    (void)pthread_mutex_unlock(&h->lock);
+        status = answer(&hierarchy->entries[i], node, err);
+    (void)pthread_mutex_unlock(&hierarchy->lock);
     if (is_there)
         return status;
-    if (zs_changes_hide(&h->pending, path)) /* the store may still have the removed node */
-        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", h->store->root, path);
-    if (h->is_consolidated)
-        return not_listed(h, path, err);
+    if (zs_changes_hide(&hierarchy->pending, path)) /* the store may still have the removed node */
+        return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
+    if (hierarchy->is_consolidated)
+        return not_listed(hierarchy, path, err);
 
     struct zs_error reason = {0};
     struct zs_hierarchy_entry entry = {0};
-    entry.status = ask(h, path, guess_groups, &entry.node, &reason);
+    entry.status = ask(hierarchy, path, guess_groups, &entry.node, &reason);
     if (entry.status == ZS_NOT_FOUND && !guess_groups)
         return zs_fail(err, entry.status, "%s", reason.message);
     if (entry.status != ZS_OK && !zs_is_no_node(entry.status)) {
-        zs_hierarchy_note_failure(h, entry.status, reason.message);
+        zs_hierarchy_note_failure(hierarchy, entry.status, reason.message);
         return zs_fail(err, entry.status, "%s", reason.message);
     }
     entry.path = zs_strdup(path);
     entry.message = entry.node == NULL ? zs_strdup(reason.message) : NULL;
     const struct zs_hierarchy_entry *kept = NULL;
     if (entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
-        (void)pthread_mutex_lock(&h->lock);
-        kept = zs_hierarchy_insert(h, entry); /* if another thread was first, its result stays */
+        (void)pthread_mutex_lock(&hierarchy->lock);
+        kept = zs_hierarchy_insert(hierarchy, entry); /* if another thread was first, its result stays */
         if (kept != NULL)
             status = answer(kept, node, err);
-        (void)pthread_mutex_unlock(&h->lock);
+        (void)pthread_mutex_unlock(&hierarchy->lock);
     }
     if (kept == NULL) {
         zs_hierarchy_entry_free(&entry);
-        return fail_look_up(h, err);
+        return fail_look_up(hierarchy, err);
     }
     return status;
 }
 
-enum zs_status zs_hierarchy_node(struct zs_hierarchy *h, const char *path, const struct zs_node **node,
+enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                  struct zs_error *err)
 {
     char *clean;
     enum zs_status status = zs_path_clean(path, &clean, err);
     if (status != ZS_OK)
-        return status == ZS_NO_MEMORY ? fail_look_up(h, err) : status;
-    status = zs_hierarchy_find(h, clean, true, node, err);
+        return status == ZS_NO_MEMORY ? fail_look_up(hierarchy, err) : status;
+    status = zs_hierarchy_find(hierarchy, clean, true, node, err);
     free(clean);
     return status;
 }
 
-enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, const char *name,
+enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *base, const char *name,
                                     const struct zs_node **node, struct zs_error *err)
 {
     if (name[0] == '/')
         return zs_fail(err, ZS_INVALID, "path \"%.200s\": expected one that is relative to a group", name);
     char *path = zs_format("%s/%s", base, name);
     if (path == NULL)
-        return fail_look_up(h, err);
-    const enum zs_status status = zs_hierarchy_node(h, path, node, err);
+        return fail_look_up(hierarchy, err);
+    const enum zs_status status = zs_hierarchy_node(hierarchy, path, node, err);
     free(path);
     return status;
 }
@@ -268,14 +253,14 @@ enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *h, const char *base, co
 
 enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **out, struct zs_error *err)
 {
-    struct zs_hierarchy *h = zs_calloc(1, sizeof *h);
-    if (h == NULL || pthread_mutex_init(&h->lock, NULL) != 0) {
-        free(h);
+    struct zs_hierarchy *hierarchy = zs_calloc(1, sizeof *hierarchy);
+    if (hierarchy == NULL || pthread_mutex_init(&hierarchy->lock, NULL) != 0) {
+        free(hierarchy);
         return zs_fail_memory(err);
     }
-    h->store = store;
-    h->is_consolidated = h->is_new = true; /* no node is read from the store */
-    *out = h;
+    hierarchy->store = store;
+    hierarchy->is_consolidated = hierarchy->is_new = true; /* no node is read from the store */
+    *out = hierarchy;
     return ZS_OK;
 }
 
@@ -289,14 +274,14 @@ static enum zs_status create_root(struct zs_store *store, zs_json **document, st
 }
 
 /* Opens a store of the draft. A root without a document of its own is an implicit group. */
-static enum zs_status open_draft(struct zs_hierarchy *h, const zs_json *entry, struct zs_node **root,
+static enum zs_status open_draft(struct zs_hierarchy *hierarchy, const zs_json *entry, struct zs_node **root,
                                  struct zs_error *err)
 {
     struct zs_error reason = {0};
-    enum zs_status status = zs_draft_parse(entry, &h->draft, err);
+    enum zs_status status = zs_draft_parse(entry, &hierarchy->draft, err);
     if (status != ZS_OK)
-        return zs_fail_in(err, status, "%s/zarr.json", h->store->root);
-    status = zs_draft_load(&h->draft, h->store, "", root, &reason);
+        return zs_fail_in(err, status, "%s/zarr.json", hierarchy->store->root);
+    status = zs_draft_load(&hierarchy->draft, hierarchy->store, "", root, &reason);
     if (status == ZS_NOT_FOUND)
         return zs_node_create_implicit("", root, err);
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", reason.message);
@@ -307,27 +292,28 @@ static enum zs_status open_document(struct zs_store *store, zs_json *document, b
                                     struct zs_hierarchy **out, struct zs_error *err)
 {
     struct zs_hierarchy_entry root = {0};
-    struct zs_hierarchy *h = NULL;
-    enum zs_status status = zs_hierarchy_create(store, &h, err);
+    struct zs_hierarchy *hierarchy = NULL;
+    enum zs_status status = zs_hierarchy_create(store, &hierarchy, err);
     if (status == ZS_OK) {
-        h->is_consolidated = h->is_new = false;
-        h->is_draft = zs_draft_is_entry(document);
+        hierarchy->is_consolidated = hierarchy->is_new = false;
+        hierarchy->is_draft = zs_draft_is_entry(document);
         status =
-            h->is_draft ? open_draft(h, document, &root.node, err) : create_root(store, &document, &root.node, err);
+            hierarchy->is_draft ? open_draft(hierarchy, document, &root.node, err) : create_root(store, &document,
+                                                                                                 &root.node, err);
     }
     zs_json_free(document);
     root.path = zs_strdup("");
-    if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(h, root) == NULL))
+    if (status == ZS_OK && (root.path == NULL || zs_hierarchy_insert(hierarchy, root) == NULL))
         status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&root);
     else if (use_consolidated)
-        status = zs_hierarchy_consolidate(h, err);
+        status = zs_hierarchy_consolidate(hierarchy, err);
     if (status != ZS_OK) {
-        zs_hierarchy_free(h);
+        zs_hierarchy_free(hierarchy);
         return status;
     }
-    *out = h;
+    *out = hierarchy;
     return ZS_OK;
 }
 
@@ -347,45 +333,46 @@ enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, 
     return open_document(store, document, use_consolidated, out, err);
 }
 
-void zs_hierarchy_free(struct zs_hierarchy *h)
+void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
 {
-    if (h == NULL)
+    if (hierarchy == NULL)
         return;
-    zs_hierarchy_remove_marks(h);
-    zs_names_free(h->marks.list);
+    zs_hierarchy_remove_marks(hierarchy);
+    zs_names_free(hierarchy->marks.list);
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
-    while (h->count > 0)
-        zs_hierarchy_entry_free(&h->entries[--h->count]);
-    while (h->retired_count > 0)
-        zs_node_free(h->retired[--h->retired_count]);
-    zs_changes_clear(&h->pending);
-    free(h->retired);
-    free(h->entries);
-    free(h->listing);
-    free(h->failure_message);
-    (void)pthread_mutex_destroy(&h->lock);
-    free(h);
+    while (hierarchy->count > 0)
+        zs_hierarchy_entry_free(&hierarchy->entries[--hierarchy->count]);
+    while (hierarchy->retired_count > 0)
+        zs_node_free(hierarchy->retired[--hierarchy->retired_count]);
+    zs_changes_clear(&hierarchy->pending);
+    free(hierarchy->retired);
+    free(hierarchy->entries);
+    free(hierarchy->listing);
+    free(hierarchy->failure_message);
+    (void)pthread_mutex_destroy(&hierarchy->lock);
+    free(hierarchy);
 }
 
-struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *h)
+struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *hierarchy)
 {
-    return h->store;
+    return hierarchy->store;
 }
 
-bool zs_hierarchy_is_draft(const struct zs_hierarchy *h)
+bool zs_hierarchy_is_draft(const struct zs_hierarchy *hierarchy)
 {
-    return h->is_draft;
+    return hierarchy->is_draft;
 }
 
-enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *h, struct zs_error *err)
+enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    ZS_TRY(zs_store_check_writable(h->store, err));
-    return h->is_draft ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read",
-                                 h->store->root)
+    ZS_TRY(zs_store_check_writable(hierarchy->store, err));
+    return hierarchy->is_draft
+        ? zs_fail(err, ZS_UNSUPPORTED, "%s: is a store of the 2022 draft of Zarr v3, which is only read",
+                                 hierarchy->store->root)
                        : ZS_OK;
 }
 
-bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *h)
+bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *hierarchy)
 {
-    return h->is_consolidated;
+    return hierarchy->is_consolidated;
 }

@@ -24,12 +24,12 @@ static bool is_usable_key(const char *key, bool *is_beyond)
     return is_clean && is_within;
 }
 
-static enum zs_status fail_beyond(const struct zs_hierarchy *h, struct zs_error *err)
+static enum zs_status fail_beyond(const struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     return zs_fail(err, ZS_UNSUPPORTED,
                    "%s: there are nodes below %d groups, or with paths of more than %d bytes, which are not listed; "
                    "name the array to open it",
-                   h->store->root, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH);
+                   hierarchy->store->root, ZS_HIERARCHY_MAX_DEPTH, ZS_HIERARCHY_MAX_PATH);
 }
 
 /* Builds the entry of one listed document. */
@@ -56,8 +56,8 @@ static enum zs_status make_entry(const struct zs_store *store, const char *path,
 
 /* Adds the groups above `path`, but for those above `before`, its predecessor in order: these are listed or were added
  * already. */
-static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *before, const char *path, size_t *added,
-                                          struct zs_error *err)
+static enum zs_status add_implicit_groups(struct zs_hierarchy *hierarchy, const char *before, const char *path,
+                                          size_t *added, struct zs_error *err)
 {
     for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         const size_t n = (size_t)(slash - path);
@@ -66,10 +66,10 @@ static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *be
         if (++*added > ZS_HIERARCHY_MAX_NODES)
             return zs_fail(err, ZS_INVALID,
                            "%s/zarr.json: consolidated_metadata: expected at most %d groups that are not listed",
-                           h->store->root, ZS_HIERARCHY_MAX_NODES);
+                           hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
         struct zs_hierarchy_entry entry = {.path = zs_strndup(path, n)};
         if (entry.path == NULL || zs_node_create_implicit(entry.path, &entry.node, err) != ZS_OK ||
-            zs_hierarchy_insert(h, entry) == NULL) {
+            zs_hierarchy_insert(hierarchy, entry) == NULL) {
             zs_hierarchy_entry_free(&entry);
             return zs_fail_memory(err);
         }
@@ -77,9 +77,9 @@ static enum zs_status add_implicit_groups(struct zs_hierarchy *h, const char *be
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error *err)
+enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    const zs_json *consolidated = zs_json_get(h->entries[0].node->document, "consolidated_metadata");
+    const zs_json *consolidated = zs_json_get(hierarchy->entries[0].node->document, "consolidated_metadata");
     const zs_json *metadata = zs_json_get(consolidated, "metadata");
     if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline") || !zs_json_is_object(metadata))
         return ZS_OK;
@@ -90,8 +90,8 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
     enum zs_status status = ZS_OK;
     size_t n = 0;
     for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
-        if (is_usable_key(zs_json_name(c), &h->has_beyond) &&
-            (status = make_entry(h->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
+        if (is_usable_key(zs_json_name(c), &hierarchy->has_beyond) &&
+            (status = make_entry(hierarchy->store, zs_json_name(c), c, &found[n], err)) == ZS_OK)
             n++;
 
     /* In order, each entry is appended at the end of the table, and the members of a group follow it. */
@@ -100,10 +100,10 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
     size_t inserted = 0, added = 0;
     const char *before = "";
     while (status == ZS_OK && inserted < n) {
-        status = add_implicit_groups(h, before, found[inserted].path, &added, err);
+        status = add_implicit_groups(hierarchy, before, found[inserted].path, &added, err);
         if (status != ZS_OK)
             break;
-        const struct zs_hierarchy_entry *kept = zs_hierarchy_insert(h, found[inserted]);
+        const struct zs_hierarchy_entry *kept = zs_hierarchy_insert(hierarchy, found[inserted]);
         if (kept == NULL) {
             status = zs_fail_memory(err);
             break;
@@ -114,14 +114,14 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *h, struct zs_error 
     for (size_t i = inserted; i < n; i++)
         zs_hierarchy_entry_free(&found[i]);
     free(found);
-    h->is_consolidated = status == ZS_OK && n > 0;
+    hierarchy->is_consolidated = status == ZS_OK && n > 0;
     return status;
 }
 
 /* ---- The walk ---- */
 
 struct walk {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_node **nodes;
     size_t count, capacity;
     size_t directories; /* number of directories listed */
@@ -145,16 +145,16 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
     if (++w->directories > ZS_HIERARCHY_MAX_NODES)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "%s: expected at most %d directories to look for arrays in; name the array to open it",
-                       w->h->store->root, ZS_HIERARCHY_MAX_NODES);
+                       w->hierarchy->store->root, ZS_HIERARCHY_MAX_NODES);
     const struct zs_node *node = NULL;
-    const enum zs_status status = zs_hierarchy_find(w->h, path, false, &node, err);
+    const enum zs_status status = zs_hierarchy_find(w->hierarchy, path, false, &node, err);
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED)
         return ZS_OK; /* not a node that can be read; the rest of the store stays usable */
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
     const bool is_listed = node != NULL && !node->is_implicit;
     if (depth > ZS_HIERARCHY_MAX_DEPTH)
-        return is_listed ? fail_beyond(w->h, err) : ZS_OK;
+        return is_listed ? fail_beyond(w->hierarchy, err) : ZS_OK;
     if (is_listed)
         ZS_TRY(append(w, node, err));
     if (is_listed && node->type == ZS_NODE_ARRAY)
@@ -169,10 +169,10 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
         struct zs_hierarchy_entry entry = {.path = zs_strdup(path)};
         const struct zs_hierarchy_entry *kept = NULL;
         if (entry.path != NULL && zs_node_create_implicit(path, &entry.node, err) == ZS_OK) {
-            (void)pthread_mutex_lock(&w->h->lock);
-            kept = zs_hierarchy_insert(w->h, entry);
+            (void)pthread_mutex_lock(&w->hierarchy->lock);
+            kept = zs_hierarchy_insert(w->hierarchy, entry);
             node = kept != NULL ? kept->node : NULL;
-            (void)pthread_mutex_unlock(&w->h->lock);
+            (void)pthread_mutex_unlock(&w->hierarchy->lock);
         }
         if (kept == NULL) {
             zs_hierarchy_entry_free(&entry);
@@ -185,7 +185,7 @@ static enum zs_status walk_child(struct walk *w, const char *path, int depth, st
 static enum zs_status walk_below(struct walk *w, const char *path, int depth, struct zs_error *err)
 {
     char **names;
-    enum zs_status status = zs_hierarchy_children(w->h, path, &names, err);
+    enum zs_status status = zs_hierarchy_children(w->hierarchy, path, &names, err);
     if (status == ZS_NOT_FOUND || (status == ZS_UNSUPPORTED && depth > 0))
         return ZS_OK; /* removed meanwhile, or not a directory */
     if (status != ZS_OK)
@@ -214,12 +214,12 @@ static int compare_nodes(const void *a, const void *b)
 /* Appends all nodes of the table. */
 static enum zs_status append_known(struct walk *w, struct zs_error *err)
 {
-    enum zs_status status = w->h->has_beyond ? fail_beyond(w->h, err) : ZS_OK;
-    (void)pthread_mutex_lock(&w->h->lock);
-    for (size_t i = 0; i < w->h->count && status == ZS_OK; i++)
-        if (w->h->entries[i].node != NULL)
-            status = append(w, w->h->entries[i].node, err);
-    (void)pthread_mutex_unlock(&w->h->lock);
+    enum zs_status status = w->hierarchy->has_beyond ? fail_beyond(w->hierarchy, err) : ZS_OK;
+    (void)pthread_mutex_lock(&w->hierarchy->lock);
+    for (size_t i = 0; i < w->hierarchy->count && status == ZS_OK; i++)
+        if (w->hierarchy->entries[i].node != NULL)
+            status = append(w, w->hierarchy->entries[i].node, err);
+    (void)pthread_mutex_unlock(&w->hierarchy->lock);
     return status;
 }
 
@@ -228,9 +228,10 @@ static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
     const size_t found = w->count;
     qsort(w->nodes, found, sizeof *w->nodes, compare_nodes);
-    for (size_t i = 0; i < w->h->pending.count; i++) {
-        const struct zs_change *change = w->h->pending.list[i];
-        const struct zs_node *node = change->kind == ZS_CHANGE_NEW ? zs_hierarchy_known(w->h, change->path) : NULL;
+    for (size_t i = 0; i < w->hierarchy->pending.count; i++) {
+        const struct zs_change *change = w->hierarchy->pending.list[i];
+        const struct zs_node *node = change->kind == ZS_CHANGE_NEW
+            ? zs_hierarchy_known(w->hierarchy, change->path) : NULL;
         if (node == NULL || bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
             continue;
         ZS_TRY(append(w, node, err));
@@ -241,7 +242,7 @@ static enum zs_status append_added(struct walk *w, struct zs_error *err)
 static enum zs_status walk_store(struct walk *w, struct zs_error *err)
 {
     const struct zs_node *root;
-    ZS_TRY(zs_hierarchy_find(w->h, "", true, &root, err));
+    ZS_TRY(zs_hierarchy_find(w->hierarchy, "", true, &root, err));
     ZS_TRY(append(w, root, err));
     if (root->type != ZS_NODE_GROUP)
         return ZS_OK;
@@ -262,10 +263,10 @@ static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, c
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
                                        struct zs_error *err)
 {
-    struct walk w = {.h = h};
+    struct walk w = {.hierarchy = hierarchy};
     const enum zs_status status = append_known(&w, err);
     if (status != ZS_OK) {
         free(w.nodes);
@@ -330,39 +331,39 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
     return NULL;
 }
 
-enum zs_status zs_hierarchy_list(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
                                  struct zs_error *err)
 {
-    (void)pthread_mutex_lock(&h->lock);
-    const struct zs_node *const *listing = h->listing; /* never changes once it is set */
-    const size_t listing_count = h->listing_count;
-    (void)pthread_mutex_unlock(&h->lock);
+    (void)pthread_mutex_lock(&hierarchy->lock);
+    const struct zs_node *const *listing = hierarchy->listing; /* never changes once it is set */
+    const size_t listing_count = hierarchy->listing_count;
+    (void)pthread_mutex_unlock(&hierarchy->lock);
     if (listing != NULL)
         return copy_nodes(listing, listing_count, nodes, count, err);
 
-    struct walk w = {.h = h};
+    struct walk w = {.hierarchy = hierarchy};
     struct zs_error reason = {0};
-    enum zs_status status = h->is_consolidated ? append_known(&w, err) : walk_store(&w, &reason);
+    enum zs_status status = hierarchy->is_consolidated ? append_known(&w, err) : walk_store(&w, &reason);
     bool is_complete = status == ZS_OK;
     if (status == ZS_UNSUPPORTED && w.directories == 0) { /* the store cannot be listed */
         w.count = 0;
         status = append_known(&w, err);
-    } else if (status != ZS_OK && !h->is_consolidated) {
+    } else if (status != ZS_OK && !hierarchy->is_consolidated) {
         (void)zs_fail(err, status, "%s", reason.message);
-        zs_hierarchy_note_failure(h, status, reason.message);
+        zs_hierarchy_note_failure(hierarchy, status, reason.message);
     }
     if (status == ZS_OK) {
         qsort(w.nodes, w.count, sizeof *w.nodes, compare_nodes);
         status = copy_nodes(w.nodes, w.count, nodes, count, err);
     }
     if (status == ZS_OK && is_complete) {
-        (void)pthread_mutex_lock(&h->lock);
-        if (h->listing == NULL) {
-            h->listing = w.nodes;
-            h->listing_count = w.count;
+        (void)pthread_mutex_lock(&hierarchy->lock);
+        if (hierarchy->listing == NULL) {
+            hierarchy->listing = w.nodes;
+            hierarchy->listing_count = w.count;
             w.nodes = NULL;
         }
-        (void)pthread_mutex_unlock(&h->lock);
+        (void)pthread_mutex_unlock(&hierarchy->lock);
     }
     free(w.nodes);
     return status;

@@ -21,140 +21,150 @@ static enum zs_status make(const char *path, zs_json *document, struct zs_node *
     return status;
 }
 
-static enum zs_status add(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
-                          struct zs_error *err)
+static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                          const struct zs_node **node, struct zs_error *err)
 {
     struct zs_node *made;
     ZS_TRY(make(path, document, &made, err));
-    ZS_TRY(zs_hierarchy_add(h, made, err));
+    ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *node = made;
     return ZS_OK;
 }
 
-enum zs_status zs_root_make(struct zs_hierarchy *h, const struct zs_node **node, struct zs_error *err)
+enum zs_status zs_root_make(struct zs_hierarchy *hierarchy, const struct zs_node **node, struct zs_error *err)
 {
-    return add(h, "", zs_group_document(), node, err);
+    return add(hierarchy, "", zs_group_document(), node, err);
 }
 
 /* Checks that no other writer has stored a document at a path, or put a mark there, since the hierarchy found nothing
  * at it. `mark` is the caller's own; NULL: it has none. */
-static enum zs_status check_found(struct zs_hierarchy *h, const char *path, const struct zs_contents *found,
+static enum zs_status check_found(struct zs_hierarchy *hierarchy, const char *path, const struct zs_contents *found,
                                   const char *mark, struct zs_error *err)
 {
     for (size_t i = 0; i < found->own.count; i++) {
         const char *key = found->own.list[i];
         if (zs_is_document(key))
-            return zs_fail(err, ZS_ARGUMENT, "%s: another writer made /%s meanwhile", zs_hierarchy_store(h)->root,
-                           path);
+            return zs_fail(err, ZS_ARGUMENT, "%s: another writer made /%s meanwhile",
+                           zs_hierarchy_store(hierarchy)->root, path);
         if (zs_is_mark(key) && (mark == NULL || strcmp(key, mark) != 0))
-            ZS_TRY(zs_mark_check(zs_hierarchy_store(h), key, err));
+            ZS_TRY(zs_mark_check(zs_hierarchy_store(hierarchy), key, err));
     }
     return ZS_OK;
 }
 
 /* Removes chunks that were left at a path. */
-static enum zs_status remove_left(struct zs_hierarchy *h, const char *path, const char *mark, struct zs_error *err)
+static enum zs_status remove_left(struct zs_hierarchy *hierarchy, const char *path, const char *mark,
+                                  struct zs_error *err)
 {
+    struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_contents found = {0};
-    enum zs_status status = zs_contents_find_below(zs_hierarchy_store(h), path, &found, err);
+    enum zs_status status = zs_contents_find_below(store, path, &found, err);
     if (status == ZS_OK)
-        status = check_found(h, path, &found, mark, err);
+        status = check_found(hierarchy, path, &found, mark, err);
     if (status == ZS_OK)
-        status = (mark != NULL ? zs_contents_remove_unmarked : zs_contents_remove)(zs_hierarchy_store(h), &found, err);
+        status = mark != NULL ? zs_contents_remove_unmarked(store, &found, err)
+                              : zs_contents_remove(store, &found, err);
     zs_contents_clear(&found);
     if (status == ZS_UNSUPPORTED) /* of a store that cannot be listed */
         return ZS_OK;
-    return status == ZS_OK ? zs_hierarchy_note_empty(h, path, err) : status;
+    return status == ZS_OK ? zs_hierarchy_note_empty(hierarchy, path, err) : status;
 }
 
 /* Puts the mark of an array whose chunks come before its document: two that make one array would write over each
  * other's chunks. It goes when the document is stored. */
-static enum zs_status put_mark(struct zs_hierarchy *h, const char *path, const char **mark, struct zs_error *err)
+static enum zs_status put_mark(struct zs_hierarchy *hierarchy, const char *path, const char **mark,
+                               struct zs_error *err)
 {
     bool was_left;
     char *key = zs_path_join(path, ZS_MARK_NAME);
-    ZS_TRY(zs_names_add(&h->marks, key, err));
-    const enum zs_status status = zs_mark_put(zs_hierarchy_store(h), key, NULL, &was_left, err);
+    ZS_TRY(zs_names_add(&hierarchy->marks, key, err));
+    const enum zs_status status = zs_mark_put(zs_hierarchy_store(hierarchy), key, NULL, &was_left, err);
     if (status != ZS_OK) {
         free(key);
-        h->marks.list[--h->marks.count] = NULL;
+        hierarchy->marks.list[--hierarchy->marks.count] = NULL;
     }
     *mark = status == ZS_OK ? key : NULL;
     return status;
 }
 
-static void remove_last_mark(struct zs_hierarchy *h)
+static void remove_last_mark(struct zs_hierarchy *hierarchy)
 {
-    char *key = h->marks.list[--h->marks.count];
-    h->marks.list[h->marks.count] = NULL;
-    const enum zs_status ignored = zs_mark_remove(zs_hierarchy_store(h), key, NULL);
+    char *key = hierarchy->marks.list[--hierarchy->marks.count];
+    hierarchy->marks.list[hierarchy->marks.count] = NULL;
+    const enum zs_status ignored = zs_mark_remove(zs_hierarchy_store(hierarchy), key, NULL);
     (void)ignored; /* the next maker sees that this process is gone */
     free(key);
 }
 
-void zs_hierarchy_remove_marks(struct zs_hierarchy *h)
+void zs_hierarchy_remove_marks(struct zs_hierarchy *hierarchy)
 {
-    while (h->marks.count > 0)
-        remove_last_mark(h);
+    while (hierarchy->marks.count > 0)
+        remove_last_mark(hierarchy);
 }
 
 /* Checks that a node may be created at a path, and removes chunks that were left there. */
-static enum zs_status clear(struct zs_hierarchy *h, const char *path, bool is_array, struct zs_error *err)
+static enum zs_status clear(struct zs_hierarchy *hierarchy, const char *path, bool is_array, struct zs_error *err)
 {
     const struct zs_node *occupant;
     const char *mark = NULL;
-    ZS_TRY(zs_hierarchy_occupant(h, path, &occupant, err));
+    ZS_TRY(zs_hierarchy_occupant(hierarchy, path, &occupant, err));
     if (occupant != NULL)
-        return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(h)->root,
+        return zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(hierarchy)->root,
                        occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", path);
-    ZS_TRY(zs_hierarchy_flush_removal(h, path, err)); /* never chunks without the document that describes them */
-    if (zs_hierarchy_is_new(h))
+    /* never chunks without the document that describes them */
+    ZS_TRY(zs_hierarchy_flush_removal(hierarchy, path, err));
+    if (zs_hierarchy_is_new(hierarchy))
         return ZS_OK;
     if (is_array)
-        ZS_TRY(put_mark(h, path, &mark, err));
-    const enum zs_status status = remove_left(h, path, mark, err);
+        ZS_TRY(put_mark(hierarchy, path, &mark, err));
+    const enum zs_status status = remove_left(hierarchy, path, mark, err);
     if (status != ZS_OK && mark != NULL)
-        remove_last_mark(h);
+        remove_last_mark(hierarchy);
     return status;
 }
 
-enum zs_status zs_node_make(struct zs_hierarchy *h, const char *parent, const char *name, zs_json *document,
+/* Whether a name is valid, and portable. */
+static enum zs_status check_name(const char *name, struct zs_error *err)
+{
+    if (zs_is_node_name(name) && strpbrk(name, ":\\") == NULL && strncmp(name, ".z", 2) != 0)
+        return ZS_OK;
+    return zs_fail(err, ZS_ARGUMENT,
+                   "\"%.200s\": expected a name without / \\ and :, not of dots alone, not beginning with __ or .z",
+                   name);
+}
+
+enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
     char *path = NULL;
-    if (!zs_is_node_name(name) || strpbrk(name, ":\\") != NULL || strncmp(name, ".z", 2) == 0)
-        status = zs_fail(err, ZS_ARGUMENT,
-                         "\"%.200s\": expected a name without / \\ and :, not of dots alone, not beginning with __ "
-                         "or .z",
-                         name);
+    enum zs_status status = check_name(name, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_check_writable(h, err);
+        status = zs_hierarchy_check_writable(hierarchy, err);
     if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK)
-        status = clear(h, path, zs_json_get(document, "shape") != NULL, err);
+        status = clear(hierarchy, path, zs_json_get(document, "shape") != NULL, err);
     if (status == ZS_OK)
-        status = add(h, path, document, node, err);
+        status = add(hierarchy, path, document, node, err);
     else
         zs_json_free(document);
     free(path);
     return status;
 }
 
-enum zs_status zs_group_make(struct zs_hierarchy *h, const char *parent, const char *name, const struct zs_node **node,
-                             struct zs_error *err)
+enum zs_status zs_group_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
+                             const struct zs_node **node, struct zs_error *err)
 {
-    return zs_node_make(h, parent, name, zs_group_document(), node, err);
+    return zs_node_make(hierarchy, parent, name, zs_group_document(), node, err);
 }
 
-enum zs_status zs_array_make(struct zs_hierarchy *h, const char *parent, const char *name,
+enum zs_status zs_array_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name,
                              const struct zs_array_spec *spec, const struct zs_node **node, struct zs_error *err)
 {
-    return zs_node_make(h, parent, name, zs_array_document(spec), node, err);
+    return zs_node_make(hierarchy, parent, name, zs_array_document(spec), node, err);
 }
 
-enum zs_status zs_array_set_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
+enum zs_status zs_array_set_fill_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, const void *value,
                                        const struct zs_node **replacement, struct zs_error *err)
 {
     zs_json *document = zs_json_copy(node->document);
@@ -167,7 +177,7 @@ enum zs_status zs_array_set_fill_value(struct zs_hierarchy *h, const struct zs_n
     }
     struct zs_node *made;
     ZS_TRY(make(node->path, document, &made, err));
-    ZS_TRY(zs_hierarchy_update_node(h, made, err));
+    ZS_TRY(zs_hierarchy_update_node(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
 }
@@ -211,8 +221,8 @@ static enum zs_status check_shape(const struct zs_node *node, const uint64_t *sh
     return ZS_OK;
 }
 
-enum zs_status zs_array_update_document(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
-                                        const char *const *names, const zs_json *attributes,
+enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        const uint64_t *shape, const char *const *names, const zs_json *attributes,
                                         const struct zs_node **replacement, struct zs_error *err)
 {
     struct zs_node *made;
@@ -227,16 +237,16 @@ enum zs_status zs_array_update_document(struct zs_hierarchy *h, const struct zs_
         zs_node_free(made); /* larger than arrays can be */
         return status;
     }
-    ZS_TRY(zs_hierarchy_update_node(h, made, err));
+    ZS_TRY(zs_hierarchy_update_node(hierarchy, made, err));
     *replacement = made;
     return ZS_OK;
 }
 
-enum zs_status zs_root_consolidate(struct zs_hierarchy *h, struct zs_error *err)
+enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     const struct zs_node **nodes;
     size_t count, n = 0;
-    ZS_TRY(zs_hierarchy_list_known(h, &nodes, &count, err));
+    ZS_TRY(zs_hierarchy_list_known(hierarchy, &nodes, &count, err));
     const char **paths = zs_calloc(count, sizeof(char *));
     zs_json **documents = zs_calloc(count, sizeof(zs_json *));
     enum zs_status status = paths != NULL && documents != NULL ? ZS_OK : zs_fail_memory(err);

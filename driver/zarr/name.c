@@ -126,3 +126,28 @@ char *zs_path_join(const char *a, const char *b)
 {
     return zs_format("%s%s%s", a, a[0] != '\0' && b[0] != '\0' ? "/" : "", b);
 }
+
+int zs_path_compare(const char *a, const char *b)
+{
+    while (*a != '\0' && *a == *b) {
+        a++;
+        b++;
+    }
+    /* The end comes first, then the slash, then everything else. */
+    const int rank_a = *a == '\0' ? 0 : *a == '/' ? 1 : 2 + (unsigned char)*a;
+    const int rank_b = *b == '\0' ? 0 : *b == '/' ? 1 : 2 + (unsigned char)*b;
+    return rank_a - rank_b;
+}
+
+size_t zs_path_position(const void *list, size_t count, size_t size, zs_path_of_fn path_of, const char *path)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (zs_path_compare(path_of((const char *)list + middle * size), path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

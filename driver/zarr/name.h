@@ -4,6 +4,7 @@
 #define ZS_ZARR_NAME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/status.h"
 
@@ -39,5 +40,12 @@ const char *zs_path_below(const char *group, const char *path);
 bool zs_path_is_within(const char *path, const char *ancestor);
 /* Makes "a/b", or a copy of one when the other is empty. NULL without memory; freed with free(). */
 char *zs_path_join(const char *a, const char *b);
+
+/* Compares paths. Paths below a group follow it directly in this order. */
+int zs_path_compare(const char *a, const char *b);
+/* Returns the position of the first of `count` entries of `size` bytes, sorted in this order, whose path is not before
+ * `path`. */
+typedef const char *(*zs_path_of_fn)(const void *entry);
+size_t zs_path_position(const void *list, size_t count, size_t size, zs_path_of_fn path_of, const char *path);
 
 #endif

@@ -8,56 +8,43 @@
 #include "zarr/hierarchy_private.h"
 
 /* What is at and below a path. */
-struct taking {
-    const struct zs_hierarchy *h; /* to which the nodes were added */
+struct search {
+    const struct zs_hierarchy *hierarchy; /* to which the nodes were added */
     struct zs_store *store;
     struct zs_contents found;
     struct zs_names groups; /* of others */
     struct zs_names theirs; /* arrays of others, and what others are making: all below is theirs */
 };
 
-/* The path of the node whose document, or in whose folder a mark, is at a key. */
-static char *path_of(const char *key)
-{
-    const char *name = zs_path_name(key);
-    return zs_strndup(key, name > key ? (size_t)(name - key - 1) : 0);
-}
-
-static const struct zs_hierarchy_entry *entry_of(const struct zs_hierarchy *h, const char *path)
-{
-    size_t i, end;
-    zs_hierarchy_within(h, path, &i, &end);
-    return i < end && strcmp(h->entries[i].path, path) == 0 ? &h->entries[i] : NULL;
-}
-
 /* Whether a stored document says what was added here, before a later change or after it. */
-static bool is_as_added(const struct zs_hierarchy *h, const struct zs_hierarchy_entry *entry, const zs_json *stored)
+static bool is_as_added(const struct zs_hierarchy *hierarchy, const struct zs_hierarchy_entry *entry,
+                        const zs_json *stored)
 {
-    const struct zs_change *change = zs_changes_find(&h->pending, entry->path);
-    zs_json *a = zs_document_own(stored), *b = zs_document_own(entry->node->document);
-    const bool is = a != NULL && b != NULL &&
-                    (zs_json_is_same(a, b) || (change != NULL && change->before != NULL &&
-                                               zs_json_is_same(a, change->before)) ||
-                     (change != NULL && change->tried != NULL && zs_json_is_same(a, change->tried)));
-    zs_json_free(a);
-    zs_json_free(b);
+    const struct zs_change *change = zs_changes_find(&hierarchy->pending, entry->path);
+    zs_json *theirs = zs_document_own(stored), *present = zs_document_own(entry->node->document);
+    const zs_json *ours[] = {present, change != NULL ? change->before : NULL, change != NULL ? change->tried : NULL};
+    bool is = false;
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0] && theirs != NULL && !is; i++)
+        is = ours[i] != NULL && zs_json_is_same(theirs, ours[i]);
+    zs_json_free(theirs);
+    zs_json_free(present);
     return is;
 }
 
 /* Reads the document at a path. *is_ours: this hierarchy added it, and no other writer changed it since. *is_group: it
  * describes a group. */
-static enum zs_status read_owner(const struct taking *t, const char *path, bool *is_ours, bool *is_group,
+static enum zs_status read_owner(const struct search *search, const char *path, bool *is_ours, bool *is_group,
                                  struct zs_error *err)
 {
-    const struct zs_hierarchy_entry *entry = entry_of(t->h, path);
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(search->hierarchy, path);
     zs_json *stored = NULL;
     *is_ours = *is_group = false;
-    const enum zs_status status = zs_document_load(t->store, path, &stored, err);
+    const enum zs_status status = zs_document_load(search->store, path, &stored, err);
     if (status != ZS_OK)
         return status == ZS_CORRUPT ? ZS_OK : status;
     *is_group = zs_json_equals(zs_json_get(stored, "node_type"), "group");
     *is_ours = stored != NULL && entry != NULL && entry->is_added && entry->node != NULL &&
-               is_as_added(t->h, entry, stored);
+               is_as_added(search->hierarchy, entry, stored);
     zs_json_free(stored);
     return ZS_OK;
 }
@@ -68,20 +55,20 @@ static bool is_ours_or_dead(struct zs_store *store, const char *mark)
     return zs_mark_is_own(store, mark) || zs_mark_check(store, mark, NULL) == ZS_OK;
 }
 
-static enum zs_status find_theirs(struct taking *t, struct zs_error *err)
+static enum zs_status find_theirs(struct search *search, struct zs_error *err)
 {
-    for (size_t i = 0; i < t->found.own.count; i++) {
-        const char *key = t->found.own.list[i];
+    for (size_t i = 0; i < search->found.own.count; i++) {
+        const char *key = search->found.own.list[i];
         const bool is_document = zs_is_document(key);
-        bool is_ours = !is_document && (!zs_is_mark(key) || is_ours_or_dead(t->store, key)), is_group = false;
+        bool is_ours = !is_document && (!zs_is_mark(key) || is_ours_or_dead(search->store, key)), is_group = false;
         if (is_ours)
             continue;
-        char *path = path_of(key);
+        char *path = zs_path_parent(key);
         enum zs_status status = path != NULL ? ZS_OK : zs_fail_memory(err);
         if (status == ZS_OK && is_document)
-            status = read_owner(t, path, &is_ours, &is_group, err);
+            status = read_owner(search, path, &is_ours, &is_group, err);
         if (status == ZS_OK && !is_ours)
-            status = zs_names_add(is_group ? &t->groups : &t->theirs, path, err);
+            status = zs_names_add(is_group ? &search->groups : &search->theirs, path, err);
         else
             free(path);
         ZS_TRY(status);
@@ -89,52 +76,61 @@ static enum zs_status find_theirs(struct taking *t, struct zs_error *err)
     return ZS_OK;
 }
 
-static bool is_above(const char *path, const struct zs_names *of)
+/* Whether a path is, or lies above, one of some paths. */
+static bool is_above(const char *path, const struct zs_names *paths)
 {
     bool is = false;
-    for (size_t i = 0; i < of->count && !is; i++)
-        is = zs_path_is_within(of->list[i], path);
+    for (size_t i = 0; i < paths->count && !is; i++)
+        is = zs_path_is_within(paths->list[i], path);
+    return is;
+}
+
+/* Whether a path is, or lies below, one of some paths. */
+static bool is_below(const char *path, const struct zs_names *paths)
+{
+    bool is = false;
+    for (size_t i = 0; i < paths->count && !is; i++)
+        is = zs_path_is_within(path, paths->list[i]);
     return is;
 }
 
 /* Whether an object stays: it is of others, or the document of a group in which something of others is. */
-static bool stays(const struct taking *t, const char *key)
+static bool stays(const struct search *search, const char *key)
 {
-    char *path = path_of(key);
-    bool is = path == NULL;
-    for (size_t i = 0; i < t->theirs.count && !is; i++)
-        is = zs_path_is_within(path, t->theirs.list[i]);
-    is = is || (zs_is_document(key) && (is_above(path, &t->theirs) || is_above(path, &t->groups)));
+    char *path = zs_path_parent(key);
+    const bool is = path == NULL || is_below(path, &search->theirs) ||
+                    (zs_is_document(key) && (is_above(path, &search->theirs) || is_above(path, &search->groups)));
     free(path);
     return is;
 }
 
-static void keep_theirs(struct taking *t)
+static void keep_theirs(struct search *search)
 {
-    struct zs_names *own = &t->found.own;
-    size_t n = 0;
+    struct zs_names *own = &search->found.own;
+    size_t count = 0;
     for (size_t i = 0; i < own->count; i++)
-        if (stays(t, own->list[i]))
+        if (stays(search, own->list[i]))
             free(own->list[i]);
         else
-            own->list[n++] = own->list[i];
+            own->list[count++] = own->list[i];
     if (own->list != NULL)
-        own->list[n] = NULL;
-    own->count = n;
+        own->list[count] = NULL;
+    own->count = count;
 }
 
-/* Takes the nodes out of consolidated metadata. Nothing lists them where another writer removed the root meanwhile. */
-static enum zs_status unlist(const struct taking *t, struct zs_error *err)
+/* Takes the nodes out of consolidated metadata, as they are by now. Nothing lists them where another writer removed the
+ * root meanwhile. */
+static enum zs_status unlist(const struct search *search, struct zs_error *err)
 {
     struct zs_hierarchy *now = NULL;
-    enum zs_status status = zs_hierarchy_recover(t->store, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_open(t->store, true, &now, err);
-    if (status == ZS_NOT_FOUND)
-        return ZS_OK;
-    for (size_t i = 0; i < t->found.own.count && status == ZS_OK && zs_hierarchy_is_consolidated(now); i++) {
+    const struct zs_names *own = &search->found.own;
+    ZS_TRY(zs_hierarchy_recover(search->store, err));
+    enum zs_status status = zs_hierarchy_open(search->store, true, &now, err);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? ZS_OK : status;
+    for (size_t i = 0; i < own->count && status == ZS_OK && zs_hierarchy_is_consolidated(now); i++) {
         const struct zs_node *node;
-        char *path = zs_is_document(t->found.own.list[i]) ? path_of(t->found.own.list[i]) : NULL;
+        char *path = zs_is_document(own->list[i]) ? zs_path_parent(own->list[i]) : NULL;
         if (path != NULL && zs_hierarchy_find(now, path, false, &node, NULL) != ZS_NOT_FOUND)
             status = zs_hierarchy_unlist(now, path, err);
         free(path);
@@ -145,34 +141,37 @@ static enum zs_status unlist(const struct taking *t, struct zs_error *err)
     return status;
 }
 
-/* Where nothing can be listed: only documents are known. */
-static enum zs_status find_documents(struct taking *t, const char *path, struct zs_error *err)
+/* Finds the documents of added nodes, where nothing can be listed. */
+static enum zs_status find_documents(struct search *search, const char *path, struct zs_error *err)
 {
-    size_t i, end;
-    zs_hierarchy_within(t->h, path, &i, &end);
-    for (; i < end; i++)
-        if (t->h->entries[i].is_added && t->h->entries[i].node != NULL)
-            ZS_TRY(zs_names_add(&t->found.own, zs_document_key(t->h->entries[i].path), err));
+    const struct zs_hierarchy *hierarchy = search->hierarchy;
+    size_t first, end;
+    zs_hierarchy_within(hierarchy, path, &first, &end);
+    for (size_t i = first; i < end; i++)
+        if (hierarchy->entries[i].is_added && hierarchy->entries[i].node != NULL)
+            ZS_TRY(zs_names_add(&search->found.own, zs_document_key(hierarchy->entries[i].path), err));
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *h, struct zs_store *store, const char *path,
+static enum zs_status take_back(struct search *search, const char *path, struct zs_error *err)
+{
+    enum zs_status status = zs_contents_find_below(search->store, path, &search->found, err);
+    if (status == ZS_UNSUPPORTED)
+        status = find_documents(search, path, err);
+    ZS_TRY(status);
+    ZS_TRY(find_theirs(search, err));
+    keep_theirs(search);
+    ZS_TRY(unlist(search, err));
+    return zs_contents_remove_unmarked(search->store, &search->found, err);
+}
+
+enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
                                       struct zs_error *err)
 {
-    struct taking t = {.h = h, .store = store};
-    enum zs_status status = zs_contents_find_below(store, path, &t.found, err);
-    if (status == ZS_UNSUPPORTED)
-        status = find_documents(&t, path, err);
-    if (status == ZS_OK)
-        status = find_theirs(&t, err);
-    if (status == ZS_OK) {
-        keep_theirs(&t);
-        status = unlist(&t, err);
-    }
-    if (status == ZS_OK)
-        status = zs_contents_remove_unmarked(store, &t.found, err);
-    zs_contents_clear(&t.found);
-    zs_names_free(t.groups.list);
-    zs_names_free(t.theirs.list);
+    struct search search = {.hierarchy = hierarchy, .store = store};
+    const enum zs_status status = take_back(&search, path, err);
+    zs_contents_clear(&search.found);
+    zs_names_free(search.groups.list);
+    zs_names_free(search.theirs.list);
     return status;
 }
