@@ -99,8 +99,9 @@ struct kills {
     int killed, whole;
 };
 
-/* Kills a trial at its first step, and another at its second, until one is done. */
-static void kill_at_each_step(const struct trial *t, bool is_consolidated, struct kills *kills)
+/* Kills a trial at its first step, and another at its second, until one is done. Unless `is_killed` that call alone
+ * fails, and the process ends after it has told so. */
+static void end_at_each_step(const struct trial *t, bool is_consolidated, bool is_killed, struct kills *kills)
 {
     bool is_done = false;
     for (long step = 1; !is_done && step < 100; step++) {
@@ -108,7 +109,7 @@ static void kill_at_each_step(const struct trial *t, bool is_consolidated, struc
         t->open(&s, is_consolidated);
         struct zs_hierarchy *h = opened(&s.store.base);
         s.store.fail_at = s.store.calls + step;
-        s.store.fail_on = true;
+        s.store.fail_on = is_killed;
         is_done = t->act(h);
         zs_hierarchy_free(h);
         const bool is_whole = t->check(&s);
@@ -117,6 +118,11 @@ static void kill_at_each_step(const struct trial *t, bool is_consolidated, struc
         kills->whole += is_whole && !is_done;
     }
     CHECK(is_done);
+}
+
+static void kill_at_each_step(const struct trial *t, bool is_consolidated, struct kills *kills)
+{
+    end_at_each_step(t, is_consolidated, true, kills);
 }
 
 /* The same with and without consolidated metadata. */
@@ -637,6 +643,37 @@ static void test_nodes_whose_remover_was_killed_are_gone_or_all_there(void)
     CHECK(kills.killed > 20 && kills.whole > 10);
 }
 
+static void test_nodes_whose_removal_failed_are_gone_or_all_there(void)
+{
+    const struct trial t = {stage_open_full, remove_group, check_is_gone};
+    struct kills kills = {0};
+    for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++)
+        end_at_each_step(&t, is_consolidated == 1, false, &kills);
+    CHECK(kills.killed > 20 && kills.whole > 5);
+}
+
+/* Makes groups in the place of g, and says so in attributes of k. */
+static bool replace_group(struct zs_hierarchy *h)
+{
+    const struct zs_node *node = NULL;
+    return zs_group_make(h, "", "more", &node, NULL) == ZS_OK && zs_group_make(h, "more", "new", &node, NULL) == ZS_OK &&
+           remove_group(h);
+}
+
+static bool check_is_replaced(struct stage *s)
+{
+    check_recovers(s);
+    const bool is_gone = !has_group(s);
+    CHECK(is_there(s->inner, "more/zarr.json") == is_gone && is_there(s->inner, "more/new/zarr.json") == is_gone);
+    return is_gone;
+}
+
+static void test_nodes_that_are_replaced_by_others_are_gone_when_these_are_there(void)
+{
+    const struct trial killed = {stage_open_full, replace_group, check_is_replaced};
+    CHECK(kill_with_each_listing(&killed).whole > 5);
+}
+
 /* Kills what removes g when the documents go. */
 static void stage_killed(struct stage *s, bool is_consolidated)
 {
@@ -799,6 +836,8 @@ int main(void)
     RUN(test_what_is_taken_back_is_what_was_added_here);
     RUN(test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back);
     RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
+    RUN(test_nodes_whose_removal_failed_are_gone_or_all_there);
+    RUN(test_nodes_that_are_replaced_by_others_are_gone_when_these_are_there);
     RUN(test_what_somebody_else_put_where_nodes_were_removed_stays);
     RUN(test_removed_nodes_that_somebody_listed_again_stay);
     RUN(test_new_groups_whose_writer_was_killed_are_made_again);

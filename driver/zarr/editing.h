@@ -23,7 +23,7 @@
  *                                                                              that do not need them
  *   4 all documents are built in memory          as 3                          as 3
  *   5 documents of removed nodes go, where       nodes without a document      does all
- *     they go first (put_and_remove())
+ *     they go first (removes_first())
  *   6 new documents are put, before those that   some new documents            as 3, and removes them again; does
  *     refer to them                                                            all once all of them are there
  *   7 edited documents are put, groups behind    some edits                    does all
@@ -33,7 +33,7 @@
  *   9 the journal goes, then lock and marks      the store as it shall be
  *
  * Finished are only documents that are as the dead writer left them. What another writer changed since stays, and is
- * what consolidated metadata list. A flush that fails before the first edited document is put removes its journal:
+ * what consolidated metadata list. A flush that fails before it has removed or edited a document removes its journal:
  * it returned the error, and nobody finishes it later. One that fails after that leaves the journal. Either way
  * everything stays pending, and the next flush of this hierarchy writes all again.
  *

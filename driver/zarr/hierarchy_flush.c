@@ -27,6 +27,7 @@ struct outgoings {
     struct outgoing *list;
     size_t count, capacity;
     bool has_conflict; /* another writer replaced one of them meanwhile: those above are built again */
+    bool has_begun;    /* the store is not as before, but for new documents */
 };
 
 /* Fails where the root's document is gone that was there: what is added to a deleted store is in none. */
@@ -121,16 +122,17 @@ static bool is_new(const struct outgoing *outgoing)
     return outgoing->change != NULL && outgoing->change->kind == ZS_CHANGE_NEW && outgoing->path[0] != '\0';
 }
 
-static enum zs_status put(struct zs_hierarchy *hierarchy, struct outgoing *outgoing, bool *has_conflict,
+static enum zs_status put(struct zs_hierarchy *hierarchy, struct outgoings *all, struct outgoing *outgoing,
                           struct zs_error *err)
 {
     if (!is_new(outgoing)) /* it is written after the objects that it refers to */
         ZS_TRY(zs_store_wait_commits(hierarchy->store, err));
-    if (outgoing->needs_update || *has_conflict) /* the consolidated documents are not the written ones */
+    if (outgoing->needs_update || all->has_conflict) /* the consolidated documents are not the written ones */
         ZS_TRY(build(hierarchy, outgoing, err));
     if (outgoing->text == NULL)
         return ZS_OK;
-    ZS_TRY(put_text(hierarchy, outgoing, has_conflict, err));
+    ZS_TRY(put_text(hierarchy, outgoing, &all->has_conflict, err));
+    all->has_begun = all->has_begun || !is_new(outgoing);
     if (outgoing->change != NULL)
         outgoing->change->is_put = outgoing->change->is_stored = true;
     return ZS_OK;
@@ -284,27 +286,39 @@ static enum zs_status remove_replaced(const struct zs_hierarchy *hierarchy, stru
 
 /* ---- The flush ---- */
 
-/* Returns whether the documents of an edit have an order: removals then follow the documents that replace the removed
- * objects. */
-static bool has_order(const struct zs_pending_changes *changes)
+/* Whether the documents of removed nodes go before others are written. They do on object stores: where a server refuses
+ * to remove the first of them, nothing has changed, and a node that went in part is still listed, under whose name it
+ * can be removed again. On a local disk a kill is likelier than a refusal: no listed node lacks its document, and new
+ * documents come first, because the next writer may undo them. So do documents of an edit that have an order: they
+ * replace what is removed. */
+static bool removes_first(const struct zs_hierarchy *hierarchy)
 {
-    for (size_t i = 0; i < changes->count; i++)
-        if (changes->list[i]->rank != 0)
-            return true;
-    return false;
+    const struct zs_pending_changes *pending = &hierarchy->pending;
+    const bool is_remote = hierarchy->store->is_remote;
+    bool is_first = is_remote || !hierarchy->is_consolidated;
+    for (size_t i = 0; i < pending->count && is_first; i++)
+        is_first = pending->list[i]->rank == 0 && (is_remote || pending->list[i]->kind != ZS_CHANGE_NEW);
+    return is_first;
 }
 
-/* Writes the documents, and removes objects. Without consolidated metadata, and on object stores, the documents of
- * removed nodes go first, one by one: where a server refuses to remove the first of them, nothing has changed, and a
- * node that went in part is still listed, under whose name it can be removed again. On a local disk, where a kill is
- * likelier than a refusal, no listed node lacks its document. Chunks go when no document refers to them. */
+/* Removes the documents of removed nodes. */
+static enum zs_status remove_documents(struct zs_hierarchy *hierarchy, struct outgoings *all,
+                                       struct zs_contents *removed, struct zs_error *err)
+{
+    const size_t count = removed->own.count;
+    const enum zs_status status = zs_contents_remove_documents(hierarchy->store, removed, err);
+    all->has_begun = removed->own.count < count;
+    return status;
+}
+
+/* Writes the documents, and removes objects. Chunks go when no document refers to them. */
 static enum zs_status put_and_remove(struct zs_hierarchy *hierarchy, struct outgoings *all, struct zs_contents *removed,
                                      struct zs_error *err)
 {
-    if ((!hierarchy->is_consolidated || hierarchy->store->is_remote) && !has_order(&hierarchy->pending))
-        ZS_TRY(zs_contents_remove_documents(hierarchy->store, removed, err));
+    if (removes_first(hierarchy))
+        ZS_TRY(remove_documents(hierarchy, all, removed, err));
     for (size_t i = 0; i < all->count; i++)
-        ZS_TRY(put(hierarchy, &all->list[i], &all->has_conflict, err));
+        ZS_TRY(put(hierarchy, all, &all->list[i], err));
     ZS_TRY(zs_store_wait_commits(hierarchy->store, err));
     ZS_TRY(zs_contents_remove(hierarchy->store, removed, err));
     return remove_replaced(hierarchy, err);
@@ -327,8 +341,9 @@ static bool note_tried(struct zs_hierarchy *hierarchy)
     return true;
 }
 
-/* Steps 4 to 8. */
-static enum zs_status flush_documents(struct zs_hierarchy *hierarchy, struct zs_contents *removed, struct zs_error *err)
+/* Steps 4 to 8. *has_begun: the store is not as before, but for new documents. */
+static enum zs_status flush_documents(struct zs_hierarchy *hierarchy, struct zs_contents *removed, bool *has_begun,
+                                      struct zs_error *err)
 {
     struct outgoings all = {0};
     for (size_t i = 0; i < hierarchy->pending.count; i++)
@@ -341,6 +356,7 @@ static enum zs_status flush_documents(struct zs_hierarchy *hierarchy, struct zs_
         if (status != ZS_OK && !note_tried(hierarchy))
             status = ZS_NO_MEMORY;
     }
+    *has_begun = all.has_begun;
     free_documents(&all);
     if (status == ZS_OK) { /* after a failure all stays pending: writing a document twice is harmless */
         zs_changes_clear(&hierarchy->pending);
@@ -349,23 +365,14 @@ static enum zs_status flush_documents(struct zs_hierarchy *hierarchy, struct zs_
     return status;
 }
 
-/* Whether this flush has changed a document that was there. */
-static bool has_put_edit(const struct zs_pending_changes *changes)
-{
-    bool has = false;
-    for (size_t i = 0; i < changes->count && !has; i++)
-        has = changes->list[i]->is_put && changes->list[i]->kind == ZS_CHANGE_EDIT;
-    return has;
-}
-
-/* Steps 3 to 9. The journal stays when the flush fails after the first edit. */
+/* Steps 3 to 9. The journal stays when the flush fails after it has begun. */
 static enum zs_status flush_with_journal(struct zs_hierarchy *hierarchy, struct zs_contents *removed,
                                          struct zs_error *err)
 {
-    bool has_journal;
+    bool has_journal, has_begun;
     ZS_TRY(zs_edit_journal_put(hierarchy, &removed->own, &has_journal, err));
-    const enum zs_status status = flush_documents(hierarchy, removed, err);
-    if (!has_journal || (status != ZS_OK && has_put_edit(&hierarchy->pending)))
+    const enum zs_status status = flush_documents(hierarchy, removed, &has_begun, err);
+    if (!has_journal || (status != ZS_OK && has_begun))
         return status;
     if (status == ZS_OK)
         return zs_edit_journal_remove(hierarchy->store, err);
@@ -378,10 +385,12 @@ static enum zs_status flush_with_journal(struct zs_hierarchy *hierarchy, struct 
 static enum zs_status find_and_flush(struct zs_hierarchy *hierarchy, bool has_journal, struct zs_error *err)
 {
     struct zs_contents removed = {0};
+    bool ignored;
     ZS_TRY(zs_store_wait_commits(hierarchy->store, err)); /* of chunks that documents refer to, or that go */
     enum zs_status status = find_removed(hierarchy, &removed, err);
     if (status == ZS_OK)
-        status = has_journal ? flush_with_journal(hierarchy, &removed, err) : flush_documents(hierarchy, &removed, err);
+        status = has_journal ? flush_with_journal(hierarchy, &removed, err)
+                             : flush_documents(hierarchy, &removed, &ignored, err);
     zs_contents_clear(&removed);
     return status;
 }
