@@ -93,7 +93,7 @@ def test_xarray_sees_the_times_of_the_netcdf_file(tmp_path, values, data_type, a
     assert len(ours["time"]["values"]) == len(values)
 
 
-def test_time_of_netcdf_becomes_a_dimension_and_nothing_of_it_is_left(tmp_path):
+def test_netcdf_time_becomes_a_dimension_and_its_items_are_dropped(tmp_path):
     dataset = netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME))
     made = copy(tmp_path / "c.zarr", dataset)
     assert dimensions(tmp_path / "c.zarr", "c") == {"time": 3, "y": 20, "x": 30}
@@ -138,7 +138,7 @@ def test_too_many_numbers_for_the_dimensions_are_refused(tmp_path):
     assert "at most 4" in error_of(copy, tmp_path / "c.zarr", two_axes(tmp_path / "a.nc"), CHUNK_SHAPE="1,1,1,16,16")
 
 
-def test_what_went_through_a_geotiff_has_its_time_yet(tmp_path):
+def test_time_survives_conversion_through_geotiff(tmp_path):
     gdal.Translate(str(tmp_path / "a.tif"), netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME)))
     copy(tmp_path / "c.zarr", gdal.Open(str(tmp_path / "a.tif")))
     assert axis(tmp_path / "c.zarr", "time") == ([0, 6, 12], TIME)
@@ -179,7 +179,7 @@ def write_cube(path, attributes=None, **coordinates):
     return open_array(path, "/t2m")
 
 
-def test_stores_of_others_are_copied_with_their_axes(tmp_path):
+def test_copies_of_stores_of_other_writers_keep_their_dimensions(tmp_path):
     nanoseconds = {"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}}
     made = write_cube(tmp_path / "a", {"long_name": "temperature"}, member=([0.1, 0.2, 0.7], {"units": "1"}, "float32"),
                       time=(np.array([1714521600000000000, 1714543200000000001], "int64"), {"long_name": "time"}, nanoseconds))
@@ -213,7 +213,7 @@ def test_metadata_that_are_changed_do_not_take_in_those_of_the_axes(tmp_path):
 
 @pytest.mark.parametrize("hours, units, name", [([0, 6], TIME["units"], "time"), ([0, 12], TIME["units"], "time_b"),
                                                 ([0, 6], "hours since 2025-05-01 00:00:00", "time_b")])
-def test_an_array_that_is_appended_shares_a_time_only_if_it_is_the_same(tmp_path, hours, units, name):
+def test_appended_array_shares_a_time_coordinate_only_when_equal(tmp_path, hours, units, name):
     copy(tmp_path / "a.zarr", netcdf(tmp_path / "a.nc", time=([0, 6], "float64", TIME)))
     dataset = netcdf(tmp_path / "b.nc", time=(hours, "float64", {**TIME, "units": units}))
     driver().CreateCopy(str(tmp_path / "a.zarr"), dataset, options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=b", "OVERVIEWS=NONE"])
@@ -303,7 +303,7 @@ def test_names_for_another_number_of_dimensions_are_refused(tmp_path, names, exp
 
 
 @pytest.mark.parametrize("make", ["copy", "create", "copy of a copy"])
-def test_a_name_makes_no_times_of_bands_that_are_counted(tmp_path, make):
+def test_a_dimension_name_does_not_turn_numbered_bands_into_times(tmp_path, make):
     pixels = counting((3, *SIZE), "uint8")
     if make == "create":
         created(tmp_path / "c.zarr", pixels, DIM_NAMES="time,y,x")
@@ -314,7 +314,7 @@ def test_a_name_makes_no_times_of_bands_that_are_counted(tmp_path, make):
     assert open_ours(str(tmp_path / "c.zarr")).GetRasterBand(2).GetDescription() == ""
 
 
-def test_the_array_is_not_called_as_an_axis(tmp_path):
+def test_array_does_not_get_the_name_of_a_dimension(tmp_path):
     dataset = netcdf(tmp_path / "a.nc", time=([0, 6, 12], "float64", TIME))
     assert "other than that of a dimension" in error_of(copy, tmp_path / "c.zarr", dataset, ARRAY_NAME="time")
     copy(tmp_path / "time.zarr", dataset)
@@ -333,7 +333,7 @@ def items(**axes):
     {"time": [5, 5, 5]}, {"time": [1, 2, 1]}, {"time": [1, None, 3]}, {"time": ["a", "b", "c"]}, {"time": [1, 2, "nan?"]},
     {"time": [0, 0, 6, 6], "level": [1, 2, 1, 3]}, {"time": [0, 0, 6], "level": [1, 2, 1]}, {"time": [0, 6, 6, 0], "level": [1, 1, 2, 2]},
     {"x": [1, 2, 3]}, {"a/b": [1, 2, 3]}, {"..": [1, 2, 3]}, {"spatial_ref": [1, 2]}], ids=str)
-def test_what_is_doubtful_is_counted_and_keeps_its_metadata(tmp_path, axes):
+def test_ambiguous_axis_items_give_numbered_bands_and_stay_as_metadata(tmp_path, axes):
     metadata = items(**axes)
     made = copy(tmp_path / "c.zarr", stacked(metadata, time__units="hours since 2024-05-01", NETCDF_DIM_EXTRA="{time}"))
     assert_counted(tmp_path / "c.zarr", "c", len(metadata))
@@ -341,7 +341,7 @@ def test_what_is_doubtful_is_counted_and_keeps_its_metadata(tmp_path, axes):
     assert found == metadata and made.GetMetadataItem("time#units") == "hours since 2024-05-01"
 
 
-def test_packed_coordinates_are_doubtful(tmp_path):
+def test_packed_coordinates_give_numbered_bands(tmp_path):
     copy(tmp_path / "c.zarr", stacked(items(time=[1, 2]), time__units="hours since 2024-05-01", time__scale_factor="0.5"))
     assert_counted(tmp_path / "c.zarr", "c", 2)
 
@@ -353,7 +353,7 @@ def test_an_array_per_band_has_no_axes(tmp_path):
     assert open_array(tmp_path / "c.zarr", "/c_2").GetRasterBand(1).GetMetadataItem("NETCDF_DIM_time") == "6"
 
 
-def test_a_store_that_only_counted_its_bands_gets_its_time_at_the_next_copy(tmp_path):
+def test_copy_of_a_store_with_numbered_bands_gets_a_time_dimension(tmp_path):
     """As stores were written before: their bands keep what the netCDF driver said."""
     made = copy(tmp_path / "a.zarr", stacked(items(time=[0, 6]), time__units=TIME["units"], time__scale_factor="1"))
     assert_counted(tmp_path / "a.zarr", "a", 2)
@@ -385,7 +385,7 @@ def on_a_grid(path, dimension, values, attributes=None, data_type="int64"):
 
 
 @pytest.mark.parametrize("dimension, values", [("band", [1, 2, 3]), ("band", [3, 1, 4]), ("member", [0, 1, 2]), ("member", [1, 2, 3])])
-def test_an_index_is_no_description(tmp_path, dimension, values):
+def test_coordinate_of_plain_indices_is_no_band_description(tmp_path, dimension, values):
     assert described(tmp_path, dimension, values) == ["", "", ""]
 
 
@@ -393,7 +393,7 @@ def test_an_index_is_no_description(tmp_path, dimension, values):
     ("wavelength", [492.7, 559.8], {"units": "nm"}, "float64", ["wavelength=492.7", "wavelength=559.8"]),
     ("time", [0, 1], {"units": "days since 2024-05-01"}, "int64", ["2024-05-01T00:00:00", "2024-05-02T00:00:00"]),  # as QGIS reads times
     ("level", [850, 500], {}, "int64", ["level=850", "level=500"]), ("depth", [0, 1], {"units": "m"}, "int64", ["depth=0", "depth=1"])])
-def test_values_that_mean_something_describe_bands(tmp_path, dimension, values, attributes, data_type, expected):
+def test_meaningful_coordinate_values_become_band_descriptions(tmp_path, dimension, values, attributes, data_type, expected):
     assert described(tmp_path, dimension, values, attributes, data_type) == expected
 
 
@@ -413,7 +413,7 @@ def test_the_title_of_a_series_does_not_hide_its_times(tmp_path):
 @pytest.mark.parametrize("values, data_type, numbers, type_number", [
     ([0, 6, 12], "int64", "0,6,12", 4), ([0, 6, 12], "uint8", "0,6,12", 4), ([0.5, 6, 12.25], "float64", "0.5,6,12.25", 6),
     ([0.1, 6, 12], "float32", "0.1,6,12", 5), ([-3, 0, 3 * 10**9], "int64", "-3,0,3000000000", 6)])
-def test_coordinates_of_one_dimension_are_told_as_the_netcdf_driver_does(tmp_path, values, data_type, numbers, type_number):
+def test_coordinates_of_one_dimension_become_netcdf_dim_items(tmp_path, values, data_type, numbers, type_number):
     """Which rioxarray and copies to netCDF understand."""
     store = tmp_path / "s.zarr"
     dataset = on_a_grid(store, "time", values, {"units": "seconds since 2024-05-01"}, data_type)
@@ -435,7 +435,7 @@ def test_coordinates_of_one_dimension_are_told_as_the_netcdf_driver_does(tmp_pat
 
 
 @pytest.mark.parametrize("values, data_type", [([2**60, 2**60 + 1], "int64"), (["a", "b"], "string"), (None, None)])
-def test_coordinates_that_netcdf_has_no_number_for_are_not_told_so(tmp_path, values, data_type):
+def test_coordinates_without_a_netcdf_number_give_no_netcdf_dim_items(tmp_path, values, data_type):
     oracle.write(tmp_path, group_meta())
     oracle.write(tmp_path / "data", array_meta((2, 4, 5), "uint8", dimension_names=["member", "y", "x"]))
     if data_type == "int64":
@@ -444,7 +444,7 @@ def test_coordinates_that_netcdf_has_no_number_for_are_not_told_so(tmp_path, val
     assert not [name for name in dataset.GetMetadata() if name.startswith("NETCDF")] and dataset.GetRasterBand(1).GetMetadataItem("NETCDF_DIM_member") is None
 
 
-def test_what_the_coordinates_tell_is_not_written_by_an_edit(tmp_path):
+def test_items_derived_from_coordinates_are_not_written_by_an_edit(tmp_path):
     on_a_grid(tmp_path, "time", [0, 6], {"units": "hours since 2024-05-01"})
     before = document(tmp_path, "data")
     items = open_array(tmp_path, "/data").GetMetadata()
@@ -455,7 +455,7 @@ def test_what_the_coordinates_tell_is_not_written_by_an_edit(tmp_path):
     assert document(tmp_path, "data")["attributes"] == {**before.get("attributes", {}), "mine": "1"}
 
 
-def test_numbers_of_bands_do_not_travel_into_copies(tmp_path):
+def test_band_numbers_are_not_copied_as_metadata(tmp_path):
     made = copy(tmp_path / "a.zarr", source(counting((3, *SIZE), "uint8"), UTM, "EPSG:32632"))
     tif = gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), made)
     for dataset in (made, tif):

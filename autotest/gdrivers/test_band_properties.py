@@ -53,7 +53,7 @@ def test_nodata_is_the_fill_attribute_then_missing_value_then_the_fill_value(tmp
 
 
 @pytest.mark.parametrize("value", ["AAAA", "nonsense", "", {}, [], True, None], ids=str)
-def test_a_fill_attribute_that_makes_no_sense_does_no_harm(tmp_path, value):
+def test_invalid_fill_value_attribute_is_ignored(tmp_path, value):
     band_of(tmp_path, {"_FillValue": value}, "float32")
 
 
@@ -93,7 +93,7 @@ def test_attributes_that_were_understood_are_not_repeated(tmp_path):
                                         {"flag_values": [-1, 2**40], "flag_meanings": "a b"},
                                         {"coordinates": 5}, {"grid_mapping": ["a"]}, {"zarr_conventions": "all"}, {"multiscales": []},
                                         {"ome": 1}, {"_CRS": "here"}], ids=str)
-def test_attributes_of_unexpected_types_do_no_harm(tmp_path, attributes):
+def test_attributes_of_unexpected_types_are_ignored(tmp_path, attributes):
     band_of(tmp_path, attributes)
 
 
@@ -111,7 +111,7 @@ def test_flag_masks_are_no_categories(tmp_path):
 
 
 @pytest.mark.parametrize("name, expected", [("red", gdal.GCI_RedBand), ("green", gdal.GCI_GreenBand), ("blue", gdal.GCI_BlueBand)])
-def test_arrays_named_by_a_colour_have_it(tmp_path, name, expected):
+def test_arrays_named_red_green_blue_have_these_colour_interpretations(tmp_path, name, expected):
     oracle.write(tmp_path, group_meta())
     for array in ("red", "green", "blue"):
         oracle.write(tmp_path / array, array_meta(SHAPE, "uint8"))

@@ -26,7 +26,7 @@ def store(tmp_path):
     return path
 
 
-def test_overviews_of_a_store_opened_read_only_are_kept_beside_it(store, tmp_path):
+def test_overviews_of_a_read_only_store_go_to_an_ovr_file_beside_it(store, tmp_path):
     tif = str(tmp_path / "a.tif")
     gdal.Translate(tif, store).FlushCache()
     gdal.Open(tif).BuildOverviews("AVERAGE", [2, 4])
@@ -42,7 +42,7 @@ def test_overviews_of_a_store_opened_read_only_are_kept_beside_it(store, tmp_pat
     assert_same(read_all(open_ours(store)), ARRAY)
 
 
-def test_they_are_removed_read_only_and_in_update_mode(store):
+def test_ovr_file_is_removed_read_only_and_in_update_mode(store):
     open_ours(store).BuildOverviews("NONE", [])
     assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
     open_ours(store).BuildOverviews("NEAREST", [2])
@@ -50,14 +50,14 @@ def test_they_are_removed_read_only_and_in_update_mode(store):
     assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
 
 
-def test_those_in_the_store_go_before_those_beside_it(store):
+def test_overviews_in_the_store_win_over_the_ovr_file(store):
     gdal.Open(store, gdal.GA_Update).BuildOverviews("NEAREST", [2])
     found, = levels(open_ours(store))
     assert_same(found, gdals_own(ARRAY, "NEAREST", 2)[0][0])
     assert "already" in error_of(open_ours(store).BuildOverviews, "AVERAGE", [2])
 
 
-def test_they_go_where_the_store_goes(store, tmp_path):
+def test_ovr_file_is_renamed_copied_and_deleted_with_its_store(store, tmp_path):
     ovr = open(store + ".ovr", "rb").read()
     moved, copied = str(tmp_path / "moved.zarr"), str(tmp_path / "copied.zarr")
     assert driver().Rename(moved, store) == 0
@@ -68,7 +68,7 @@ def test_they_go_where_the_store_goes(store, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["moved.zarr", "moved.zarr.ovr"]
 
 
-def test_a_store_that_is_replaced_has_none_of_the_old_one(store):
+def test_replacing_a_store_removes_the_ovr_file_of_the_old_one(store):
     copy(store, source(ARRAY + 1), CHUNK_SHAPE=16)
     assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
     open_ours(store).BuildOverviews("NEAREST", [2])
@@ -77,20 +77,20 @@ def test_a_store_that_is_replaced_has_none_of_the_old_one(store):
     assert levels(open_ours(store)) == []
 
 
-def test_a_store_that_is_not_replaced_keeps_them(store):
+def test_refused_replacement_keeps_the_ovr_file(store):
     os.mkdir(store + "/notes")
     open(store + "/notes/mine.txt", "w").close()
     assert error_of(driver().CreateCopy, store, source(ARRAY))
     assert len(levels(open_ours(store))) == 2
 
 
-def test_an_array_at_the_root_has_them_too(tmp_path):
+def test_root_array_may_have_an_ovr_file(tmp_path):
     path = oracle.write(tmp_path / "a.zarr", array_meta(ARRAY.shape, "int16"), ARRAY)
     open_array(path).BuildOverviews("NEAREST", [2])
     assert_same(levels(open_array(path))[0], gdals_own(ARRAY, "NEAREST", 2)[0][0])
 
 
-def test_one_array_of_several_has_none(tmp_path):
+def test_one_array_of_several_gets_no_ovr_file(tmp_path):
     path = oracle.write(tmp_path / "a.zarr", group_meta())
     for name in "ab":
         oracle.write(path + "/" + name, array_meta(ARRAY.shape, "int16"), ARRAY)
@@ -98,7 +98,7 @@ def test_one_array_of_several_has_none(tmp_path):
     assert "one raster" in message and "update mode" in message and os.listdir(tmp_path) == ["a.zarr"]
 
 
-def test_threads_that_share_a_dataset_read_them(store):
+def test_threads_sharing_a_dataset_read_the_ovr_file(store):
     if not hasattr(gdal, "OF_THREAD_SAFE"):
         pytest.skip("GDAL has no thread-safe datasets before 3.10")
     dataset = gdal.OpenEx(store, gdal.OF_RASTER | gdal.OF_THREAD_SAFE)

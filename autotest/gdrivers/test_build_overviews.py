@@ -217,7 +217,7 @@ def test_levels_are_sharded_as_the_base_is(tmp_path):
     assert oracle.chunk_shape_of(document(tmp_path / "a.zarr", "ovr_2x", "v")) == (1, 64, 64)
 
 
-def test_what_has_changed_is_seen_when_built_again(tmp_path):
+def test_overviews_built_again_show_changed_pixels(tmp_path):
     array = terrain((1, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2,4", ARRAY_NAME="v")
     dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
@@ -233,7 +233,7 @@ def test_what_has_changed_is_seen_when_built_again(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_a_level_is_added_to_those_there_are(tmp_path):
+def test_a_new_level_is_added_to_existing_levels(tmp_path):
     array = terrain((1, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2", ARRAY_NAME="v")
     made = build(tmp_path / "a.zarr", "NEAREST", 8)
@@ -244,7 +244,7 @@ def test_a_level_is_added_to_those_there_are(tmp_path):
     assert [entry["asset"] for entry in layout] == ["v", "ovr_2x", "ovr_8x"]
 
 
-def test_cleaning_removes_them_and_leaves_the_base(tmp_path):
+def test_cleaning_removes_overviews_and_keeps_the_base(tmp_path):
     array = terrain((2, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array, UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v")
     before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")}
@@ -262,7 +262,7 @@ def test_cleaning_removes_them_and_leaves_the_base(tmp_path):
 
 
 @pytest.mark.parametrize("theirs", ["notes.txt", "b/zarr.json", "quality/zarr.json", "text/zarr.json", "deep/er/zarr.json"])
-def test_cleaning_leaves_what_others_put_beside_a_level(tmp_path, theirs):
+def test_cleaning_keeps_files_of_others_beside_a_level(tmp_path, theirs):
     copy(tmp_path / "a.zarr", source(terrain((1, 64, 96), "uint8"), UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="2,4")
     metas = {"b": array_meta((5, 5), "float32"), "quality": array_meta((48,), "uint8", dimension_names=["x_2x"]),
              "text": {**array_meta((4,), "uint8"), "data_type": "string", "fill_value": ""}}
@@ -363,7 +363,7 @@ def test_small_images_are_read_from_overviews_alone(tmp_path):
     assert_same(again.ReadAsArray(buf_xsize=64, buf_ysize=64), expected)
 
 
-def test_building_is_refused_where_it_cannot_be_done(tmp_path):
+def test_building_is_refused_read_only_and_for_unknown_resamplings(tmp_path):
     copy(tmp_path / "a.zarr", source(terrain((2, 64, 96), "uint8")), CHUNK_SHAPE=16, ARRAY_NAME="v")
     before = files_of(tmp_path / "a.zarr")
     read_only = open_array(str(tmp_path / "a.zarr"), "/v")
@@ -374,7 +374,7 @@ def test_building_is_refused_where_it_cannot_be_done(tmp_path):
     assert files_of(tmp_path / "a.zarr") == before
 
 
-def test_building_that_is_cancelled_leaves_what_there_was(tmp_path):
+def test_cancelled_building_keeps_the_former_overviews(tmp_path):
     array = terrain((2, 64, 96), "uint8")
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, OVERVIEWS="2", ARRAY_NAME="v")
     before = files_of(tmp_path / "a.zarr")

@@ -68,7 +68,7 @@ def same(actual, expected):
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_chain_of_eopf_reads_at_every_place(tmp_path, place):
+def test_codec_chain_of_eopf_reads_at_any_level_of_the_shard(tmp_path, place):
     stored = np.arange(19 * 27).reshape(19, 27).astype("uint16") * 111
     stored[0:8, 0:12] = 0  # a shard that is not there
     stored[9, 7] = 65535
@@ -80,7 +80,7 @@ def test_the_chain_of_eopf_reads_at_every_place(tmp_path, place):
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
 @pytest.mark.parametrize("more", [[], [stores.ZSTD]])
-def test_values_that_are_looked_up_go_where_windows_want_them(tmp_path, order, more):
+def test_lookup_table_decodes_into_the_windows_rows(tmp_path, order, more):
     """A table of 65,536 values is there once as many were read: then chunks go to the caller's rows without another copy."""
     stored = np.random.default_rng(8).integers(0, 65536, (400, 500)).astype("uint16")
     meta = stores.array_meta(stored.shape, "uint16", [100, 150], [stores.sharding([50, 30], codec("transpose", order=order), LITTLE, *more)])
@@ -102,7 +102,7 @@ def test_values_that_are_looked_up_go_where_windows_want_them(tmp_path, order, m
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_chain_of_eopf_is_written_and_what_was_there_stays(tmp_path, place):
+def test_codec_chain_of_eopf_is_written_and_other_pixels_stay(tmp_path, place):
     stored = (np.arange(19 * 27).reshape(19, 27) % 65536).astype("uint16")
     write(tmp_path, stored, EOPF, "float32", "NaN", place)
     new = np.array([[0.5, np.nan, -0.1], [1.23456, 6.4, 0.00004]], "float32")
@@ -203,7 +203,7 @@ def test_an_update_that_would_change_other_pixels_is_refused(tmp_path):
     same(stored_in(tmp_path, "uint8"), stored)
 
 
-def test_bitround_keeps_digits_to_the_nearest_even_and_reads_what_is_stored(tmp_path):
+def test_bitround_rounds_half_to_even_and_reads_stored_bits_unchanged(tmp_path):
     values = np.array([[0, 0.1, 1.2, 12.3, 123.4, 1234.5, np.nan, np.inf, -np.inf, -0.1]], "float32")
     write(tmp_path, values, [codec("bitround", keepbits=3)], "float32", 0.0)
     same(read(tmp_path), values)  # whoever wrote it

@@ -111,7 +111,7 @@ def test_masks_alpha_and_colours(tmp_path, change, bands, how):
 
 
 @pytest.mark.parametrize("options", [{"BITROUND": 4}, {"SCALE_OFFSET": "YES", "SCALE": 0.25, "OFFSET": -3}], ids=str)
-def test_levels_of_what_is_stored_with_losses_are_of_what_is_read_back(tmp_path, options):
+def test_overviews_of_lossy_pixels_are_made_of_decoded_pixels(tmp_path, options):
     assert_made_as_afterwards(tmp_path, source(values("float32", (1, 128, 96)), UTM, "EPSG:32633"), "AVERAGE", [2, 4], **options)
 
 
@@ -158,7 +158,7 @@ def test_the_raster_is_not_read_again(tmp_path, how):
 
 @pytest.mark.parametrize("append", ["NO", "YES"])
 @pytest.mark.parametrize("at", [0.1, 0.5, 0.7, 0.9, 0.999])
-def test_a_copy_that_is_cancelled_leaves_what_was_there(tmp_path, at, append):
+def test_cancelled_copy_keeps_the_former_store(tmp_path, at, append):
     path = tmp_path / "a.zarr"
     copy(path, source(values("uint8", (1, 32, 32))), CHUNK_SHAPE=16, ARRAY_NAME="old")
     before = {name: (path / name).read_bytes() for name in files_of(path)}

@@ -77,7 +77,7 @@ def test_coverage_of_many_shards_is_that_of_those_that_the_store_lists(tmp_path,
             assert percent == pytest.approx(100 * part.mean())
 
 
-def test_fill_that_is_a_value_is_not_called_empty(tmp_path):
+def test_stored_chunk_of_fill_values_is_not_reported_empty(tmp_path):
     path = str(tmp_path / "a.zarr")
     made(path, 7)
     dataset = gdal.Open(path, gdal.GA_Update)
@@ -99,7 +99,7 @@ def test_pixels_that_are_not_flushed_are_covered(tmp_path):
     assert band.GetDataCoverageStatus(20 * CHUNK, 10 * CHUNK, CHUNK, CHUNK)[0] & DATA
 
 
-def test_a_broken_index_is_not_called_empty(tmp_path):
+def test_shard_with_a_broken_index_is_not_reported_empty(tmp_path):
     path = str(tmp_path / "a.zarr")
     made(path)
     for shard in shards(path, "v"):

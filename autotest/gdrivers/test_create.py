@@ -106,7 +106,7 @@ def test_windows_written_in_any_order(tmp_path, cache, seed):
     assert_same(only_array(tmp_path / "a.zarr")[2].reshape(shape), expected, "by the oracle")
 
 
-def test_what_was_flushed_is_seen_by_others(tmp_path):
+def test_flushed_pixels_are_visible_to_other_datasets(tmp_path):
     dataset = create(tmp_path / "a.zarr", (1, 70, 101))
     array = random_values(np.random.default_rng(2), "uint16", (70, 101))
     dataset.GetRasterBand(1).WriteArray(array[:30], 0, 0)
@@ -127,7 +127,7 @@ def test_a_band_is_filled(tmp_path):
     assert not found[0].any() and (found[1] == 7).all()
 
 
-def test_what_becomes_fill_again_is_not_stored(tmp_path):
+def test_chunk_overwritten_with_fill_values_is_removed(tmp_path):
     dataset = create(tmp_path / "a.zarr", (1, 96, 96), ARRAY_NAME="v")
     band = dataset.GetRasterBand(1)
     band.WriteArray(np.ones((96, 96), "uint16"))
@@ -166,7 +166,7 @@ def test_all_is_set_before_the_first_pixel(tmp_path):
 
 
 @pytest.mark.parametrize("flushed", [False, True])
-def test_what_is_read_before_the_first_pixel_is_the_nodata_value(tmp_path, flushed):
+def test_unwritten_pixels_read_as_nodata(tmp_path, flushed):
     dataset = create(tmp_path / "a.zarr", (2, 70, 101), "int16")
     for nodata in (-1, 7):
         for number in (1, 2):
@@ -274,7 +274,7 @@ def test_writing_to_a_dataset_that_is_read_only_is_an_error(tmp_path):
     assert dataset.ReadAsArray().all()
 
 
-def test_an_array_per_band_is_for_copies_and_create_says_so(tmp_path):
+def test_create_refuses_an_array_per_band_for_several_bands(tmp_path):
     path = str(tmp_path / "a.zarr")
     make = gdal.GetDriverByName("ShardedZarr").Create
     assert "SINGLE_ARRAY=NO" in error_of(make, path, 6, 5, 2, gdal.GDT_Byte, ["SINGLE_ARRAY=NO"])

@@ -93,7 +93,7 @@ def test_the_codecs_are_as_asked_for(tmp_path, options, codecs):
 
 
 @pytest.mark.parametrize("chunk, blocksize", [("1,16,16", 262144), ("3,16,1", 262144), ("3,16,16", 131072)])
-def test_blocks_of_deep_chunks_are_smaller_since_maps_are_read_out_of_them(tmp_path, chunk, blocksize):
+def test_deep_chunks_get_smaller_blosc_blocks(tmp_path, chunk, blocksize):
     need("blosc", oracle.available("blosc:zstd"))
     copy(tmp_path / "a.zarr", source(np.zeros((3, 32, 32), "float32")), CHUNK_SHAPE=chunk, OVERVIEWS="NONE")
     found = dict(oracle.named(c) for c in inner(document(tmp_path / "a.zarr", "a"))["codecs"])
@@ -129,7 +129,7 @@ def test_large_blocks_are_smaller_where_a_filter_has_put_bytes_in_order(tmp_path
     assert sizes[0] < 0.98 * sizes[262144]
 
 
-def test_floats_that_were_integers_are_smaller_in_blocks_of_the_default_than_in_small_ones(tmp_path):
+def test_integer_valued_floats_compress_best_in_default_blosc_blocks(tmp_path):
     """zstd matches four bytes in blocks of 128 to 256 KiB, five in smaller ones."""
     need("blosc", oracle.available("blosc:zstd"))
     pixels, sizes = KINDS["scaled"](surface(512)), {}
@@ -154,7 +154,7 @@ KINDS = {"scene": lambda s: (s * 4000 + 4500).astype("uint16"), "terrain": lambd
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["copy", "strips", "create"])
-def test_the_filter_of_blosc_is_the_one_that_makes_the_data_smallest(tmp_path, kind, way):
+def test_blosc_filter_is_chosen_by_compressed_size(tmp_path, kind, way):
     """Create() knows the first window that is written."""
     need("blosc", oracle.available("blosc:zstd"))
     pixels, sizes = KINDS[kind](surface(600)), {}
@@ -318,7 +318,7 @@ def test_overviews_are_resampled_as_asked_for(tmp_path, how):
     assert how.lower() in str(document(tmp_path / "a.zarr")["attributes"]["multiscales"]).lower()
 
 
-def test_the_resampling_of_overviews_may_be_called_as_cog_calls_it(tmp_path):
+def test_overview_resampling_option_of_cog_is_accepted(tmp_path):
     array = np.arange(40 * 40, dtype="uint16").reshape(40, 40)
     for name, options in (("cog", {"OVERVIEW_RESAMPLING": "NEAREST"}), ("ours", {"RESAMPLING": "NEAREST"})):
         made = copy(tmp_path / name, source(array), CHUNK_SHAPE=16, OVERVIEWS=2, **options)
@@ -462,7 +462,7 @@ WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("
 
 @pytest.mark.parametrize("option, value, would_do", WRONG)
 @pytest.mark.parametrize("by", ["CreateCopy", "Create"])
-def test_a_wrong_value_is_refused_with_what_would_do_and_nothing_is_left(tmp_path, option, value, would_do, by):
+def test_wrong_option_value_is_refused_with_valid_ones_and_leaves_nothing(tmp_path, option, value, would_do, by):
     path, options = str(tmp_path / "a.zarr"), pairs({"CHUNK_SHAPE": 16, option: value})
     if by == "Create":
         message = error_of(driver().Create, path, 101, 70, 1, gdal.GDT_Byte, options)
@@ -490,7 +490,7 @@ def test_types_that_zarr_lacks_are_refused(tmp_path):
     assert not os.path.exists(tmp_path / "a.zarr")
 
 
-def test_many_objects_of_a_few_bytes_are_told(tmp_path):
+def test_warns_of_millions_of_tiny_objects(tmp_path):
     """CHUNK_SHAPE=1 and SHARD_SHAPE=1, where somebody took them for numbers of chunks."""
     raster = gdal.GetDriverByName("MEM").Create("", 72, 72)
     for shape, expected in (("1", True), ("8", False)):

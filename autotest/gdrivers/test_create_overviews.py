@@ -126,7 +126,7 @@ def test_levels_are_those_of_the_option(tmp_path, options, widths):
 
 
 @pytest.mark.parametrize("size, count", [((64, 64), 0), ((512, 512), 0), ((512, 513), 1), ((64, 2000), 1)], ids=str)
-def test_a_raster_that_is_one_chunk_gets_none(tmp_path, size, count):
+def test_raster_of_one_chunk_gets_no_overviews(tmp_path, size, count):
     dataset = driver().CreateCopy(str(tmp_path / "a.zarr"), gdal.GetDriverByName("MEM").Create("", *size))
     assert dataset.GetRasterBand(1).GetOverviewCount() == count
 
@@ -151,7 +151,7 @@ def test_in_memory():
 
 # -------------------------------------------------------------------------------------------------------- who gets none
 
-def test_where_no_pixel_was_written_there_are_none_and_nothing_is_read(tmp_path):
+def test_unwritten_raster_gets_no_overviews_and_is_not_read(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 1000000, 1000000, 1)  # a terabyte
     dataset.SetGeoTransform(UTM)
     dataset.GetRasterBand(1).SetNoDataValue(7)
@@ -162,7 +162,7 @@ def test_where_no_pixel_was_written_there_are_none_and_nothing_is_read(tmp_path)
     assert "multiscales" not in document(tmp_path / "a.zarr")["attributes"]
 
 
-def test_the_nearest_pixels_of_a_terabyte_that_is_almost_empty_are_taken_without_reading_it(tmp_path):
+def test_nearest_overviews_of_a_sparse_terabyte_read_only_stored_chunks(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 1000000, 1000000, 1, options=["OVERVIEWS=NONE"])
     place = int(0.5 + 700 * 1000000 / 977)  # of which GDAL's nearest neighbour makes the pixel 700 of the last level
     dataset.WriteRaster(place, place, 1, 1, b"\x64")
@@ -183,7 +183,7 @@ def test_levels_of_empty_parts_are_not_stored(tmp_path):
     assert sorted(stored) == ["ovr_2x/v/c/7/7", "v/c/15/15"]
 
 
-def test_levels_that_the_caller_made_stay(tmp_path):
+def test_overviews_built_by_the_caller_are_kept_on_close(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
     dataset.WriteArray(PIXELS)
     dataset.BuildOverviews("NEAREST", [3])
@@ -194,7 +194,7 @@ def test_levels_that_the_caller_made_stay(tmp_path):
     assert_levels(levels(open_ours(str(tmp_path / "a.zarr"))), levels(expected), 2)
 
 
-def test_levels_that_the_caller_removed_stay_away(tmp_path):
+def test_overviews_removed_by_the_caller_are_not_made_on_close(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
     dataset.WriteArray(PIXELS)
     dataset.BuildOverviews("NONE", [])
@@ -202,7 +202,7 @@ def test_levels_that_the_caller_removed_stay_away(tmp_path):
     assert sizes(tmp_path / "a.zarr") == []
 
 
-def test_a_store_that_is_opened_for_update_gets_none(tmp_path):
+def test_store_opened_for_update_gets_no_automatic_overviews(tmp_path):
     created(tmp_path / "a.zarr", PIXELS, CHUNK_SHAPE=16, OVERVIEWS="NONE")
     dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
     dataset.WriteArray(PIXELS + 1)
@@ -218,7 +218,7 @@ def spoil(store):
     oracle.put(os.path.join(store, "ovr_2x"), {"zarr.json": plain_meta((4,), "uint8")})
 
 
-def test_a_close_that_cannot_make_them_says_so_and_the_raster_is_whole(tmp_path):
+def test_close_reports_failed_overviews_and_the_raster_is_complete(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
     dataset.WriteArray(PIXELS)
     spoil(str(tmp_path / "a.zarr"))
@@ -228,7 +228,7 @@ def test_a_close_that_cannot_make_them_says_so_and_the_raster_is_whole(tmp_path)
     assert_levels(levels(found), [PIXELS], 1)
 
 
-def test_what_replaces_another_takes_its_place_though_its_overviews_failed(tmp_path):
+def test_replacement_is_published_although_its_overviews_failed(tmp_path):
     created(tmp_path / "a.zarr", PIXELS[:1], ARRAY_NAME="old")
     dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=["CHUNK_SHAPE=16", "ARRAY_NAME=new"])
     dataset.WriteArray(PIXELS)
@@ -239,7 +239,7 @@ def test_what_replaces_another_takes_its_place_though_its_overviews_failed(tmp_p
     assert_levels(levels(open_array(tmp_path / "a.zarr", "/new")), [PIXELS], 1)
 
 
-def test_what_replaces_another_has_its_overviews_before_it_takes_its_place(tmp_path):
+def test_replacement_has_its_overviews_before_it_is_published(tmp_path):
     path = created(tmp_path / "a.zarr", PIXELS[:1], ARRAY_NAME="old")
     dataset = driver().Create(path, 120, 90, 3, options=["CHUNK_SHAPE=16", "ARRAY_NAME=new"])
     dataset.WriteArray(PIXELS)

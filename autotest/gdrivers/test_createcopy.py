@@ -143,7 +143,7 @@ def test_without_options_the_chunk_is_512_in_a_larger_shard(tmp_path):
     assert chunk[-2:] == [512, 512] and all(s % c == 0 for s, c in zip(shard, chunk)) and shard[-1] > 512
 
 
-def test_the_index_is_the_one_that_every_reader_knows(tmp_path):
+def test_default_shard_index_is_little_endian_with_crc32c_at_the_end(tmp_path):
     create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
     meta, _ = stored(tmp_path / "a.zarr")
     conf = oracle.sharding_of(meta["codecs"])
@@ -184,7 +184,7 @@ def test_without_nodata_the_fill_value_is_0(tmp_path, data_type):
     assert document["fill_value"] == 0 and "_FillValue" not in document["attributes"]
 
 
-def test_without_nodata_the_fill_value_is_zero_and_none_is_claimed(tmp_path):
+def test_source_without_nodata_gets_fill_value_0_and_no_nodata(tmp_path):
     array = random_values(np.random.default_rng(5), "int16", (20, 30))
     dataset = create(tmp_path / "a.zarr", source(array))
     meta = check(tmp_path / "a.zarr", dataset, array)
@@ -207,7 +207,7 @@ def test_georeferencing_round_trips(tmp_path, transform, crs, shape):
     assert dataset.GetSpatialRef() is None if crs is None else same_crs(dataset, crs)
 
 
-def test_georeferencing_is_written_where_others_look(tmp_path):
+def test_georeferencing_is_written_as_other_readers_expect(tmp_path):
     """spatial: and proj: registered by their UUIDs; nothing else is needed by GDAL 3.13 and by rioxarray."""
     create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8"), TRANSFORMS["north-up"], "EPSG:32633"))
     attributes = [json.loads(open(name).read()).get("attributes", {})
@@ -218,7 +218,7 @@ def test_georeferencing_is_written_where_others_look(tmp_path):
     assert found.get("proj:code") == "EPSG:32633" or "proj:wkt2" in found or "proj:projjson" in found
 
 
-def test_without_georeferencing_none_is_claimed(tmp_path):
+def test_source_without_georeferencing_gets_none(tmp_path):
     dataset = create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
     assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
 
@@ -284,7 +284,7 @@ LOSSES = {"scale or offset that is not finite": lambda dataset: dataset.GetRaste
 
 
 @pytest.mark.parametrize("what", LOSSES)
-def test_what_cannot_be_kept_is_an_error_with_strict_and_else_a_warning(tmp_path, what):
+def test_lossy_copy_is_an_error_when_strict_else_a_warning(tmp_path, what):
     values = np.arange(72, dtype="uint8").reshape(2, 6, 6)
     dataset = gdal.GetDriverByName("MEM").CreateCopy("", source(values))
     LOSSES[what](dataset)
@@ -297,7 +297,7 @@ def test_what_cannot_be_kept_is_an_error_with_strict_and_else_a_warning(tmp_path
     assert np.array_equal(made.ReadAsArray()[:2], values)
 
 
-def test_a_strict_copy_that_would_lose_something_leaves_the_older_store(tmp_path):
+def test_failed_strict_copy_keeps_the_older_store(tmp_path):
     path = tmp_path / "a.zarr"
     create(path, source(np.full((6, 6), 7, "uint8")))
     dataset = source(np.zeros((6, 6), "uint8"))
@@ -360,7 +360,7 @@ gdal.GetDriverByName("ShardedZarr").CreateCopy(path + threads, gdal.Open(path + 
 
 
 @pytest.mark.parametrize("shape, chunk", [((16, 64, 64), "1,64,64"), ((1, 1024, 64), "64,64"), ((10, 100, 30), "2,50,30")])
-def test_each_thread_has_chunks_of_what_is_read_at_once(tmp_path, shape, chunk):
+def test_a_copy_reads_enough_chunks_at_once_for_all_threads(tmp_path, shape, chunk):
     """A chunk is encoded by one thread: where a row of chunks has only one, several rows or bands are taken at once."""
     array, steps = random_values(np.random.default_rng(1), "uint16", shape), []
     for threads in (1, 4):
@@ -386,7 +386,7 @@ def test_a_row_of_chunks_of_a_wide_raster_goes_by_boxes_that_take_less_memory(tm
     assert open_array(path + "1", "/v").GetRasterBand(1).Checksum() == gdal.Open(path + ".raw").GetRasterBand(1).Checksum()
 
 
-def test_what_is_appended_without_a_name_has_that_of_its_source(tmp_path):
+def test_appended_array_without_a_name_is_named_after_its_source(tmp_path):
     """And a number where that is taken; also by Create(), which has no source."""
     store, pixels = str(tmp_path / "a.zarr"), np.arange(80, dtype="uint8").reshape(8, 10)
     for name in ("first", "second"):

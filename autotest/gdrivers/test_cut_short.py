@@ -107,7 +107,7 @@ def what_documents_say(path):
             for name, said in documents.items()}
 
 
-def test_a_transform_follows_one_that_was_cut_short_before_it_was_listed(tmp_path):
+def test_transform_is_set_again_after_an_unfinished_one_on_an_object_store(tmp_path):
     """On an object store no journal finishes it."""
     path = made(tmp_path / "a.zarr")
     listed = document_of(path, "")
@@ -172,7 +172,7 @@ def with_item(document, value):
 
 
 @pytest.mark.parametrize("now, expected", [("before", "after"), ("after", "after"), ("of another", "of another"), (None, None)])
-def test_a_killed_edit_is_finished_where_nobody_changed_it_since(tmp_path, now, expected):
+def test_killed_edit_is_finished_unless_documents_changed_since(tmp_path, now, expected):
     """zarr-python, say, which knows no journals."""
     path = made(tmp_path / "a.zarr")
     document = document_of(path, "v")
@@ -189,7 +189,7 @@ def test_a_killed_edit_is_finished_where_nobody_changed_it_since(tmp_path, now, 
     assert not [name for name in os.listdir(path) if name.endswith(".journal")]
 
 
-def test_an_edit_that_could_write_no_document_leaves_none(tmp_path):
+def test_failed_edit_that_wrote_no_document_changes_nothing(tmp_path):
     path = made(tmp_path / "a.zarr")
     before = everything(path)
     told, = in_process(LIMITED + """

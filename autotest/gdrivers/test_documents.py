@@ -165,7 +165,7 @@ def is_slow_here(command):
 
 
 @pytest.mark.no_driver
-def test_what_tests_the_other_commands_is_there():
+def test_commands_that_are_not_run_name_an_existing_test():
     for document in PAGES:
         for language, said, *_ in fences(document):
             assert not said or (language, said) == ("python", "xarray") or os.path.exists(os.path.join(PROJECT, said)), said
@@ -181,7 +181,7 @@ def test_quoted_code_is_in_its_file():
 
 @pytest.mark.no_driver
 @pytest.mark.parametrize("document", PAGES)
-def test_what_a_page_names_is_there(document):
+def test_files_and_links_named_on_pages_exist(document):
     """Files in `code`, with the folder or without it, and links with the heading that they lead to."""
     text = re.sub(r"^```.*?^```$", "", read(document), flags=re.M | re.S)
     for name in re.findall(r"`([\w./-]+\.(?:c|h|cpp|py|sh|md|cmake))`", text):
@@ -207,7 +207,7 @@ def test_the_readme_is_short_and_begins_with_its_two_commands():
     assert all(os.path.getsize(name) <= 100000 for name in glob.glob(os.path.join(PROJECT, DOC, "*.png")))
 
 
-def test_reading_costs_the_requests_that_are_said(place):
+def test_request_counts_on_pages_are_true(place):
     rows = table(PERFORMANCE, "command")
     assert len(rows) >= 3
     for command, (said,) in rows.items():
@@ -273,7 +273,7 @@ def test_the_options_are_those_of_the_driver(options):
     assert set(entries("Creation options")) == set(options.declared(driver(), options.CREATION))
 
 
-def test_what_is_said_of_options_is_what_the_driver_declares(options):
+def test_option_facts_on_pages_are_those_of_the_driver(options):
     """`python3 driver/doc/options.py` writes it anew."""
     for page in options.PAGES:
         text = read(os.path.join(DOC, page))

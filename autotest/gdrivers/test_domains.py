@@ -60,7 +60,7 @@ def test_an_envi_file_is_copied_with_its_header(tmp_path):
     assert after.GetMetadata("ENVI") == before.GetMetadata("ENVI")
 
 
-def test_rpc_of_a_copy_place_it(tmp_path):
+def test_rpc_items_of_a_copy_georeference_it(tmp_path):
     made = copy(tmp_path / "a.zarr", dressed())
     transformers = [gdal.Transformer(dataset, None, ["METHOD=RPC"]) for dataset in (made, dressed())]
     assert transformers[0].TransformPoint(0, 3, 2) == transformers[1].TransformPoint(0, 3, 2)
@@ -117,7 +117,7 @@ def test_a_side_car_file_does_not_repeat_domains(tmp_path, config):
     assert made.GetMetadata("side") == {"only": "here"}
 
 
-def test_odd_domains_of_others_are_passed_over(tmp_path):
+def test_malformed_domains_are_ignored(tmp_path):
     path = tmp_path / "a.zarr"
     copy(path, raster(), ARRAY_NAME="v")
     for odd in (3, [1], {"": {"a": "b"}, "n": 1, "o": {"a": 1, "b": "c"}, "SUBDATASETS": {"SUBDATASET_1_NAME": "x"}, "IMAGE_STRUCTURE": {"NBITS": "1"}}):

@@ -126,7 +126,7 @@ def test_the_store_in_the_fixtures():
 
 @pytest.mark.skipif(GDAL >= 3080000, reason="GDAL writes what came after the draft")
 @pytest.mark.parametrize("options", [[], ["CHUNK_MEMORY_LAYOUT=F"]] + [["COMPRESS=" + c] for c in ("GZIP", "ZLIB", "BLOSC", "LZ4", "LZMA", "ZSTD")])
-def test_what_gdal_wrote_then_opens_by_our_prefix_with_its_place(tmp_path, options):
+def test_draft_store_of_gdal_opens_by_prefix_with_georeferencing(tmp_path, options):
     root = str(tmp_path / "gdal.zarr")
     source = gdal.GetDriverByName("MEM").Create("", 50, 40, 2, gdal.GDT_Float32)
     source.SetGeoTransform([500000, 10, 0, 4000000, 0, -10])
@@ -159,7 +159,7 @@ def test_types_layouts_and_separators(tmp_path, dtype, options):
     assert_same(gdal.OpenEx(root, gdal.OF_RASTER, ["ShardedZarr"]), values, 1)
 
 
-def test_a_cube_with_dimensions_and_a_grid_mapping_has_its_place(tmp_path):
+def test_draft_cube_has_dimensions_and_georeferencing(tmp_path):
     root = str(tmp_path / "draft")
     cube = counting((3, 6, 8), ">f4")
     write_draft(root, "a", cube, (1, 2, 3), (2, 2, 2), attributes={"_ARRAY_DIMENSIONS": ["time", "y", "x"], "grid_mapping": "crs"})
@@ -196,7 +196,7 @@ def test_a_chunk_that_is_damaged_is_an_error_and_an_absent_one_is_fill(tmp_path)
 # ----------------------------------------------------------------------------------------------------- only read
 
 @pytest.mark.parametrize("per_shard", [(2, 2), None])
-def test_nothing_of_such_a_store_is_changed(tmp_path, per_shard):
+def test_draft_store_is_read_only(tmp_path, per_shard):
     root = str(tmp_path / "draft.zr3")
     write_draft(root, "a", counting((9, 13)), (2, 3), per_shard)
     before = content_of(root)
@@ -216,7 +216,7 @@ def test_nothing_of_such_a_store_is_changed(tmp_path, per_shard):
     assert content_of(root) == before
 
 
-def test_a_copy_is_a_store_of_today(tmp_path):
+def test_copy_of_a_draft_store_is_zarr_v3(tmp_path):
     root, copy = a_store(tmp_path), str(tmp_path / "copy.zarr")
     gdal.GetDriverByName("ShardedZarr").CreateCopy(copy, open_ours(root), options=["CHUNK_SHAPE=4"])
     assert_same(open_ours(copy), counting((9, 13)), 1)
@@ -251,7 +251,7 @@ def test_a_copy_is_a_store_of_today(tmp_path):
      "chunks_per_shard[0]: the size of a shard does not fit 64 bits"),
     ({"storage_transformers": [{"extension": SHARDING, "type": "indexed", "configuration": {"chunks_per_shard": [1, 1]}}] * 2}, "expected one, found 2"),
 ], ids=str)
-def test_what_is_not_understood_is_named_and_hides_nothing_else(tmp_path, members, message):
+def test_unsupported_draft_array_is_named_and_others_are_listed(tmp_path, members, message):
     root = a_store(tmp_path)
     write_draft(root, "bad", counting((9, 13)), (2, 3), **members)
     assert message in error_of(open_array, root, "/bad")
@@ -285,7 +285,7 @@ def test_names_lead_to_nothing_outside_of_the_store(tmp_path):
 
 # ----------------------------------------------------------------------------------------------------- checking such a store
 
-def test_the_validator_reads_its_arrays_and_says_what_it_is(tmp_path):
+def test_validator_reads_draft_arrays_and_reports_the_draft(tmp_path):
     root = a_store(tmp_path)
     program = os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
     done = subprocess.run([program, root], capture_output=True, text=True)
@@ -299,7 +299,7 @@ def test_the_validator_reads_its_arrays_and_says_what_it_is(tmp_path):
     assert "data/root/a/stray: object below an array that is none of its chunks" in done.stdout
 
 
-def test_the_validator_names_the_document_that_is_there(tmp_path):
+def test_validator_names_the_draft_document(tmp_path):
     root, program = str(tmp_path / "draft"), os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
     write_draft(root, "g/a", counting((9, 13)), (2, 3), attributes={"_ARRAY_DIMENSIONS": ["y", "x"], "proj:code": "EPSG:1"})
     done = subprocess.run([program, root], capture_output=True, text=True)

@@ -117,7 +117,7 @@ def test_an_item_of_the_group_goes_with_its_only_raster(tmp_path, remove, array)
     assert document(path)["attributes"] == {"g=h": 1} and attributes_of(path) == {"more": "b"}
 
 
-def test_an_item_of_the_group_that_other_rasters_show_stays_and_is_told_of(tmp_path):
+def test_shared_group_item_is_kept_with_a_warning(tmp_path):
     path = store(tmp_path / "a.zarr", {}, {"title": "x"})
     oracle.write(os.path.join(path, "b"), array_meta((4, 6)), np.zeros((4, 6), "uint16"))
     dataset = update(path, "/a")
@@ -287,7 +287,7 @@ ODD = {"standard_name": "air_temperature", "unit": "K", "missing_value": 7, "com
 
 
 @pytest.mark.parametrize("edit", ["item", "offset", "description"])
-def test_an_edit_of_a_band_property_leaves_others_as_they_were_said(tmp_path, edit):
+def test_editing_a_band_property_keeps_the_spelling_of_others(tmp_path, edit):
     """In whatever words: `unit` does not become `units`, and no long_name is made of a standard_name."""
     path = store(tmp_path / "a.zarr", ODD)
     dataset = update(path)
@@ -312,7 +312,7 @@ def properties_of(band):
                                   lambda b: b.SetCategoryNames(["a", "b c"]), lambda b: b.SetCategoryNames([]), lambda b: b.SetColorTable(None),
                                   lambda b: b.SetColorInterpretation(gdal.GCI_RedBand)],
                          ids="scale offset unit no_unit categories no_categories no_colours colour".split())
-def test_an_edit_of_one_band_leaves_what_the_array_says_of_the_others(tmp_path, edit):
+def test_editing_one_band_keeps_array_attributes_of_the_others(tmp_path, edit):
     """xarray and others know no entries of bands: they read the other slices as before."""
     path = store(tmp_path / "a.zarr", OF_ALL, shape=(3, 8, 10))
     dataset = update(path)
@@ -328,7 +328,7 @@ def test_an_edit_of_one_band_leaves_what_the_array_says_of_the_others(tmp_path, 
 
 
 @pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
-def test_the_side_car_holds_what_was_set_and_nothing_of_the_store(tmp_path, access, config):
+def test_side_car_file_holds_only_what_was_set(tmp_path, access, config):
     config("GDAL_PAM_ENABLED", "YES")
     path = store(tmp_path / "a.zarr", {"gdal:bands": [{"metadata": {"k": "v"}, "unit": "m"}, {}], "scale_factor": 2, "note": "n"}, shape=(2, 8, 10))
     dataset = gdal.OpenEx(name_of(path, "/a"), access | gdal.OF_RASTER)
@@ -386,7 +386,7 @@ def test_scale_and_offset_become_attributes_of_all_together_or_not_at_all(tmp_pa
         "scale_factor": 0.5, "add_offset": 1.0, "gdal:bands": None}
 
 
-def test_entries_of_bands_stay_when_others_make_the_array_longer(tmp_path):
+def test_band_entries_stay_when_another_writer_appends(tmp_path):
     """zarr-python and xarray append along time and know no gdal:bands."""
     entries = [{"unit": "m", "metadata": {"k": str(n)}} for n in range(2)]
     path = store(tmp_path / "a.zarr", {"gdal:bands": entries}, shape=(4, 8, 10))
@@ -440,7 +440,7 @@ def all_of(band):
 
 
 @pytest.mark.parametrize("chosen, bands", [(":1:2", [5]), (":1", [3, 4, 5]), (":0:2", [2])], ids=str)
-def test_what_is_set_on_bands_of_a_selection_is_stored_at_their_place(tmp_path, chosen, bands):
+def test_band_properties_of_a_selection_are_stored_for_its_slices(tmp_path, chosen, bands):
     path = store(tmp_path / "a.zarr", {"units": "m"}, shape=(2, 3, 8, 10), data_type="uint8", dimension_names=["time", "level", "y", "x"])
     before = open_ours(name_of(path, "/a"))
     untouched = [all_of(before.GetRasterBand(b + 1)) for b in range(6)]
@@ -496,7 +496,7 @@ def test_a_nodata_value_that_the_type_holds_is_stored(tmp_path, data_type, value
 
 # -------------------------------------------------------------------------------------------------------- the side-car
 
-def test_what_is_set_without_update_mode_is_told(tmp_path, config):
+def test_read_only_edits_go_to_the_side_car_file_with_a_warning(tmp_path, config):
     """In the side-car file, which goes before the store until the store is changed."""
     config("GDAL_PAM_ENABLED", "YES")
     path = store(tmp_path / "a.zarr", {"_FillValue": 3, "units": "m", "scale_factor": 2, "add_offset": 1, "long_name": "n", "k": "v"})
@@ -547,7 +547,7 @@ def test_statistics_of_the_side_car_go_before_those_of_the_store(tmp_path, confi
 
 # ---------------------------------------------------------------------------------------------------------- what fails
 
-def test_an_error_of_an_overview_is_one_of_close(tmp_path):
+def test_error_of_an_overview_is_an_error_of_close(tmp_path):
     if not hasattr(gdal.Dataset, "Close"):
         pytest.skip("GDAL 3.6 and 3.7 do not tell what came of closing")
     path = created(tmp_path / "a.zarr", np.ones((1, 64, 64), "uint8"), OVERVIEWS="2")
@@ -617,7 +617,7 @@ def test_names_of_dimensions_that_are_no_names_of_these_dimensions_are_attribute
 
 # ------------------------------------------------------------------------------------------------------------- deletion
 
-def test_a_store_of_several_rasters_is_deleted_only_when_told_so(tmp_path, config):
+def test_store_of_several_rasters_is_deleted_only_with_the_option(tmp_path, config):
     """Programs delete what they replace before they tell with what options."""
     path = store(tmp_path / "a.zarr", {})
     oracle.write(os.path.join(path, "b"), array_meta((9, 10)), np.zeros((9, 10), "uint16"))
@@ -636,7 +636,7 @@ def test_a_store_of_one_raster_is_deleted(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_refusal_of_the_multidimensional_face_advises_what_it_has(tmp_path):
+def test_refusal_of_the_multidimensional_api_names_its_own_remedy(tmp_path):
     path = store(tmp_path / "a.zarr", {})
     oracle.write(os.path.join(path, "b"), array_meta((9, 10)), np.zeros((9, 10), "uint16"))
     message = error_of(driver().CreateMultiDimensional, path)
@@ -703,7 +703,7 @@ def nodes_of(path):
 
 
 @pytest.mark.parametrize("edit", ["same transform", "same crs", "moved", "other crs", "rotated"])
-def test_an_edit_of_georeferencing_leaves_what_others_say(tmp_path, edit):
+def test_georeferencing_edit_keeps_unrelated_attributes(tmp_path, edit):
     path = georeferenced(tmp_path / "a.zarr")
     before, stamp = nodes_of(path), stamps(path)
     dataset = update(path, "/a")
@@ -824,7 +824,7 @@ def test_a_rotation_keeps_coordinates_that_arrays_of_groups_below_inherit(tmp_pa
     assert not os.path.exists(os.path.join(path, "x")) and os.path.exists(os.path.join(path, "y"))  # own/w has an x of its own
 
 
-def test_a_rotation_is_told_of_a_sibling_whose_grid_mapping_is_not_there(tmp_path):
+def test_rotation_warns_of_a_sibling_whose_grid_mapping_is_absent(tmp_path):
     path, rotated = georeferenced(tmp_path / "a.zarr"), (500000, 10, 1, 5000000, 1, -10)
     shutil.rmtree(os.path.join(path, "crs"))
     assert geotransform(open_ours(name_of(path, "/b"))) == UTM
@@ -850,7 +850,7 @@ def test_a_crs_changes_the_units_of_both_axes_or_of_none(tmp_path, other):
 @pytest.mark.parametrize("first", ["crs", "transform"])
 @pytest.mark.parametrize("ours", [True, False])
 @pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
-def test_crs_and_transform_that_two_sessions_set_are_both_there(tmp_path, first, ours, style):
+def test_crs_and_transform_of_two_sessions_are_both_stored(tmp_path, first, ours, style):
     if ours:
         path, array = str(tmp_path / "a.zarr"), None
         copy(path, source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633"), GEOREFERENCING=style)
@@ -873,7 +873,7 @@ def test_crs_and_transform_that_two_sessions_set_are_both_there(tmp_path, first,
 @pytest.mark.parametrize("first", ["transform", "registration"])
 @pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
 @pytest.mark.parametrize("levels", [0, 1])
-def test_transform_and_registration_that_two_sessions_set_are_both_there(tmp_path, first, style, levels):
+def test_transform_and_registration_of_two_sessions_are_both_stored(tmp_path, first, style, levels):
     path, moved = str(tmp_path / "a.zarr"), (600000, 20, 0, 5000000, 0, -20)
     copy(path, source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633"), GEOREFERENCING=style, OVERVIEWS="NONE")
     if levels:
@@ -892,7 +892,7 @@ def test_transform_and_registration_that_two_sessions_set_are_both_there(tmp_pat
 
 
 @pytest.mark.parametrize("transform", [(1, 0, 0, 2, 0, 0), (float("nan"), 1, 0, 2, 0, -1), (0, 1, 1, 0, 1, 1)])
-def test_a_transform_that_cannot_be_inverted_is_refused_and_the_one_that_is_there_stays(tmp_path, transform):
+def test_singular_transform_is_refused_and_the_stored_one_stays(tmp_path, transform):
     path = georeferenced(tmp_path / "a.zarr")
     before, dataset = nodes_of(path), update(path, "/a")
     assert "can be inverted" in error_of(dataset.SetGeoTransform, transform)
@@ -902,7 +902,7 @@ def test_a_transform_that_cannot_be_inverted_is_refused_and_the_one_that_is_ther
 
 
 @pytest.mark.parametrize("edit", ["item", "domain", "registration"])
-def test_a_registration_that_an_array_says_twice_stays_unless_it_becomes_another(tmp_path, edit):
+def test_registration_stored_twice_is_kept_unless_it_changes(tmp_path, edit):
     path = tmp_path / "a.zarr"
     attributes = {**spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"), "AREA_OR_POINT": "Area"}
     oracle.put(str(path), {"zarr.json": group_meta()})
@@ -920,7 +920,7 @@ def test_a_registration_that_an_array_says_twice_stays_unless_it_becomes_another
 
 @pytest.mark.parametrize("said", [1, ["Point"], {"a": 1}, "q", True, None])
 @pytest.mark.parametrize("edit", ["item", "registration"])
-def test_a_registration_that_is_none_stays_as_somebody_spelt_it(tmp_path, said, edit):
+def test_invalid_registration_attribute_is_kept_as_it_is(tmp_path, said, edit):
     path = tmp_path / "a.zarr"
     attributes = {**spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"), "AREA_OR_POINT": said}
     oracle.put(str(path), {"zarr.json": group_meta()})
@@ -940,7 +940,7 @@ def test_a_registration_that_is_neither_area_nor_point_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("said", [5, "text", [], [1, 2], [{"a": 1}, {"a": 2}, {"a": 3}], {"a": 1}])
-def test_band_entries_of_another_shape_are_somebody_elses(tmp_path, said):
+def test_gdal_bands_of_another_form_is_kept_as_an_attribute(tmp_path, said):
     path = tmp_path / "a.zarr"
     oracle.put(str(path), {"zarr.json": group_meta()})
     meta = plain_meta((2, 8, 10), "uint16", attributes={"gdal:bands": said}, dimension_names=["band", "y", "x"])
@@ -1084,7 +1084,7 @@ NESTED_EDITS = {  # {name: (edit, members of groups by then)}
 
 
 @pytest.mark.parametrize("name", NESTED_EDITS)
-def test_an_edit_keeps_what_zarr_python_nests_in_consolidated_metadata(tmp_path, name):
+def test_edit_keeps_nested_consolidated_metadata_of_zarr_python(tmp_path, name):
     """An empty listing in each group that the root lists: without it zarr-python lists the store for the members of an empty one."""
     edit, changed = NESTED_EDITS[name]
     if name in ("delete", "rename") and not hasattr(gdal.Group, "Rename"):
@@ -1108,7 +1108,7 @@ def test_an_edit_keeps_what_zarr_python_nests_in_consolidated_metadata(tmp_path,
 
 
 @pytest.mark.parametrize("listed", [[1, {"zarr_format": 3}], "text", None], ids=["list", "text", "null"])
-def test_an_edit_keeps_what_is_listed_and_is_no_document(tmp_path, listed):
+def test_edit_keeps_consolidated_entries_that_are_no_documents(tmp_path, listed):
     """Found by fuzz_open: a list was taken for an object whose members have no names."""
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})
@@ -1125,7 +1125,7 @@ def test_an_edit_keeps_what_is_listed_and_is_no_document(tmp_path, listed):
     assert found["a"] == document(path + "/a") and open_ours(path, "/a").GetMetadataItem("k") == "v"
 
 
-def test_an_edit_drops_nested_consolidated_metadata_that_it_makes_untrue(tmp_path):
+def test_edit_drops_nested_consolidated_metadata_that_became_stale(tmp_path):
     """A script may list the document of a group as it is, with what that consolidates."""
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})

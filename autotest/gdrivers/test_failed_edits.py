@@ -130,7 +130,7 @@ def is_listing(method, query):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_in_place_of_a_listing_is_no_empty_store(s3, page):
+def test_html_answer_to_a_listing_is_an_error_and_no_empty_store(s3, page):
     """A proxy's, with status 200, once: a replacement is the old or the new store, and says so."""
     replace(2, "a")
     before = dict(s3.objects)
@@ -218,7 +218,7 @@ def seen_by_others():
 
 @pytest.mark.parametrize("refused", [("PUT",), ("DELETE", "POST"), ("LIST",)], ids=["PUT", "DELETE", "LIST"])
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
-def test_an_array_whose_deletion_fails_is_there_with_its_overviews_or_not_at_all(s3, consolidated, refused):
+def test_failed_deletion_keeps_the_array_with_its_overviews_or_removes_both(s3, consolidated, refused):
     if not hasattr(gdal.Group, "DeleteMDArray"):
         pytest.skip("this GDAL deletes no arrays")
     made(PATH, consolidated)

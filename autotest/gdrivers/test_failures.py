@@ -332,7 +332,7 @@ def append_array(name):
 
 @pytest.mark.parametrize("status", [403, 503])
 @pytest.mark.parametrize("make, leftover", [(make_array, "new/c/7"), (append_array, "new/new/c/0/0")])
-def test_no_array_is_made_over_chunks_of_which_alone_there_is_no_listing(s3, make, leftover, status):
+def test_no_array_is_made_where_listing_its_chunks_alone_fails(s3, make, leftover, status):
     put_group(s3, ["a"])
     s3.objects["bucket/g.zarr/" + leftover] = b"leftover"
     before = dict(s3.objects)
@@ -365,7 +365,7 @@ def test_among_thousands_of_prefixes_one_is_empty_after_few_listings(s3, config)
     assert "cannot be listed" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, path % "arr", source)
 
 
-def test_a_web_server_may_have_no_listings_but_may_not_fail_at_them(tmp_path, server):
+def test_server_without_listings_is_read_but_a_failing_listing_is_an_error(tmp_path, server):
     write_store(tmp_path / "s.zarr" / "a")
     (tmp_path / "s.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
     assert not group(server.vsi("s.zarr")).GetMDArrayNames()
@@ -500,7 +500,7 @@ def test_a_replacement_that_cannot_remove_all_of_the_old_store_keeps_the_new_one
 
 
 @pytest.mark.parametrize("failing", ["v/c/0/0", "v/zarr.json", "zarr.json"])
-def test_a_replacement_that_cannot_be_put_in_place_stays_whole_where_the_error_says(s3, failing):
+def test_unpublished_replacement_stays_complete_at_the_path_in_the_error(s3, failing):
     before = put_arrays(s3)
     s3.fault = lambda method, key, query: 500 if method == "PUT" and key == "bucket/g.zarr/" + failing else None
     message = error_of(replace, 1, "v")
@@ -520,7 +520,7 @@ def test_a_replacement_that_cannot_be_put_in_place_stays_whole_where_the_error_s
                                   "/vsicurl?header.Authorization=hidden&use_head=no&url=http%%3A%%2F%%2Fuser%%3Ahidden%%40%s%%2Fs.zarr%%3Fsig%%3Dtopsecret",
                                   "/vsicurl_streaming/http://user:hidden@%s/s.zarr?X-Amz-Signature=topsecret",
                                   "/vsizip/{/vsicurl/http://user:hidden@%s/s.zip?sig=topsecret}/s.zarr"])
-def test_no_message_tells_a_secret(tmp_path, server, form, status):
+def test_messages_hide_credentials(tmp_path, server, form, status):
     write_store(tmp_path / "s.zarr")
     server.faults.update({"s.zarr/c/0/1": status, "s.zip": status})
     name = form % server.host
@@ -600,7 +600,7 @@ def test_a_coordinate_whose_document_is_broken_is_an_error_that_names_it(tmp_pat
 
 @pytest.mark.parametrize("way", ["html", "empty", "short"])
 @pytest.mark.parametrize("broken", ["b", "x", "spatial_ref", "ovr_2x", "ovr_2x/a"])
-def test_a_broken_document_is_never_a_node_that_is_not_there(tmp_path, way, broken):
+def test_broken_document_is_never_taken_for_an_absent_node(tmp_path, way, broken):
     """Bands are not renumbered, copies leave nothing out, and what does not need the document is read."""
     path, driver = str(tmp_path / "s.zarr"), gdal.GetDriverByName("ShardedZarr")
     source = gdal.GetDriverByName("MEM").Create("", 64, 64, 3)
@@ -624,7 +624,7 @@ def test_a_broken_document_is_never_a_node_that_is_not_there(tmp_path, way, brok
         assert support.open_array(path, "/a").ReadAsArray().shape == (64, 64)
 
 
-def test_a_directory_in_the_place_of_a_shard_is_an_error(tmp_path):
+def test_directory_at_the_key_of_a_shard_is_an_error(tmp_path):
     path = str(tmp_path / "s.zarr")
     oracle.write(path, array_meta((4, 6), dimension_names=["y", "x"]), counting((4, 6)))
     os.remove(path + "/c/0/0")
@@ -652,7 +652,7 @@ def test_broken_geolocation_arrays_are_an_error(tmp_path):
     assert "s.zarr/lat/c/0/0" in error_of(support.open_array(path, "/data").GetMetadata, "GEOLOCATION")
 
 
-def test_a_coordinate_with_an_unknown_codec_is_left_out_in_silence(tmp_path):
+def test_coordinate_with_an_unsupported_codec_is_ignored_silently(tmp_path):
     path = write_with_coordinates(tmp_path / "s.zarr")
     with open(path + "/x/zarr.json") as file:
         meta = json.load(file)

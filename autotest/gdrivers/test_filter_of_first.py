@@ -31,7 +31,7 @@ def filters_of(path, name):
     return {data[int(offset) + 2] & 5 for offset, _ in index}
 
 
-def test_the_document_tells_the_filter_of_all_chunks(tmp_path):
+def test_blosc_filter_of_the_first_window_is_stored_for_all_chunks(tmp_path):
     values = KINDS["scaled"](surface(600))
     dataset = created(tmp_path / "a.zarr", CHUNK_SHAPE="128", SHARD_SHAPE="640")
     assert chosen(dataset) == "BYTE"
@@ -44,7 +44,7 @@ def test_the_document_tells_the_filter_of_all_chunks(tmp_path):
 
 
 @pytest.mark.parametrize("first", ["small", "of one value", "of an option", "zstd"])
-def test_a_first_window_that_tells_nothing_leaves_the_filter_of_the_data_type(tmp_path, first):
+def test_constant_first_window_keeps_the_filter_of_the_data_type(tmp_path, first):
     options = {"of an option": {"BLOSC_SHUFFLE": "BYTE"}, "zstd": {"COMPRESS": "ZSTD"}}.get(first, {})
     dataset, values = created(tmp_path / "a.zarr", **options), KINDS["scaled"](surface(600))
     if first == "small":
@@ -57,7 +57,7 @@ def test_a_first_window_that_tells_nothing_leaves_the_filter_of_the_data_type(tm
     np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), values)
 
 
-def test_who_opened_the_store_before_reads_what_is_written(tmp_path):
+def test_reader_with_the_older_filter_in_its_document_reads_new_chunks(tmp_path):
     """Each frame tells its filter: the document of the reader is older."""
     values = KINDS["scaled"](surface(600))
     dataset = created(tmp_path / "a.zarr")
@@ -77,7 +77,7 @@ def test_who_opened_the_store_before_reads_what_is_written(tmp_path):
     assert chosen(after) == "NONE" and after.GetRasterBand(1).GetDescription() == "of all"
 
 
-def test_nodata_and_what_else_was_set_before_stays(tmp_path):
+def test_choosing_the_filter_keeps_nodata_and_other_edits(tmp_path):
     values = np.where(surface(600) < -0.5, np.float32(-9999), KINDS["scaled"](surface(600)))
     dataset = created(tmp_path / "a.zarr", 2)
     for b in (1, 2):

@@ -46,7 +46,7 @@ def old_store(folder, kind):
 
 
 @pytest.mark.parametrize("kind", ["array", "group", "consolidated"])
-def test_a_store_of_zarr_v2_is_called_so(tmp_path, server, kind):
+def test_store_of_zarr_v2_is_named_in_the_error(tmp_path, server, kind):
     path = old_store(tmp_path, kind)
     said = "expected Zarr v3, found Zarr v2, which GDAL's own driver Zarr reads; gdalmdimtranslate -of ShardedZarr copies it to Zarr v3"
     for flags in (RASTER, MULTIDIM, RASTER | gdal.OF_UPDATE):
@@ -65,20 +65,20 @@ def test_a_store_of_zarr_v2_is_called_so(tmp_path, server, kind):
     assert status == 1 and said in printed
 
 
-def test_a_store_of_zarr_v2_is_copied_as_the_message_says(tmp_path):
+def test_command_in_the_zarr_v2_error_copies_the_store(tmp_path):
     need("GDAL's Zarr driver", gdal.GetDriverByName("Zarr") is not None)
     path = old_store(tmp_path, "group")
     run("gdalmdimtranslate", "-of", "ShardedZarr", path, tmp_path / "new.zarr")
     assert open_ours(name_of(tmp_path / "new.zarr", "/t")).ReadAsArray().tolist() == [[1, 2], [3, 4]]
 
 
-def test_a_path_where_nothing_is_is_not_called_zarr_v2(tmp_path):
+def test_absent_path_is_not_reported_as_zarr_v2(tmp_path):
     (tmp_path / "empty.zarr").mkdir()
     for name in ("empty.zarr", "absent.zarr"):
         assert "v2" not in error_of(gdal.OpenEx, name_of(tmp_path / name), RASTER)
 
 
-def test_a_file_that_is_taken_for_a_store_is_called_a_file(tmp_path):
+def test_file_given_as_a_store_is_reported_as_a_file(tmp_path):
     made = gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((1, 5, 5), "uint8")))
     made = None
     said = "ShardedZarr: %s: is a file, expected the folder of a store"
@@ -106,7 +106,7 @@ def damaged(path, how):
 
 
 @pytest.mark.parametrize("how", ["cut", "empty", "text", "end"])
-def test_a_damaged_archive_is_called_so(tmp_path, how):
+def test_damaged_archive_is_reported_as_damaged(tmp_path, how):
     path = archive(tmp_path)
     damaged(path, how)
     for name in ("SHARDEDZARR:%s" % path, "SHARDEDZARR:/vsizip/%s" % path, name_of("/vsizip/{%s}" % path)):
@@ -121,7 +121,7 @@ def test_an_absent_archive_is_absent(tmp_path):
         assert "the archive is not there" in message and "damaged" not in message, message
 
 
-def test_what_is_refused_of_an_archive_names_it_and_nothing_temporary(tmp_path):
+def test_refusals_of_archives_name_the_archive_and_no_temporary_path(tmp_path):
     path = archive(tmp_path)
     before, pixels = path.read_bytes(), source(np.ones((1, 5, 5), "uint8"))
     for name in (str(path), "/vsizip/%s" % path):
@@ -174,7 +174,7 @@ print(done.returncode, (done.stdout + done.stderr).replace("\\n", " "))
 
 
 @pytest.mark.parametrize("above, overviews", [(0o777, "2"), (0o555, "2"), (0o555, "NONE")])
-def test_gdaladdo_without_permission_says_so(tmp_path, above, overviews):
+def test_gdaladdo_without_write_permission_is_an_error_that_says_so(tmp_path, above, overviews):
     need("gdaladdo", shutil.which("gdaladdo"))
     path = tmp_path / "a.zarr"
     copy(path, source(np.ones((1, 60, 60), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=16, OVERVIEWS=overviews)
@@ -252,7 +252,7 @@ def test_a_colour_table_of_wider_integers_has_the_entries_that_were_set(tmp_path
 
 # ------------------------------------------------------------------------------------------------- stores inside of others
 
-def test_a_store_that_is_made_inside_of_another_is_warned_of(tmp_path):
+def test_creating_a_store_inside_another_warns(tmp_path):
     pixels = source(np.ones((1, 20, 20), "uint8"))
     copy(tmp_path / "out.zarr", pixels, ARRAY_NAME="v")
     (tmp_path / "out.zarr" / "folder").mkdir()
@@ -280,7 +280,7 @@ def test_no_store_is_made_among_the_chunks_of_an_array(tmp_path):
     assert files_of(tmp_path / "out.zarr") == before
 
 
-def test_a_store_in_memory_that_is_made_inside_of_another_is_warned_of():
+def test_creating_a_store_inside_another_in_memory_warns():
     pixels = source(np.ones((1, 20, 20), "uint8"))
     try:
         copy("/vsimem/first_steps/out.zarr", pixels)
@@ -308,7 +308,7 @@ def test_a_raster_of_an_array_for_each_band_is_one_raster_that_is_replaced_and_d
     assert driver().Delete(path) == 0 and not os.path.exists(path)
 
 
-def test_what_is_beside_a_raster_of_an_array_for_each_band_keeps_it_from_being_replaced(tmp_path):
+def test_other_arrays_beside_an_array_per_band_prevent_replacement(tmp_path):
     path = str(tmp_path / "a.zarr")
     pixels = source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633")
     made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO"])
@@ -347,7 +347,7 @@ def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_
 
 # -------------------------------------------------------------------------------------------- what a target's name may be
 
-def test_the_name_of_an_array_as_target_is_answered_with_the_options_that_make_it(tmp_path):
+def test_array_name_as_target_is_refused_with_the_options_to_use(tmp_path):
     path, picture = str(tmp_path / "a.zarr"), str(tmp_path / "new.tif")
     pixels = source(np.full((1, 40, 40), 7, "uint8"))
     copy(path, pixels)
@@ -358,7 +358,7 @@ def test_the_name_of_an_array_as_target_is_answered_with_the_options_that_make_i
     assert open_ours(name_of(path, "/red")).ReadAsArray().tolist() == [[7] * 40] * 40
 
 
-def test_a_fourth_band_of_gdaldem_becomes_alpha_as_the_page_says(tmp_path):
+def test_fourth_band_of_gdaldem_becomes_alpha(tmp_path):
     path, picture = str(tmp_path / "a.zarr"), str(tmp_path / "dem.tif")
     gdal.GetDriverByName("GTiff").CreateCopy(picture, source(np.full((1, 40, 40), 7, "float32"), UTM, "EPSG:32633")).FlushCache()
     (tmp_path / "colours.txt").write_text("0 0 0 0 0\n10 255 255 255 255\n")
@@ -430,7 +430,7 @@ def test_the_program_gdal_does_not_delete_the_store_that_it_reads(tmp_path, comm
 # ------------------------------------------------------------------------------------------- what S3 says while a store is made
 
 @pytest.mark.parametrize("how", ["copy", "create", "multidimensional"])
-def test_a_bucket_that_is_not_there_is_called_so_when_a_store_is_made(s3, monkeypatch, how):
+def test_creating_in_an_absent_bucket_names_the_bucket(s3, monkeypatch, how):
     monkeypatch.setitem(objectstore.REASONS, 404, (b"NoSuchBucket", b"The specified bucket does not exist"))
     s3.fault = lambda method, key, query: 404
     name = "/vsis3/bucket/a.zarr"
@@ -439,7 +439,7 @@ def test_a_bucket_that_is_not_there_is_called_so_when_a_store_is_made(s3, monkey
     assert "The specified bucket does not exist" in said and said.count(name) == 1
 
 
-def test_a_server_that_is_not_there_is_called_so_when_a_store_is_made(s3, config):
+def test_creating_on_an_unreachable_server_names_the_server(s3, config):
     config("AWS_S3_ENDPOINT", "127.0.0.1:1")
     gdal.VSICurlClearCache()
     said = error_of(driver().Create, "/vsis3/bucket/a.zarr", 5, 5)
@@ -490,7 +490,7 @@ def test_a_declared_nodata_value_that_the_stored_integers_do_not_have_is_nan_whe
     np.testing.assert_allclose(open_ours(str(path)).ReadAsArray(), [[np.nan, 4, np.nan]])
 
 
-def test_a_nodata_value_without_a_place_says_as_what_pixels_are_stored(tmp_path):
+def test_nodata_outside_the_stored_type_is_refused_with_that_type(tmp_path):
     values = source(np.array([[[1, 2, 3]]], "uint16"))
     copy(tmp_path / "a.zarr", values, SCALE_OFFSET="YES", SCALE="0.5")
     dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)

@@ -65,7 +65,7 @@ def test_odd_colours_are_left_out(tmp_path):
     assert table.GetColumnCount() == 2
 
 
-def test_a_copy_keeps_values_and_meanings_and_tells_of_bits(tmp_path):
+def test_copy_keeps_flag_values_and_meanings_and_warns_of_masks(tmp_path):
     band = band_with(tmp_path, {"flag_values": [0, 3], "flag_meanings": "water land"})
     made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), band.keep, strict=1))
     assert messages == [] and rows_of(made.GetRasterBand(1).GetDefaultRAT()) == rows_of(band.GetDefaultRAT())

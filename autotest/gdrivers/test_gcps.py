@@ -67,7 +67,7 @@ def test_line_and_pixel_may_be_of_each_point(tmp_path):
     assert points(dataset) == expected(np.zeros((4, 5)))
 
 
-def test_points_without_a_place_are_left_out(tmp_path):
+def test_ground_control_points_without_coordinates_are_left_out(tmp_path):
     latitude, height = LATITUDE.copy(), ALTITUDE.copy()
     latitude[2, 3], height[1, 1] = np.nan, np.inf
     kept = [p[:4] + (0.0 if p[4] == 6 else p[4],) for p in expected() if p[:2] != (80, 40)]
@@ -77,13 +77,13 @@ def test_points_without_a_place_are_left_out(tmp_path):
 @pytest.mark.parametrize("changed", [{"line": None}, {"longitude": None}, {"latitude": None}, {"pixel": (PIXELS[:4], DIMS[1:])},
                                      {"line": (LINES, ["other"])}, {"latitude": (np.zeros((300, 300)), DIMS)}, {"longitude": (np.zeros((4, 5)), DIMS)}],
                          ids=["no line", "no longitude", "no latitude", "another length", "another dimension", "too many", "blank"])
-def test_odd_groups_have_none(tmp_path, changed):
+def test_malformed_groups_give_no_gcps(tmp_path, changed):
     dataset = grd(product(tmp_path, **changed))
     assert dataset.GetGCPCount() == 0 and dataset.GetGCPSpatialRef() is None
     assert dataset.ReadAsArray()[3, 4] == 3 * WIDTH + 4
 
 
-def test_what_cannot_be_read_is_said(tmp_path):
+def test_unreadable_gcps_are_an_error(tmp_path):
     root = product(tmp_path)
     name = os.path.join(root, "VV/conditions/gcp/longitude/c/0/0")
     os.remove(name)
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_is_said(tmp_path):
     assert "longitude" in error_of(dataset.GetGCPCount)
 
 
-def test_gdalwarp_and_a_copy_take_them(tmp_path):
+def test_gdalwarp_and_copies_use_the_gcps(tmp_path):
     """The place of a pixel, as GDAL's own polynomial of the points has it: the same as from a GeoTIFF with them."""
     root = product(tmp_path)
     name = 'SHARDEDZARR:"%s":/VV/measurements/grd' % root

@@ -108,7 +108,7 @@ def test_transforms_for_pixels_and_nodes(tmp_path, transform, expected, registra
     assert geotransform(dataset) == pytest.approx(expected)
 
 
-def test_spatial_dimensions_tell_rows_from_columns(tmp_path):
+def test_spatial_dimensions_select_rows_and_columns(tmp_path):
     oracle.write(tmp_path, group_meta())
     attributes = spatial_proj(NORTH_UP, UTM33, **{"spatial:dimensions": ["b", "a"]})
     array = random_values(np.random.default_rng(1), "uint16", (3, 4, 5))
@@ -127,7 +127,7 @@ def test_a_bounding_box_serves_where_there_is_no_transform(tmp_path):
 @pytest.mark.parametrize("attributes", [
     {"spatial:bbox": [0, 0, 0, 0]}, {"spatial:transform": [1, 2, 3]}, {"spatial:transform": ["a"] * 6}, {"spatial:transform": [0] * 6},
     {"spatial:transform": NORTH_UP, "spatial:transform_type": "polynomial"}, {"spatial:bbox": "everywhere"}], ids=str)
-def test_what_cannot_be_a_transform_is_not_believed(tmp_path, attributes):
+def test_invalid_transforms_are_ignored(tmp_path, attributes):
     dataset = open_data(write_data(tmp_path, spatial_proj(None, UTM33, **{"spatial:dimensions": ["y", "x"], **attributes})))
     assert geotransform(dataset) is None and same_crs(dataset, UTM33)
     assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"), windows=1)
@@ -341,7 +341,7 @@ def test_ome_scale_and_translation_refer_to_pixel_centres(tmp_path, axes):
 
 # ---------------------------------------------------------------------------------------------------------- precedence
 
-def test_conventions_are_believed_in_their_order(tmp_path):
+def test_conventions_count_by_their_priority(tmp_path):
     path = write_data(tmp_path, {**spatial_proj(NORTH_UP, UTM33), "grid_mapping": "spatial_ref", "_CRS": {"wkt": wkt("EPSG:4326")}})
     write_grid_mapping(path, crs_wkt=wkt("EPSG:3857"), GeoTransform="1 2 0 3 0 -2")
     write_xy(path, (0, 1), (0, 1))
@@ -359,7 +359,7 @@ def test_a_crs_of_one_convention_goes_with_the_transform_of_another(tmp_path):
     assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
 
 
-def test_leftovers_of_another_level_are_not_believed(tmp_path):
+def test_stale_georeferencing_of_another_level_is_ignored(tmp_path):
     """EOPF leaves proj:transform, proj:shape and proj:bbox of 10 m on the arrays of every level."""
     stale = {"proj:transform": [1, 0, 0, 0, -1, 0, 0, 0, 1], "proj:shape": [40, 60], "proj:bbox": [0, 0, 60, 40], "proj:epsg": 32632}
     group = spatial_proj(None, UTM33, **{"spatial:bbox": [0.0, 0.0, 0.0, 0.0], "spatial:dimensions": ["y", "x"]})

@@ -107,7 +107,7 @@ def place_of(objects):
 
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("kind", STORES)
-def test_an_edit_of_which_any_put_failed_is_whole_when_it_is_made_again(tmp_path, s3, quiet, kind, edit):
+def test_edit_with_any_failed_put_is_complete_when_repeated(tmp_path, s3, quiet, kind, edit):
     path, array = STORES[kind](tmp_path / "a.zarr")
     before = objects_of(path)
     s3.objects = dict(before)
@@ -436,7 +436,7 @@ def test_an_array_that_has_its_transform_from_the_grid_mapping_alone_keeps_it(tm
 
 
 @pytest.mark.parametrize("refused", ["/x/c", "/y/c"])
-def test_of_coordinates_of_which_one_is_refused_both_are_the_old_ones(tmp_path, s3, quiet, refused):
+def test_when_one_coordinate_is_refused_both_keep_their_values(tmp_path, s3, quiet, refused):
     s3.objects = objects_of(georeferenced(tmp_path / "a.zarr"))
     before = dict(s3.objects)
     s3.refuse = lambda method, key: method == "PUT" and refused in key
@@ -497,7 +497,7 @@ def seen_by_rioxarray(path, names):
 
 
 @pytest.mark.parametrize("edit", ["crs", "both", "moved"])
-def test_a_new_grid_mapping_is_none_of_arrays_that_name_none(tmp_path, edit):
+def test_new_grid_mapping_does_not_apply_to_arrays_without_grid_mapping(tmp_path, edit):
     """rioxarray takes `spatial_ref` of the group for these."""
     path = of_xarray(tmp_path / "a.zarr")
     before = seen_by_rioxarray(path, ["b", "other"])
@@ -571,7 +571,7 @@ def test_a_transform_is_read_alike_by_rioxarray_where_other_grids_have_the_grid_
 
 
 @pytest.mark.parametrize("asked", ["a", "other"])
-def test_a_transform_that_goes_leaves_the_text_of_others(tmp_path, asked):
+def test_transform_of_one_array_keeps_the_geotransform_text_of_others(tmp_path, asked):
     path = of_xarray(tmp_path / "a.zarr", "spatial_ref", UTM if asked == "other" else OF_OTHER)
     other = "other" if asked == "a" else "a"
     before = seen_by_rioxarray(path, [other]), attributes_of(path, "spatial_ref")
@@ -592,7 +592,7 @@ def with_group(path, of_group, own=None):
 
 @pytest.mark.parametrize("edit", ["both", "moved", "crs"])
 @pytest.mark.parametrize("of_group", ["crs", "transform"])
-def test_what_a_group_states_of_arrays_on_another_grid_stays(tmp_path, edit, of_group):
+def test_group_georeferencing_of_arrays_on_another_grid_stays(tmp_path, edit, of_group):
     said = spatial_proj((10, 0, 500000, 0, -10, 5000000) if of_group == "transform" else None, "EPSG:32633")
     said.pop("spatial:dimensions", None)
     path = with_group(tmp_path / "a.zarr", said, {"spatial:dimensions": ["y", "x"]})
@@ -611,7 +611,7 @@ def test_what_a_group_states_of_arrays_on_another_grid_stays(tmp_path, edit, of_
 
 
 @pytest.mark.parametrize("edit", ["both", "moved"])
-def test_what_a_group_states_of_one_grid_moves_with_it(tmp_path, edit):
+def test_group_georeferencing_of_one_grid_moves_with_its_array(tmp_path, edit):
     """Arrays further below do not have it from that group."""
     path = with_group(tmp_path / "a.zarr", spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633"))
     os.makedirs(os.path.join(path, "sub"))

@@ -102,7 +102,7 @@ def follow(name, options=()):
     return found, len(ways)
 
 
-def test_who_follows_names_comes_to_every_raster_once(scene, tmp_path):
+def test_following_subdatasets_reaches_each_raster_once(scene, tmp_path):
     """As rioxarray, QGIS and gdal_translate -sds do."""
     found, opened = follow(str(scene / "scene.zarr"))
     assert sorted(bands for _, bands in found) == [1, 1, 1, 1, 1, 1, 2, 3, 3] and opened == len(found) + 1
@@ -118,7 +118,7 @@ def test_who_follows_names_comes_to_every_raster_once(scene, tmp_path):
     assert len([name for name in os.listdir(tmp_path) if name.endswith(".tif")]) == 9
 
 
-def test_bands_mean_what_their_arrays_do(scene):
+def test_bands_of_a_group_have_the_properties_of_their_arrays(scene):
     dataset = open_array(scene / "scene.zarr", FINE)
     assert (dataset.RasterXSize, dataset.RasterYSize) == (170, 150)
     assert geotransform(dataset) == UTM and same_crs(dataset, "EPSG:32633")
@@ -165,7 +165,7 @@ def test_arrays_with_time_give_a_band_each_time(scene):
     assert dataset.GetMetadataItem("time#units") == "hours since 2026-05-01" and dataset.GetMetadataItem("NETCDF_DIM_EXTRA") is None
 
 
-def test_a_part_is_chosen_by_the_name_of_a_dimension(scene):
+def test_group_selection_by_dimension_name(scene):
     dataset = open_ours(name_of(scene / "scene.zarr", "/cube:time=2026-05-01T06"))
     assert names_of(dataset) == ["mask", "t2m", "tp"]
     mask, t2m, tp = scene_values(scene, "/cube", ["mask", "t2m", "tp"])
@@ -193,7 +193,7 @@ def test_the_programs_take_a_group(scene, tmp_path, group):
 # ---------------------------------------------------------------------------------------------------------------- what opens
 
 @pytest.mark.parametrize("unit", [None, "K"])
-def test_a_store_of_bands_of_one_kind_opens_at_once(tmp_path, unit):
+def test_store_of_arrays_with_one_grid_and_unit_opens_as_one_raster(tmp_path, unit):
     path, values = three(tmp_path / "s.zarr", ("int16",) * 3)
     for name, array in zip(("b1", "b2", "b10"), values):
         put_array(path, name, array, attributes={"units": unit} if unit else {})
@@ -219,7 +219,7 @@ def test_a_store_of_variables_is_a_list_of_them_and_opens_as_a_group_by_name(tmp
     assert open_ours(path).RasterCount == 0
 
 
-def test_a_group_in_groups_opens_at_once_where_it_is_all(tmp_path):
+def test_nested_group_opens_as_one_raster_when_nothing_else_is_stored(tmp_path):
     oracle.put(tmp_path / "s/g/h", {"zarr.json": group_meta()})
     oracle.put(tmp_path / "s/g", {"zarr.json": group_meta()})
     oracle.put(tmp_path / "s", {"zarr.json": group_meta()})
@@ -229,7 +229,7 @@ def test_a_group_in_groups_opens_at_once_where_it_is_all(tmp_path):
 
 
 @pytest.mark.parametrize("also", ["other size", "other place", "unreadable type", "unreadable codec", "opaque"])
-def test_where_there_is_more_the_store_is_a_list(tmp_path, also):
+def test_store_with_further_arrays_lists_subdatasets(tmp_path, also):
     path = put_group(tmp_path / "s", a=counting(SHAPE), b=counting(SHAPE) + 1)
     dims = {"dimension_names": ["y", "x"]}
     if also == "other size":
@@ -383,7 +383,7 @@ def test_requests_of_all_arrays_are_under_way_together(tmp_path, server, count):
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_one_array_costs_what_it_cost(tmp_path, server, consolidated):
+def test_single_array_takes_no_further_requests(tmp_path, server, consolidated):
     put_group(tmp_path / "s", a=counting(SHAPE))
     if consolidated:
         oracle.consolidate(tmp_path / "s")
@@ -415,7 +415,7 @@ def test_pixels_are_written_to_the_arrays_of_their_bands(tmp_path, consolidated)
         check_consolidated(path)
 
 
-def test_what_bands_mean_is_written_to_their_arrays(tmp_path):
+def test_band_properties_are_written_to_their_arrays(tmp_path):
     path, _ = three(tmp_path / "s", consolidated=True)
     dataset = update(path)
     first, second, third = (dataset.GetRasterBand(b) for b in (1, 2, 3))
@@ -458,7 +458,7 @@ def test_metadata_are_changed_where_they_are(tmp_path):
 
 
 @pytest.mark.parametrize("how", ["nothing", "spatial", "coordinates"])
-def test_the_place_of_all_arrays_is_changed_together(tmp_path, how):
+def test_georeferencing_of_all_arrays_changes_together(tmp_path, how):
     attributes = spatial_proj((10, 0, 0, 0, -10, 0), "EPSG:3857") if how == "spatial" else {}
     path = put_group(tmp_path / "s")
     for name in "ab":
@@ -554,7 +554,7 @@ def test_overviews_are_made_for_all_arrays(tmp_path):
     assert {band.GetOverviewCount() for band in bands_of(open_array(path, "/"))} == {0} and not os.path.exists(path + "/ovr_2x")
 
 
-def test_a_level_that_one_array_lacks_is_none_of_the_group(tmp_path):
+def test_level_missing_for_one_array_is_no_overview_of_the_group(tmp_path):
     path = put_group(tmp_path / "s", a=counting((40, 50)), b=counting((40, 50)))
     for name, levels in (("a", [2, 4]), ("b", [4, 8])):
         dataset = update(path, "/" + name)

@@ -101,7 +101,7 @@ def values_at(dataset, lon, lat):
 
 @pytest.mark.parametrize("scheme", ["nested", "ring"])
 @pytest.mark.parametrize("order", [0, 3, 8])
-def test_places_have_the_value_of_their_cell(tmp_path, places, order, scheme):
+def test_locations_have_the_value_of_their_cell(tmp_path, places, order, scheme):
     dataset = open_array(put_store(tmp_path / "s.zarr", order, scheme=scheme), "/v")
     assert (dataset.RasterXSize, dataset.RasterYSize) == (5 << order, 5 << order)
     p = places[order]
@@ -109,7 +109,7 @@ def test_places_have_the_value_of_their_cell(tmp_path, places, order, scheme):
     assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), cells)
 
 
-def test_places_of_a_sparse_store_of_order_13_have_the_value_of_their_cell(tmp_path, places):
+def test_locations_of_a_sparse_store_of_order_13_have_the_value_of_their_cell(tmp_path, places):
     order, chunk = 13, 4**8
     p = places[order]
     cells = p["wgs84"].astype("int64")
@@ -141,7 +141,7 @@ def test_places_of_a_sparse_store_of_order_13_have_the_value_of_their_cell(tmp_p
     assert band.GetDataCoverageStatus(2 * 8192, 0, 8192, 8192)[0] == empty
 
 
-def test_gdallocationinfo_tells_the_cell(tmp_path, places):
+def test_gdallocationinfo_reports_the_cell_number(tmp_path, places):
     path = put_store(tmp_path / "s.zarr", 8)
     p = places[8]
     some = list(range(0, PLACES, 2000))
@@ -251,7 +251,7 @@ def test_scale_unit_and_nodata_are_those_of_the_array(tmp_path):
     assert band.ReadAsArray(19, 0, 1, 1)[0, 0] == 7
 
 
-def test_without_nodata_a_mask_tells_what_is_no_cell(tmp_path):
+def test_without_nodata_a_mask_marks_pixels_without_a_cell(tmp_path):
     order = 3
     path = tmp_path / "s.zarr"
     oracle.put(path, {"zarr.json": group_meta(dggs(order))})
@@ -383,7 +383,7 @@ def test_blocks_are_the_squares_of_chunks(tmp_path):
     assert held_band(open_array(str(tmp_path / "s.zarr"), "/v")).GetBlockSize() == [128, 128]
 
 
-def test_empty_shards_are_told(tmp_path):
+def test_empty_shards_are_reported_as_empty_coverage(tmp_path):
     order = 7
     values = np.full(12 * 4**order, -1, "int32")
     values[4 * 4**order:4 * 4**order + 4**6] = 1  # a quarter of face 4
@@ -410,7 +410,7 @@ def test_the_scale_is_that_of_proj(tmp_path):
 
 # ------------------------------------------------------------------------------------------------------------------- faces
 
-def test_faces_open_by_name_and_are_not_listed_in_place_of_the_map(tmp_path, places):
+def test_faces_open_by_name_and_are_not_listed(tmp_path, places):
     """QGIS and rioxarray would take the twelve, and not the map."""
     order = 8
     path = put_store(tmp_path / "s.zarr", order)
@@ -428,7 +428,7 @@ def test_faces_open_by_name_and_are_not_listed_in_place_of_the_map(tmp_path, pla
         assert np.array_equal(one.ReadAsArray()[rows, columns], cells[here])
 
 
-def test_a_face_that_there_is_not_is_an_error(tmp_path):
+def test_absent_face_is_an_error(tmp_path):
     path = put_store(tmp_path / "s.zarr", 1)
     for wrong in ("12", "-1", "x", ""):
         assert "face=0 to face=11" in error_of(lambda: open_ours(name_of(path, "/v:face=" + wrong)))
@@ -466,14 +466,14 @@ def test_a_grid_mapping_of_cf_113(tmp_path, places):
     ({"refinement_level": 40}, 768), ({"refinement_level": -1}, 768), ({"refinement_level": None}, 768), ({"refinement_level": 3}, 767),
     ({"refinement_level": 3.5}, 768), ({"indexing_scheme": "zuniq"}, 768), ({"spatial_dimension": "nowhere"}, 768), ({"coordinate": "nothing"}, 768),
     ({"ellipsoid": {"semimajor_axis": -1}}, 768), ({"ellipsoid": {"semimajor_axis": "x"}}, 768), ({"compression": "zip"}, 768), ({"coordinate": "v"}, 768)])
-def test_what_does_not_hold_together_is_a_row_as_before(tmp_path, said, length):
+def test_inconsistent_healpix_attributes_open_as_one_row(tmp_path, said, length):
     path = put_store(tmp_path / "s.zarr", 3, np.arange(length, dtype="int32"), **said)
     dataset = open_array(path, "/v")
     assert (dataset.RasterXSize, dataset.RasterYSize) == (length, 1)
 
 
 @pytest.mark.parametrize("nside", [0, 7, 1 << 30, 1 << 40, -8, "8"])
-def test_an_nside_that_is_none_is_a_row_as_before(tmp_path, nside):
+def test_invalid_nside_opens_as_one_row(tmp_path, nside):
     path = put_mapped(tmp_path / "s.zarr", {"grid_mapping_name": "healpix", "healpix_nside": nside, "healpix_order": "nest"}, 3)
     assert open_array(path, "/v").RasterYSize == 1
 
@@ -550,7 +550,7 @@ def test_cells_that_a_coordinate_lists(tmp_path, arranged, data_type):
         assert np.array_equal(dataset.ReadAsArray(x, y, width, height), whole[y:y + height, x:x + width])
 
 
-def test_listed_cells_are_those_of_their_places(tmp_path, places):
+def test_listed_cells_have_their_locations(tmp_path, places):
     order = 8
     p = places[order]
     stored = np.unique(p["wgs84"].astype("int64"))[::3]
@@ -625,7 +625,7 @@ def test_compacted_cells_in_any_order_and_of_any_type(tmp_path):
 
 @pytest.mark.parametrize("coordinate, said", [([[0, 12 * 4**13]], "ranges"), ([[0, 5], [5, 12 * 4**13]], "ranges"), ([[0, 12 * 4**13 - 1]], "ranges"),
                                               ([zuniq(0, f) for f in range(12)], "compacted")])
-def test_all_cells_that_are_said_in_short_are_not_listed(tmp_path, coordinate, said):
+def test_complete_sphere_in_compact_form_is_not_listed_cell_by_cell(tmp_path, coordinate, said):
     """Order 13: 805 million cells, which no list has room for."""
     path = put_cells(tmp_path / "s.zarr", 13, [], coordinate, compression=said)
     oracle.put(path + "/v", {"zarr.json": array_meta([12 * 4**13], "uint8", [4**12], [sharding([4**9], LITTLE)], fill_value=3, dimension_names=["cells"])})
@@ -640,7 +640,7 @@ def test_compacted_cells_that_do_not_fit_are_errors(tmp_path, compacted):
     assert "/cell_ids" in error_of(open_array(path, "/v").ReadAsArray)
 
 
-def test_a_mask_tells_which_cells_are_listed(tmp_path):
+def test_mask_marks_the_listed_cells(tmp_path):
     order = 4
     cells = region(order)
     path = put_cells(tmp_path / "s.zarr", order, cells)
@@ -690,7 +690,7 @@ def morton(order, cells):
     return np.array([word(int(c)) for c in cells], "uint64")
 
 
-def test_a_leaf_of_zagg_is_a_map():
+def test_shard_group_of_zagg_is_a_healpix_map():
     path = fixture_path("zagg", "minimal", "1", "1", "2", "1", "3", "11213.zarr")
     with open(fixture_path("zagg", "minimal.expected.json")) as file:
         expected = json.load(file)
@@ -794,7 +794,7 @@ def test_levels_of_multiscales_are_overviews(tmp_path):
     assert band.GetOverviewCount() == 1 and np.array_equal(band.GetOverview(0).ReadAsArray(), to_raster(np.arange(12 * 4**3), 3, -1))
 
 
-def test_orders_of_a_leaf_of_zagg_are_overviews():
+def test_orders_of_a_shard_group_of_zagg_are_overviews():
     pyramid = fixture_path("zagg", "minimal", "1", "1", "2", "1", "3", "all.pyramid.zarr")
     dataset = gdal.OpenEx(name_of(pyramid, "/5/count"))
     assert dataset.RasterXSize == 5 << 5

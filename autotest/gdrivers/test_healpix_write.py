@@ -63,7 +63,7 @@ def cells_of(path, array="v"):
 # --------------------------------------------------------------------------------------------- each cell has its place's value
 
 @pytest.mark.parametrize("order", [0, 3, 6])
-def test_a_copy_of_a_map_of_longitude_and_latitude_has_the_value_of_each_place(tmp_path, order):
+def test_healpix_copy_has_the_source_value_at_each_location(tmp_path, order):
     dataset, pixels = world()
     copy(tmp_path / "s.zarr", dataset, HEALPIX=order, ARRAY_NAME="v")
     values, lon, lat = as_zarr_python(tmp_path / "s.zarr", "v", tmp_path)
@@ -71,7 +71,7 @@ def test_a_copy_of_a_map_of_longitude_and_latitude_has_the_value_of_each_place(t
 
 
 @pytest.mark.parametrize("order", [0, 3, 6])
-def test_gdalwarp_writes_the_value_of_each_place(tmp_path, order):
+def test_gdalwarp_to_healpix_has_the_source_value_at_each_location(tmp_path, order):
     _, pixels = world(tmp_path / "in.tif")
     done = gdalwarp("-et", 0, "-t_srs", PLANE_CRS, *extent(order), "-co", "HEALPIX=%d" % order, "-co", "ARRAY_NAME=v",
                     tmp_path / "in.tif", tmp_path / "s.zarr")
@@ -82,7 +82,7 @@ def test_gdalwarp_writes_the_value_of_each_place(tmp_path, order):
     assert len(np.unique(half)) == len(half)
 
 
-def test_gdalwarp_is_told_the_extent_that_cells_have(tmp_path):
+def test_gdalwarp_without_the_extent_of_the_sphere_is_refused_with_it(tmp_path):
     world(tmp_path / "in.tif")
     arguments = ["-et", 0, "-t_srs", PLANE_CRS, "-co", "HEALPIX=5", tmp_path / "in.tif", tmp_path / "s.zarr"]
     done = gdalwarp(*arguments)
@@ -118,7 +118,7 @@ def test_on_a_sphere_the_store_says_so_and_latitudes_are_its_own(tmp_path):
     assert open_ours(str(tmp_path / "s.zarr")).GetSpatialRef().GetSemiMajor() == 6370997
 
 
-def test_the_way_back_has_the_value_of_each_place_at_an_even_size(tmp_path):
+def test_warping_healpix_back_has_the_value_at_each_location(tmp_path):
     values = np.arange(12 * 4**6, dtype="float32")
     put_store(tmp_path / "s.zarr", 6, values)
     done = subprocess.run(["gdalwarp", "-q", "-et", "0", "-te", "-180", "-90", "180", "90", "-t_srs", "EPSG:4326", "-ts", "360", "180",
@@ -221,7 +221,7 @@ def test_a_tiny_raster_of_the_finest_order_is_copied(tmp_path):
     assert set(found.ravel()) == set(range(17))
 
 
-def test_a_tiny_raster_that_has_no_cell_is_told_so_at_a_fine_order(tmp_path):
+def test_raster_without_a_cell_centre_is_refused_at_a_fine_order(tmp_path):
     tiny = source(np.ones((1, 4, 4), "uint8"), (0, 1e-6, 0, 90, 0, -1e-6), "OGC:CRS84")  # a splinter at the pole
     assert "no pixel lies at a cell" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), tiny, options=["HEALPIX=22"]))
 
@@ -324,7 +324,7 @@ def test_a_scene_without_a_transform_is_copied_to_order_20_in_seconds_with_the_p
     assert seen > 5000
 
 
-def test_what_fails_in_a_warp_is_told(tmp_path):
+def test_failure_in_the_warp_is_an_error_and_leaves_nothing(tmp_path):
     pixels = world(tmp_path / "in.tif")[1]
     with open(str(tmp_path / "in.tif"), "r+b") as file:
         file.truncate(pixels.nbytes // 2)
@@ -410,7 +410,7 @@ def test_beside_another_array(tmp_path):
     assert np.array_equal(values, nearest(pixels[0], lon, lat))
 
 
-def test_what_lies_nowhere_is_not_copied(tmp_path):
+def test_raster_without_georeferencing_is_not_copied_to_healpix(tmp_path):
     assert error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), source(np.zeros((5, 5), "uint8")), options=["HEALPIX=3"]))
     assert not (tmp_path / "s.zarr").exists()
 
@@ -453,7 +453,7 @@ def test_nodata_of_64_bits_is_kept(tmp_path, data_type, nodata):
     assert 0.3 < (values == nodata).mean() < 0.6 and np.isin(values, pixels).all()
 
 
-def test_numbers_that_the_warp_cannot_hold_are_told(tmp_path):
+def test_warns_of_integers_that_the_warp_cannot_hold(tmp_path):
     pixels = (np.arange(90 * 180).reshape(1, 90, 180) + 2**53 + 1).astype("int64")
     raster = source(pixels, (-180, 2, 0, 90, 0, -2), "OGC:CRS84")
     assert "2^53" in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), raster, True, options=["HEALPIX=3"]))
@@ -710,12 +710,12 @@ def test_a_small_window_of_a_fine_order(tmp_path):
     (["HEALPIX=5", "CHUNK_SHAPE=[8,24]"], "power of two"), (["HEALPIX=5", "CHUNK_SHAPE=8", "SHARD_SHAPE=24"], "power of two"),
     (["HEALPIX=3", "DIM_NAMES=y,x"], "one name"), (["HEALPIX=3", "ARRAY_NAME=cells"], "dimension"), (["HEALPIX=3", "ARRAY_NAME=cell_ids"], "coordinate"),
     (["WARP_RESAMPLING=CUBIC"], "HEALPIX"), (["HEALPIX=3", "WARP_RESAMPLING=odd"], "WARP_RESAMPLING")])
-def test_options_that_do_not_fit(tmp_path, options, message):
+def test_contradicting_healpix_options_are_refused(tmp_path, options, message):
     assert message in error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), world()[0], options=options))
     assert not (tmp_path / "s.zarr").exists()
 
 
-def test_another_place_is_refused(tmp_path):
+def test_setting_other_georeferencing_of_healpix_is_refused(tmp_path):
     dataset = driver().Create(str(tmp_path / "s.zarr"), 40, 40, 1, gdal.GDT_Byte, options=["HEALPIX=3"])
     before = geotransform(dataset)
     assert "-te" in error_of(lambda: dataset.SetGeoTransform((0, 1, 0, 0, 0, -1)))
@@ -732,7 +732,7 @@ def test_overviews_and_masks_of_cells_are_refused(tmp_path):
     assert "HEALPix" in error_of(lambda: dataset.CreateMaskBand(gdal.GMF_PER_DATASET))
 
 
-def test_a_mask_that_is_lost_is_told(tmp_path):
+def test_mask_that_is_lost_in_a_healpix_copy_is_warned_of(tmp_path):
     dataset, _ = world()
     dataset.CreateMaskBand(gdal.GMF_PER_DATASET)
     dataset.GetRasterBand(1).GetMaskBand().Fill(255)

@@ -56,7 +56,7 @@ def same(dataset, values, order):
 
 
 @pytest.mark.parametrize("version, grouping, order, shard", [(1, 1, 4, 2), (1, 2, 5, 3), (2, 3, 3, 2), (3, 1, 3, 3), (3, 2, 2, 0), (1, 24, 4, 3)])
-def test_all_leaves_are_one_map(tmp_path, version, grouping, order, shard):
+def test_all_shards_of_a_hive_are_one_map(tmp_path, version, grouping, order, shard):
     root, values = put_hive(tmp_path / "h", order, shard, version=version, grouping=grouping)
     dataset = open_ours(root)
     assert (dataset.RasterXSize, held_band(dataset).GetNoDataValue()) == (5 << order, -1)
@@ -67,7 +67,7 @@ def test_all_leaves_are_one_map(tmp_path, version, grouping, order, shard):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_leaves_that_are_not_there_are_nodata(tmp_path, seed):
+def test_absent_hive_shards_are_nodata(tmp_path, seed):
     rng = np.random.default_rng(seed)
     leaves = sorted(rng.permutation(12 * 4**2)[:rng.integers(1, 40)].tolist())
     root, values = put_hive(tmp_path / "h", 4, 2, leaves)
@@ -78,7 +78,7 @@ def test_leaves_that_are_not_there_are_nodata(tmp_path, seed):
         assert np.array_equal(open_ours(root).ReadAsArray(x, y, width, height), to_raster(values, 4, -1)[y:y + height, x:x + width])
 
 
-def test_leaves_without_a_stamp_are_not_finished(tmp_path):
+def test_hive_shards_without_a_stamp_are_unfinished(tmp_path):
     root, values = put_hive(tmp_path / "h", 3, 1, [0, 7, 40])
     first, last = leaf_of(1, 0), leaf_of(1, 40)
     oracle.put(root, {first + "/zarr.json": group_meta(), last + "/zarr.json": group_meta({"other": 1})})
@@ -89,7 +89,7 @@ def test_leaves_without_a_stamp_are_not_finished(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["zarr.json", "3/v/c/0"])
-def test_what_fails_is_not_absent(tmp_path, name):
+def test_hive_object_that_cannot_be_read_is_an_error_and_not_absent(tmp_path, name):
     root, _ = put_hive(tmp_path / "h", 3, 1, [0, 7])
     name = os.path.join(root, leaf_of(1, 7), name)
     os.remove(name)
@@ -100,7 +100,7 @@ def test_what_fails_is_not_absent(tmp_path, name):
 @pytest.mark.parametrize("member, value", [
     ("data_type", "uint64"), ("fill_value", 7), ("codecs", [{"name": "bytes", "configuration": {"endian": "big"}}]), ("shape", [32]),
     ("storage_transformers", [{"name": "other"}]), ("attributes", {"scale_factor": 0.5}), ("attributes", {"_FillValue": 3})])
-def test_a_leaf_whose_array_is_another_is_no_pixels(tmp_path, member, value):
+def test_hive_shard_with_a_differing_array_is_an_error(tmp_path, member, value):
     """They would be decoded as those of the first leaf are."""
     root, values = put_hive(tmp_path / "h", 3, 1, [0, 7, 40])
     name = "%s/%s/3/v/zarr.json" % (root, leaf_of(1, 7))
@@ -115,7 +115,7 @@ def test_a_leaf_whose_array_is_another_is_no_pixels(tmp_path, member, value):
     assert np.array_equal(np.sort(face.ReadAsArray(), axis=None), np.sort(values[10 * 64:11 * 64]))
 
 
-def test_a_leaf_may_be_written_otherwise_if_it_says_the_same(tmp_path):
+def test_hive_shard_documents_are_compared_by_meaning(tmp_path):
     """By another version of a library: members in another order, empty or left out, attributes that tell of a leaf."""
     root, values = put_hive(tmp_path / "h", 3, 1, [0, 7])
     name = "%s/%s/3/v/zarr.json" % (root, leaf_of(1, 7))
@@ -133,7 +133,7 @@ def test_a_leaf_may_be_written_otherwise_if_it_says_the_same(tmp_path):
     same(open_ours(root), values, 3)
 
 
-def test_a_leaf_without_the_array_is_nodata(tmp_path):
+def test_hive_shard_without_the_array_is_nodata(tmp_path):
     root, values = put_hive(tmp_path / "h", 3, 1, [0, 7])
     os.remove("%s/%s/3/v/zarr.json" % (root, leaf_of(1, 7)))
     values[7 * 16:8 * 16] = -1
@@ -187,7 +187,7 @@ def test_an_array_that_is_asked_for_without_its_order_is_named_with_it(tmp_path)
     assert '"v"; they list "3/v"' in message
 
 
-def test_it_is_only_read(tmp_path):
+def test_hive_is_read_only(tmp_path):
     root, values = put_hive(tmp_path / "h", 3, 1, [3])
     assert "only read" in error_of(gdal.OpenEx, root, gdal.OF_RASTER | gdal.OF_UPDATE)
     before = sorted(os.walk(root))
@@ -200,7 +200,7 @@ def test_it_is_only_read(tmp_path):
     same(open_ours(str(tmp_path / "copy.zarr")), values, 3)
 
 
-def test_fine_orders_open_at_once_and_windows_read_their_leaves_alone(tmp_path):
+def test_hive_of_a_fine_order_opens_fast_and_windows_read_only_their_shards(tmp_path):
     """Order 19: 3 x 10^12 cells, of which one leaf is there."""
     number = 5 * 4**17 + 4**16
     root, _ = put_hive(tmp_path / "h", 19, 17, [])
@@ -215,7 +215,7 @@ def test_fine_orders_open_at_once_and_windows_read_their_leaves_alone(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["minimal", "column", "flux", "temporal", "kitchen_sink"])
-def test_zaggs_own(name):
+def test_hives_written_by_zagg_read_as_expected(name):
     root = fixture_path("zagg", name)
     with open(fixture_path("zagg", name + ".expected.json")) as file:
         expected = json.load(file)
@@ -227,7 +227,7 @@ def test_zaggs_own(name):
     assert band.GetOverview(0).XSize == 5 << 5 and band.GetOverview(0).ReadAsArray().sum() > 0
 
 
-def test_leaves_with_times_of_their_own_open_one_by_one():
+def test_hive_shards_with_differing_times_open_one_by_one():
     root = fixture_path("zagg", "raster_toc")
     leaf = "SHARDEDZARR:%s/1/1/2/1/3/11213.zarr" % root
     assert leaf in error_of(open_ours, root)

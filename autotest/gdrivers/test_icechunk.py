@@ -86,7 +86,7 @@ def test_broken_repositories_are_errors_that_name_the_object(name):
         assert "/snapshots/" in message
 
 
-def test_nothing_is_put_into_a_repository(tmp_path):
+def test_repository_is_read_only(tmp_path):
     source = fixture_path("icechunk", "regular_array_v1")
     copy = str(tmp_path / "r")
     shutil.copytree(source, copy)
@@ -146,7 +146,7 @@ def test_the_newest_commit_of_main_is_opened(written):
     same_as_commit(written.repo(), written, 3)
 
 
-def test_names_of_history_lead_to_their_commits(written):
+def test_names_of_branches_tags_snapshots_and_times_open_their_commits(written):
     commits = written.commits
     for query, commit in [("?branch=main", 3), ("?branch=dev", 2), ("?tag=first", 0), ("?snapshot=" + commits[1]["id"], 1),
                           ("?as_of=" + after(commits[0]), 0), ("?as_of=" + after(commits[1]), 1), ("?branch=dev&as_of=" + after(commits[2]), 2),
@@ -182,7 +182,7 @@ def test_a_snapshot_that_is_not_there_is_an_error_that_names_one_that_is(written
     assert "there is no snapshot" in message and written.commits[3]["id"] in message
 
 
-def test_open_options_say_the_same(written):
+def test_open_options_choose_the_commit_as_names_do(written):
     commits = written.commits
     for option, commit in [("BRANCH=dev", 2), ("TAG=first", 0), ("SNAPSHOT=" + commits[1]["id"], 1), ("AS_OF=" + after(commits[0]), 0)]:
         same_as_commit(written.repo(), written, commit, open_options=[option])
@@ -261,7 +261,7 @@ def test_chunks_that_are_cut_short_are_errors(written, tmp_path):
     assert "/chunks/" in error_of(checked_all, copy)
 
 
-def test_the_metadata_domain_tells_which_commit_it_is(written):
+def test_metadata_domain_names_the_opened_commit(written):
     for query, commit, named in [("", 3, {"BRANCH": "main"}), ("?tag=first", 0, {"TAG": "first"}), ("?snapshot=" + written.commits[1]["id"], 1, {})]:
         for dataset in (gdal.Open(written.repo(query)), gdal.Open("SHARDEDZARR:%s:/v" % written.repo(query)), open_mdim(written.repo(query))):
             items = dataset.GetMetadata("ICECHUNK")
@@ -272,7 +272,7 @@ def test_the_metadata_domain_tells_which_commit_it_is(written):
 
 
 @pytest.mark.skipif(not hasattr(gdal.MDArray, "GetRawBlockInfo"), reason="GDAL 3.12 tells where blocks are")
-def test_a_block_is_where_its_manifest_says(written):
+def test_raw_block_info_is_that_of_the_manifest(written):
     group = open_mdim(written.repo()).GetRootGroup()
     block = group.OpenMDArray("v").GetRawBlockInfo([0, 0, 0])
     assert "/chunks/" in block.GetFilename() and block.GetOffset() + block.GetSize() <= os.path.getsize(block.GetFilename())
@@ -280,7 +280,7 @@ def test_a_block_is_where_its_manifest_says(written):
     assert not block.GetFilename() and len(block.GetInlineData()) == block.GetSize() > 0
 
 
-def test_a_copy_is_not_said_to_be_of_the_repository(written, tmp_path):
+def test_copy_of_a_repository_does_not_claim_its_commit(written, tmp_path):
     gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "c.zarr"), gdal.Open("SHARDEDZARR:%s:/split" % written.repo()))
     assert not gdal.Open(str(tmp_path / "c.zarr")).GetMetadata("ICECHUNK")
 
@@ -437,7 +437,7 @@ def test_what_a_server_refuses_is_an_error_and_not_fill_value(written, remote):
         assert "/chunks/" in message
 
 
-def test_whoever_would_write_there_is_told_what_to_use(written, tmp_path):
+def test_writing_to_a_repository_is_refused_with_the_tool_to_use(written, tmp_path):
     copy = str(tmp_path / "r.icechunk")
     shutil.copytree(written.repo(), copy)
     before = {name: os.path.getmtime(name) for name in glob.glob(copy + "/**", recursive=True)}
@@ -469,7 +469,7 @@ def test_no_file_of_a_repository_goes_or_moves_by_its_list_of_files(written, tmp
     same_as_commit(copy, written, 3)
 
 
-def test_nothing_is_put_into_a_repository_in_a_bucket(written, s3):
+def test_repository_in_a_bucket_is_read_only(written, s3):
     for name in glob.glob(written.repo("/**"), recursive=True):
         if os.path.isfile(name):
             with open(name, "rb") as file:

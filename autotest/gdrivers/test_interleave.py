@@ -31,7 +31,7 @@ def test_chunks_of_several_bands_are_interleaved_by_pixel(tmp_path, shape, chunk
     assert structure(open_array(write(tmp_path, shape, chunk))) == (expected, None)
 
 
-def test_a_part_is_interleaved_as_its_own_bands_are(tmp_path):
+def test_interleaving_of_a_selection_is_that_of_its_bands(tmp_path):
     path = write(tmp_path, (2, 4, 4, 6), (1, 4, 2, 2))
     assert structure(open_array(path, "/", 1)) == ("PIXEL", None)
     assert structure(open_array(path, "/", 1, 2)) == ("BAND", None)
@@ -48,7 +48,7 @@ def test_the_compressor_is_called_as_in_other_drivers(tmp_path, codecs, expected
     assert structure(open_array(tmp_path)) == ("PIXEL" if codecs[0] == LITTLE else "BAND", expected)
 
 
-def test_the_shape_of_shards_is_told_as_the_option_has_it(tmp_path):
+def test_shard_shape_item_has_the_form_of_the_option(tmp_path):
     shape = lambda path: open_array(path).GetMetadataItem("SHARD_SHAPE", "IMAGE_STRUCTURE")  # noqa: E731
     assert shape(write(tmp_path / "a", (4, 4, 6), (1, 2, 2), shard=(2, 4, 6))) == "2,4,6"
     oracle.write(tmp_path / "b", array_meta((4, 6), "uint8", (2, 2), [LITTLE]), counting((4, 6), "uint8"))
@@ -57,12 +57,12 @@ def test_the_shape_of_shards_is_told_as_the_option_has_it(tmp_path):
     assert dataset.GetMetadataItem("SHARD_SHAPE", "IMAGE_STRUCTURE") is None
 
 
-def test_the_compressor_of_whole_shards_is_told_where_chunks_have_none(tmp_path):
+def test_compressor_of_whole_shards_is_reported_when_chunks_have_none(tmp_path):
     oracle.put(tmp_path, {"zarr.json": array_meta((4, 6), "uint8", (4, 6), [sharding((2, 2)), GZIP])})
     assert structure(open_array(tmp_path)) == ("BAND", "DEFLATE")
 
 
-def test_no_side_car_repeats_it(tmp_path, config):
+def test_side_car_file_does_not_repeat_the_image_structure(tmp_path, config):
     config("GDAL_PAM_ENABLED", "YES")
     path = write(tmp_path, (4, 4, 6), (4, 2, 2), LITTLE, GZIP)
     dataset = open_array(path)
@@ -83,7 +83,7 @@ def tiff(path, pixels, **options):
 
 @pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
 @pytest.mark.parametrize("compress, name", [("ZSTD", "ZSTD"), ("DEFLATE", "DEFLATE"), ("GZIP", "DEFLATE"), ("BLOSC", "ZSTD"), ("NONE", None)])
-def test_it_survives_the_way_to_a_geotiff_and_back(tmp_path, interleave, compress, name):
+def test_interleaving_and_compressor_survive_conversion_through_geotiff(tmp_path, interleave, compress, name):
     pixels = counting((5, 40, 50), "uint8")
     before = tiff(tmp_path / "a.tif", pixels, INTERLEAVE="PIXEL")
     gdal.Translate(str(tmp_path / "a.zarr"), before, format="ShardedZarr",
@@ -121,7 +121,7 @@ def test_a_copy_of_deep_chunks_is_as_deep_and_smaller_in_other_directions(tmp_pa
     assert copied(tmp_path, 300, 1000, "CHUNK_SHAPE=50,300,300") == ([50, 300, 300], [])
 
 
-def test_a_chunk_of_all_bands_that_would_be_too_large_is_of_one_and_that_is_said(tmp_path):
+def test_too_large_pixel_interleaved_chunks_become_band_interleaved_with_a_warning(tmp_path):
     chunk, (message,) = copied(tmp_path, 300, 1000, "CHUNK_SHAPE=300")
     assert chunk == [1, 300, 300] and "a chunk of all bands would have 85 MB" in message
 

@@ -33,7 +33,7 @@ def write_zagg(path):
     return values, slope, histogram
 
 
-def test_products_of_zagg_and_their_companions_lie_where_the_group_says(tmp_path):
+def test_zagg_products_and_companions_have_the_georeferencing_of_their_group(tmp_path):
     values, slope, histogram = write_zagg(tmp_path)
     pixels = open_array(tmp_path, "/rectilinear/h")
     np.testing.assert_array_equal(pixels.ReadAsArray(), values)
@@ -101,7 +101,7 @@ def test_tessera_lists_the_arrays_of_its_zones(published):
 
 @pytest.mark.parametrize("bands, name", [(128, "embeddings"), (16, "embeddings_d16"), (4, "embeddings_d4")])
 @pytest.mark.parametrize("zone", ZONES)
-def test_embeddings_of_tessera_have_their_values_and_place(published, zone, bands, name):
+def test_tessera_embeddings_have_values_and_georeferencing(published, zone, bands, name):
     code, west, north = ZONES[zone]
     values = np.load(published / (zone + "_embeddings.npy"))[:, :bands]
     dataset = open_array(published / "tessera.zarr", "/%s/%s" % (zone, name))
@@ -114,7 +114,7 @@ def test_embeddings_of_tessera_have_their_values_and_place(published, zone, band
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_scales_of_tessera_tell_water_from_what_is_not_written(published, zone):
+def test_tessera_scales_distinguish_water_from_unwritten_pixels(published, zone):
     code, west, north = ZONES[zone]
     values = np.load(published / (zone + "_scales.npy"))
     dataset = open_array(published / "tessera.zarr", "/%s/scales" % zone)
@@ -153,7 +153,7 @@ def test_levels_of_ndpyramid_are_groups_and_overviews(tmp_path):
         np.testing.assert_array_equal(band.GetOverview(k - 1).ReadAsArray(), levels[k][1])
 
 
-def test_an_empty_grid_mapping_says_nothing(tmp_path):
+def test_empty_grid_mapping_variable_is_ignored(tmp_path):
     oracle.write(tmp_path, group_meta())
     oracle.write(tmp_path / "t", array_meta((4, 6), dimension_names=["lat", "lon"], attributes={"grid_mapping": "spatial_ref"}),
                  np.zeros((4, 6)))
@@ -187,7 +187,7 @@ def test_scale_offset_takes_plain_numbers_as_well_as_fill_values(tmp_path, plain
     ({"data_type": {"name": "fixed_length_utf32", "configuration": {"length_bytes": 8}}}, "fixed_length_utf32"),
     ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0, 6]}}}, "chunk_shape"),
 ])
-def test_what_drafts_add_is_refused_by_its_name_and_hides_no_other(tmp_path, change, what):
+def test_unsupported_draft_features_are_named_and_hide_no_other_array(tmp_path, change, what):
     oracle.write(tmp_path, group_meta())
     oracle.write(tmp_path / "fine", array_meta((4, 6)), np.zeros((4, 6)))
     oracle.write(tmp_path / "new", {**array_meta((4, 6)), **change})
@@ -201,7 +201,7 @@ def test_what_drafts_add_is_refused_by_its_name_and_hides_no_other(tmp_path, cha
     ({"index_location": "configuration", "predefined_index": []}, "index_location"),
     ({"chunk_shape": [3, 4]}, "chunk_shape"),  # 1.1 would clip the last of a shard of 4 x 6
 ])
-def test_what_sharding_1_1_adds_is_refused_by_its_name(tmp_path, change, what):
+def test_sharding_1_1_features_are_refused_by_name(tmp_path, change, what):
     meta = array_meta((4, 6), shard=(4, 6), codecs=[sharding((2, 3), LITTLE)])
     meta["codecs"][0]["configuration"].update(change)
     oracle.write(tmp_path, meta)

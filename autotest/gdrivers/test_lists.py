@@ -31,7 +31,7 @@ def store(tmp_path):
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_a_list_says_name_size_meaning_unit_and_times(store, consolidated):
+def test_subdataset_descriptions_have_name_size_long_name_unit_and_times(store, consolidated):
     if consolidated:
         oracle.consolidate(store)
     listed = {key: description for key, (_, description) in subdatasets(gdal.Open(store)).items()}
@@ -41,7 +41,7 @@ def test_a_list_says_name_size_meaning_unit_and_times(store, consolidated):
 
 @pytest.mark.parametrize("values, units, text", [
     (range(30), "hours since 2026-05-01T00:00:00", ", time 2026-05-01..2026-05-02T05:00:00"), (range(30), "m", ""), (range(30), "nonsense since ever", "")])
-def test_times_are_told_as_exactly_as_they_are(store, values, units, text):
+def test_listed_times_have_the_precision_of_their_values(store, values, units, text):
     put_time(store, values, units)
     assert subdatasets(gdal.Open(store))["/t2m"][1] == "t2m - [30x6x8] 2 metre temperature (K) (Float32)" + text
 

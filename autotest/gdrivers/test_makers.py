@@ -64,7 +64,7 @@ def create(value=None, path=PATH):
 @pytest.mark.parametrize("other", [lambda: made(2, side=160), lambda: made(2, side=160, OVERWRITE="YES"), lambda: create(2),
                                    lambda: driver().Delete(PATH)], ids=["copy", "overwrite", "create", "delete"])
 @pytest.mark.parametrize("replaces", [False, True], ids=["new", "replaces"])
-def test_who_makes_a_store_where_another_makes_one_is_told_who(s3, other, replaces):
+def test_creating_where_another_process_creates_is_refused_with_that_process(s3, other, replaces):
     if replaces:
         made(3, side=200)
     said = []
@@ -73,7 +73,7 @@ def test_who_makes_a_store_where_another_makes_one_is_told_who(s3, other, replac
     assert_is(1, s3)
 
 
-def test_a_store_of_create_is_made_until_it_is_closed(s3):
+def test_mark_of_create_stays_until_close(s3):
     held = [create(1)]
     assert LIVES in error_of(create, 2) and LIVES in error_of(made, 2)
     held.clear()
@@ -82,7 +82,7 @@ def test_a_store_of_create_is_made_until_it_is_closed(s3):
     assert_is(2, s3)
 
 
-def test_who_was_quicker_between_the_look_and_the_mark_is_replaced_whole(s3):
+def test_store_published_before_the_mark_was_put_is_replaced_whole(s3):
     done = []
 
     def fault(method, key, query):
@@ -96,7 +96,7 @@ def test_who_was_quicker_between_the_look_and_the_mark_is_replaced_whole(s3):
 
 
 @pytest.mark.parametrize("how", ["cancelled", "refused"])
-def test_a_maker_that_fails_leaves_no_mark(s3, how):
+def test_failed_creation_leaves_no_mark(s3, how):
     if how == "refused":
         s3.refuse = lambda method, key: method == "PUT" and key.endswith("v/c/1/1")
         error_of(made, 1)
@@ -132,7 +132,7 @@ def kill_one(path, host="", **options):
     time.sleep(0.5)  # the server puts what was under way
 
 
-def test_a_killed_maker_of_this_machine_is_nobodys_hindrance_at_once(s3):
+def test_mark_of_a_killed_process_of_this_machine_is_replaced_at_once(s3):
     for pid in kill_one(PATH, s3.host):
         assert ".unfinished: process %d on " % pid in error_of(made, 1)  # it lives, though it does nothing
     gdal.VSICurlClearCache()
@@ -141,7 +141,7 @@ def test_a_killed_maker_of_this_machine_is_nobodys_hindrance_at_once(s3):
     assert_is(1, s3)
 
 
-def test_a_maker_of_another_machine_is_taken_for_dead_when_nothing_was_written_for_an_hour(s3):
+def test_mark_of_another_machine_expires_after_an_hour_without_writes(s3):
     for _ in kill_one(PATH, s3.host):
         pass
     s3.objects[MARK] = re.sub(rb"boot \S+ on \S+", b"boot 0123 on elsewhere", s3.objects[MARK])
@@ -163,7 +163,7 @@ def test_a_maker_of_another_machine_is_taken_for_dead_when_nothing_was_written_f
 
 
 @pytest.mark.parametrize("hours", [-2, 2])
-def test_whether_a_maker_of_another_machine_is_dead_is_told_by_the_clock_of_the_server(s3, hours):
+def test_age_of_a_mark_is_measured_by_the_clock_of_the_server(s3, hours):
     """That of the machine that asks may be another one."""
     for _ in kill_one(PATH, s3.host):
         pass
@@ -177,7 +177,7 @@ def test_whether_a_maker_of_another_machine_is_dead_is_told_by_the_clock_of_the_
     assert_is(1, s3)
 
 
-def test_of_two_that_find_a_dead_maker_one_goes_on(s3):
+def test_one_of_two_processes_replaces_a_dead_mark(s3):
     for _ in kill_one(PATH, s3.host):
         pass
     done, said = [], []
@@ -196,7 +196,7 @@ def test_of_two_that_find_a_dead_maker_one_goes_on(s3):
 
 @pytest.mark.parametrize("setting, holds, marks, gets", [("NO", (), 0, 0), ("YES", ("If-None-Match",), 1, 3), ("AUTO", ("If-None-Match",), 2, 4),
                                                           ("AUTO", (), 3, 3)], ids=["no", "yes", "held", "not held"])
-def test_who_makes_a_store_asks_whether_his_mark_is_held(s3, config, setting, holds, marks, gets):
+def test_putting_a_mark_checks_that_the_server_holds_conditions(s3, config, setting, holds, marks, gets):
     config("SHARDEDZARR_CONDITIONAL_PUT", setting)
     s3.holds = holds
     path = PATH.replace("a.zarr", setting + str(marks) + ".zarr")
@@ -220,7 +220,7 @@ def place(request, tmp_path):
 @pytest.mark.parametrize("other", [lambda path: made(2, path, 160, ARRAY_NAME="w", APPEND_SUBDATASET="YES"),
                                    lambda path: driver().Create(path, 50, 50, 1, options=["ARRAY_NAME=w", "APPEND_SUBDATASET=YES"])],
                          ids=["copy", "create"])
-def test_of_two_that_append_one_name_at_once_one_does(place, other):
+def test_one_of_two_concurrent_appends_of_one_name_succeeds(place, other):
     made(3, place)
     said = []
     made(1, place, meanwhile=lambda: said.append(error_of(other, place)), ARRAY_NAME="w", APPEND_SUBDATASET="YES")
@@ -231,7 +231,7 @@ def test_of_two_that_append_one_name_at_once_one_does(place, other):
     assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
 
 
-def test_what_a_killed_process_was_appending_is_appended_by_the_next_one(tmp_path):
+def test_append_of_a_killed_process_is_replaced_by_the_next_append(tmp_path):
     path = str(tmp_path / "a.zarr")
     made(3, path)
     for pid in kill_one(path, "127.0.0.1:1", ARRAY_NAME="w", APPEND_SUBDATASET="YES"):
@@ -255,7 +255,7 @@ def put_array(path, name):
 
 @pytest.mark.parametrize("has_group", [True, False], ids=["group", "array"])
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
-def test_what_somebody_put_into_the_group_of_a_killed_maker_is_not_replaced(tmp_path, consolidated, has_group):
+def test_arrays_of_others_in_the_group_of_a_killed_append_are_kept(tmp_path, consolidated, has_group):
     path = str(tmp_path / "a.zarr")
     made(3, path, CREATE_CONSOLIDATED_METADATA=consolidated)
     for _ in kill_one(path, "127.0.0.1:1", ARRAY_NAME="w", APPEND_SUBDATASET="YES"):
@@ -278,7 +278,7 @@ def test_what_somebody_put_into_the_group_of_a_killed_maker_is_not_replaced(tmp_
 
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
 @pytest.mark.parametrize("name", ["w/w", "w/precious", "w/deep/er"])
-def test_an_array_that_nothing_lists_is_not_replaced_by_an_append(place, name, consolidated):
+def test_append_does_not_replace_an_unlisted_array(place, name, consolidated):
     """zarr-python makes one in a group that has no document."""
     made(3, place, CREATE_CONSOLIDATED_METADATA=consolidated)
     put_array(place, name)
@@ -339,7 +339,7 @@ def test_an_append_that_fails_removes_nothing_that_others_put_into_its_group(pla
 
 
 @pytest.mark.parametrize("other", [lambda path: driver().Delete(path), lambda path: made(2, path, 160, OVERWRITE="YES")], ids=["delete", "overwrite"])
-def test_a_store_to_which_somebody_appends_is_neither_deleted_nor_replaced(place, other):
+def test_store_is_not_deleted_or_replaced_while_another_process_appends(place, other):
     made(3, place)
     said = []
     made(1, place, meanwhile=lambda: said.append(error_of(other, place)), ARRAY_NAME="w", APPEND_SUBDATASET="YES")
@@ -366,7 +366,7 @@ THEIRS = {"bucket/a.zarr/theirs/zarr.json": b"{}", MARK: OTHER}
 
 
 @pytest.mark.parametrize("replaces", [False, True], ids=["new", "replaces"])
-def test_a_maker_that_slept_publishes_and_removes_nothing_where_another_took_over(s3, replaces):
+def test_creation_that_lost_its_mark_publishes_and_removes_nothing(s3, replaces):
     if replaces:
         made(3)
     before = dict(s3.objects)
@@ -375,7 +375,7 @@ def test_a_maker_that_slept_publishes_and_removes_nothing_where_another_took_ove
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_store_of_the_multidimensional_api_is_not_published_where_another_took_over(s3):
+def test_multidimensional_creation_that_lost_its_mark_is_not_published(s3):
     dataset = driver().CreateMultiDimensional(PATH)
     root = dataset.GetRootGroup()
     array = root.CreateMDArray("v", [root.CreateDimension("x", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte))
@@ -391,7 +391,7 @@ def test_a_store_of_the_multidimensional_api_is_not_published_where_another_took
     assert_theirs(s3, {})
 
 
-def test_a_maker_that_slept_until_another_had_made_the_store_leaves_it_as_it_is(s3):
+def test_creation_that_lost_its_mark_keeps_the_store_of_the_other_process(s3):
     said, done = [], []
 
     def progress(part, *_):
@@ -411,7 +411,7 @@ def test_a_maker_that_slept_until_another_had_made_the_store_leaves_it_as_it_is(
     assert_is(2, s3)
 
 
-def test_who_appends_and_slept_publishes_and_removes_nothing_where_another_took_over(place):
+def test_append_that_lost_its_mark_publishes_and_removes_nothing(place):
     made(3, place)
     theirs = place + "/w/.unfinished"
 
@@ -434,7 +434,7 @@ def appended(path):
 
 
 @pytest.mark.parametrize("overwrite, said", [("NO", "OVERWRITE=YES replaces it"), ("YES", None)])
-def test_a_store_to_which_somebody_appended_meanwhile_is_replaced_where_that_was_asked_for(place, overwrite, said):
+def test_store_that_grew_during_its_replacement_is_replaced_only_with_the_option(place, overwrite, said):
     made(3, place)
     options = {"path": place, "side": 200, "OVERWRITE": overwrite, "meanwhile": lambda: appended(place)}
     if said is None:
@@ -464,7 +464,7 @@ def values(path, name="n"):
 
 
 @pytest.mark.parametrize("size", [64, 48])
-def test_of_two_that_make_an_array_of_one_name_one_does_and_has_its_values(place, size):
+def test_one_of_two_sessions_creates_an_array_of_one_name(place, size):
     made(3, place)
     ours, theirs = opened_md(place), opened_md(place)
     new_array(ours, 1)
@@ -477,7 +477,7 @@ def test_of_two_that_make_an_array_of_one_name_one_does_and_has_its_values(place
     assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
 
 
-def test_an_array_that_was_made_since_a_store_was_opened_stays(place):
+def test_array_created_since_the_store_was_opened_is_kept(place):
     made(3, place)
     theirs, ours = opened_md(place), opened_md(place)
     new_array(ours, 1)
@@ -492,7 +492,7 @@ def test_an_array_that_was_made_since_a_store_was_opened_stays(place):
 
 
 @pytest.mark.skipif(not hasattr(gdal.Group, "DeleteMDArray"), reason="GDAL has no DeleteMDArray() before 3.8")
-def test_an_array_that_is_given_up_leaves_no_mark(place):
+def test_array_deleted_before_its_flush_leaves_no_mark(place):
     made(3, place)
     before = sorted(gdal.ReadDirRecursive(place))
     dataset = opened_md(place)
@@ -504,7 +504,7 @@ def test_an_array_that_is_given_up_leaves_no_mark(place):
 
 
 @pytest.mark.parametrize("what", ["group", "array"])
-def test_a_group_of_that_name_removes_nothing_of_what_somebody_appends(place, what):
+def test_creating_a_group_removes_nothing_of_a_concurrent_append(place, what):
     made(3, place)
     said = []
 
@@ -530,7 +530,7 @@ def levels_of(path):
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["made", "cancelled"])
-def test_who_builds_overviews_while_another_builds_them_takes_nothing_from_it(place, fails):
+def test_concurrent_overview_building_is_refused_and_changes_nothing(place, fails):
     made(3, place)
     said = []
 

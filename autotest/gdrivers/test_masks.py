@@ -237,7 +237,7 @@ def test_a_mask_is_made_and_written_after_create(tmp_path, steps, options):
 
 
 @pytest.mark.skipif(GDAL < 3070000, reason="Dataset.WriteArray() is of GDAL 3.7")
-def test_what_is_not_written_to_a_new_mask_is_invalid(tmp_path):
+def test_unwritten_pixels_of_a_new_mask_are_invalid(tmp_path):
     for form, path in (("GTiff", "a.tif"), ("ShardedZarr", "a.zarr")):
         dataset = gdal.GetDriverByName(form).Create(str(tmp_path / path), 190, 150, 3)
         dataset.CreateMaskBand(PER_DATASET)
@@ -260,7 +260,7 @@ def test_a_mask_is_made_once_for_all_bands_and_only_in_update_mode(tmp_path):
     assert error_of(part.CreateMaskBand, PER_DATASET)
 
 
-def test_the_name_of_something_else_is_not_taken(tmp_path):
+def test_name_of_another_array_is_not_taken_for_a_new_mask(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS), ARRAY_NAME="mask")
     dataset = update(tmp_path / "a.zarr")
     dataset.CreateMaskBand(PER_DATASET)
@@ -297,7 +297,7 @@ def test_a_mask_of_a_group_is_one_for_all_its_arrays(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["SetMetadataItem", "SetMetadata", "ComputeStatistics", "SetDescription", "SetNoDataValue"])
-def test_what_is_said_of_a_mask_does_not_take_its_meaning_away(tmp_path, what):
+def test_mask_stays_a_mask_when_its_own_metadata_are_edited(tmp_path, what):
     path = str(tmp_path / "a.zarr")
     copy(path, masked(), CHUNK_SHAPE=64)
     dataset = update(path)
@@ -404,7 +404,7 @@ def test_rasterio_writes_and_reads_masks(tmp_path):
         assert len(store.overviews(1)) > 0
 
 
-def test_xarray_finds_the_mask_by_what_the_array_says(tmp_path):
+def test_xarray_finds_the_mask_by_ancillary_variables(tmp_path):
     copy(tmp_path / "a.zarr", masked(PIXELS[0]), ARRAY_NAME="v", CHUNK_SHAPE=32)
     run_peer("xarray_masks.py", tmp_path / "a.zarr", "v", tmp_path / "out.npz")
     answer = np.load(str(tmp_path / "out.npz"))
@@ -455,7 +455,7 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("what", TAKEN)
-def test_flags_that_tell_validity_are_the_mask(tmp_path, what):
+def test_flag_array_with_validity_meanings_is_the_mask(tmp_path, what):
     values, attributes, valid = TAKEN[what]
     dataset = open_ours(put_pair(tmp_path / "a.zarr", values, attributes))
     check(dataset, valid * np.uint8(255), VALUES)
@@ -478,7 +478,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("what", LEFT)
-def test_what_is_not_clearly_validity_is_no_mask(tmp_path, what):
+def test_flag_array_without_clear_validity_is_no_mask(tmp_path, what):
     values, attributes = LEFT[what]
     dataset = open_array(put_pair(tmp_path / "a.zarr", values, attributes), "v")
     assert flags_of(dataset) == [gdal.GMF_ALL_VALID] and mask_of(dataset).min() == 255
@@ -497,7 +497,7 @@ def test_arrays_of_other_shapes_dimensions_or_names_are_no_masks(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["valid", "is_valid", "validity", "valid_mask", "validity_mask"])
-def test_a_named_boolean_that_is_called_so_is_the_mask(tmp_path, name):
+def test_boolean_ancillary_array_with_a_usual_mask_name_is_the_mask(tmp_path, name):
     check(open_ours(put_pair(tmp_path / "a.zarr", VALID, {}, name)), VALID * np.uint8(255), VALUES)
 
 
@@ -521,7 +521,7 @@ def test_a_mask_with_times_is_that_of_each_band(tmp_path):
     check(open_array(tmp_path / "b.zarr", "v"), valid[0] * np.uint8(255), data)
 
 
-def test_masks_of_others_are_written_where_they_say_nothing_but_validity(tmp_path):
+def test_masks_of_other_writers_are_writable_when_they_hold_only_validity(tmp_path):
     for name, values, attributes, stored in (("a", VALID.astype("uint8"), {"flag_values": [0, 1], "flag_meanings": "good bad"}, (~VALID).astype("uint8")),
                                              ("b", VALID, {"flag_values": [1], "flag_meanings": "valid"}, VALID)):
         put_pair(tmp_path / name, values, attributes)
@@ -584,7 +584,7 @@ def test_an_array_called_aoi_mask_elsewhere_is_a_raster(tmp_path):
     assert open_array(tmp_path / "a.zarr", "/").RasterCount == len(open_ours(str(tmp_path / "a.zarr")).GetSubDatasets()) == 2
 
 
-def test_scales_of_embeddings_say_what_was_written(tmp_path):
+def test_scales_of_embeddings_mask_unwritten_pixels(tmp_path):
     oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta(), "utm33/zarr.json": group_meta(spatial_proj(list((10.0, 0.0, 5e5, 0.0, -10.0, 5e6)), "EPSG:32633"))})
     embeddings = np.random.default_rng(9).integers(-128, 128, (2, 4) + SHAPE).astype("int8")
     scales = np.random.default_rng(9).random((2,) + SHAPE).astype("float32")
@@ -600,7 +600,7 @@ def test_scales_of_embeddings_say_what_was_written(tmp_path):
     np.testing.assert_array_equal(open_array(tmp_path / "a.zarr", "utm33/scales").ReadAsArray(), scales)
 
 
-def test_a_store_with_the_mask_of_somebody_else_is_not_overwritten_without_asking(tmp_path):
+def test_store_with_a_mask_of_another_writer_is_overwritten_only_with_the_option(tmp_path):
     path = put_pair(tmp_path / "a.zarr", VALID.astype("uint8"), {"flag_values": [0, 1], "flag_meanings": "bad good"})
     assert "OVERWRITE=YES" in error_of(driver().CreateCopy, path, source(PIXELS))
     assert flags_of(open_ours(path)) == [PER_DATASET]

@@ -63,7 +63,7 @@ def test_groups_and_arrays_are_listed_and_opened(tree):
     assert root.ResolveMDArray("u", "/sub").GetFullName() == "/sub/deep/u"
 
 
-def test_what_is_not_there_is_none(tree):
+def test_absent_nodes_are_none(tree):
     root = root_of(tree)
     gdal.DontUseExceptions()
     try:
@@ -76,11 +76,11 @@ def test_what_is_not_there_is_none(tree):
         gdal.UseExceptions()
 
 
-def test_an_array_that_cannot_be_read_is_listed_and_says_why(tree):
+def test_unreadable_array_is_listed_and_its_error_says_why(tree):
     assert "nobody.knows" in error_of(root_of(tree).OpenMDArray, "odd")
 
 
-def test_what_an_array_means(tree):
+def test_array_has_unit_scale_offset_nodata_and_crs(tree):
     t = root_of(tree).OpenMDArray("t")
     assert (t.GetScale(), t.GetOffset(), t.GetUnit(), t.GetNoDataValueAsDouble()) == (0.5, 10.0, "K", -9.0)
     assert attributes_of(t) == {"long_name": "temperature", "proj:code": "EPSG:32633"}
@@ -104,13 +104,13 @@ def test_dimensions_have_types_directions_and_variables(tree):
     assert own.GetFullName() == "/time"
 
 
-def test_dimensions_without_names_are_the_arrays_own(tree):
+def test_unnamed_dimensions_belong_to_their_array(tree):
     plain = root_of(tree).OpenGroup("sub").OpenMDArray("plain")
     assert [(d.GetName(), d.GetFullName(), d.GetSize(), d.GetIndexingVariable()) for d in plain.GetDimensions()] == [
         ("dim0", "dim0", 4, None), ("dim1", "dim1", 6, None)]
 
 
-def test_vertical_axes_say_where_up_is(tmp_path):
+def test_vertical_axes_have_a_direction(tmp_path):
     root = write_group(tmp_path / "v.zarr")
     write_array(tmp_path / "v.zarr" / "a", [2, 3], dimension_names=["depth", "level"])
     stores.write_coordinate(root, "depth", [0.0, 1], {"positive": "down"})
@@ -119,7 +119,7 @@ def test_vertical_axes_say_where_up_is(tmp_path):
         ("VERTICAL", "DOWN"), ("VERTICAL", "UP")]
 
 
-def test_a_variable_of_another_size_is_none_of_the_dimension(tmp_path):
+def test_variable_of_another_size_is_no_indexing_variable(tmp_path):
     root = write_group(tmp_path / "v.zarr")
     write_array(tmp_path / "v.zarr" / "a", [2, 3], dimension_names=["y", "x"])
     write_array(tmp_path / "v.zarr" / "b", [2, 5], dimension_names=["y", "x"])
@@ -189,7 +189,7 @@ def test_nodata_is_that_of_the_bands(tmp_path):
 
 # --------------------------------------------------------------------------------------------------------------- names
 
-def test_the_names_of_rasters_open_here_too(tree):
+def test_raster_names_open_as_multidimensional_datasets(tree):
     for name in (tree, tree + "/zarr.json", "SHARDEDZARR:" + tree, 'SHARDEDZARR:"%s"' % tree):
         assert open_mdim(name).GetRootGroup().GetMDArrayNames() == ["time", "x", "y", "odd", "t"], name
     assert open_mdim('ZARR:"%s"' % tree).GetRootGroup().GetGroupNames() == ["sub"]
@@ -212,13 +212,13 @@ def test_an_array_that_is_the_store_is_called_as_that(tmp_path):
     np.testing.assert_array_equal(root.OpenMDArray("alone").ReadAsArray(), values)
 
 
-def test_what_is_not_ours_is_left_to_others(tmp_path):
+def test_multidimensional_open_declines_files_of_other_drivers(tmp_path):
     path, _ = write_array(tmp_path / "plain.zarr", [4, 4], codecs=[stores.LITTLE])
     assert theirs(path, gdal.OF_MULTIDIM_RASTER)
     assert root_of(path).GetMDArrayNames() == ["plain"], "by the prefix it is"
 
 
-def test_what_is_opened_for_reading_is_not_written(tree):
+def test_read_only_multidimensional_dataset_refuses_writes(tree):
     t = root_of(tree).OpenMDArray("t")
     values = t.ReadAsArray()
     assert "update mode" in error_of(t.Write, values[::-1].copy())
@@ -240,7 +240,7 @@ def forecast(tmp_path):
     return str(tmp_path)
 
 
-def test_netcdf_to_a_sharded_store_to_netcdf_says_the_same(forecast):
+def test_netcdf_survives_conversion_to_a_sharded_store_and_back(forecast):
     run("gdalmdimtranslate", "-q", forecast + "/a.zarr", forecast + "/b.nc")
     run_peer("mdim_netcdf.py", forecast, "compare")
     a, b = (gdal.OpenEx(forecast + name, gdal.OF_MULTIDIM_RASTER).GetRootGroup() for name in ("/a.nc", "/b.nc"))
@@ -248,7 +248,7 @@ def test_netcdf_to_a_sharded_store_to_netcdf_says_the_same(forecast):
         assert b.OpenMDArray(name).GetSpatialRef().ExportToWkt() == a.OpenMDArray(name).GetSpatialRef().ExportToWkt()
 
 
-def test_gdalmdiminfo_tells_of_a_store_what_it_tells_of_the_netcdf_file(forecast):
+def test_gdalmdiminfo_of_a_store_equals_that_of_its_netcdf_source(forecast):
     zarr = json.loads(run("gdalmdiminfo", "-stats", forecast + "/a.zarr"))
     netcdf = json.loads(run("gdalmdiminfo", "-stats", forecast + "/a.nc"))
     assert zarr["attributes"] == netcdf["attributes"]
@@ -261,7 +261,7 @@ def test_gdalmdiminfo_tells_of_a_store_what_it_tells_of_the_netcdf_file(forecast
             assert ours["statistics"][key] == pytest.approx(value), (name, key)
 
 
-def test_a_raster_of_the_array_is_where_the_band_is(tree):
+def test_classic_dataset_of_an_array_has_the_georeferencing_of_the_raster(tree):
     t = root_of(tree).OpenMDArray("t")
     classic = t.AsClassicDataset(2, 1)
     raster = gdal.Open(name_of(tree, "/t"))
@@ -271,7 +271,7 @@ def test_a_raster_of_the_array_is_where_the_band_is(tree):
     assert classic.GetRasterBand(2).GetScale() == 0.5
 
 
-def test_a_transform_says_where_pixels_are_that_no_array_has_the_places_of(tmp_path):
+def test_transform_gives_dimensions_indexing_variables(tmp_path):
     place = stores.spatial_proj([10, 0, 500000, 0, -20, 4000000], "EPSG:32633")
     path, values = write_array(tmp_path / "a.zarr", [4, 6], dimension_names=["y", "x"], attributes=place)
     array = only_array(path)
@@ -283,7 +283,7 @@ def test_a_transform_says_where_pixels_are_that_no_array_has_the_places_of(tmp_p
     np.testing.assert_array_equal(classic.ReadAsArray(), values)
 
 
-def test_a_rotated_transform_is_none_of_rows_and_columns(tmp_path):
+def test_rotated_transform_gives_no_indexing_variables(tmp_path):
     place = stores.spatial_proj([10, 1, 500000, 1, -20, 4000000], "EPSG:32633")
     path, _ = write_array(tmp_path / "a.zarr", [4, 6], dimension_names=["y", "x"], attributes=place)
     assert [d.GetIndexingVariable() for d in only_array(path).GetDimensions()] == [None, None]
@@ -315,7 +315,7 @@ def template(name, folder):
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_over_http_a_published_store_is_told_in_one_request(tmp_path, server, name):
+def test_listing_a_consolidated_store_over_http_is_one_request(tmp_path, server, name):
     listed = template(name, tmp_path)["consolidated_metadata"]["metadata"]
     told = gdal.MultiDimInfo(open_mdim('SHARDEDZARR:"%s"' % server.vsi(name)))
     assert len(server.log) == 1, server.log

@@ -57,7 +57,7 @@ def innermost(meta):
 
 
 @pytest.mark.parametrize("seed", range(102))
-def test_the_bytes_of_each_chunk_are_where_it_is_said(tmp_path, seed):
+def test_raw_block_info_gives_file_offset_and_size_of_each_chunk(tmp_path, seed):
     meta, values, layout = random_store(seed)
     oracle.write(tmp_path / "a.zarr", meta, values, layout)
     array = only_array(tmp_path / "a.zarr")
@@ -92,17 +92,17 @@ def words_of(path, *codecs):
      ["COMPRESSOR={ \"name\": \"crc32c\" }", "ENDIANNESS=BIG", "TRANSPOSE_ORDER=[1,0]", "CHUNK_TYPE=INNER"]),
     ([transpose(1, 0), sharding([8, 4], transpose(1, 0), LITTLE)], ["ENDIANNESS=LITTLE", "CHUNK_TYPE=INNER"]),
     ([sharding([4, 8], sharding([2, 8], LITTLE)), GZIP], ["ENDIANNESS=LITTLE", "CHUNK_TYPE=INNER"])], ids=str)
-def test_how_a_chunk_is_encoded_is_told(tmp_path, codecs, words):
+def test_raw_block_info_describes_the_encoding_in_gdals_words(tmp_path, codecs, words):
     assert words_of(tmp_path / "a.zarr", *codecs) == words
 
 
-def test_what_these_words_do_not_tell_the_codecs_do(tmp_path):
+def test_raw_block_info_has_codecs_as_json_when_gdal_has_no_words_for_them(tmp_path):
     told = words_of(tmp_path / "a.zarr", LITTLE, GZIP, CRC32C)
     assert told[0] == "ENDIANNESS=LITTLE" and told[1].startswith("CODECS=[ { ") and "gzip" in told[1] and "crc32c" in told[1]
 
 
 @pytest.mark.parametrize("name", ["f2_le", "f2_be", "order_f_u2", "gzip", "spatial_geotransform"])
-def test_of_arrays_without_shards_it_is_what_the_driver_of_gdal_says(name):
+def test_raw_block_info_without_shards_equals_that_of_gdals_driver(name):
     path = fixture_path("gdal", name + ".zarr")
     own = gdal.OpenEx(str(path), gdal.OF_MULTIDIM_RASTER, allowed_drivers=["Zarr"]).GetRootGroup()
     answers = []
@@ -123,7 +123,7 @@ def test_a_chunk_outside_of_the_array_is_an_error(tmp_path):
         assert "expected a chunk below" in error_of(array.GetRawBlockInfo, number)
 
 
-def test_what_is_written_has_a_place_when_it_is_flushed(tmp_path):
+def test_raw_block_info_of_a_written_chunk_exists_after_the_flush(tmp_path):
     dataset, root = made(tmp_path / "a.zarr", "COMPRESS=NONE")
     values = np.arange(1, 65, dtype="int16").reshape(8, 8)
     array = root.CreateMDArray("v", dimensions(root, y=8, x=8), extended("int16"), ["CHUNK_SHAPE=4", "SHARD_SHAPE=8"])
@@ -149,7 +149,7 @@ def test_an_index_that_is_broken_is_an_error(tmp_path, damage, words):
     assert words in error_of(only_array(tmp_path / "a.zarr").GetRawBlockInfo, [0, 0])
 
 
-def test_over_a_network_it_costs_the_indexes_alone(tmp_path, server):
+def test_raw_block_info_over_http_requests_only_indexes(tmp_path, server):
     values = np.random.default_rng(1).integers(0, 65535, (64, 128)).astype("uint16")
     oracle.write(tmp_path / "a.zarr", array_meta([64, 128], "uint16", [64, 64], [sharding([16, 16], LITTLE)]), values)
     array = only_array(server.vsi("a.zarr"))

@@ -138,7 +138,7 @@ def test_eopf_reflectance_opens_in_its_place(product, level, band, size):
 
 
 @pytest.mark.parametrize("level", ["r360m", "r720m"])
-def test_eopf_leftovers_of_another_level_are_not_believed(product, level):
+def test_eopf_stale_georeferencing_of_another_level_is_ignored(product, level):
     """Their x and y are not here, and proj:transform on the arrays is that of 60 m: better no geotransform than a wrong one."""
     dataset = open_array(product, "/measurements/reflectance/%s/b02" % level)
     found = geotransform(dataset)

@@ -173,7 +173,7 @@ static void test_levels_of_ndpyramid_are_groups(void)
 #define DEGREES_X "{'units':'degrees_east'}"
 #define DEGREES_Y "{'units':'degrees_north'}"
 
-static void test_an_empty_grid_mapping_says_nothing(void)
+static void test_empty_grid_mapping_variable_is_ignored(void)
 {
     static const double degrees[6] = {0, 1, 0, 4, 0, -1};
     struct geo_store s = {0};
@@ -242,7 +242,7 @@ int main(void)
     RUN(test_what_is_nearer_is_believed_before_zagg);
     RUN(test_a_product_of_zagg_moves_with_all_that_says_where_it_is);
     RUN(test_levels_of_ndpyramid_are_groups);
-    RUN(test_an_empty_grid_mapping_says_nothing);
+    RUN(test_empty_grid_mapping_variable_is_ignored);
     RUN(test_a_pyramid_with_empty_grid_mappings_lies_where_its_entries_say);
     RUN(test_a_convention_without_a_uuid_is_known_by_its_address);
     return check_result();
