@@ -49,7 +49,7 @@ def grown(values, size, fill=0):
     return np.pad(values, more, constant_values=fill)
 
 
-def test_overviews_of_an_array_that_grows_are_to_be_made_again(tmp_path):
+def test_growing_an_array_warns_that_its_overviews_are_outdated(tmp_path):
     """The call says so, once; gdaladdo makes them in the place of the old ones."""
     series(tmp_path / "a.zarr")
     raster = gdal.OpenEx('SHARDEDZARR:"%s":/a' % (tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE)
@@ -72,7 +72,7 @@ def test_overviews_of_an_array_that_grows_are_to_be_made_again(tmp_path):
 
 @pytest.mark.parametrize("consolidated", [True, False])
 @pytest.mark.parametrize("shape", [(300, 256), (256, 301), (257, 257), (256, 257), (512, 512), (3, 256, 256)], ids=str)
-def test_overviews_of_an_array_that_grew_are_not_read_and_go_with_the_next(tmp_path, shape, consolidated):
+def test_outdated_overviews_are_not_read_and_are_removed_by_the_next_build(tmp_path, shape, consolidated):
     """Along X, Y, or another dimension; by hand or by another program, which leaves them behind as well."""
     path, old = str(tmp_path / "a.zarr"), (2,) * (len(shape) == 3) + (256, 256)
     pixels = np.random.default_rng(3).integers(1, 200, shape).astype("uint8")
@@ -166,7 +166,7 @@ def test_a_rename_keeps_statistics(tmp_path, what):
 
 
 @pytest.mark.parametrize("name, value", [("SetNoDataValueDouble", 5), ("SetScale", 2.5), ("SetOffset", -3), ("SetUnit", "K")])
-def test_a_band_property_that_is_set_is_that_of_the_overviews(tmp_path, name, value):
+def test_band_property_of_an_array_is_also_set_on_its_overviews(tmp_path, name, value):
     copy(tmp_path / "a.zarr", source(np.ones((2, 80, 80), "int16")), ARRAY_NAME="v", OVERVIEWS="2,4", CHUNK_SHAPE="16")
     dataset, root = updated(tmp_path / "a.zarr")
     v = root.OpenMDArray("v")
@@ -196,7 +196,7 @@ def test_a_rename_that_is_refused_changes_nothing(tmp_path, old, new):
     assert {name: open(name, "rb").read() for name in glob.glob(path + "/**/zarr.json", recursive=True)} == before
 
 
-def test_a_deleted_array_takes_its_overviews_along_and_a_deleted_level_leaves_the_pyramid(tmp_path):
+def test_deleting_an_array_or_a_level_updates_the_pyramid(tmp_path):
     before = pyramid_with_mask(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     assert root.DeleteMDArray("mask") == gdal.CE_None
@@ -271,7 +271,7 @@ def test_random_growth_along_any_dimension(tmp_path, seed):
     assert_content(tmp_path / "a.zarr", {"v": expected})
 
 
-def test_a_store_that_is_made_grows_before_it_is_there(tmp_path):
+def test_array_of_a_new_store_grows_before_the_first_flush(tmp_path):
     dataset, root = made(tmp_path / "a.zarr", "CHUNK_SHAPE=4,8")
     time, x = dimensions(root, time=0, x=10)
     array, coordinate = root.CreateMDArray("v", [time, x], extended("uint8")), root.CreateMDArray("time", [time], extended("int16"))
@@ -285,7 +285,7 @@ def test_a_store_that_is_made_grows_before_it_is_there(tmp_path):
                                          "time": np.arange(6, dtype="int16")})
 
 
-def test_what_grows_in_a_subgroup_with_a_coordinate_above(tmp_path):
+def test_growing_an_array_in_a_subgroup_grows_the_coordinate_above(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     time, = dimensions(root, time=2)
     group = root.CreateGroup("g")
@@ -303,7 +303,7 @@ def test_what_grows_in_a_subgroup_with_a_coordinate_above(tmp_path):
                                          "g/w": np.array([4, 4], "uint8")})
 
 
-def test_what_cannot_grow_is_named_and_nothing_changes(tmp_path):
+def test_refused_growth_is_explained_and_changes_nothing(tmp_path):
     content = series(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     a = root.OpenMDArray("a")
@@ -338,7 +338,7 @@ def test_chunks_of_listed_lengths_do_not_grow(tmp_path):
     assert meta["chunk_grid"] == grid and (values == np.full((5, 9), 7)).all()
 
 
-def test_a_size_that_somebody_else_changed_stays(tmp_path):
+def test_size_changed_by_another_writer_is_kept(tmp_path):
     series(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     assert root.OpenMDArray("a").Resize([6, 20, 24]) == gdal.CE_None
@@ -353,7 +353,7 @@ def test_a_size_that_somebody_else_changed_stays(tmp_path):
     assert document(tmp_path / "a.zarr", "a")["shape"] == [9, 20, 24]
 
 
-def test_attributes_that_came_meanwhile_stay_when_an_array_grows(tmp_path):
+def test_growing_an_array_keeps_attributes_of_other_writers(tmp_path):
     series(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     assert root.OpenMDArray("time").Resize([6]) == gdal.CE_None
@@ -410,7 +410,7 @@ def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path
     check_consolidated(path)
 
 
-def test_lists_of_others_that_are_not_of_the_slices_stay_when_an_array_grows(tmp_path):
+def test_growing_an_array_keeps_lists_that_are_not_per_slice(tmp_path):
     series(tmp_path / "a.zarr")
     lists = {"gdal:bands": [{"unit": "m"}] * 6, "long_name": ["one", "two"]}
     meta = document(tmp_path / "a.zarr", "a")
@@ -427,7 +427,7 @@ def test_lists_of_others_that_are_not_of_the_slices_stay_when_an_array_grows(tmp
     assert found["shape"] == [7, 20, 24] and {name: found["attributes"][name] for name in lists} == lists
 
 
-def test_lists_are_as_they_were_where_an_array_that_grows_with_it_cannot(tmp_path):
+def test_refused_growth_of_a_coordinate_keeps_lists_of_slices(tmp_path):
     series(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     a = root.OpenMDArray("a")
@@ -440,7 +440,7 @@ def test_lists_are_as_they_were_where_an_array_that_grows_with_it_cannot(tmp_pat
     assert found["shape"] == [5, 20, 24] and found["attributes"]["long_name"] == ["d0", "d1", "d2", "d3", "d4"]
 
 
-def test_an_appended_day_writes_what_is_new_and_an_index(tmp_path):
+def test_appending_a_day_writes_only_new_chunks_and_an_index(tmp_path):
     content = series(tmp_path / "a.zarr", "COMPRESS=NONE")
     before = {name: len((tmp_path / "a.zarr" / name).read_bytes()) for name in files_of(tmp_path / "a.zarr")}
     dataset, root = updated(tmp_path / "a.zarr", "UPDATE=APPEND")
@@ -461,7 +461,7 @@ def test_an_appended_day_writes_what_is_new_and_an_index(tmp_path):
 
 # ---------------------------------------------------------------------------------------------------------------- deleting
 
-def test_a_deleted_array_goes_with_its_chunks_and_nothing_else_does(tmp_path):
+def test_deleting_an_array_removes_its_chunks_and_nothing_else(tmp_path):
     content = series(tmp_path / "a.zarr")
     (tmp_path / "a.zarr" / "b" / "notes.txt").write_text("mine")
     others = {name for name in files_of(tmp_path / "a.zarr") if not name.startswith("b/")}
@@ -479,7 +479,7 @@ def test_a_deleted_array_goes_with_its_chunks_and_nothing_else_does(tmp_path):
     assert set(files_of(tmp_path / "a.zarr")) == others | {"b/notes.txt"}
 
 
-def test_an_array_that_takes_the_place_of_a_deleted_one_has_nothing_of_it(tmp_path):
+def test_array_created_after_a_deletion_has_no_old_chunks(tmp_path):
     content = series(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
     sizes = root.OpenMDArray("a").GetDimensions()
@@ -492,7 +492,7 @@ def test_an_array_that_takes_the_place_of_a_deleted_one_has_nothing_of_it(tmp_pa
     assert_content(tmp_path / "a.zarr", content)
 
 
-def test_deleting_in_a_store_that_is_made(tmp_path):
+def test_arrays_of_a_new_store_are_deleted_before_the_first_flush(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     x, = dimensions(root, x=40)
     group = root.CreateGroup("g")
@@ -556,7 +556,7 @@ def test_attributes_are_renamed(tmp_path):
 
 @pytest.mark.parametrize("is_there", [False, True])
 @pytest.mark.parametrize("base", ["", "/vsimem/test_mdim_change"])
-def test_an_array_is_renamed_with_what_waits_to_be_written(tmp_path, base, is_there):
+def test_array_is_renamed_with_its_pending_writes(tmp_path, base, is_there):
     path = (base or str(tmp_path)) + "/a.zarr"
     dataset, root = made(path, "CHUNK_SHAPE=8", "SHARD_SHAPE=16")
     x, = dimensions(root, x=40)
@@ -625,7 +625,7 @@ def test_a_group_is_renamed_with_what_is_in_it(tmp_path, is_there):
     assert not (tmp_path / "a.zarr" / "g" / "h").exists()
 
 
-def test_the_only_array_of_a_store_is_renamed_or_replaced_and_others_see_it(tmp_path):
+def test_only_array_of_a_store_is_renamed_or_replaced_for_all_readers(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     write(root.CreateMDArray("a", dimensions(root, x=9), extended("uint8")), np.arange(9, dtype="uint8"))
     del root
@@ -649,7 +649,7 @@ def test_the_only_array_of_a_store_is_renamed_or_replaced_and_others_see_it(tmp_
     np.testing.assert_array_equal(ask_peer("tensorstore", tmp_path, [("a.zarr", "c")])[0]["values"][0], np.arange(9))
 
 
-def test_what_is_in_the_way_of_a_new_name_stays_and_so_does_the_array(tmp_path):
+def test_rename_to_a_taken_name_is_refused_and_changes_nothing(tmp_path):
     content = series(tmp_path / "a.zarr")
     (tmp_path / "a.zarr" / "mine").mkdir()
     (tmp_path / "a.zarr" / "mine" / "notes.txt").write_text("mine")
@@ -694,7 +694,7 @@ def test_a_dimension_is_renamed_in_all_arrays_that_have_it(tmp_path):
     assert root.OpenMDArray("b").GetDimensions()[2].GetIndexingVariable().GetName() == "column"
 
 
-def test_a_dimension_that_was_made_is_renamed_with_or_without_arrays(tmp_path):
+def test_new_dimension_is_renamed_with_or_without_arrays(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     y, x = dimensions(root, y=3, x=4)
     assert y.Rename("row") == gdal.CE_None and y.GetName() == "row"
@@ -712,7 +712,7 @@ def test_a_dimension_that_was_made_is_renamed_with_or_without_arrays(tmp_path):
     assert_content(tmp_path / "a.zarr", {"v": np.arange(12, dtype="uint8").reshape(3, 4), "column": np.arange(4.0)})
 
 
-def test_what_conventions_call_by_a_dimension_follows(tmp_path):
+def test_attributes_that_name_a_dimension_follow_its_rename(tmp_path):
     gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), gdal.Open(str(placed(tmp_path))),
                                                    options=["ARRAY_NAME=v", "OVERVIEWS=NONE", "GEOREFERENCING=SPATIAL_PROJ"])
     before = gdal.Info(str(tmp_path / "a.zarr"), format="json")

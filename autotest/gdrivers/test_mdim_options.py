@@ -66,7 +66,7 @@ REFUSED = [("FORMAT=ZARR_V2", "ZARR_V3"), ("CREATE_CONSOLIDATED_METADATA=perhaps
 
 
 @pytest.mark.parametrize("option, words", REFUSED)
-def test_what_has_no_meaning_here_is_refused_by_name(tmp_path, option, words):
+def test_unsupported_options_of_gdals_driver_are_refused_by_name(tmp_path, option, words):
     driver = gdal.GetDriverByName("ShardedZarr")
     for attempt in (lambda: driver.CreateMultiDimensional(str(tmp_path / "a.zarr"), [], [option]),
                     lambda: driver.Create(str(tmp_path / "a.zarr"), 4, 4, options=[option])):
@@ -85,7 +85,7 @@ def test_shapes_that_contradict_are_refused(tmp_path, options, words):
     assert words in error_of(root.CreateMDArray, "v", dims, gdal.ExtendedDataType.Create(gdal.GDT_Float32), options)
 
 
-def test_an_option_of_a_copy_of_arrays_that_is_none_is_told_from_one_of_rasters(tmp_path):
+def test_unknown_options_and_raster_options_of_array_copies_are_warned_of(tmp_path):
     made(tmp_path / "a.zarr", [])
     for option, words in [("COMPRES=ZSTD", "expected an option of a copy of arrays, one of CHUNK_SHAPE, "),
                           ("STATISTICS=YES", "STATISTICS: is an option of rasters")]:
@@ -95,7 +95,7 @@ def test_an_option_of_a_copy_of_arrays_that_is_none_is_told_from_one_of_rasters(
         assert any(message.startswith(words) for message in messages), messages
 
 
-def test_rasters_are_made_by_the_same_words_without_a_warning(tmp_path):
+def test_creation_options_of_gdals_driver_make_rasters_without_a_warning(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 255, (3, 200, 300), "uint8")
     options = ["FORMAT=ZARR_V3", "BLOCKSIZE=3,100,200", "SHARD_CHUNK_SHAPE=1,50,50", "COMPRESS=ZSTD", "ZSTD_LEVEL=5", "DIM_SEPARATOR=.",
                "CHUNK_MEMORY_LAYOUT=F", "GEOREFERENCING_CONVENTION=SPATIAL_PROJ", "CREATE_CONSOLIDATED_METADATA=YES", "OVERVIEWS=2"]
@@ -112,7 +112,7 @@ def test_rasters_are_made_by_the_same_words_without_a_warning(tmp_path):
     np.testing.assert_array_equal(answer["values"][0], pixels)
 
 
-def test_floats_that_are_not_written_are_nan_and_nothing_says_that_they_are_nodata(tmp_path):
+def test_unwritten_floats_are_nan_without_a_nodata_value(tmp_path):
     store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
     root = store.GetRootGroup()
     dims = [root.CreateDimension(name, None, None, 10) for name in "yx"]
@@ -143,14 +143,14 @@ def opened_alone(path, flags):
 
 
 @pytest.mark.parametrize("flags", [gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER])
-def test_arrays_without_shards_are_opened_where_nobody_else_would(tmp_path, flags):
+def test_arrays_without_shards_open_when_no_other_driver_reads_them(tmp_path, flags):
     meta = stores.plain_meta([6, 8], "int16")
     path = oracle.write(tmp_path / "plain.zarr", meta, stores.counting([6, 8], "int16"))
     done = opened_alone(path, flags)
     assert done.stdout == "ShardedZarr\n", done.stderr
 
 
-def test_what_is_no_store_is_still_left_to_others(tmp_path):
+def test_zarr_json_without_metadata_is_declined(tmp_path):
     (tmp_path / "no.zarr").mkdir()
     (tmp_path / "no.zarr" / "zarr.json").write_text('{"a": 1}')
     done = opened_alone(tmp_path / "no.zarr", gdal.OF_RASTER)
@@ -178,7 +178,7 @@ def test_attributes_of_groups_have_names_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a:b", "a\\b", ".zarray"])
-def test_names_that_other_systems_and_gdal_cannot_have_are_not_given(tmp_path, name):
+def test_names_that_other_systems_or_gdal_cannot_hold_are_refused(tmp_path, name):
     store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
     root = store.GetRootGroup()
     assert "expected a name" in error_of(root.CreateGroup, name)
@@ -202,7 +202,7 @@ def test_overviews_of_arrays_are_those_of_the_raster(tmp_path):
 
 
 @pytest.mark.skipif(GDAL < 3100000, reason="GDAL 3.10 hands the option on")
-def test_statistics_tell_the_range_of_an_array_when_they_are_asked_to(tmp_path):
+def test_statistics_write_actual_range_only_on_request(tmp_path):
     store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
     root = store.GetRootGroup()
     array = root.CreateMDArray("v", [root.CreateDimension("x", None, None, 3)], gdal.ExtendedDataType.Create(gdal.GDT_Int16))
@@ -213,7 +213,7 @@ def test_statistics_tell_the_range_of_an_array_when_they_are_asked_to(tmp_path):
     assert document(tmp_path / "a.zarr" / "v")["attributes"]["actual_range"] == [-5, 7]
 
 
-def test_a_type_with_a_fallback_is_read_as_that(tmp_path):
+def test_data_type_with_a_fallback_is_read_as_the_fallback(tmp_path):
     meta = {**stores.plain_meta([6, 8], "int16"), "data_type": {"name": "acme.degrees", "configuration": {"a": 1}, "fallback": "int16"}}
     values = stores.counting([6, 8], "int16")
     oracle.write(tmp_path / "a.zarr", stores.plain_meta([6, 8], "int16"), values)

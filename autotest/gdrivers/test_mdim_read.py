@@ -85,7 +85,7 @@ def test_random_stores_of_zarr_python_by_steps_and_the_same_by_bands(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_strides_of_the_buffer_put_elements_where_they_say(ranks, seed):
+def test_buffer_strides_decide_where_elements_go(ranks, seed):
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(2, 5))
     array = root_of(ranks / "ranks.zarr").OpenMDArray("r%d_int32" % rank)
@@ -158,7 +158,7 @@ def test_more_windows_than_one_plan_has(tmp_path):
     np.testing.assert_array_equal(array.ReadAsArray([299, 1], [150, 200], [-2, 2]), values[299::-2, 1::2])
 
 
-def test_what_lies_outside_is_refused(tmp_path):
+def test_windows_outside_the_array_are_refused(tmp_path):
     meta = stores.array_meta([10, 10])
     array = only_array(oracle.write(tmp_path / "a.zarr", meta, stores.counting([10, 10])))
     for start, count, step in [([0, 5], [1, 6], [1, 1]), ([10, 0], [1, 1], [1, 1]), ([3, 0], [3, 1], [-2, 1]),

@@ -148,7 +148,7 @@ def test_grib_is_copied(tmp_path):
     assert [d.GetType() for d in times] == ["TEMPORAL"]
 
 
-def test_extents_of_nothing_are_copied(tmp_path):
+def test_dimensions_of_size_0_are_copied(tmp_path):
     """A series that has not begun: an unlimited dimension of no element."""
     need("GDAL's netCDF driver", gdal.GetDriverByName("netCDF"))
     dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
@@ -162,7 +162,7 @@ def test_extents_of_nothing_are_copied(tmp_path):
     assert [d.GetSize() for d in array.GetDimensions()] == [0, 3] and array.GetUnit() == "K"
 
 
-def test_options_of_rasters_are_told_to_change_nothing_in_a_copy_of_arrays(tmp_path):
+def test_raster_options_of_an_array_copy_are_warned_of(tmp_path):
     made = gdal.GetDriverByName("MEM").CreateMultiDimensional("")
     root = made.GetRootGroup()
     root.CreateMDArray("v", [root.CreateDimension("x", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(b"abcd")

@@ -40,7 +40,7 @@ def test_texts_are_the_variable_of_their_dimension(names):
     assert root.OpenMDArray("value").GetView("[4,2]").Read() is not None
 
 
-def test_texts_outside_are_refused(names):
+def test_text_windows_outside_the_array_are_refused(names):
     with pytest.raises(RuntimeError):
         root_of(names).OpenMDArray("variable_sharded").Read([8], [2])
 
@@ -115,7 +115,7 @@ def test_texts_come_with_any_stride(texts):
 
 
 @pytest.mark.parametrize("count", [5000, 70000])
-def test_of_many_texts_those_are_read_that_are_asked_for(tmp_path, count):
+def test_only_requested_texts_of_many_are_read(tmp_path, count):
     dataset, root = made(tmp_path / "a.zarr")
     station, = dimensions(root, station=count)
     values = np.arange(count).astype("U14")
@@ -152,7 +152,7 @@ def test_texts_of_every_rank_are_written_in_random_windows(tmp_path, options):
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2, 4])
-def test_texts_of_zarr_python_are_changed_where_they_are(tmp_path, rank):
+def test_texts_of_zarr_python_are_updated(tmp_path, rank):
     run_peer("mdim_texts.py", tmp_path, "write")
     dataset, root = updated(tmp_path / "texts.zarr")
     rng, content = np.random.default_rng(rank), {}
@@ -169,7 +169,7 @@ def test_texts_of_zarr_python_are_changed_where_they_are(tmp_path, rank):
     assert_texts(tmp_path / "texts.zarr", content)
 
 
-def test_what_is_no_text_or_too_long_is_refused_and_nothing_changes(tmp_path):
+def test_invalid_or_too_long_text_is_refused_and_changes_nothing(tmp_path):
     run_peer("mdim_texts.py", tmp_path, "write")
     before = files_of(tmp_path / "texts.zarr")
     dataset, root = updated(tmp_path / "texts.zarr")
@@ -184,7 +184,7 @@ def test_what_is_no_text_or_too_long_is_refused_and_nothing_changes(tmp_path):
 
 @pytest.mark.parametrize("kind", ["fixed_sharded_1", "variable_plain_1", "variable_sharded_1"])
 @pytest.mark.parametrize("change", ["removed", "of another type"])
-def test_no_texts_are_written_to_an_array_that_is_another_by_now(tmp_path, kind, change):
+def test_texts_are_not_written_to_an_array_replaced_meanwhile(tmp_path, kind, change):
     run_peer("mdim_texts.py", tmp_path, "write")
     dataset, root = updated(tmp_path / "texts.zarr")
     array = root.OpenMDArray(kind)
@@ -220,7 +220,7 @@ def test_texts_grow(tmp_path, kind):
 
 
 @pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
-def test_names_grow_with_what_they_name(tmp_path):
+def test_text_coordinates_grow_with_their_arrays(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     station, x = dimensions(root, station=3, x=4)
     names = root.CreateMDArray("station", [station], TEXT)
@@ -251,7 +251,7 @@ def test_texts_of_two_dimensions_are_copied_chunk_by_chunk(tmp_path):
     assert_texts(tmp_path / "copy.zarr", {name: np.load(tmp_path / (name + ".npy")) for name in names})
 
 
-def test_a_text_chunk_that_claims_to_be_another_is_an_error(tmp_path):
+def test_text_chunk_with_inconsistent_lengths_is_an_error(tmp_path):
     run_peer("mdim_texts.py", tmp_path, "write")
     chunk = tmp_path / "texts.zarr" / "variable_plain_2" / "c" / "0" / "0"
     meta = json.loads((tmp_path / "texts.zarr" / "variable_plain_2" / "zarr.json").read_text())

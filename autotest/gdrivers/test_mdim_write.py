@@ -67,7 +67,7 @@ def forecast(tmp_path_factory):
     return folder
 
 
-def test_netcdf_that_became_a_store_and_netcdf_again_says_the_same(forecast):
+def test_netcdf_converted_to_a_store_and_back_is_equal(forecast):
     run_peer("mdim_netcdf.py", forecast, "compare")
 
 
@@ -132,7 +132,7 @@ def random_array(rng, group, name):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_was_written_is_what_numpy_has_and_others_read(tmp_path, seed):
+def test_random_multidimensional_writes_equal_numpy_for_all_readers(tmp_path, seed):
     rng, expected = np.random.default_rng(seed), {}
     dataset, root = made(tmp_path / "a.zarr")
     group = root.CreateGroup("sub")
@@ -188,7 +188,7 @@ def test_numbers_are_converted_as_gdal_does(tmp_path):
     assert list(array.ReadAsArray()) == [1, -7, 32767, -32768]
 
 
-def test_elements_that_lie_apart_leave_those_between_alone(tmp_path):
+def test_strided_writes_keep_the_elements_between(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     y, x = dimensions(root, y=100, x=200)
     array = root.CreateMDArray("v", [y, x], extended("int32"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32"])
@@ -314,7 +314,7 @@ def test_usual_layouts(tmp_path, shape, chunk, shard):
     assert layout_of(tmp_path / "a.zarr", shape) == (chunk, shard)
 
 
-def test_options_for_all_arrays_count_where_they_suit(tmp_path):
+def test_options_for_all_arrays_apply_where_they_fit(tmp_path):
     options = ["CHUNK_SHAPE=4,16,16", "SHARD_SHAPE=8,32,32", "COMPRESS=GZIP", "BITROUND=9"]
     assert layout_of(tmp_path / "a.zarr", (10, 100, 100), dataset_options=options) == ([4, 16, 16], [8, 32, 32])
     assert layout_of(tmp_path / "b.zarr", (100, 100), "int16", dataset_options=options) == ([100, 100], [100, 100])
@@ -356,7 +356,7 @@ def test_names_that_no_store_may_have_are_refused(tmp_path):
     assert (root.GetMDArrayNames(), root.GetGroupNames() or []) == (["v"], [])
 
 
-def test_what_is_read_only_is_not_written(tmp_path):
+def test_read_only_arrays_refuse_writes(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     root.CreateMDArray("v", dimensions(root, x=4), extended("int16")).Write(np.arange(4, dtype="int16"))
     del root
@@ -368,7 +368,7 @@ def test_what_is_read_only_is_not_written(tmp_path):
         assert "update mode" in error_of(attempt)
 
 
-def test_a_store_is_there_when_it_is_closed_and_not_before(tmp_path):
+def test_new_store_appears_when_closed_and_not_before(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     array = root.CreateMDArray("v", dimensions(root, x=40), extended("int16"), ["CHUNK_SHAPE=10"])
     array.Write(np.arange(40, dtype="int16"))
@@ -401,7 +401,7 @@ def two_arrays(path, value, *options):
     return dataset
 
 
-def test_an_older_store_goes_when_asked_and_when_the_new_one_is_whole(tmp_path):
+def test_older_store_is_replaced_on_request_when_the_new_one_is_complete(tmp_path):
     path = tmp_path / "a.zarr"
     two_arrays(path, 1).FlushCache()
     assert "OVERWRITE=YES" in error_of(made, path)
@@ -447,7 +447,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_copy_to_a_full_disk_is_an_error_and_leaves_what_was_there(small_disk, tmp_path):
+def test_copy_to_a_full_disk_is_an_error_and_keeps_the_older_store(small_disk, tmp_path):
     noise = np.random.default_rng(0).integers(0, 2**31, (30, 200, 200), "int32")
     dataset, root = made(tmp_path / "large.zarr")
     root.CreateMDArray("v", dimensions(root, t=30, y=200, x=200), extended("int32")).Write(noise)
@@ -462,7 +462,7 @@ def test_a_copy_to_a_full_disk_is_an_error_and_leaves_what_was_there(small_disk,
     assert root_of(small_disk / "a.zarr").OpenMDArray("a").ReadAsArray().min() == 1
 
 
-def test_a_store_of_which_elements_are_lost_takes_no_place(small_disk):
+def test_store_with_a_failed_write_does_not_replace_another(small_disk):
     noise = np.random.default_rng(0).integers(0, 2**31, (1000, 1000), "int32")
     two_arrays(small_disk / "a.zarr", 1).FlushCache()
     before = files_of(small_disk)
@@ -478,7 +478,7 @@ def test_a_store_of_which_elements_are_lost_takes_no_place(small_disk):
     assert files_of(small_disk) == before
 
 
-def test_what_cannot_be_read_fails_the_copy(tmp_path):
+def test_unreadable_source_array_fails_the_copy(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     root.CreateMDArray("v", dimensions(root, y=64, x=64), extended("int32"), ["CHUNK_SHAPE=16"]).Write(np.arange(4096, dtype="int32").reshape(64, 64))
     del root
@@ -490,7 +490,7 @@ def test_what_cannot_be_read_fails_the_copy(tmp_path):
     assert os.listdir(tmp_path) == ["a.zarr"]
 
 
-def test_what_a_copy_leaves_out_is_told(tmp_path):
+def test_copy_warns_of_what_it_leaves_out(tmp_path):
     need("GDAL's netCDF driver", NETCDF)
     dataset = NETCDF.CreateMultiDimensional(str(tmp_path / "a.nc"), [], ["FORMAT=NC4"])
     root = dataset.GetRootGroup()
@@ -539,7 +539,7 @@ def updated(path, *options):
 
 
 @pytest.mark.parametrize("way", ["REWRITE", "APPEND", "IN_PLACE"])
-def test_what_zarr_python_wrote_is_changed_where_it_is(tmp_path, way):
+def test_arrays_of_zarr_python_are_updated_in_place(tmp_path, way):
     run_peer("mdim_types.py", tmp_path)
     names = [name for name in root_of(tmp_path / "ranks.zarr").GetMDArrayNames() if "bool" not in name and "float16" not in name]
     rng, expected = np.random.default_rng(3), {name: np.load(tmp_path / (name + ".npy")) for name in names}
@@ -562,7 +562,7 @@ def test_what_zarr_python_wrote_is_changed_where_it_is(tmp_path, way):
     check_consolidated(tmp_path / "ranks.zarr")
 
 
-def test_an_array_that_is_added_is_listed_and_what_was_there_stays(tmp_path):
+def test_added_array_is_listed_beside_the_former_ones(tmp_path):
     two_arrays(tmp_path / "a.zarr", 1).FlushCache()
     before = {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr") if name != "zarr.json"}
     dataset, root = updated(tmp_path / "a.zarr")
@@ -613,7 +613,7 @@ def test_a_copy_of_a_store_is_consolidated_unless_that_is_not_wanted(tmp_path):
             assert (root_of(tmp_path / name).OpenMDArray(array).ReadAsArray() == root_of(tmp_path / "a.zarr").OpenMDArray(array).ReadAsArray()).all()
 
 
-def test_a_new_crs_is_that_of_the_raster_too(tmp_path):
+def test_crs_set_on_an_array_is_that_of_its_raster(tmp_path):
     source = gdal.GetDriverByName("MEM").Create("", 40, 30, 1)
     source.SetGeoTransform((500000, 10, 0, 5000000, 0, -10))
     srs = osr.SpatialReference()
@@ -643,7 +643,7 @@ def test_a_unit_that_is_removed_is_removed_under_each_of_its_names(tmp_path, uni
     assert document(tmp_path / "a.zarr", "v")["attributes"] == expected
 
 
-def test_statistics_of_what_was_there_are_forgotten(tmp_path, config):
+def test_writing_elements_removes_statistics(tmp_path, config):
     config("GDAL_PAM_ENABLED", "YES")
     two_arrays(tmp_path / "a.zarr", 1).FlushCache()
     assert root_of(tmp_path / "a.zarr").OpenMDArray("a").ComputeStatistics(False).max == 1
@@ -702,7 +702,7 @@ def codes_of(path):
     ((None, 32631, 32631), {"u": 3857}, (3857, 32631, 32631)),
     ((None, 32631, 32631), {"v": 3857, "w": 32632}, (None, 3857, 32632)),
     ((None, 32631, 32632), {"w": 32631}, (None, 32631, 32631))])
-def test_the_crs_of_an_array_is_its_own(tmp_path, before, set_to, expected):
+def test_crs_of_an_array_does_not_change_its_siblings(tmp_path, before, set_to, expected):
     """Though arrays beside it have the same dimensions, and the same grid mapping."""
     path = tmp_path / "a.zarr"
     dataset, root = made(path)
@@ -720,7 +720,7 @@ def test_the_crs_of_an_array_is_its_own(tmp_path, before, set_to, expected):
     assert codes_of(path) == dict(zip("uvw", expected))
 
 
-def test_a_place_that_is_set_on_a_raster_leaves_others_their_crs(tmp_path):
+def test_georeferencing_set_on_a_raster_keeps_the_crs_of_siblings(tmp_path):
     path = tmp_path / "a.zarr"
     dataset, root = made(path)
     grid = dimensions(root, y=4, x=5)
@@ -761,7 +761,7 @@ def test_points_have_a_crs(tmp_path, sizes):
 
 # ------------------------------------------------------------------------------------------------------------ attributes
 
-def test_numbers_that_json_has_not_stay_numbers(tmp_path):
+def test_nan_and_infinity_in_attributes_survive_as_numbers_in_strict_json(tmp_path):
     """And the document stays JSON, for readers that take no other."""
     path = tmp_path / "a.zarr"
     dataset, root = made(path)

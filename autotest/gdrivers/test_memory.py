@@ -150,7 +150,7 @@ print([struct.unpack_from({4: "f", 8: "d"}[item], memory, b * far)[0] for b in r
 @pytest.mark.skipif(sys.maxsize < 2**32, reason="needs addresses of 64 bits")
 @pytest.mark.parametrize("data_type", ["uint16", "float16", "int8"])
 @pytest.mark.parametrize("far", [2**31 + 4096, 2**32 + 8])
-def test_bands_more_than_2_gigabytes_apart_in_memory_come_where_they_belong(tmp_path, data_type, far):
+def test_band_spacing_of_more_than_2_gigabytes(tmp_path, data_type, far):
     values = np.arange(3 * 4 * 4).reshape(3, 4, 4).astype(data_type)
     oracle.write(tmp_path, array_meta((3, 4, 4), data_type, (4, 4, 4), [sharding((4, 4, 4))]), values)
     printed, megabytes = peak_memory(FAR_APART, name_of(tmp_path), far, gdal.GDT_Float32)

@@ -42,7 +42,7 @@ def dressed(array, **more):
 
 @pytest.mark.parametrize("bands", [1, 3, 4])
 @pytest.mark.parametrize("options", [{}, {"INTERLEAVE": "PIXEL"}, {"GEOREFERENCING": "CF"}, {"GEOREFERENCING": "SPATIAL_PROJ"}], ids=str)
-def test_what_bands_mean_survives(tmp_path, bands, options):
+def test_band_properties_survive_a_copy(tmp_path, bands, options):
     before = dressed(values((bands, 30, 40), "int16"), nodata=-1)
     after = copy(tmp_path / "a.zarr", before, **options)
     for number in range(1, bands + 1):
@@ -52,7 +52,7 @@ def test_what_bands_mean_survives(tmp_path, bands, options):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_a_copy_of_a_copy_means_the_same(tmp_path):
+def test_copy_of_a_copy_has_the_same_metadata(tmp_path):
     first = copy(tmp_path / "a.zarr", dressed(values((3, 30, 40), "int16"), nodata=-1))
     second = copy(tmp_path / "b.zarr", first)
     for number in (1, 2, 3):
@@ -60,7 +60,7 @@ def test_a_copy_of_a_copy_means_the_same(tmp_path):
     assert second.GetMetadata() == first.GetMetadata()
 
 
-def test_an_array_per_band_keeps_what_it_means(tmp_path):
+def test_array_per_band_keeps_its_metadata(tmp_path):
     before = dressed(values((2, 30, 40), "int16"))
     made = driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["SINGLE_ARRAY=NO", "OVERVIEWS=NONE"])
     del made
@@ -169,7 +169,7 @@ def test_statistics_of_a_warped_raster_are_in_its_store(tmp_path):
     assert statistics_in(tmp_path / "a.zarr")[0] is None  # they went stale
 
 
-def test_statistics_are_not_made_of_a_raster_that_nobody_wrote_to(tmp_path):
+def test_unwritten_raster_gets_no_statistics(tmp_path):
     driver().Create(str(tmp_path / "a.zarr"), 20, 30, 1, gdal.GDT_Byte, ["STATISTICS=YES"]).FlushCache()
     assert statistics_in(tmp_path / "a.zarr") == [None]
 
@@ -250,7 +250,7 @@ def test_chunks_of_fill_are_not_stored_and_shards_of_fill_not_written(tmp_path, 
 
 
 @pytest.mark.parametrize("data_type, zero", [("float32", -0.0), ("float64", -0.0), ("complex64", complex(0, -0.0))])
-def test_minus_zero_is_no_fill(tmp_path, data_type, zero):
+def test_minus_zero_is_not_the_fill_value_zero(tmp_path, data_type, zero):
     array = np.full((16, 16), zero, data_type)
     dataset = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8)
     assert dataset.ReadAsArray().tobytes() == array.tobytes()
@@ -263,7 +263,7 @@ def test_a_raster_of_nothing_but_fill_has_no_shard(tmp_path):
     assert shards(tmp_path / "a.zarr", "v") == shards(tmp_path / "a.zarr", "ovr_2x/v") == {}
 
 
-def test_parts_beyond_the_edge_do_not_make_a_chunk_of_fill_different(tmp_path):
+def test_padding_beyond_the_edge_does_not_make_a_fill_chunk_stored(tmp_path):
     array = np.zeros((20, 20), "uint8")
     array[:16, :16] = 1
     copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, SHARD_SHAPE=32, ARRAY_NAME="v")
@@ -305,7 +305,7 @@ def test_a_nodata_value_that_is_set_back_after_a_flush_is_written(tmp_path):
     assert document(path)["attributes"]["_FillValue"] == 3
 
 
-def test_an_item_of_one_array_does_not_take_those_of_the_group_along(tmp_path):
+def test_setting_an_item_of_an_array_does_not_copy_group_items(tmp_path):
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta({"title": "t", "more": {"x": 1}})})
     values = np.ones((40, 50), "uint8")
@@ -321,7 +321,7 @@ def test_an_item_of_one_array_does_not_take_those_of_the_group_along(tmp_path):
     assert dataset.GetMetadataItem("more") == '{"x":1}' and dataset.GetRasterBand(1).GetMetadataItem("k") == "v"
 
 
-def test_irregular_coordinates_that_a_raster_cannot_have_are_told(tmp_path):
+def test_irregular_coordinates_without_a_transform_are_warned_of(tmp_path):
     oracle.put(tmp_path / "in.zarr", {"zarr.json": group_meta()})
     oracle.write(tmp_path / "in.zarr" / "a", plain_meta((6, 8), "float32", dimension_names=["lat", "lon"]), np.ones((6, 8), "float32"))
     for name, unit, places in (("lat", "degrees_north", [60, 50, 45, 30, 28, 1]), ("lon", "degrees_east", range(8))):

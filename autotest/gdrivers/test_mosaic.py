@@ -111,7 +111,7 @@ def assert_is_what_gdal_makes(store, names, folder, how):
             assert_same(*(dataset.GetRasterBand(band).GetOverview(level).ReadAsArray() for dataset in (found, whole)), (level, band))
 
 
-def test_workers_make_what_gdalwarp_makes_though_one_is_killed(tmp_path):
+def test_mosaic_of_workers_equals_gdalwarp_though_one_is_killed(tmp_path):
     """40 rasters, 3 workers, one of them killed; then what is missing, and only that, is made."""
     names, store = make_inputs(tmp_path, 40), str(tmp_path / "m.zarr")
     arguments = [store, *names, *TARGET, "--resampling", "bilinear", "--workers", 3]
@@ -206,7 +206,7 @@ def test_overviews_by_other_resamplings(tmp_path, how):
     assert_is_what_gdal_makes(store, names, tmp_path, how)
 
 
-def test_on_an_object_store_nothing_is_listed(tmp_path):
+def test_mosaic_on_an_object_store_lists_nothing(tmp_path):
     """Per shard: its name is asked for, metadata are read, the shard is written, each once. The array's document is read, too: another
     program may have removed the store, of which a shard that is not there says nothing."""
     names = make_inputs(tmp_path, 8)

@@ -112,7 +112,7 @@ def use(path, array, values):
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 @pytest.mark.parametrize("group, consolidated", [("", False), ("g", True)])
-def test_a_dimension_whose_name_is_no_nodes_leads_nowhere(tmp_path, name, group, consolidated):
+def test_dimension_name_that_is_no_node_name_is_not_looked_up(tmp_path, name, group, consolidated):
     path, name, values = store_in_bait(tmp_path, name, group, consolidated, dimension_names=[name, name and name + "x"])
     before = outside(tmp_path)
     use(path, "/" + os.path.join(group, "v"), values)
@@ -124,7 +124,7 @@ def test_a_dimension_whose_name_is_no_nodes_leads_nowhere(tmp_path, name, group,
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_an_old_list_of_dimensions_leads_nowhere(tmp_path, name):
+def test_array_dimensions_attribute_with_bad_names_is_not_looked_up(tmp_path, name):
     path, name, values = store_in_bait(tmp_path, name, attributes={"_ARRAY_DIMENSIONS": ["y", name]})
     before = outside(tmp_path)
     use(path, "/v", values)
@@ -132,7 +132,7 @@ def test_an_old_list_of_dimensions_leads_nowhere(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_a_variable_that_an_attribute_names_is_one_of_the_store(tmp_path, name):
+def test_variable_named_by_an_attribute_lies_inside_the_store(tmp_path, name):
     attributes = {key: name for key in ("grid_mapping", "coordinates", "ancillary_variables", "bounds", "cell_measures")}
     path, name, values = store_in_bait(tmp_path, name, "g", dimension_names=["y", "x"], attributes=attributes)
     before = outside(tmp_path)
@@ -152,7 +152,7 @@ def levels(name, kind):
 
 @pytest.mark.parametrize("name", NOT_INSIDE)
 @pytest.mark.parametrize("kind", ["multiscales", "ome", "tiles"])
-def test_a_level_of_a_pyramid_is_one_of_the_store(tmp_path, name, kind):
+def test_pyramid_level_lies_inside_the_store(tmp_path, name, kind):
     path, name, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
     small = array_meta((20, 25), shard=[16, 32], codecs=[sharding((8, 8))], dimension_names=["y", "x"])
     for folder in ("above", "above/b", "above/bait", "above/b/bait"):
@@ -168,7 +168,7 @@ def test_a_level_of_a_pyramid_is_one_of_the_store(tmp_path, name, kind):
 
 
 @pytest.mark.parametrize("name", NOT_INSIDE)
-def test_a_consolidated_key_is_a_path_in_the_store(tmp_path, name):
+def test_consolidated_keys_outside_the_store_are_ignored(tmp_path, name):
     path, name, values = store_in_bait(tmp_path, name, consolidated=True, dimension_names=["y", "x"])
     root = document(path)
     root["consolidated_metadata"]["metadata"].update({
@@ -182,7 +182,7 @@ def test_a_consolidated_key_is_a_path_in_the_store(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["...", "C:", "a\\b", "a\nb", "a\x7fb", "%2e%2e", "..%2fbait", "__reserved"])
-def test_a_folder_whose_name_is_no_nodes_is_not_listed(tmp_path, name):
+def test_folder_with_an_invalid_node_name_is_not_listed(tmp_path, name):
     path, _, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
     os.rename(path + "/zarr.json", path + "/root")
     oracle.write(os.path.join(path, "more", name), array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
@@ -190,7 +190,7 @@ def test_a_folder_whose_name_is_no_nodes_is_not_listed(tmp_path, name):
     assert_same(read_all(open_ours(path)), values[np.newaxis])  # the only raster
 
 
-def test_a_folder_in_the_place_of_a_document_is_an_error(tmp_path):
+def test_directory_called_zarr_json_is_an_error(tmp_path):
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})
     oracle.write(path + "/v", array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
@@ -199,7 +199,7 @@ def test_a_folder_in_the_place_of_a_document_is_an_error(tmp_path):
     assert_same(read_all(open_array(path, "/v")), counting(SHAPE)[np.newaxis])
 
 
-def test_a_reserved_name_is_read_when_it_is_named(tmp_path):
+def test_array_with_a_reserved_name_opens_by_name(tmp_path):
     """xarray calls an array without a name so."""
     name = "__xarray_dataarray_variable__"
     path, values = str(tmp_path / "a.zarr"), counting(SHAPE)
@@ -211,7 +211,7 @@ def test_a_reserved_name_is_read_when_it_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_a_name_that_is_no_nodes_is_not_given(tmp_path, name):
+def test_invalid_node_names_are_refused_on_creation(tmp_path, name):
     for option in ("ARRAY_NAME=%s" % name, "DIM_NAMES=y,%s" % name):
         if name == "" and option.startswith("ARRAY_NAME"):
             continue  # the default
@@ -271,20 +271,20 @@ def raster_with(tmp_path, kind, name, listed, array="v", **members):
 @pytest.mark.parametrize("listed", [None, True, False])
 @pytest.mark.parametrize("kind", OTHERS)
 @pytest.mark.parametrize("name", ["x", "y", "spatial_ref"])
-def test_what_is_called_as_a_dimension_or_grid_mapping_stays(tmp_path, kind, name, listed):
+def test_edits_keep_unrelated_nodes_called_like_a_dimension_or_grid_mapping(tmp_path, kind, name, listed):
     path, values, is_whole = raster_with(tmp_path, kind, name, listed)
     use(path, "/v", values)
     assert is_whole()
 
 
 @pytest.mark.parametrize("kind", ["group", "picture"])
-def test_what_a_grid_mapping_names_is_changed_only_where_it_is_one(tmp_path, kind):
+def test_edits_change_the_named_grid_mapping_only_if_it_is_one(tmp_path, kind):
     path, values, is_whole = raster_with(tmp_path, kind, "temperature", None, attributes={"grid_mapping": "temperature"})
     use(path, "/v", values)
     assert is_whole()
 
 
-def test_an_array_called_as_its_own_dimension_keeps_its_pixels(tmp_path):
+def test_array_named_like_its_dimension_keeps_its_pixels(tmp_path):
     path, values, _ = raster_with(tmp_path, "group", "other", None, array="x")
     use(path, "/x", values)
     meta, stored = oracle.read(path + "/x")
@@ -305,7 +305,7 @@ def test_overviews_are_not_made_over_something_else(tmp_path, kind, name, listed
 
 @pytest.mark.parametrize("listed", [None, True, False])
 @pytest.mark.parametrize("kind", OTHERS)
-def test_a_copied_coordinate_leaves_what_is_there(tmp_path, kind, listed):
+def test_copied_coordinate_does_not_overwrite_an_existing_node(tmp_path, kind, listed):
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})
     values = counting((2,) + SHAPE)
@@ -324,7 +324,7 @@ def test_a_copied_coordinate_leaves_what_is_there(tmp_path, kind, listed):
     assert_same(read_all(open_array(path, "/ovr_2x/v")), values[:, ::2, ::2])
 
 
-def test_chunks_that_a_killed_writer_left_are_no_obstacle(tmp_path):
+def test_chunks_of_a_killed_writer_do_not_prevent_creation(tmp_path):
     path, values, _ = raster_with(tmp_path, "group", "other", None)
     left = {"x/c/0": b"chunk", "y/c/.0.1234": b"part of one", "ovr_2x/v/c/0/0": b"shard", "ovr_2x/v/c/1/0": b"shard"}
     oracle.put(path, left)
@@ -372,7 +372,7 @@ def test_listed_names_open_what_they_name(tmp_path, consolidated):
 
 @pytest.mark.skipif(not hasattr(gdal, "GetSubdatasetInfo"), reason="GDAL 3.8 brought GDALGetSubdatasetInfo()")
 @pytest.mark.parametrize("store", ["a.zarr", "a b.zarr", "a\"b.zarr", "\"a\".zarr", "a:/b.zarr", "t:0"])
-def test_names_of_subdatasets_come_apart_and_lead_to_a_store_that_was_moved(tmp_path, store):
+def test_subdataset_info_splits_names_and_changes_their_path(tmp_path, store):
     old, new = str(tmp_path / "old" / store), str(tmp_path / "new.zarr")
     oracle.put(old, {"zarr.json": group_meta()})
     for name in ARRAY_NAMES:
@@ -392,7 +392,7 @@ def test_names_of_subdatasets_come_apart_and_lead_to_a_store_that_was_moved(tmp_
 
 
 @pytest.mark.skipif(not hasattr(gdal, "GetSubdatasetInfo"), reason="GDAL 3.8 brought GDALGetSubdatasetInfo()")
-def test_what_names_no_part_of_a_store_does_not_come_apart(tmp_path):
+def test_subdataset_info_is_none_for_names_of_whole_stores(tmp_path):
     for name in (str(tmp_path), "SHARDEDZARR:%s" % tmp_path, "SHARDEDZARR:", "SHARDEDZARR:\"", "SHARDEDZARR:\"%s\"" % tmp_path):
         assert gdal.GetSubdatasetInfo(name) is None, name
     quoted = gdal.GetSubdatasetInfo("SHARDEDZARR:\"%s\":/a/b:time=2026-05-01T06:30" % tmp_path)
@@ -428,7 +428,7 @@ def test_a_store_of_any_name_is_made_and_opens_again(tmp_path, monkeypatch, stor
             assert not any('"' in name for name in listed)
 
 
-def test_a_drive_is_no_store(tmp_path, monkeypatch):
+def test_drive_letter_is_refused_as_a_store(tmp_path, monkeypatch):
     monkeypatch.chdir(str(tmp_path))
     assert "drive" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, "C:", source(counting(SHAPE)))
     assert os.listdir(str(tmp_path)) == []
@@ -461,7 +461,7 @@ def test_names_without_quotes_over_http(tmp_path, server):
             assert_same(read_all(open_ours(name)), wanted)
 
 
-def test_of_two_readings_that_of_a_store_that_is_there_counts(tmp_path):
+def test_ambiguous_name_means_the_store_that_exists(tmp_path):
     oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
     oracle.write(tmp_path / "a.zarr/b.zarr", array_meta((4, 6)), counting((4, 6)))
     whole = oracle.write(tmp_path / "a.zarr:/b.zarr", array_meta((4, 6)), counting((4, 6)) + 1)
@@ -472,12 +472,12 @@ def test_of_two_readings_that_of_a_store_that_is_there_counts(tmp_path):
     assert read_all(open_ours(name))[0, 0, 0] == 1
 
 
-def test_of_a_remote_name_whose_array_has_no_slash_the_right_spelling_is_told(tmp_path, server):
+def test_remote_name_without_a_slash_is_answered_with_the_right_spelling(tmp_path, server):
     oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
     assert error_of(open_ours, "SHARDEDZARR:%s:t2m" % server.vsi("a.zarr")).endswith("; an array is named by STORE:/ARRAY")
 
 
-def test_an_index_that_is_none_may_belong_to_a_name(tmp_path):
+def test_colon_and_number_may_belong_to_an_array_name(tmp_path):
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})
     oracle.write(path + "/day:12", array_meta((4, 6)), counting((4, 6)))

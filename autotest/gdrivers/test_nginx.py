@@ -87,7 +87,7 @@ def test_a_store_is_read_over_tls(nginx, config, version, protocol):
     assert len({line[2] for line in lines}) < len(lines) / 2, "connections are used again"
 
 
-def test_a_certificate_that_nobody_vouches_for_is_an_error(nginx):
+def test_untrusted_certificate_is_an_error(nginx):
     url, log, _ = nginx
     assert "certificate" in error_of(lambda: read_all(open_array(url))).lower()
     assert log() == []

@@ -141,7 +141,7 @@ def test_array_of_a_store_without_listing_or_consolidated_metadata_opens_by_its_
     assert "name one" in error_of(open_array, server.vsi("s")), "nothing can be found there without a listing"
 
 
-def test_an_image_of_a_remote_store_is_found_by_what_its_group_says(tmp_path, server):
+def test_ome_image_of_a_remote_store_is_found_without_a_listing(tmp_path, server):
     levels = [{"path": name, "coordinateTransformations": [{"type": "scale", "scale": [scale, scale]}]} for name, scale in (("0", 1), ("1", 2))]
     image = {"ome": {"version": "0.5", "multiscales": [{"axes": [{"name": "y"}, {"name": "x"}], "datasets": levels}]}}
     oracle.write(tmp_path / "s", group_meta(image))
@@ -181,7 +181,7 @@ def is_unsharded(what):
     return "unsharded" in what or "consolidated" in what
 
 
-def test_identify_and_open_are_silent_on_what_is_not_ours(tmp_path):
+def test_identify_and_open_decline_other_files_silently(tmp_path):
     for what, name in not_ours(tmp_path / "others").items():
         found = gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr", "Zarr"])
         assert found is None or found.ShortName == "Zarr" or (GDAL < 3110000 and is_unsharded(what)), what
@@ -200,7 +200,7 @@ def write_many(path, count, shape=(2, 2)):
 
 
 @pytest.mark.skipif(GDAL < 3110000, reason="GDAL's own driver does not read it")
-def test_a_group_of_others_is_not_walked_whole(tmp_path):
+def test_large_group_of_another_driver_is_declined_without_walking_it(tmp_path):
     path = write_many(tmp_path / "many", 2000)
     for most in (1000, 100):
         without = reads_of(lambda: tried(path, ["Zarr"]))
@@ -241,7 +241,7 @@ def test_an_unreadable_document_among_others_is_no_error(tmp_path):
 
 
 @pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"], ["CONDITIONAL_PUT=maybe"]])
-def test_options_are_not_looked_at_for_what_is_not_ours(tmp_path, options):
+def test_open_options_are_not_checked_for_files_of_other_drivers(tmp_path, options):
     path = oracle.write(tmp_path / "plain", plain_meta(SHAPE))
     if GDAL >= 3110000:
         assert theirs(path, options=options)
@@ -277,7 +277,7 @@ def unsharded(folder):
 
 
 @BOTH
-def test_stores_without_shards_open_for_who_asks_for_this_driver_and_not_for_gdals_own(tmp_path, flags):
+def test_stores_without_shards_open_only_when_this_driver_is_requested(tmp_path, flags):
     for what, name in unsharded(tmp_path / "others").items():
         for drivers in (["ShardedZarr"], ["shardedzarr"], ["GTiff", "ShardedZarr"]):
             assert tried(name, drivers, flags) == ("ShardedZarr", []), (what, drivers)
@@ -325,7 +325,7 @@ def test_gdals_programs_open_stores_without_shards_by_if(tmp_path):
     np.testing.assert_array_equal(gdal.Open(str(tmp_path / "a.tif")).ReadAsArray(), counting(SHAPE, "float64"))
 
 
-def test_what_was_opened_by_the_drivers_name_is_updated_has_overviews_and_is_shared_by_threads(tmp_path):
+def test_store_opened_by_driver_name_is_updated_has_overviews_and_threads(tmp_path):
     path = unsharded(tmp_path / "others")["unsharded"]
     values = counting(SHAPE, "float64")
     dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, ["ShardedZarr"])
@@ -343,7 +343,7 @@ def test_what_was_opened_by_the_drivers_name_is_updated_has_overviews_and_is_sha
             np.testing.assert_array_equal(read, values)
 
 
-def test_who_asks_for_this_driver_alone_hears_why_nothing_is_opened(tmp_path, server):
+def test_requesting_this_driver_alone_reports_why_nothing_opens(tmp_path, server):
     names = not_ours(tmp_path / "others")
     reasons = {"v2": "v2: expected Zarr v3, found Zarr v2", "absent": "absent.zarr/zarr.json: there is no such file", "broken": "not JSON",
                "four": "expected 3, found 4", "list": "expected a JSON object", "nothing": "there is no path"}
@@ -355,7 +355,7 @@ def test_who_asks_for_this_driver_alone_hears_why_nothing_is_opened(tmp_path, se
 
 
 @BOTH
-def test_who_tries_this_driver_alone_in_silence_hears_nothing(tmp_path, server, flags):
+def test_requesting_this_driver_without_verbose_errors_is_silent(tmp_path, server, flags):
     names = not_ours(tmp_path / "others")
     for what in set(names) - set(unsharded(tmp_path / "again")):
         assert tried(names[what], ["ShardedZarr"], flags) == (None, []), what
@@ -430,7 +430,7 @@ def test_consolidated_metadata_saves_the_other_requests(tmp_path, server):
 
 
 @pytest.mark.parametrize("consolidated", [None, {"kind": "inline", "must_understand": False, "metadata": {}}])
-def test_empty_or_null_consolidated_metadata_of_a_child_does_no_harm(tmp_path, consolidated):
+def test_empty_or_null_consolidated_metadata_of_a_child_is_ignored(tmp_path, consolidated):
     write_group(tmp_path, "data")
     oracle.consolidate(tmp_path)
     root = json.loads((tmp_path / "zarr.json").read_text())
@@ -576,7 +576,7 @@ def test_one_array_that_cannot_be_opened_leaves_the_others_usable(tmp_path):
     assert "/good" in found
 
 
-def test_an_array_that_is_not_there_is_told_with_those_that_are(tmp_path):
+def test_absent_array_is_an_error_that_lists_existing_ones(tmp_path):
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})
     for name in ("t2m", "tp"):

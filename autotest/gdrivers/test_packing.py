@@ -44,7 +44,7 @@ def physical(digits, scale, offset, none=None):
     return values
 
 
-def test_digits_are_stored_as_they_are_and_read_as_what_they_mean(tmp_path):
+def test_packed_integers_are_stored_unchanged_and_read_unpacked(tmp_path):
     path = tmp_path / "scene.zarr"
     dataset = copy(path, packed(DIGITS, 0.0001, -0.1, 0), SCALE_OFFSET="YES", CHUNK_SHAPE="16")
     assert_pixels(dataset, physical(DIGITS, 0.0001, -0.1, 0))
@@ -62,7 +62,7 @@ def test_digits_are_stored_as_they_are_and_read_as_what_they_mean(tmp_path):
 @pytest.mark.parametrize("data_type, scale, offset, nodata", [
     ("uint8", 0.5, None, None), ("uint8", 0.5, -20, 255), ("int16", 0.01, 273.15, -32768), ("uint16", 2.75e-05, -0.2, 0), ("int16", 0.1, None, None),
     ("uint16", 1 / 3, 1000, 65535), ("int32", 1e-07, 5, -1), ("uint32", 0.001, None, None)])
-def test_every_digit_comes_back(tmp_path, data_type, scale, offset, nodata):
+def test_every_packed_integer_survives_unpacking_and_packing(tmp_path, data_type, scale, offset, nodata):
     limits = np.iinfo(data_type)
     every = np.arange(limits.min, limits.max + 1, 1 + limits.max // 65536 if limits.bits == 32 else 1).astype(data_type)
     every = np.resize(np.append(every, every.dtype.type(limits.max)), (1, 300, 300))
@@ -75,7 +75,7 @@ def test_every_digit_comes_back(tmp_path, data_type, scale, offset, nodata):
     np.testing.assert_allclose(values, expected, rtol=3e-7, atol=abs(scale) / 100)
 
 
-def test_floats_are_stored_as_the_integers_that_their_scale_names(tmp_path):
+def test_floats_are_stored_as_integers_by_the_scale(tmp_path):
     values = np.round(np.random.default_rng(3).normal(15, 9, (1, 40, 61)), 2).astype("float32")
     values[0, 5:9] = np.nan
     values[0, 20:22] = -9999
@@ -89,7 +89,7 @@ def test_floats_are_stored_as_the_integers_that_their_scale_names(tmp_path):
     assert level.dtype == "float32" and np.nanmax(level) < 60
 
 
-def test_create_is_told_the_scale_and_warping_into_it_works(tmp_path):
+def test_create_takes_a_scale_and_is_warped_into(tmp_path):
     made = driver().Create(str(tmp_path / "new.zarr"), 61, 40, 1, gdal.GDT_Float32,
                            options=pairs({"SCALE_OFFSET": "YES", "SCALE": "0.0001", "OFFSET": "-0.1", "OVERVIEWS": "NONE"}))
     values = physical(DIGITS[0], 0.0001, -0.1, 0)
@@ -240,7 +240,7 @@ def test_a_nodata_value_that_the_integers_of_a_reopened_raster_do_not_hold_becom
 
 
 @pytest.mark.parametrize("out_of_range, found", [("clamp", [255, 0, 7]), ("wrap", [44, 255, 7])])
-def test_what_others_clamp_or_wrap_is_not_out_of_range_and_nodata_must_be_kept(tmp_path, out_of_range, found):
+def test_out_of_range_clamp_or_wrap_of_other_writers_applies_but_nodata_must_fit(tmp_path, out_of_range, found):
     path = tmp_path / "a.zarr"
     made = driver().Create(str(path), 3, 1, 1, gdal.GDT_Float32, pairs({"OVERVIEWS": "NONE", "CHUNK_SHAPE": "3"}))
     made = None
@@ -284,7 +284,7 @@ def test_a_nodata_value_that_is_deleted_again_is_no_fill_value(tmp_path):
         assert values.sum() == 1
 
 
-def test_statistics_of_digits_are_none_of_the_values(tmp_path):
+def test_statistics_of_packed_integers_are_not_copied_to_unpacked_values(tmp_path):
     dataset = packed(DIGITS, 0.0001, -0.1, 0)
     dataset.GetRasterBand(1).SetMetadataItem("STATISTICS_MAXIMUM", "65535")
     dataset.GetRasterBand(1).SetMetadataItem("sensor", "MSI")
@@ -305,7 +305,7 @@ def test_statistics_of_digits_are_none_of_the_values(tmp_path):
     (DIGITS.astype("float32"), {"BITROUND": "24"}, "BITROUND: expected"),
     (DIGITS.astype("float32"), {"BITROUND": "0"}, "BITROUND: expected"),
 ])
-def test_what_cannot_be_is_refused_with_the_option(tmp_path, array, options, words):
+def test_impossible_packing_options_are_refused_by_name(tmp_path, array, options, words):
     assert words in error_of(copy, tmp_path / "a.zarr", source(array), **options)
     assert not (tmp_path / "a.zarr").exists()
 
@@ -319,7 +319,7 @@ def test_bands_of_different_scales_and_integers_of_create_are_refused(tmp_path):
 
 # ----------------------------------------------------------------------------------------------------------- bitround
 
-def test_a_scale_of_1_that_a_virtual_raster_has_is_none(tmp_path):
+def test_scale_1_and_offset_0_of_a_source_are_not_stored(tmp_path):
     given = source(np.array([[[1.25, 2.75]]], "float32"))
     through = gdal.Translate("", given, format="VRT")
     for dataset in (given, through, packed(np.array([[[1.25, 2.75]]], "float32"), 1, 0)):
@@ -348,7 +348,7 @@ def rounded(values, keepbits):
     return values if cut == 0 else ((bits + ((1 << cut - 1) - 1) + (bits >> cut & 1)) >> cut << cut).view("float32")
 
 
-def test_bitround_keeps_so_many_digits(tmp_path):
+def test_bitround_option_keeps_that_many_mantissa_bits(tmp_path):
     values = np.random.default_rng(3).normal(280, 9, (1, 100, 100)).astype("float32")
     size = {}
     for keep in (7, 23):
@@ -369,7 +369,7 @@ def test_a_nodata_value_that_rounding_would_change_is_refused_with_the_digits_th
 # -------------------------------------------------------------------------------------------------------------- peers
 
 @pytest.mark.parametrize("peer", ["zarr", "xarray", "datatree"])
-def test_others_see_the_values(tmp_path, peer):
+def test_other_readers_unpack_the_same_values(tmp_path, peer):
     copy(tmp_path / "scene.zarr", packed(DIGITS, 0.0001, -0.1, 0), SCALE_OFFSET="YES", CHUNK_SHAPE="16")
     values = np.random.default_rng(3).normal(280, 9, (40, 61)).astype("float32")
     copy(tmp_path / "soft.zarr", source(values, UTM, "EPSG:32633"), BITROUND="7")

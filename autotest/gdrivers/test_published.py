@@ -127,7 +127,7 @@ def product(tmp_path):
 
 
 @pytest.mark.parametrize("level, band, size", [("r10m", "b02", 10980), ("r20m", "b05", 5490), ("r60m", "b01", 1830), ("r120m", "b02", 915)])
-def test_eopf_reflectance_opens_in_its_place(product, level, band, size):
+def test_eopf_reflectance_opens_with_georeferencing(product, level, band, size):
     dataset = open_array(product, "/measurements/reflectance/%s/%s" % (level, band))
     step = int(level[1:-1])
     assert (dataset.RasterXSize, dataset.RasterYSize, dataset.RasterCount) == (size, size, 1)

@@ -82,7 +82,7 @@ def test_arrays_of_a_store_are_offered_by_their_names(look, tmp_path):
         assert_same_layer(layer, theirs)
 
 
-def test_a_time_is_a_layer_of_its_own(look, tmp_path):
+def test_each_time_is_offered_as_a_layer(look, tmp_path):
     """Of a series QGIS draws the first three bands as colours, whatever colours they are said to be: of a GeoTIFF as of a store."""
     pixels = scene(4, "int16")
     series, tif = twins(tmp_path, "series", pixels, DIM_NAMES="time,y,x")

@@ -183,5 +183,5 @@ def test_a_large_array_is_read_in_little_memory(tmp_path):
     assert megabytes < 200
 
 
-def test_bands_of_is_what_the_tests_think():
+def test_helper_bands_of_flattens_leading_dimensions():
     assert bands_of(np.zeros((2, 3, 4, 5))).shape == (6, 4, 5) and bands_of(np.zeros(7)).shape == (1, 1, 7)

@@ -52,7 +52,7 @@ def test_every_configuration_of_a_codec_reads(tmp_path, compression):
 
 
 @pytest.mark.parametrize("layout", [Layout(gzip_members=2), Layout(zstd_content_size=False)], ids=["two gzip members", "no size in zstd"])
-def test_streams_that_do_not_say_their_length_read(tmp_path, layout):
+def test_streams_without_a_length_are_read(tmp_path, layout):
     compression = GZIP if layout.gzip_members == 2 else ZSTD
     write_and_check(tmp_path, array_meta(SHAPE, "int16", (8, 8), [sharding((4, 4), LITTLE, compression)]), layout=layout)
 
@@ -224,7 +224,7 @@ def moves(dataset, array):
 
 @pytest.mark.parametrize("name", ["read a band", "read bands", "read fewer pixels", "write a band", "write bands"])
 @pytest.mark.parametrize("shape", [(3, 300, 70), (50, 16, 70)], ids=["rows", "bands"])
-def test_progress_is_told_and_may_end_it(tmp_path, name, shape):
+def test_read_reports_progress_and_can_be_cancelled(tmp_path, name, shape):
     if name == "read fewer pixels" and shape[0] != 3:
         pytest.skip("a window of few rows")
     array = np.random.default_rng(5).integers(1, 60000, shape).astype("uint16")

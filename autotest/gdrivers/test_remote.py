@@ -42,7 +42,7 @@ def test_opening_with_the_prefix_is_one_request(tmp_path, server):
     assert [(r.method, r.path) for r in server.log] == [("GET", "s.zarr/zarr.json")]
 
 
-def test_opening_by_the_name_alone_adds_only_the_look_that_gdal_takes_itself(tmp_path, server, config):
+def test_opening_by_plain_name_adds_only_gdals_own_request(tmp_path, server, config):
     config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
     write_store(tmp_path / "s.zarr")
     assert gdal.Open(server.vsi("s.zarr")).GetDriver().ShortName == "ShardedZarr"
@@ -79,7 +79,7 @@ def test_a_scene_with_overviews_opens_by_its_plain_url_in_two_requests(tmp_path,
     check_scene(server, "s2.zarr", [("HEAD", "s2.zarr"), ("GET", "s2.zarr/zarr.json")])
 
 
-def test_metadata_that_gdal_has_not_read_whole_are_asked_for(tmp_path, server, config):
+def test_metadata_beyond_gdals_header_bytes_are_requested(tmp_path, server, config):
     config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
     write_scene(tmp_path / "s2.zarr")
     with open(tmp_path / "s2.zarr" / "zarr.json", "a") as file:
@@ -88,7 +88,7 @@ def test_metadata_that_gdal_has_not_read_whole_are_asked_for(tmp_path, server, c
     check_scene(server, document, [("HEAD", document), ("GET", document), ("GET", document)])
 
 
-def test_what_gdal_remembers_of_metadata_changes_no_store(tmp_path, server, config):
+def test_update_ignores_documents_cached_by_vsicurl(tmp_path, server, config):
     """Who updates reads them himself: /vsicurl/ remembers what was there when somebody read it."""
     write_store(tmp_path / "s.zarr")
     assert gdal.Open(server.vsi("s.zarr/zarr.json")).RasterXSize == 64
@@ -123,7 +123,7 @@ def test_a_small_shard_that_is_wanted_whole_is_one_request(tmp_path, server, loc
     assert {"bytes=-%d" % INDEX, "bytes=0-%d" % (INDEX - 1)} & set(asked(server))
 
 
-def test_a_shard_with_more_in_it_than_belongs_there_is_read_by_ranges(tmp_path, server):
+def test_shard_with_dead_bytes_is_read_by_ranges(tmp_path, server):
     oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES, oracle.Layout(gap=1 << 16))
     np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(), VALUES)
     assert server.requests("/c/")[-1].range
@@ -239,7 +239,7 @@ def write_large(path):
 
 
 @pytest.mark.parametrize("ranges, no_suffix", [("plain", 200), ("plain", 416)])
-def test_a_whole_object_that_nobody_asked_for_is_not_downloaded(tmp_path, server, ranges, no_suffix):
+def test_whole_object_sent_for_a_range_is_not_downloaded(tmp_path, server, ranges, no_suffix):
     values = write_large(tmp_path / "s.zarr")
     server.ranges, server.no_suffix = ranges, no_suffix
     np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(300, 300, 9, 9), values[300:309, 300:309])
@@ -314,7 +314,7 @@ def test_a_message_says_the_path_once(tmp_path, server):
 
 
 @pytest.mark.parametrize("allowed", [".tif", "zarr.json", ".json", ".tif,.zarr"])
-def test_extensions_that_gdal_allows_do_not_hinder_who_names_a_store_of_ours(tmp_path, server, config, allowed):
+def test_store_opens_despite_curl_allowed_extensions(tmp_path, server, config, allowed):
     """CPL_VSIL_CURL_ALLOWED_EXTENSIONS keeps GDAL from looking for side-car files; names of chunks have no extension."""
     config("CPL_VSIL_CURL_ALLOWED_EXTENSIONS", allowed)
     write_store(tmp_path / "s.zarr")
@@ -351,7 +351,7 @@ def test_another_dataset_of_the_store_does_not_ask_for_the_index_again(tmp_path,
 
 
 @pytest.mark.skipif(not hasattr(gdal, "ClearMemoryCaches"), reason="GDAL 3.13 brought GDALClearMemoryCaches()")
-def test_who_clears_the_caches_of_gdal_clears_that_one(tmp_path, server):
+def test_clearing_gdals_caches_forgets_shard_indexes(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     dataset = first_then_another_dataset(server, (3, 3, 2, 2))
     gdal.ClearMemoryCaches()
@@ -360,7 +360,7 @@ def test_who_clears_the_caches_of_gdal_clears_that_one(tmp_path, server):
 
 
 @pytest.mark.parametrize("preconditions", [True, False])
-def test_shards_that_were_replaced_since_are_found_out(tmp_path, server, preconditions):
+def test_replaced_shards_are_detected_by_etag(tmp_path, server, preconditions):
     write_store(tmp_path / "s.zarr")
     server.preconditions = preconditions
     dataset = first_then_another_dataset(server, (0, 0, 64, 64))
@@ -487,7 +487,7 @@ def test_thread_local_credentials_reach_every_request(tmp_path, server):
     assert len(server.log) >= 9 and all("Authorization" in dict(request.headers) for request in server.log)
 
 
-def test_messages_do_not_tell_passwords_and_signatures(tmp_path, server):
+def test_messages_hide_passwords_and_signatures(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     server.faults["s.zarr/c/0/1"] = 403
     name = server.vsi("s.zarr?sig=topsecret").replace("http://", "http://user:hidden@")
@@ -541,7 +541,7 @@ def refusal(code, message):
 @pytest.mark.parametrize("proven", [False, True])
 @pytest.mark.parametrize("status, code, message", [(403, "AccessDenied", "Access Denied"), (404, "NoSuchBucket", "The specified bucket does not exist"),
                                                    (403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")])
-def test_what_s3_says_of_a_refusal_is_in_the_message(tmp_path, s3, status, code, message, proven):
+def test_reason_of_an_s3_refusal_is_in_the_message(tmp_path, s3, status, code, message, proven):
     write_store(tmp_path / "bucket" / "s.zarr")
     s3.faults["bucket/s.zarr/" + ("c/0/0" if proven else "zarr.json")] = (status, refusal(code, message))
     said = error_of(lambda: read_all(open_array("/vsis3/bucket/s.zarr")))

@@ -65,7 +65,7 @@ def spelled(tmp_path):
 
 
 @pytest.mark.parametrize("number", range(16))
-def test_a_target_that_is_holds_or_lies_in_a_source_is_refused_and_untouched(tmp_path, number):
+def test_target_overlapping_its_source_is_refused_and_untouched(tmp_path, number):
     source_name, target = spelled(tmp_path)[number]
     before = snapshot(tmp_path)
     for options in ((), ("-co", "OVERWRITE=YES"), ("-outsize", "50%", "50%")):
@@ -107,7 +107,7 @@ def test_a_source_beside_the_target_is_no_hindrance(tmp_path):
 
 # ------------------------------------------------------------------------------------------------- what may be overwritten
 
-def test_a_store_of_several_rasters_is_overwritten_only_when_told_so(tmp_path):
+def test_store_of_several_rasters_is_overwritten_only_with_the_option(tmp_path):
     path = several(tmp_path / "a.zarr")
     before = snapshot(tmp_path)
     for call in (lambda *options: driver().CreateCopy(path, source(NEW), options=list(options)),
@@ -120,7 +120,7 @@ def test_a_store_of_several_rasters_is_overwritten_only_when_told_so(tmp_path):
     assert os.listdir(str(tmp_path)) == ["a.zarr"]
 
 
-def test_a_store_with_texts_is_overwritten_only_when_told_so(tmp_path):
+def test_store_with_text_arrays_is_overwritten_only_with_the_option(tmp_path):
     """But for labels, which are coordinates."""
     def put(name, names):
         dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / name), [], [])
@@ -176,7 +176,7 @@ def test_a_store_with_files_of_others_is_not_overwritten(tmp_path, name, overwri
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_deleting_a_store_leaves_files_of_others_and_says_so(tmp_path, name):
+def test_deleting_a_store_with_foreign_files_is_refused_or_keeps_them(tmp_path, name):
     """And leaves the store as well, unless it is told to take what there is of it."""
     path = copy(tmp_path / "a.zarr", source(OLD), CHUNK_SHAPE=16, OVERVIEWS="2").GetDescription()
     name = name if "0/0/0" not in name else "a/c/0/x/0"
@@ -192,7 +192,7 @@ def test_deleting_a_store_leaves_files_of_others_and_says_so(tmp_path, name):
     assert {key: data for key, data in snapshot(path).items() if data is not None} == {name: b"precious"}
 
 
-def test_a_folder_that_merely_holds_a_zarr_json_loses_nothing(tmp_path):
+def test_folder_with_a_stray_zarr_json_loses_nothing(tmp_path):
     folder = tmp_path / "home"
     (folder / "work").mkdir(parents=True)
     for name in ("thesis.txt", "work/data.bin", "zarr.json"):
@@ -206,7 +206,7 @@ def test_a_folder_that_merely_holds_a_zarr_json_loses_nothing(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_all_that_is_a_stores_own_goes_with_it(tmp_path):
+def test_deleting_a_store_removes_everything_it_wrote(tmp_path):
     path = several(tmp_path / "a.zarr")
     for name in ("zarr.json.aux.xml", "red/zarr.json.aux.xml", TEMPORARY, "red/c/0/" + TEMPORARY, "red/" + TEMPORARY):
         (tmp_path / "a.zarr" / name).write_text("left")
@@ -248,7 +248,7 @@ def test_links_in_a_store_are_unlinked_and_what_they_lead_to_stays(tmp_path):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def test_a_link_to_a_folder_of_others_is_not_a_stores(tmp_path):
+def test_link_to_a_foreign_folder_does_not_belong_to_the_store(tmp_path):
     path = copy(tmp_path / "a.zarr", source(OLD)).GetDescription()
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "a.jpg").write_text("precious")
@@ -299,7 +299,7 @@ def test_a_source_that_fails_leaves_what_was_there(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_an_archive_is_there_until_its_replacement_is(tmp_path):
+def test_archive_stays_until_its_replacement_is_published(tmp_path):
     name = str(tmp_path / "a.zarr.zip")
     copy(name, source(OLD))
     before = snapshot(tmp_path)
@@ -317,7 +317,7 @@ def test_an_archive_is_there_until_its_replacement_is(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.zarr/zarr.json", 'SHARDEDZARR:"a.zarr"'])
-def test_gdal_does_not_delete_a_store_before_its_replacement_is_there(tmp_path, name):
+def test_gdal_does_not_delete_a_store_before_its_replacement_is_published(tmp_path, name):
     """It deletes whatever a target's name opens as, unless that is a directory."""
     copy(tmp_path / "a.zarr", source(OLD))
     before = snapshot(tmp_path)
@@ -418,7 +418,7 @@ def killed(code, path, seconds):
 
 
 @pytest.mark.parametrize("code", [COPY, DELETE], ids=["copy", "delete"])
-def test_what_is_killed_while_it_replaces_or_removes_a_store_leaves_one_that_is_whole_or_none(tmp_path, code):
+def test_killed_replacement_or_deletion_leaves_a_complete_store_or_none(tmp_path, code):
     moments, path, seen = random.Random(3), tmp_path / "a.zarr", set()
     for number in range(10):
         killed(code, path, moments.uniform(0.05, 0.5))
@@ -440,7 +440,7 @@ def _utm(tmp_path):
     return tmp_path / "utm.tif"
 
 
-def test_the_next_writer_removes_what_a_killed_one_left_and_not_what_another_writes(tmp_path):
+def test_next_writer_removes_files_of_killed_writers_and_keeps_those_of_live_ones(tmp_path):
     path = tmp_path / "a.zarr"
     while not any(name.endswith(".tmp") for name in os.listdir(str(tmp_path))):
         killed(COPY, path, random.uniform(0.05, 0.3))
@@ -459,7 +459,7 @@ def test_the_next_writer_removes_what_a_killed_one_left_and_not_what_another_wri
     assert_same(read_all(open_ours(str(path))), OLD)
 
 
-def test_a_store_that_was_taken_away_and_not_replaced_is_put_back(tmp_path):
+def test_store_set_aside_by_a_killed_replacement_is_restored(tmp_path):
     """What a kill leaves between the two renames of a file system without exchange."""
     copy(tmp_path / "a.zarr", source(OLD))
     copy(tmp_path / "new", source(NEW))
@@ -473,7 +473,7 @@ def test_a_store_that_was_taken_away_and_not_replaced_is_put_back(tmp_path):
 
 # -------------------------------------------------------------------------------------------------------------- at once
 
-def test_of_two_copies_to_one_new_place_at_once_one_wins_whole(tmp_path):
+def test_one_of_two_concurrent_copies_to_a_new_path_wins_whole(tmp_path):
     for number in range(20):
         path = str(tmp_path / ("%d.zarr" % number))
 
@@ -576,7 +576,7 @@ def test_reading_while_a_store_is_replaced_gives_the_old_or_the_new(tmp_path):
         assert alive, reader.stderr.read()
 
 
-def test_who_writes_to_a_store_that_was_replaced_is_told_and_does_not_mix(tmp_path):
+def test_writing_to_a_replaced_store_is_an_error_and_mixes_nothing(tmp_path):
     path = str(tmp_path / "a.zarr")
     first = driver().Create(path, 200, 200, 1, options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"])
     second = driver().Create(path, 200, 200, 1, options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"])
@@ -597,7 +597,7 @@ def test_who_writes_to_a_store_that_was_replaced_is_told_and_does_not_mix(tmp_pa
 
 # ----------------------------------------------------------------------------------------------------------- object stores
 
-def test_a_store_of_objects_is_there_until_its_replacement_is(s3):
+def test_store_on_an_object_store_stays_until_its_replacement_is_published(s3):
     path = "/vsis3/bucket/a.zarr"
     copy(path, source(OLD))
     before = dict(s3.objects)
@@ -618,7 +618,7 @@ def test_a_store_of_objects_is_there_until_its_replacement_is(s3):
     assert changes[1] == changes[-2] == "bucket/a.zarr/zarr.json"  # gone first, there again last
 
 
-def test_what_a_killed_writer_left_on_an_object_store_is_in_nobodys_way(s3):
+def test_objects_of_a_killed_writer_do_not_hinder_others(s3):
     path = "/vsis3/bucket/a.zarr"
     copy(path, source(OLD), ARRAY_NAME="v")
     for key in ("bucket/a.zarr/zarr.json", "bucket/a.zarr/v/zarr.json"):

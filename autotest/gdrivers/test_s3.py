@@ -39,7 +39,7 @@ def changed(s3, array, x, y, size):
     return log
 
 
-def test_deleting_what_is_not_there_or_cannot_be_reached_says_so(s3):
+def test_deleting_an_absent_or_unreachable_store_is_an_error(s3):
     assert PATH + ": cannot be deleted: it is not there, or cannot be reached" in error_of(driver().Delete, PATH)
     dead = "/vsicurl/http://127.0.0.1:9/a.zarr"
     assert dead + ": cannot be deleted: it is not there, or cannot be reached" in error_of(driver().Delete, dead)
@@ -113,7 +113,7 @@ def test_the_first_and_the_last_block_of_a_shard_with_its_index_in_front(s3):
     assert len(changed(s3, array, 480, 480, 32)) == 4
 
 
-def test_who_changes_a_shard_that_others_change_meanwhile_loses_nothing_of_theirs(s3):
+def test_concurrent_changes_of_a_shard_are_merged(s3):
     array = noise(1, 256, 256)
     copy(PATH, source(array), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v").FlushCache()
     ours = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
@@ -151,7 +151,7 @@ def test_shards_that_are_changed_go_side_by_side_and_their_neighbours_come_so(s3
     assert_same(read_all(open_array(PATH)), array)
 
 
-def test_of_shards_that_go_side_by_side_the_one_that_fails_is_kept_for_the_next_flush(s3):
+def test_failed_upload_among_parallel_ones_is_kept_for_the_next_flush(s3):
     array = noise(1, 1024, 1024)
     copy(PATH, source(array), CHUNK_SHAPE=64, SHARD_SHAPE=128, ARRAY_NAME="v").FlushCache()
     dataset = opened()
@@ -251,7 +251,7 @@ def test_shards_of_a_new_store_go_side_by_side(s3):
     assert len([key for _, key in log if "/v/c/" in key]) == 64 and 4 <= s3.most <= MOST
 
 
-def test_more_than_may_be_kept_is_read_back_from_the_store(s3):
+def test_overviews_beyond_the_memory_budget_are_read_back(s3):
     array = noise(1, 2048, 2048)
     before = gdal.GetCacheMax()
     gdal.SetCacheMax(1 << 20)
@@ -343,7 +343,7 @@ def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     assert is_document == sorted(is_document) and is_document.count(True) > 5
 
 
-def test_what_create_makes_goes_side_by_side_with_its_metadata_last(s3, tmp_path):
+def test_shards_of_create_are_uploaded_in_parallel_before_the_metadata(s3, tmp_path):
     array = noise(3, 600, 500)
     gdal.VSICurlClearCache()
     s3.latency = 0.02
@@ -375,7 +375,7 @@ def test_what_create_makes_goes_side_by_side_with_its_metadata_last(s3, tmp_path
 
 # ----------------------------------------------------------------------------------------------- killed replacements
 
-def test_what_a_killed_replacement_left_goes_with_the_next_when_it_is_a_day_old(s3):
+def test_day_old_objects_of_a_killed_replacement_are_removed_by_the_next(s3):
     array = noise(1, 200, 200)
     made(array)
     whole = dict(s3.objects)
@@ -397,7 +397,7 @@ def test_what_a_killed_replacement_left_goes_with_the_next_when_it_is_a_day_old(
     assert_same(read_all(open_array(PATH, "/v")), array ^ 255)
 
 
-def test_a_store_of_other_dimensions_takes_the_place_of_one_that_this_process_looked_into(s3):
+def test_replacement_with_other_dimensions_ignores_cached_listings(s3):
     made(noise(3, 200, 200), OVERVIEWS="2")
     gdal.ReadDirRecursive(PATH)  # v/c/0/0 is a directory
     array = noise(1, 200, 200)
@@ -406,7 +406,7 @@ def test_a_store_of_other_dimensions_takes_the_place_of_one_that_this_process_lo
     assert {key.split("/")[1] for key in s3.objects} == {"a.zarr"}
 
 
-def test_who_makes_a_new_store_does_not_look_for_leftovers(s3):
+def test_creating_a_new_store_does_not_list_old_prefixes(s3):
     s3.objects["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = b"{}"
     s3.ages["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = 2
     made(noise(1, 200, 200))
@@ -544,7 +544,7 @@ def test_where_a_listing_fails_each_shard_is_looked_up(s3, fault):
     assert [is_empty(dataset, x, 40 * SHARD, 10 * SHARD, 10 * SHARD) for x in (0, 20 * SHARD, 60 * SHARD)] == [True, True, False]
 
 
-def test_a_list_of_shards_is_not_longer_in_use_than_seconds(s3):
+def test_listing_of_shards_is_used_for_seconds_only(s3):
     """Windows of few shards share one; others' shards are seen later, and one's own at once."""
     sparse()
     dataset = gdal.OpenEx(PATH, gdal.OF_UPDATE)
@@ -613,7 +613,7 @@ def test_a_whole_read_of_a_nearly_empty_raster_does_not_ask_for_each_shard(s3, h
 
 @pytest.mark.parametrize("fault", ["refused", "a page of a proxy", "later"])
 @pytest.mark.parametrize("sharded", [True, False], ids=["shards", "chunks"])
-def test_a_listing_that_fails_proves_nothing_to_a_reader(s3, fault, sharded):
+def test_failed_listing_does_not_make_shards_absent(s3, fault, sharded):
     array = mostly_empty(sharded)
     answer = {"refused": 403, "a page of a proxy": b"<html></html>", "later": 503}[fault]
     s3.fault = lambda method, key, query: answer if method == "GET" and "/" not in key.rstrip("/") else None
@@ -624,7 +624,7 @@ def test_a_listing_that_fails_proves_nothing_to_a_reader(s3, fault, sharded):
     assert len({key for key in asked(s3) if "/c/" in key}) == 32 * 16, "each is asked for"
 
 
-def test_what_is_not_listed_is_absent_for_seconds_and_not_for_long(s3):
+def test_unlisted_shards_count_as_absent_for_seconds_only(s3):
     """Others' shards are seen later, also where the list lacked them."""
     array = mostly_empty()
     dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
@@ -640,7 +640,7 @@ def test_what_is_not_listed_is_absent_for_seconds_and_not_for_long(s3):
     assert (dataset.ReadAsArray(128 * 40, 128 * 41, 128, 128) == 5).all()
 
 
-def test_what_a_session_wrote_is_not_absent_by_an_older_list(s3):
+def test_shards_of_this_session_are_not_absent_by_an_older_listing(s3):
     array = mostly_empty()
     dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
     assert_same(dataset.ReadAsArray(), array)
@@ -701,7 +701,7 @@ def test_an_array_that_is_added_to_a_store_that_was_deleted_meanwhile_is_an_erro
 
 
 @pytest.mark.parametrize("answer", [403, 503])
-def test_a_store_that_cannot_be_asked_for_is_not_called_absent(s3, answer):
+def test_unreachable_store_is_not_reported_absent(s3, answer):
     copy(PATH, source(noise(1, 64, 64)), ARRAY_NAME="a")
     before = dict(s3.objects)
     s3.fault = lambda method, key, query: answer if key == "bucket/a.zarr/zarr.json" or "prefix" in query else None

@@ -160,7 +160,7 @@ def test_a_copy_with_overviews_that_is_killed_leaves_no_store_or_one_with_all_of
             assert_levels(levels_of(open_ours(str(path))), expected)  # of one array, or of two side by side
 
 
-def test_an_appending_that_is_killed_leaves_the_store_as_it_was_or_with_all_that_was_to_come(tmp_path):
+def test_killed_append_leaves_the_former_store_or_the_complete_append(tmp_path):
     moments, path, seen = random.Random(10), tmp_path / "a.zarr", 0
     copy(path, source(numbered(0)[0]), CHUNK_SHAPE=32, SHARD_SHAPE=64, ARRAY_NAME="n0", OVERVIEWS="2,4,8", RESAMPLING="NEAREST")
     for round_ in itertools.count():
@@ -201,7 +201,7 @@ def test_a_name_of_which_a_killed_writer_listed_the_levels_alone_can_be_appended
     check_consolidated(path)
 
 
-def test_chunks_that_a_killed_writer_left_do_not_show_in_what_takes_their_place(tmp_path):
+def test_chunks_of_a_killed_writer_do_not_appear_in_a_new_array(tmp_path):
     path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
     copy(path, ones, ARRAY_NAME="first")
     append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]

@@ -13,7 +13,7 @@ from writing import source
 
 
 @pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="a plugin with ASan cannot be loaded by Python without")
-def test_a_gdal_that_is_not_the_plugins_is_told_so_once(tmp_path):
+def test_second_libgdal_in_the_process_is_warned_of_once(tmp_path):
     gdal.Translate(str(tmp_path / "a.tif"), source(np.ones((20, 30), "uint8")))
     run_peer("second_gdal.py", tmp_path)
     answer = json.loads((tmp_path / "answer.json").read_text())
@@ -27,6 +27,6 @@ def test_a_gdal_that_is_not_the_plugins_is_told_so_once(tmp_path):
 
 @pytest.mark.parametrize("command", [["gdalinfo", "--format", "ShardedZarr"], [
     sys.executable, "-c", "from osgeo import gdal, ogr; gdal.AllRegister(); gdal.AllRegister(); print(gdal.GetDriverByName('ShardedZarr').LongName)"]])
-def test_where_there_is_one_gdal_nothing_is_said(command):
+def test_single_libgdal_gives_no_warning(command):
     done = subprocess.run(command, capture_output=True, text=True)
     assert "Sharded Zarr v3" in done.stdout and done.stderr == ""

@@ -179,7 +179,7 @@ for i in range(8):
 
 
 @pytest.mark.parametrize("overwrite", ["NO", "YES"])
-def test_of_processes_that_make_one_name_at_once_one_makes_it_whole_and_others_are_told(server, overwrite):
+def test_one_of_concurrent_creations_of_a_name_succeeds_and_others_are_refused(server, overwrite):
     if server.name == "moto":
         pytest.skip("between looking at a condition and putting the object moto has no lock")
     arguments = [str(time.time() + 3), "CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE", "OVERWRITE=" + overwrite]

@@ -76,7 +76,7 @@ def test_two_processes_that_change_a_store_lose_nothing(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_two_sessions_that_make_the_same_array_are_not_both_told_that_it_is_theirs(tmp_path, quiet):
+def test_of_two_sessions_creating_an_array_only_one_succeeds(tmp_path, quiet):
     store(tmp_path / "a.zarr")
     sessions = [updated(tmp_path / "a.zarr") for _ in range(2)]
     (first, ours), (second, theirs) = sessions
@@ -90,7 +90,7 @@ def test_two_sessions_that_make_the_same_array_are_not_both_told_that_it_is_thei
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_the_pixels_of_an_array_that_another_library_made_meanwhile_stay(tmp_path, quiet):
+def test_array_created_meanwhile_by_another_library_keeps_its_pixels(tmp_path, quiet):
     """A session of ours sees the mark of the first one."""
     store(tmp_path / "a.zarr")
     first, root = updated(tmp_path / "a.zarr")
@@ -121,7 +121,7 @@ def test_an_edit_of_an_array_that_another_session_deleted_is_an_error(tmp_path, 
 
 @pytest.mark.parametrize("consolidated", ["YES", "NO"])
 @pytest.mark.parametrize("options", [{"data_type": gdal.GDT_Int16}, {"CHUNK_SHAPE": "8"}, {"COMPRESS": "NONE"}, {"bands": 3}], ids=lambda o: str(*o))
-def test_what_is_said_of_an_array_is_not_said_of_another_in_its_place(tmp_path, options, consolidated, quiet):
+def test_edits_are_not_applied_to_a_replaced_array(tmp_path, options, consolidated, quiet):
     options = dict(options)
     path, data_type, bands = str(tmp_path / "a.zarr"), options.pop("data_type", gdal.GDT_Byte), options.pop("bands", 1)
     make = lambda path, dtype, bands=1, **more: gdal.GetDriverByName("ShardedZarr").Create(str(path), 16, 16, bands, dtype, [  # noqa: E731
@@ -142,7 +142,7 @@ def test_what_is_said_of_an_array_is_not_said_of_another_in_its_place(tmp_path, 
 
 @pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
 @pytest.mark.parametrize("is_replaced", [True, False], ids=["replaced", "removed"])
-def test_statistics_and_gcps_of_a_store_are_not_said_of_another_in_its_place(tmp_path, access, is_replaced, quiet, config):
+def test_statistics_and_gcps_are_not_written_to_a_replaced_store(tmp_path, access, is_replaced, quiet, config):
     config("GDAL_PAM_ENABLED", "YES")
     config("SHARDEDZARR_DELETE", "ALL")  # else what is open is not deleted
     path = str(tmp_path / "a.zarr")
@@ -200,7 +200,7 @@ def in_sessions(path, *actions):
     return gdal.Open(str(path))
 
 
-def test_bands_that_two_sessions_edit_keep_what_both_said(tmp_path):
+def test_band_edits_of_two_sessions_are_both_stored(tmp_path):
     seen = in_sessions(raster(tmp_path / "a.zarr"),
                            lambda d: d.GetRasterBand(1).SetMetadataItem("k", "1"),
                            lambda d: d.GetRasterBand(2).SetMetadataItem("k", "2"),
@@ -212,7 +212,7 @@ def test_bands_that_two_sessions_edit_keep_what_both_said(tmp_path):
     assert (second.GetMetadataItem("k"), second.GetUnitType(), third.GetDescription()) == ("2", "m", "third")
 
 
-def test_a_band_property_taken_back_takes_back_none_of_another_session(tmp_path):
+def test_removing_a_band_property_keeps_those_of_another_session(tmp_path):
     in_sessions(raster(tmp_path / "a.zarr"), lambda d: d.GetRasterBand(1).SetMetadataItem("k", "1"))
     seen = in_sessions(tmp_path / "a.zarr", lambda d: d.GetRasterBand(2).SetMetadataItem("k", "2"),
                            lambda d: d.GetRasterBand(1).SetMetadata({}))
@@ -221,7 +221,7 @@ def test_a_band_property_taken_back_takes_back_none_of_another_session(tmp_path)
 
 @pytest.mark.parametrize("whole", [None, "K"])
 @pytest.mark.parametrize("other", ["unit", "nodata", "scale", "units of all"])
-def test_properties_that_two_sessions_set_of_bands_are_both_there(tmp_path, whole, other):
+def test_band_properties_of_two_sessions_are_both_stored(tmp_path, whole, other):
     """Where the array says one of all its bands, and where it says none."""
     path = tmp_path / "a.zarr"
     dataset, root = made(path)
@@ -243,7 +243,7 @@ def test_properties_that_two_sessions_set_of_bands_are_both_there(tmp_path, whol
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("attributes", [{}, {"_FillValue": 9}, {"missing_value": 9}])
-def test_nodata_that_two_sessions_set_of_bands_of_others_are_both_there(tmp_path, attributes, order):
+def test_nodata_of_two_sessions_is_stored_in_both_bands_of_a_foreign_store(tmp_path, attributes, order):
     path = str(tmp_path / "a.zarr")
     meta = array_meta((3, 4, 6), "int16", attributes=attributes, fill_value=1, dimension_names=["t", "y", "x"])
     oracle.write(path, meta, np.ones((3, 4, 6), "int16"))
@@ -255,7 +255,7 @@ def test_nodata_that_two_sessions_set_of_bands_of_others_are_both_there(tmp_path
     assert [seen.GetRasterBand(n).GetNoDataValue() for n in (1, 2, 3)] == [whole, 8, whole]
 
 
-def test_domains_that_two_sessions_set_are_both_there(tmp_path):
+def test_metadata_domains_of_two_sessions_are_both_stored(tmp_path):
     in_sessions(raster(tmp_path / "a.zarr"), lambda d: d.SetMetadataItem("o", "0", "D0"))
     seen = in_sessions(tmp_path / "a.zarr", lambda d: d.SetMetadataItem("d", "1", "D1"),
                            lambda d: d.SetMetadataItem("d", "2", "D2"), lambda d: d.SetMetadataItem("e", "3", "D1"),
@@ -265,7 +265,7 @@ def test_domains_that_two_sessions_set_are_both_there(tmp_path):
 
 
 @pytest.mark.parametrize("factors", [(2, 4), (4, 2)])
-def test_overviews_that_two_sessions_build_are_both_there(tmp_path, factors):
+def test_overviews_of_two_sessions_are_both_stored(tmp_path, factors):
     seen = in_sessions(raster(tmp_path / "a.zarr"), *[lambda d, f=f: d.BuildOverviews("NEAREST", [f]) for f in factors])
     band = seen.GetRasterBand(1)
     assert [band.GetOverview(i).XSize for i in range(band.GetOverviewCount())] == [8, 4]

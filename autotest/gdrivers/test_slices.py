@@ -40,7 +40,7 @@ def bands(values):
     ("init_time=2026-05-01..2026-05-01", np.s_[0:3]), ("init_time=2026-05-01T06..last", np.s_[1:]), ("init_time=first..2026-05-01T06", np.s_[:2]),
     ("init_time=2026-05-01T01:00..2026-05-02T00:00:level=1000", np.s_[1:, 0]), ("init_time=2026-05-01T06%3A00", np.s_[1]),
     ("level=0..2:init_time=2026-05-01%2006", np.s_[1])])
-def test_a_part_is_asked_for_by_name_and_value(tmp_path, choice, where):
+def test_selection_by_dimension_name_and_value(tmp_path, choice, where):
     assert_same(part(write_forecast(tmp_path), choice), bands(VALUES[where]), choice)
     quoted = open_ours('SHARDEDZARR:"%s":/t:%s' % (tmp_path, choice))
     assert_same(read_all(quoted), bands(VALUES[where]), choice)
@@ -56,11 +56,11 @@ def test_a_part_is_asked_for_by_name_and_value(tmp_path, choice, where):
     ("init_time=2026..2026-06", "ends of one kind"), ("step=2..", "ends of one kind"), ("step=a..b", "expected indices"), ("step=", "expected a number"),
     ("nothing=1", "no dimension nothing; beside X and Y there are: init_time, level, step"), ("x=1", "x is its X"), ("y=0..1", "y is its Y"),
     ("step=3:step=6", "step is given twice"), ("step=3:1", "not mixed"), ("1:step=3", "not mixed"), ("step=3:level", "not mixed")])
-def test_what_names_no_one_part_is_an_error_that_says_why(tmp_path, choice, message):
+def test_invalid_selection_is_an_error_that_says_why(tmp_path, choice, message):
     assert message in error_of(part, write_forecast(tmp_path), choice)
 
 
-def test_times_are_those_of_their_calendar(tmp_path):
+def test_selected_times_follow_their_calendar(tmp_path):
     path = write_forecast(tmp_path, calendar="360_day", units="days since 2026-02-28")
     write_coordinate(path, "init_time", [0, 1, 2, 3], {"units": "days since 2026-02-28", "calendar": "360_day"}, "int64")
     assert_same(part(path, "init_time=2026-02-30"), bands(VALUES[2]))
@@ -68,7 +68,7 @@ def test_times_are_those_of_their_calendar(tmp_path):
     assert "expected a time" in error_of(part, path, "init_time=2026-03-31")
 
 
-def test_texts_are_compared_as_they_are_and_may_hold_what_separates(tmp_path):
+def test_text_selection_may_contain_separators(tmp_path):
     texts = ["a:b", "c=d", "first", "1..2", "50%"]
     oracle.write(tmp_path, group_meta())
     oracle.write(tmp_path / "t", array_meta((5, 2, 3), dimension_names=["site", "y", "x"]), counting((5, 2, 3)))
@@ -91,7 +91,7 @@ def test_without_coordinates_a_number_is_an_index(tmp_path):
     assert "out of range" in error_of(part, tmp_path, "band=4")
 
 
-def test_a_part_says_where_it_lies(tmp_path):
+def test_selection_has_index_and_value_items(tmp_path):
     dataset = open_ours("SHARDEDZARR:%s:/t:init_time=last:step=2..3" % write_forecast(tmp_path))
     assert dataset.GetMetadataItem("DIM_init_time_INDEX") == "3"
     assert dataset.GetMetadataItem("DIM_init_time_VALUE") == "2026-05-02T00:00:00"
@@ -101,14 +101,14 @@ def test_a_part_says_where_it_lies(tmp_path):
     assert band.GetDescription() == "level=850, step=9"
 
 
-def test_a_copy_of_a_part_keeps_its_dimensions(tmp_path):
+def test_copy_of_a_selection_keeps_its_dimensions(tmp_path):
     gdal.Translate(str(tmp_path / "copy.zarr"), "SHARDEDZARR:%s:/t:level=850:step=1..3" % write_forecast(tmp_path / "s"), format="ShardedZarr",
                    creationOptions=["ARRAY_NAME=t"])
     assert_same(part(tmp_path / "copy.zarr", "step=1..2"), bands(VALUES[:, 1, 2:4]))
     assert_same(part(tmp_path / "copy.zarr", "step=9:init_time=2026-05-02"), bands(VALUES[3, 1, 3]))
 
 
-def test_statistics_of_a_part_are_not_those_of_the_whole(tmp_path, config):
+def test_statistics_of_a_selection_are_not_stored_for_the_array(tmp_path, config):
     path = write_forecast(tmp_path)
     config("GDAL_PAM_ENABLED", "YES")
     one = open_ours("SHARDEDZARR:%s:/t:init_time=last" % path)
@@ -123,7 +123,7 @@ def test_statistics_of_a_part_are_not_those_of_the_whole(tmp_path, config):
     assert float(maximum("3")) == float(maximum("init_time=2026-05-02")) == VALUES[3, 0, 0].max()
 
 
-def test_written_pixels_of_a_part_are_those_of_the_whole(tmp_path):
+def test_pixels_written_to_a_selection_are_those_of_the_array(tmp_path):
     path = write_forecast(tmp_path)
     dataset = gdal.OpenEx("SHARDEDZARR:%s:/t:level=850:init_time=1..2" % path, gdal.OF_RASTER | gdal.OF_UPDATE)
     dataset.GetRasterBand(7).WriteArray(np.full((2, 3), 999, "uint16"))
@@ -133,7 +133,7 @@ def test_written_pixels_of_a_part_are_those_of_the_whole(tmp_path):
     assert_same(read_all(open_array(path, "/t")), bands(changed))
 
 
-def test_a_remote_part_reads_the_coordinates_it_is_asked_for_by_and_no_others(tmp_path, server):
+def test_remote_selection_reads_only_the_coordinates_it_names(tmp_path, server):
     write_forecast(tmp_path / "s")
     oracle.consolidate(tmp_path / "s")
     open_ours("SHARDEDZARR:%s:/t:level=850:step=0..2:init_time=first" % server.vsi("s"))
@@ -192,7 +192,7 @@ def test_two_slow_dimensions_are_fixed_where_one_is_not_enough(tmp_path):
     assert open_ours(by_index["/a:run=1..1:member=1"][0]).RasterCount == 60000
 
 
-def test_a_long_series_is_listed_in_stretches(tmp_path):
+def test_long_series_is_listed_in_index_ranges(tmp_path):
     path = write_sparse(tmp_path, [("time", 123456)])
     write_coordinate(path, "time", np.arange(123456), {"units": HOURS}, "int64")
     found = subdatasets(open_ours(str(path)))
@@ -205,7 +205,7 @@ def test_a_long_series_is_listed_in_stretches(tmp_path):
     assert open_ours("SHARDEDZARR:%s:/a:time=2040-05-30T23" % path).RasterCount == 1
 
 
-def test_a_list_is_bounded_and_says_what_is_not_in_it(tmp_path):
+def test_list_of_subdatasets_is_bounded_and_names_the_rest(tmp_path):
     path = write_sparse(tmp_path, [("run", 12000), ("member", 12000), ("step", 60000)])
     dataset = open_ours(str(path))
     assert len(dataset.GetSubDatasets()) == 10000
@@ -217,7 +217,7 @@ def test_a_list_is_bounded_and_says_what_is_not_in_it(tmp_path):
 
 
 @pytest.mark.parametrize("times", [[0, 24, 24], [0, 24, -1]])
-def test_what_its_value_does_not_tell_apart_is_named_by_its_index(tmp_path, times):
+def test_ambiguous_coordinate_values_are_listed_by_index(tmp_path, times):
     path = write_sparse(tmp_path, [("run", 3), ("step", 60000)])
     write_coordinate(path, "run", times, {"units": HOURS, "_FillValue": -1}, "int64")
     found = subdatasets(open_ours(str(path)))

@@ -61,7 +61,7 @@ def small_meta(data_type, codecs, shape=(8, 12)):
     return {**stores.array_meta(shape, "uint8", shape, codecs), "data_type": data_type, "fill_value": 1}
 
 
-def test_what_a_small_type_has_not_is_no_pixel(tmp_path):
+def test_values_outside_a_small_type_are_refused(tmp_path):
     for data_type, value, words in [("int4", 8, "8 has no value in int4"), ("uint2", 4, "4 has no value in uint2"),
                                     ("float4_e2m1fn", np.nan, "nan has no value in float4_e2m1fn"), ("float8_e4m3", 1000, "no value in float8_e4m3")]:
         path = tmp_path / data_type
@@ -77,7 +77,7 @@ def test_what_a_small_type_has_not_is_no_pixel(tmp_path):
             gdal.UseExceptions()
 
 
-def test_overviews_of_a_small_type_have_it_too(tmp_path):
+def test_overviews_have_the_small_type_of_their_base(tmp_path):
     oracle.put(str(tmp_path), {"zarr.json": stores.group_meta(), "a/zarr.json": small_meta("uint4", [stores.sharding([4, 6], codec("packbits"))])})
     dataset = gdal.OpenEx(name_of(str(tmp_path), "/a"), gdal.OF_UPDATE)
     dataset.WriteArray(np.full((8, 12), 13, "uint8"))

@@ -59,7 +59,7 @@ def test_a_sparse_raster_of_odd_size_has_its_overviews_as_quickly(tmp_path, size
     assert (band.GetOverview(0).ReadAsArray((size[0] + 1) // 2 - 40, 410, 40, 30) == 9).all()
 
 
-def test_levels_that_were_there_lose_what_was_removed(tmp_path):
+def test_rebuilt_levels_drop_chunks_of_removed_pixels(tmp_path):
     path = str(tmp_path / "a.zarr")
     before = made(path, "uint8", 1, 0, "AVERAGE", 256)
     dataset = gdal.Open(path, gdal.GA_Update)

@@ -64,7 +64,7 @@ dataset = None
 '''
 
 
-def test_fsync_is_asked_for_unless_it_is_left_out(tmp_path):
+def test_files_are_synced_unless_fsync_is_off(tmp_path):
     if shutil.which("cc") is None:
         pytest.skip("without a compiler")
     (tmp_path / "count.c").write_text(COUNTER)
@@ -131,7 +131,7 @@ def test_a_pipe_in_place_of_a_shard_is_an_error(sparse):
         dataset.ReadAsArray(32, 32, 32, 32)
 
 
-def test_what_a_killed_update_left_is_not_listed_and_goes_with_the_next_writer(tmp_path):
+def test_temporary_files_of_a_killed_update_are_hidden_and_removed_by_the_next_writer(tmp_path):
     path = created(tmp_path / "a.zarr", np.ones((1, 512, 512), "uint16"), CHUNK_SHAPE=16, SHARD_SHAPE=512, ARRAY_NAME="v")
     left = os.path.join(path, ".shardedzarr-" + "0" * 32 + ".tmp")
     with open(left, "wb") as file:

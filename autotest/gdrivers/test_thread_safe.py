@@ -96,7 +96,7 @@ def test_overviews_and_masks_are_the_same_in_every_thread(tmp_path):
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_every_thread_knows_what_the_dataset_knows(tmp_path, consolidated):
+def test_every_thread_sees_the_metadata_of_the_dataset(tmp_path, consolidated):
     write_pyramid(tmp_path, consolidated)
     expected = known_of(open_array(tmp_path, "/a/v"))
     dataset = open_thread_safe(tmp_path, "/a/v")
@@ -120,7 +120,7 @@ def test_dimensions_chosen_by_option_are_those_of_every_thread(tmp_path):
 
 @pytest.mark.parametrize("consolidated", [False, True])
 @pytest.mark.parametrize("options", [[], ["MERGE_GAP=0"]], ids=["whole", "ranges"])
-def test_all_threads_together_ask_for_each_thing_once(tmp_path, server, consolidated, options):
+def test_all_threads_together_request_each_object_once(tmp_path, server, consolidated, options):
     write_pyramid(tmp_path / "s.zarr", consolidated)
     dataset = open_thread_safe(server.vsi("s.zarr"), "/a/v", options=options)
     server.latency = 0.02  # so that they all ask before the first is answered
@@ -142,7 +142,7 @@ def test_all_threads_together_ask_for_each_thing_once(tmp_path, server, consolid
     assert len(coordinates) == len(set(coordinates))
 
 
-def test_a_chunk_that_one_thread_used_in_part_is_there_for_the_others(tmp_path, server):
+def test_partly_used_chunk_is_cached_for_all_threads(tmp_path, server):
     write_pyramid(tmp_path / "s.zarr")
     dataset = open_thread_safe(server.vsi("s.zarr"), "/a/v", options=["MERGE_GAP=0"])
     server.log.clear()
@@ -162,7 +162,7 @@ def test_a_dataset_that_is_open_becomes_thread_safe(tmp_path):
     in_threads(lambda seed: assert_windows(dataset, VALUES, seed))
 
 
-def test_the_dataset_may_go_before_the_threads_that_read_it(tmp_path):
+def test_dataset_may_be_closed_before_the_threads_that_read_it(tmp_path):
     write_pyramid(tmp_path)
     gone = threading.Event()
 
@@ -184,7 +184,7 @@ def test_several_thread_safe_datasets_of_a_store_are_apart(tmp_path):
     in_threads(lambda seed: (assert_windows(large, VALUES, seed, 3), assert_windows(small, SMALL, seed, 3)))
 
 
-def test_an_error_is_one_in_every_thread(tmp_path):
+def test_error_is_raised_in_every_thread(tmp_path):
     write_pyramid(tmp_path)
     (tmp_path / "a/v/c/0/0/0").write_bytes(b"spoilt")
     dataset = open_thread_safe(tmp_path, "/a/v")

@@ -147,7 +147,7 @@ for name in sys.argv[2:]:
 
 
 @pytest.mark.parametrize("closed", ["", "v"])
-def test_what_cannot_be_written_does_not_open_for_update(tmp_path, closed):
+def test_array_that_cannot_be_written_does_not_open_for_update(tmp_path, closed):
     path = tmp_path / "a.zarr"
     copy(path, source(np.ones((1, 8, 8), "uint8")), ARRAY_NAME="v")
     for folder in (path, *(folder for folder in path.rglob("*") if folder.is_dir())):
@@ -190,7 +190,7 @@ LAYERS = {  # {name: codecs of a shard of 32 x 32}; 45 x 70 pixels reach over th
 @pytest.mark.parametrize("how", TORN)
 @pytest.mark.parametrize("layers", LAYERS)
 @pytest.mark.parametrize("strategy", ["REWRITE", "APPEND", "IN_PLACE"])
-def test_a_torn_shard_is_overwritten_by_who_writes_all_of_it(tmp_path, how, layers, strategy):
+def test_writing_a_whole_shard_replaces_a_broken_one(tmp_path, how, layers, strategy):
     before, after = np.random.default_rng(4).integers(1, 60000, (2, 45, 70)).astype("uint16")
     oracle.write(tmp_path, array_meta((45, 70), shard=(32, 32), codecs=LAYERS[layers]), before)
     torn = [tmp_path / "c/0/1", tmp_path / "c/1/2"]  # one in the midst, the other on both edges
@@ -345,7 +345,7 @@ def test_threads_with_datasets_of_one_store_lose_nothing(tmp_path):
 
 # ----------------------------------------------------------------------------------------------------- what is known of it
 
-def test_place_and_metadata_are_updated_for_everyone(tmp_path):
+def test_georeferencing_and_metadata_are_updated_for_all_readers(tmp_path):
     path, array = str(tmp_path / "a.zarr"), random_values(np.random.default_rng(4), "int16", (2, 70, 101))
     copy(path, source(array, UTM, "EPSG:32633", -1), CHUNK_SHAPE=16, OVERVIEWS="2,4", ARRAY_NAME="v")
     pixels = {name: value for name, value in stat(path).items() if name.startswith(("v/c", "ovr_2x/v/c"))}
@@ -374,7 +374,7 @@ def test_place_and_metadata_are_updated_for_everyone(tmp_path):
     assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y_2x")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
 
 
-def test_what_is_removed_is_gone_for_everyone(tmp_path):
+def test_removed_metadata_is_gone_for_all_readers(tmp_path):
     path = str(tmp_path / "a.zarr")
     before = source(np.ones((30, 40), "uint8"), UTM, "EPSG:32633", 9)
     before.SetMetadata({"a": "1", "b": "2"})
@@ -596,7 +596,7 @@ def test_unsigned_is_read_in_any_case(tmp_path, text):
 
 
 @pytest.mark.parametrize("data_type,nodata", [("int8", 255), ("int16", 65535), ("int32", 4294967295)])
-def test_integers_that_are_said_to_be_unsigned_read_and_stay_so(tmp_path, data_type, nodata):
+def test_integers_with_the_unsigned_attribute_read_unsigned_and_keep_it(tmp_path, data_type, nodata):
     values = np.array([[0, 1, 127, -128], [-2, -1, 5, 6]], data_type)
     unsigned = values.view("u" + data_type)
     meta = array_meta((2, 4), data_type, fill_value=-1, dimension_names=["y", "x"],

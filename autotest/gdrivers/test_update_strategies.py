@@ -110,7 +110,7 @@ def changed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("peer", ["zarr", "zarrs", "tensorstore"])
-def test_others_read_what_was_changed(changed, peer):
+def test_other_libraries_read_updated_stores(changed, peer):
     folder, stores, expected = changed
     for store, answer, bands in zip(stores, ask_peer(peer, folder, stores), expected):
         assert "error" not in answer, (store, answer)
@@ -147,7 +147,7 @@ def test_a_series_that_grows_is_appended_to(tmp_path, where):
     check_valid(path)
 
 
-def test_what_is_overwritten_in_place_stays_the_same_file(tmp_path):
+def test_in_place_update_keeps_the_file(tmp_path):
     path, array = series(tmp_path / "a.zarr", CHUNK_CHECKSUM="YES")
     shard = os.path.join(path, "v", "c", "0", "0", "0")
     before = os.stat(shard)
@@ -174,7 +174,7 @@ def test_the_creation_option_is_for_the_session_that_creates(tmp_path):
     assert_same(only_array(path)[2], np.stack([np.random.default_rng(number).integers(1, 9999, (64, 64)) for number in range(8)]).astype("uint16"))
 
 
-def test_another_word_for_it_is_an_error(tmp_path):
+def test_unknown_update_method_is_refused_with_valid_ones(tmp_path):
     path, _ = series(tmp_path / "a.zarr")
     assert "UPDATE: expected REWRITE, APPEND or IN_PLACE, found SIDEWAYS" in error_of(update, path, "SIDEWAYS")
 

@@ -142,7 +142,7 @@ def test_a_store_is_copied_renamed_and_deleted_by_a_name_without_a_folder(tmp_pa
     assert driver().Delete("renamed.zarr") == 0 and same(store)
     assert sorted(os.listdir(str(tmp_path))) == sorted({"sub", name.split("/zarr.json")[0].strip("./").replace("sub/../", "")})
 
-def test_what_is_no_store_is_never_touched(tmp_path):
+def test_files_and_folders_that_are_no_stores_are_never_touched(tmp_path):
     folder = tmp_path / "photos"
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "a.txt").write_text("precious")
@@ -160,7 +160,7 @@ def test_what_is_no_store_is_never_touched(tmp_path):
     assert open_ours(str(tmp_path / "ok.zarr")).ReadAsArray().all() and not os.path.exists(tmp_path / "new")
 
 
-def test_an_empty_directory_is_a_place_for_a_store(tmp_path):
+def test_store_is_created_in_an_empty_directory(tmp_path):
     (tmp_path / "a.zarr").mkdir()
     assert copy(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8"))).ReadAsArray().all()
 

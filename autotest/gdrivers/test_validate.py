@@ -108,7 +108,7 @@ def test_stores_of_peers_are_clean(stores_of, peer):  # noqa: F811
     assert (answer.status, answer.findings) == (0, [])
 
 
-def test_everything_is_counted(simple):
+def test_summary_counts_nodes_chunks_and_bytes(simple):
     assert assert_clean(simple) == [0, 0, 0, 0, 1, 4, 16]
     assert assert_clean(simple, options=["--metadata-only"]) == [0, 0, 0, 0, 1, 0, 0]
     assert assert_clean(simple, options=["--threads", "1"]) == [0, 0, 0, 0, 1, 4, 16]
@@ -187,7 +187,7 @@ def test_bytes_that_no_entry_names_are_noted_and_no_finding(tmp_path, simple):
     assert (quiet.returncode, quiet.stdout) == (0, "")
 
 
-def test_what_appending_leaves_is_counted_as_dead(tmp_path):
+def test_bytes_left_by_appends_are_counted_as_dead(tmp_path):
     path = created(tmp_path / "a.zarr", np.ones((4, 32, 32), "uint16"), CHUNK_SHAPE="1,32,32", SHARD_SHAPE="4,32,32",
                    ARRAY_NAME="v", COMPRESS="NONE", OVERVIEWS="NONE")
     dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=APPEND"])
@@ -280,7 +280,7 @@ def test_a_store_that_is_not_there_is_one_error(tmp_path):
             assert command.returncode == 1 and command.stdout.count("error: ") == 1
 
 
-def test_what_cannot_be_checked_ends_with_2(tmp_path, simple):
+def test_unchecked_findings_exit_with_2(tmp_path, simple):
     change_document(simple, codecs=[codec("bytes", endian="little"), codec("numcodecs.pcodec")])
     assert_found(simple, "unchecked", "zarr.json", '"numcodecs.pcodec" is not supported')
 
@@ -316,7 +316,7 @@ def test_usage(tmp_path):
         assert message in done.stderr
 
 
-def test_interrupted_it_stops_and_says_so(tmp_path, server):
+def test_interrupted_validation_stops_with_a_message(tmp_path, server):
     oracle.write(str(tmp_path / "a.zarr"), array_meta((4096, 4), shard=(2, 4)), counting((4096, 4)) + 1)
     server.latency = 0.05
     process = subprocess.Popen([PROGRAM, server.vsi("a.zarr")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -337,7 +337,7 @@ FIXTURES = {  # {store of GDAL's autotest: (exit status, what is found)}; those 
         "spatial_proj_at_array_level.zarr", "spatial_proj_at_parent_level.zarr", "spatial_proj_convention_at_root_level.zarr")}}
 
 
-def test_stores_of_gdal_are_clean_or_have_what_is_known_of_them():
+def test_stores_of_gdal_have_only_known_findings():
     root = fixture_path("gdal")
     for name in sorted(os.listdir(root)):
         status, expected = FIXTURES.get(name, (0, set()))
@@ -387,7 +387,7 @@ def test_members_that_need_not_be_understood_are_fine(tmp_path):
     assert_clean(tmp_path)
 
 
-def test_a_document_that_is_no_json_or_says_things_twice(tmp_path):
+def test_invalid_json_and_duplicate_members_are_reported(tmp_path):
     text = json.dumps(array_meta((4, 4)))
     (tmp_path / "zarr.json").write_text(text[:-1])
     assert_found(tmp_path, "error", "zarr.json", "JSON")
@@ -419,7 +419,7 @@ def test_stale_consolidated_metadata(grouped):
     assert_found(grouped, "error", "zarr.json", r'consolidated metadata of "v": shape\[1\]: expected 40, found 41')
 
 
-def test_consolidated_metadata_with_other_spellings_of_the_same_are_fine(grouped):
+def test_consolidated_metadata_may_spell_equal_values_differently(grouped):
     root = document(grouped)
     listed = root["consolidated_metadata"]["metadata"]
     listed["v"] = {**dict(reversed(listed["v"].items())), "storage_transformers": [], "fill_value": float(listed["v"]["fill_value"])}
@@ -468,7 +468,7 @@ SPELLINGS = [  # (data type, members of an array's own document, how they are li
 
 
 @pytest.mark.parametrize("data_type, own, listed, where", SPELLINGS)
-def test_consolidated_metadata_are_compared_by_what_they_say(tmp_path, data_type, own, listed, where):
+def test_consolidated_metadata_are_compared_by_value(tmp_path, data_type, own, listed, where):
     plain = {**array_meta((8, 8), data_type, (8, 8), [LITTLE]), "fill_value": 0}
     entry = {**plain, **listed}
     root = {**group_meta(), "consolidated_metadata": {"kind": "inline", "must_understand": False, "metadata": {"v": entry}}}
@@ -496,7 +496,7 @@ def test_a_store_of_tensorstore_that_zarr_python_consolidated_is_clean(tmp_path)
     assert_found(path, "error", "zarr.json", r'"uint16_zstd": codecs\[0\].configuration.index_location: expected "end", found "start"')
 
 
-def test_what_consolidated_metadata_list_and_what_they_leave_out(grouped):
+def test_entries_without_nodes_and_unlisted_nodes_are_reported(grouped):
     shutil.copytree(grouped / "x", grouped / "z")
     assert_found(grouped, "error", "zarr.json", 'consolidated metadata: "z" is not listed')
     shutil.rmtree(grouped / "z")
@@ -612,7 +612,7 @@ def test_a_flipped_bit_in_a_coordinate_is_found_by_its_checksum(tmp_path):
         flip(path / name, 3)
 
 
-def test_what_is_written_to_stdout_are_findings_and_a_summary(simple):
+def test_stdout_has_findings_and_a_summary(simple):
     truncate(simple / "c" / "1" / "0", 20)
     done = subprocess.run([PROGRAM, str(simple)], capture_output=True, text=True)
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["error", str(simple)]
@@ -635,7 +635,7 @@ def test_what_is_written_to_stdout_are_findings_and_a_summary(simple):
     (["v"], {"zarr_conventions": [{"name": "x"}]}, "uuid, schema_url or spec_url"),
     (["v"], {"zarr_conventions": [{"uuid": "x"}]}, "a UUID"),
 ])
-def test_what_is_said_of_a_place_in_several_ways_must_agree(grouped, node, members, what):
+def test_contradicting_georeferencing_is_reported(grouped, node, members, what):
     set_attributes(grouped, *node, **members)
     answer = validate(grouped)
     assert any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
@@ -685,7 +685,7 @@ def test_a_level_that_is_no_smaller_version_of_its_base(grouped, shape, data_typ
     assert any(re.search(what, finding[2]) for finding in answer.findings), answer.findings
 
 
-def test_several_ways_to_say_a_place_that_agree_are_clean(tmp_path):
+def test_agreeing_georeferencing_of_several_conventions_is_clean(tmp_path):
     for number, style in enumerate(("ALL", "SPATIAL_PROJ", "CF")):
         for crs in ("EPSG:4326", "EPSG:3857", "ESRI:54009", "+proj=laea +lat_0=10 +lon_0=20 +R=6371229"):
             path = tmp_path / ("%d_%s.zarr" % (number, re.sub(r"\W", "_", crs)))

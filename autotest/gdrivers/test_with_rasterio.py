@@ -40,7 +40,7 @@ def test_a_raster_is_written_with_the_profile_of_a_geotiff_and_has_overviews(tmp
     assert [record.message for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
 
-def test_overviews_that_it_builds_stay(tmp_path, rasterio):
+def test_overviews_built_by_rasterio_are_kept(tmp_path, rasterio):
     place = {"crs": "EPSG:32633", "transform": rasterio.transform.from_origin(500000, 5000000, 10, 10)}
     with rasterio.open(str(tmp_path / "a.zarr"), "w", driver="ShardedZarr", width=130, height=150, count=3, dtype="uint8", chunk_shape=16, **place) as store:
         store.write(PIXELS)

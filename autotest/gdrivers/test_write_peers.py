@@ -113,14 +113,14 @@ def smaller_levels(array, arrays):
 
 # -------------------------------------------------------------------------------------------------------------------- ours
 
-def test_there_is_a_case_of_every_option_and_value(written):
+def test_every_option_and_value_has_a_test_case(written):
     given = {(option, str(value)) for array in written[1] for option, value in array.options.items()}
     for option, choice in declared().items():
         for value in choice or FREE[option] if option not in ELSEWHERE else []:
             assert (option, value) in given or option == "BLOSC_CNAME" and not oracle.available("blosc:" + value), (option, value)
 
 
-def test_we_and_the_oracle_read_equal(written):
+def test_driver_and_oracle_read_equal_values(written):
     folder, arrays = written
     for array in arrays:
         path, options, what = str(folder / array.store), array.options, (array.store, array.path)
@@ -140,7 +140,7 @@ def test_we_and_the_oracle_read_equal(written):
 # ------------------------------------------------------------------------------------------------------------------ values
 
 @pytest.mark.parametrize("peer", ["zarr", "zarrs", "tensorstore", "zarrita"])
-def test_others_read_equal_values(written, answers, peer):
+def test_other_libraries_read_equal_values(written, answers, peer):
     check_answers(peer, written[1], answers(peer), lambda array, answer: fault_of_values(answer["values"][0], array.values))
 
 
@@ -196,7 +196,7 @@ def fault_of_xarray(array, answer):
     return None
 
 
-def test_xarray_and_rioxarray_see_values_mask_place_and_crs(written, answers):
+def test_xarray_and_rioxarray_see_values_mask_and_georeferencing(written, answers):
     check_answers("xarray", written[1], answers("xarray"), fault_of_xarray)
 
 
@@ -238,7 +238,7 @@ def fault_of_gdal(array, answer, arrays):
     return next(filter(None, map(fault_of_values, found, expected)), None)
 
 
-def test_gdals_own_driver_understands_all(written, answers):
+def test_gdals_own_driver_reads_pixels_and_metadata(written, answers):
     if GDAL < 3130000:
         pytest.skip("GDAL's own driver knows sharding from 3.13 on")
     folder, arrays = written

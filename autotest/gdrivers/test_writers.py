@@ -51,7 +51,7 @@ def meets(s3):
 
 
 @pytest.mark.parametrize("options", [{}, {"SHARD_SHAPE": 16}, {"COMPRESS": "NONE", "INDEX_LOCATION": "START"}], ids=["shard", "chunk", "index first"])
-def test_what_two_write_into_one_object_at_once_is_both_there(s3, meets, options):
+def test_concurrent_writes_into_one_object_are_both_stored(s3, meets, options):
     made(**options)
     ours = wrote(1, side=2)
     done = meets("v/c/0/0", lambda: wrote(2, 4, 4, side=2).FlushCache())
@@ -63,7 +63,7 @@ def test_what_two_write_into_one_object_at_once_is_both_there(s3, meets, options
     assert_same(stored(), expected)
 
 
-def test_a_shard_that_both_make_has_the_chunks_of_both(s3, meets):
+def test_shard_created_by_two_writers_has_the_chunks_of_both(s3, meets):
     made()  # chunks of the fill value: no shard is there
     assert "bucket/a.zarr/v/c/0/0" not in s3.objects
     ours = wrote(1)
@@ -77,7 +77,7 @@ def test_a_shard_that_both_make_has_the_chunks_of_both(s3, meets):
 
 @pytest.mark.parametrize("at", [45, 50], ids=["chunk", "shard"])
 @pytest.mark.parametrize("where", ["local", "s3"])
-def test_who_made_an_array_writes_it_beside_others_from_when_they_can_see_it(request, tmp_path, where, at):
+def test_creator_of_an_array_merges_shards_of_other_writers_after_publishing(request, tmp_path, where, at):
     """Its maker does not know of shards of others unless it looks for them."""
     path = str(tmp_path / "a.zarr")
     if where == "s3":
@@ -104,7 +104,7 @@ def test_who_made_an_array_writes_it_beside_others_from_when_they_can_see_it(req
 
 @pytest.mark.skipif(not hasattr(gdal.MDArray, "Resize"), reason="GDAL 3.7 has MDArray.Resize()")
 @pytest.mark.parametrize("shard", [64, 48, 16])
-def test_who_writes_whole_chunks_of_an_array_that_another_made_longer_is_told(s3, shard):
+def test_writing_edge_chunks_of_an_array_that_grew_meanwhile_is_an_error(s3, shard):
     """Beyond the edge that he knows are pixels of the other."""
     maker = driver().CreateMultiDimensional(PATH)
     root = maker.GetRootGroup()
@@ -135,7 +135,7 @@ def test_who_writes_whole_chunks_of_an_array_that_another_made_longer_is_told(s3
 @pytest.mark.parametrize("status", [409, 503])
 @pytest.mark.parametrize("name", ["v/c/0/0", "v/zarr.json", "a.zarr/zarr.json"])
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "over another"])
-def test_what_is_refused_and_leaves_the_store_as_it_was_is_sent_again(s3, is_there, name, status):
+def test_refused_commit_without_effect_is_retried(s3, is_there, name, status):
     """S3 answers 409 while another commit of the object is under way, which GDAL takes for a failure."""
     made()
     if is_there:
@@ -154,7 +154,7 @@ def test_what_is_refused_and_leaves_the_store_as_it_was_is_sent_again(s3, is_the
     assert stored()[0, 0] == 1 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
 
 
-def test_who_meets_another_store_in_the_place_of_his_own_writes_nothing_into_it(s3):
+def test_writer_whose_store_was_replaced_writes_nothing(s3):
     made()
     ours = wrote(1, side=2)
     ours.FlushCache()
@@ -168,7 +168,7 @@ def test_who_meets_another_store_in_the_place_of_his_own_writes_nothing_into_it(
     assert not stored().any()
 
 
-def test_who_writes_into_a_store_that_was_removed_since_is_told_and_leaves_nothing(s3):
+def test_writing_into_a_removed_store_is_an_error_and_leaves_nothing(s3):
     """Its shard is absent then, and so it may be in a store that is there."""
     made()
     wrote(9, 40, 40).FlushCache()
@@ -215,7 +215,7 @@ def test_an_append_to_a_store_that_is_removed_meanwhile_is_an_error_and_leaves_n
     assert removed and s3.objects == {}
 
 
-def test_a_chunk_that_is_absent_and_stays_so_is_not_removed_while_another_puts_it(s3):
+def test_writing_fill_over_an_absent_chunk_does_not_remove_one_put_meanwhile(s3):
     s3.objects["bucket/a.zarr/zarr.json"] = b'{"zarr_format": 3, "node_type": "group"}'
     s3.objects["bucket/a.zarr/v/zarr.json"] = json.dumps({
         "zarr_format": 3, "node_type": "array", "shape": [64, 64], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}],
@@ -237,7 +237,7 @@ def test_a_chunk_that_is_absent_and_stays_so_is_not_removed_while_another_puts_i
         assert len(asked) < number or gdal.OpenEx(NAME).ReadAsArray()[4, 4] == number, asked
 
 
-def test_texts_that_another_writes_while_ours_are_read_are_all_there(s3):
+def test_concurrent_text_writes_are_both_stored(s3):
     made()
     maker = gdal.OpenEx(PATH, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE, allowed_drivers=["ShardedZarr"])
     root = maker.GetRootGroup()
@@ -271,7 +271,7 @@ def test_texts_that_another_writes_while_ours_are_read_are_all_there(s3):
 
 
 @pytest.mark.parametrize("at", ["/v/zarr.json", "a.zarr/zarr.json"])
-def test_consolidated_metadata_list_what_the_last_of_two_writers_put(s3, meets, at):
+def test_consolidated_metadata_have_the_last_document_of_two_writers(s3, meets, at):
     """The other comes before the document of the array is put, or between that and the root's: the root has what the array's own says."""
     made()
     ours = update()
@@ -290,7 +290,7 @@ def test_consolidated_metadata_list_what_the_last_of_two_writers_put(s3, meets, 
     assert root["consolidated_metadata"]["metadata"]["v"]["attributes"] == own["attributes"]
 
 
-def test_attributes_that_two_set_at_once_are_both_there(s3, meets):
+def test_attributes_of_two_concurrent_writers_are_both_stored(s3, meets):
     made()
     ours = update()
     ours.SetMetadataItem("ours", "1")
@@ -308,7 +308,7 @@ def test_attributes_that_two_set_at_once_are_both_there(s3, meets):
         assert {key: value for key, value in gdal.OpenEx(name).GetMetadata().items() if key.endswith("s")} == {"ours": "1", "theirs": "2"}
 
 
-def test_an_object_that_somebody_removed_is_made_of_what_is_ours(s3, meets):
+def test_shard_removed_meanwhile_is_rebuilt_from_own_chunks(s3, meets):
     made()
     ours = wrote(3)
     ours.FlushCache()
@@ -321,7 +321,7 @@ def test_an_object_that_somebody_removed_is_made_of_what_is_ours(s3, meets):
     assert_same(stored(), expected)
 
 
-def test_an_answer_that_is_lost_is_no_failure_where_the_server_has_done_the_work(s3):
+def test_lost_answer_of_a_completed_put_is_no_failure(s3):
     made()
     lost = []
 
@@ -340,7 +340,7 @@ def test_an_answer_that_is_lost_is_no_failure_where_the_server_has_done_the_work
     assert stored()[0, 0] == 1 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
 
 
-def test_a_shard_that_others_replace_each_time_is_an_error_that_says_so_and_keeps_what_was_written(s3):
+def test_endless_conflicts_are_an_error_that_keeps_pending_writes(s3):
     made()
     ours = update()
     ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 0, 0)
@@ -390,7 +390,7 @@ def test_shards_that_are_replaced_while_they_are_read_are_read_again_and_no_othe
 
 @pytest.mark.parametrize("holds, warned", [(("If-Match", "If-None-Match"), False), ((), True), (("If-None-Match",), True), (("If-Match",), True)],
                          ids=["both", "none", "only new", "only old"])
-def test_a_server_is_asked_once_whether_it_holds_to_conditions(s3, holds, warned):
+def test_server_is_asked_once_whether_it_enforces_conditions(s3, holds, warned):
     name = "/vsis3/bucket/%d%s.zarr" % (len(holds), "".join(holds)[:4])
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
     copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
@@ -410,7 +410,7 @@ def test_a_server_is_asked_once_whether_it_holds_to_conditions(s3, holds, warned
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
-def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_that_knows_no_conditions(s3, lost):
+def test_lost_answers_do_not_mean_a_server_without_conditions(s3, lost):
     name = "/vsis3/bucket/lost%d.zarr" % lost
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
     copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
@@ -433,7 +433,7 @@ def test_a_server_whose_answers_to_the_question_are_lost_is_not_taken_for_one_th
 
 
 @pytest.mark.parametrize("first", [1, 4], ids=["when an object is made", "when it is replaced"])
-def test_a_server_that_is_busy_for_a_moment_when_it_is_asked_is_not_taken_for_one_that_knows_no_conditions(s3, first):
+def test_busy_server_is_not_taken_for_one_without_conditions(s3, first):
     name = "/vsis3/bucket/moment%d.zarr" % first
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
     copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
@@ -457,7 +457,7 @@ def test_a_server_that_is_busy_for_a_moment_when_it_is_asked_is_not_taken_for_on
     assert not [key for key in s3.objects if ".shardedzarr-" in key]
 
 
-def test_a_server_that_refuses_all_while_it_is_asked_is_asked_again(s3):
+def test_server_that_refuses_every_request_is_asked_again_about_conditions(s3):
     """It is not taken for one that holds to conditions."""
     name = "/vsis3/bucket/busy.zarr"
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
@@ -479,7 +479,7 @@ def test_a_server_that_refuses_all_while_it_is_asked_is_asked_again(s3):
     assert any("does not hold a PUT to a condition" in message for message in warnings_of(lambda: edit("2"))[1])
 
 
-def test_a_server_that_does_not_take_the_versions_that_it_tells_is_written_to_and_warned_of(s3):
+def test_server_that_rejects_its_own_etags_is_written_to_with_a_warning(s3):
     """As one behind a proxy that compresses, and puts "-gzip" behind each ETag."""
     name = "/vsis3/bucket/gzip.zarr"
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
@@ -494,7 +494,7 @@ def test_a_server_that_does_not_take_the_versions_that_it_tells_is_written_to_an
     assert gdal.OpenEx('SHARDEDZARR:"%s":/v' % name).GetMetadataItem("k") == "1"
 
 
-def test_where_signed_urls_are_refused_no_version_is_told_and_who_writes_is_warned(s3):
+def test_writing_without_etags_warns_where_signed_urls_are_refused(s3):
     """Then GDAL's own files read, which tell no ETag: that the server holds to conditions helps nobody."""
     name = "/vsis3/bucket/unsigned.zarr"
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
@@ -533,7 +533,7 @@ def test_signed_urls_that_are_refused_for_a_moment_lose_nothing(s3, meets, optio
     assert pixels[0, 0] == 1 and pixels[4, 4] == 2 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
 
 
-def test_who_writes_over_an_object_that_tells_no_version_is_warned(s3):
+def test_overwriting_an_object_without_an_etag_warns(s3):
     """Though the server holds PUTs to conditions, as SHARDEDZARR_CONDITIONAL_PUT=YES says here."""
     made()
     wrote(9, 40, 40).FlushCache()
@@ -546,7 +546,7 @@ def test_who_writes_over_an_object_that_tells_no_version_is_warned(s3):
     assert any("gives no version" in message for message in warnings_of(edit)[1])
 
 
-def test_what_one_server_answers_says_nothing_of_another_that_has_a_store_of_that_name(s3):
+def test_answer_about_conditions_counts_for_one_server_only(s3):
     name = "/vsis3/bucket/both.zarr"
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
 
@@ -601,7 +601,7 @@ def test_who_cannot_send_a_condition_beside_the_headers_of_a_path_is_warned(s3, 
 
 
 @pytest.mark.parametrize("setting, option", [("NO", None), ("YES", "NO")], ids=["configuration", "open option before it"])
-def test_no_asks_nothing_and_sends_no_condition(s3, setting, option):
+def test_conditional_put_no_sends_no_condition_and_asks_nothing(s3, setting, option):
     made()
     s3.holds = ()
     conditions = []

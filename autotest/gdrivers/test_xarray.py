@@ -64,7 +64,7 @@ def test_arrays_side_by_side_open_as_a_tree(tmp_path):
     check(tmp_path, {("two.zarr", name): (values[number], BOUNDS, 32633) for number, name in enumerate(["two_1", "two_2"])})
 
 
-def test_array_without_a_place_opens_as_a_tree(tmp_path):
+def test_array_without_georeferencing_opens_as_a_tree(tmp_path):
     copy(tmp_path / "bare.zarr", source(PIXELS), OVERVIEWS="2,4")
     check(tmp_path, {("bare.zarr", "bare"): (PIXELS, None, None)})
 
