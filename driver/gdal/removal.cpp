@@ -202,7 +202,7 @@ static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *
     bool areListed = zs_raster_groups_find(hierarchy, rasters, count, nullptr, nullptr, &groups, &ignored) == ZS_OK &&
                      groups.count == 1 && groups.list[0].count == count;
     for (size_t i = 0; areListed && i < count; i++)
-        areListed = zs_band_list_place(groups.list[0].group->attributes, zs_path_name(rasters[i]->path)) != SIZE_MAX;
+        areListed = zs_band_list_position(groups.list[0].group->attributes, zs_path_name(rasters[i]->path)) != SIZE_MAX;
     zs_raster_groups_clear(&groups);
     return areListed;
 }

@@ -316,7 +316,7 @@ bool ZSTarget::Commit()
     return true;
 }
 
-bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
+bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
 {
     const std::string root = target->Root();
     struct zs_error err;
@@ -329,8 +329,8 @@ bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
 ZSTarget::~ZSTarget()
 {
     struct zs_error ignored;
-    const bool isInPlace = m_isOpen && m_path == m_staging.root;
-    if (m_isOpen && (!isInPlace || CheckMark(&ignored) == ZS_OK)) // else all that is there is another maker's
+    const bool isAtRoot = m_isOpen && m_path == m_staging.root;
+    if (m_isOpen && (!isAtRoot || CheckMark(&ignored) == ZS_OK)) // else all that is there is another maker's
         zsRemoveSilently(m_path, false);
     zs_staging_end(&m_staging);
 }

@@ -106,7 +106,7 @@ class ZSTarget
 
 /* Commits, and `store`, which was opened at Path(), goes on at its place; the target is gone then. False (CPLError
  * emitted) on failure: the target stays unless it was committed. */
-bool zsTakePlace(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
+bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 
 /* Renames a store where nothing does that: copies it, and removes it when all is there. At each moment one of the two
  * is whole, and the other is that, too, or has no root. False (CPLError emitted) on failure. */

@@ -8,7 +8,7 @@
 
 /* ---- Of a group ---- */
 
-size_t zs_band_list_place(const zs_json *attributes, const char *name)
+size_t zs_band_list_position(const zs_json *attributes, const char *name)
 {
     const zs_json *list = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
     size_t index = 0;

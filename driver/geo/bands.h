@@ -59,7 +59,7 @@ void zs_remove_statistics(zs_json *attributes, bool of_bands);
 #define ZS_MOST_LISTED_SLICES ((uint64_t)1 << 20)
 
 /* Position of a name in the list; SIZE_MAX where the list lacks it or is absent. */
-size_t zs_band_list_place(const zs_json *attributes, const char *name);
+size_t zs_band_list_position(const zs_json *attributes, const char *name);
 
 /* ZS_NO_MEMORY only. */
 enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n,

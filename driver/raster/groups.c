@@ -230,7 +230,7 @@ static void add_group(struct zs_raster_groups *groups, size_t room_used, const s
                       size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        m[i].band = zs_band_list_place(group->attributes, zs_path_name(m[i].node->path));
+        m[i].band = zs_band_list_position(group->attributes, zs_path_name(m[i].node->path));
     qsort(m, n, sizeof *m, compare_bands);
     const struct zs_node **arrays = groups->arrays + room_used;
     struct zs_raster_group g = {group, arrays, n, m->width, m->height, 0, is_one_kind(m, n)};

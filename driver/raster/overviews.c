@@ -332,7 +332,7 @@ struct marking {
 };
 
 /* Position of a node, m->count when it is not there. */
-static size_t place_of(struct marking *m, const char *group, const char *name)
+static size_t position_of(struct marking *m, const char *group, const char *name)
 {
     size_t at;
     m->has_no_memory |= zs_nodes_find(m->nodes, m->count, group, name, &at, NULL) != ZS_OK;
@@ -341,7 +341,7 @@ static size_t place_of(struct marking *m, const char *group, const char *name)
 
 static const struct zs_node *find_node(struct marking *m, const char *group, const char *name)
 {
-    const size_t i = place_of(m, group, name);
+    const size_t i = position_of(m, group, name);
     return i < m->count ? m->nodes[i] : NULL;
 }
 
@@ -369,7 +369,7 @@ static bool is_marked_by(struct marking *m, const struct zs_node *node, const st
 static const struct zs_node *only_listed_raster(struct marking *m, const char *group)
 {
     const struct zs_node *only = NULL;
-    for (size_t i = place_of(m, group, ""); i < m->count; i++) {
+    for (size_t i = position_of(m, group, ""); i < m->count; i++) {
         const struct zs_node *node = m->nodes[i];
         const char *below = strcmp(node->path, group) == 0 ? "/" : zs_path_below(group, node->path);
         if (below == NULL)
@@ -425,7 +425,7 @@ static void mark_layout(struct marking *m, const struct zs_node *group, const st
     size_t at[ZS_MAX_LAYOUT_LEVELS];
     const struct zs_node *levels[ZS_MAX_LAYOUT_LEVELS];
     for (int k = 0; k < layout->count; k++) {
-        at[k] = place_of(m, group->path, layout->level[k].asset);
+        at[k] = position_of(m, group->path, layout->level[k].asset);
         levels[k] = at[k] < m->count ? m->nodes[at[k]] : NULL;
     }
     for (int own = 0; own < layout->count; own++) {

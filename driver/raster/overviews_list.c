@@ -196,11 +196,11 @@ enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *b
         if (zs_path_below(group->path, made[i]->path) != NULL)
             status = add_path(&e, group, base, axes, made[i], err);
     if (status == ZS_OK) {
-        struct zs_georef_out place = *geo;
-        place.ndim = base->array->ndim;
-        place.x = axes.x;
-        place.y = axes.y;
-        status = write_entries(h, group, &place, &e, resampling, err);
+        struct zs_georef_out base_geo = *geo;
+        base_geo.ndim = base->array->ndim;
+        base_geo.x = axes.x;
+        base_geo.y = axes.y;
+        status = write_entries(h, group, &base_geo, &e, resampling, err);
     }
     zs_names_free(levels.list);
     entries_clear(&e);

@@ -16,7 +16,7 @@
 
 /* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are there only when writers were killed again and
  * again. */
-#define MAX_GROUPS 9
+#define MAX_GROUPS_OF_FACTOR 9
 
 struct made_level {
     int factor;
@@ -27,7 +27,7 @@ struct made_level {
     struct zs_node *own;        /* ... this one, owned */
     struct zs_array *array;
     char *mark; /* what keeps others from making it, too; NULL: none */
-    char *older[MAX_GROUPS]; /* levels of this factor and of other sizes, which go when this one is there */
+    char *older[MAX_GROUPS_OF_FACTOR]; /* levels of this factor and of other sizes, which go when this one is there */
     int older_count;
 };
 
@@ -163,7 +163,7 @@ static enum zs_status try_path(struct zs_overviews *made, struct made_level *lev
 static enum zs_status find_path(struct zs_overviews *made, struct made_level *level, char **found, struct zs_error *err)
 {
     const char *slash = made->group[0] != '\0' ? "/" : "";
-    for (int k = 1; k <= MAX_GROUPS; k++) {
+    for (int k = 1; k <= MAX_GROUPS_OF_FACTOR; k++) {
         char *group = k == 1 ? zs_format("%s%sovr_%dx", made->group, slash, level->factor)
                              : zs_format("%s%sovr_%dx_%d", made->group, slash, level->factor, k);
         char *path = group != NULL ? zs_path_join(group, zs_path_name(made->base->path)) : NULL;

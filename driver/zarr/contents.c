@@ -342,8 +342,8 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
 }
 
 /* Finds what is at the place of an array that need not be stored: its chunks have the keys that its metadata give. */
-static enum zs_status find_place(struct zs_store *store, const struct zs_node *array, struct zs_contents *contents,
-                                 struct zs_error *err)
+static enum zs_status find_objects_at(struct zs_store *store, const struct zs_node *array,
+                                      struct zs_contents *contents, struct zs_error *err)
 {
     const struct search search = {store, contents};
     ZS_TRY(walk(&search, array->path, (struct owner){array->path, array->array, true}, 0, err));
@@ -354,7 +354,7 @@ enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_n
 {
     struct zs_contents contents = {0};
     bool has_document = false;
-    enum zs_status status = find_place(store, array, &contents, err);
+    enum zs_status status = find_objects_at(store, array, &contents, err);
     for (size_t i = 0; i < contents.own.count; i++)
         has_document = has_document || zs_is_document(contents.own.list[i]);
     if (status == ZS_OK && !has_document)

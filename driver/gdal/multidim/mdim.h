@@ -229,7 +229,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
     bool FlushArrays(bool isLast);
     bool WriteDocuments();
-    bool TakePlace();
+    bool Publish();
 
     bool FollowNode(const struct zs_node *node, struct zs_error *err);
 
@@ -316,7 +316,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
         return m_isUpdatable;
     }
     /* False of a new store until it is flushed. */
-    bool IsInPlace() const
+    bool IsPublished() const
     {
         return m_target == nullptr && !m_isAbandoned;
     }

@@ -593,7 +593,7 @@ bool zsMdimRawBlock(const ZSMdimStore &store, const struct zs_node *node, struct
     struct zs_error err;
     struct zs_chunk_bytes found = {};
     block.clear();
-    if (!store.IsInPlace())
+    if (!store.IsPublished())
         return zsRefuse(CPLE_AppDefined, "array /%s: flush it first: a new array is in no file yet", node->path);
     if (zs_array_find_chunk(array, coordinates, &found, &err) != ZS_OK)
         return zsReport(err);

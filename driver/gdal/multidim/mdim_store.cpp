@@ -273,9 +273,9 @@ bool ZSMdimStore::WriteDocuments()
 }
 
 /* Publishes a new store, which is complete; from then on it is changed there. */
-bool ZSMdimStore::TakePlace()
+bool ZSMdimStore::Publish()
 {
-    if (!zsTakePlace(m_target, m_store->store))
+    if (!zsPublishTarget(m_target, m_store->store))
         return false;
     zs_store_set_sync(m_store->store, m_fsync ? ZS_SYNC_EACH : ZS_SYNC_NO);
     return true;
@@ -296,7 +296,7 @@ bool ZSMdimStore::Flush(bool isLast)
     else
     {
         ok = (m_target == nullptr || m_target->IsOurs()) && WriteDocuments() && ok;
-        ok = ok && (m_target == nullptr || TakePlace());
+        ok = ok && (m_target == nullptr || Publish());
     }
     if (isLast && !ok)
         Abandon();

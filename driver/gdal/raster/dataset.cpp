@@ -190,7 +190,7 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
 
 /* ---- Flushing and closing ---- */
 
-CPLErr ZSClosing::TakePlace(bool hasLost, std::string &entry)
+CPLErr ZSClosing::Publish(bool hasLost, std::string &entry)
 {
     if (m_target == nullptr)
         return CE_None;
@@ -198,7 +198,7 @@ CPLErr ZSClosing::TakePlace(bool hasLost, std::string &entry)
     if (m_target->Replaces() && hasLost)
         return zsFailure(CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
                          zsShown(root).c_str());
-    if (!zsTakePlace(m_target, m_view.store->store))
+    if (!zsPublishTarget(m_target, m_view.store->store))
         return CE_Failure;
     if (!m_view.store->store->is_remote)
         entry = root + "/zarr.json";
@@ -297,7 +297,7 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
     if (atClosing)
         result = MakeLaterOverviews();
     std::string entry;
-    if (closing.TakePlace(pixels.HasLost(), entry) != CE_None)
+    if (closing.Publish(pixels.HasLost(), entry) != CE_None)
         result = CE_Failure;
     if (!entry.empty())
         SetPhysicalFilename(entry.c_str());

@@ -610,7 +610,7 @@ class ZSClosing
         return m_progressData;
     }
 
-    /* The dataset was written beside the store that it replaces: TakePlace() publishes it at the first flush. */
+    /* The dataset was written beside the store that it replaces: Publish() does that at the first flush. */
     void SetTarget(std::unique_ptr<ZSTarget> target)
     {
         m_target = std::move(target);
@@ -624,7 +624,7 @@ class ZSClosing
     }
     /* Does nothing without a target. Replaces no store by one that has lost pixels. Sets `entry` to the zarr.json of a
      * local store that was put in place. CE_Failure with CPLError emitted. */
-    CPLErr TakePlace(bool hasLost, std::string &entry);
+    CPLErr Publish(bool hasLost, std::string &entry);
 
     /* The dataset was closed: nothing is flushed any more. */
     void SetDone()
