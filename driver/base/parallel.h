@@ -28,7 +28,7 @@ enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err) ZS_MU
 int zs_cpu_count(void);
 
 /* Per-thread settings that pool threads must take over from the thread that asked (GDAL's thread-local configuration
- * options: rasterio keeps credentials there). The room that knows such settings installs the three hooks once; all are
+ * options: rasterio keeps credentials there). The room that has such settings installs the three hooks once; all are
  * called without locks held. */
 struct zs_thread_context {
     void *(*capture)(void);       /* in the asking thread; NULL when there is nothing to hand over */

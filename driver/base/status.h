@@ -18,8 +18,8 @@
 
 /* Sets the message (cut at the capacity, never overflowing). `err` may be NULL. */
 void zs_error_set(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);
-/* Puts "context: " before the message already there, for a caller that knows where (the file, the chunk). A path that
- * the message begins with is not said twice. */
+/* Puts "context: " before the message already there, for a caller that has the file or the chunk. A path that
+ * the message begins with is not repeated. */
 void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2, 3);
 
 /* `return zs_fail(err, ZS_CORRUPT, "...")`: sets the message; the value is `status`. Macros, so that a compiler sees

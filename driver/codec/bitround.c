@@ -43,7 +43,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     return ZS_OK;
 }
 
-/* Half to even, by integer arithmetic on the bits. Infinity and NaN stay what they are. */
+/* Half to even, by integer arithmetic on the bits. Infinity and NaN do not change. */
 #define ROUND_BITS(T, digits)                                                                                          \
     do {                                                                                                               \
         const T *s = src;                                                                                              \

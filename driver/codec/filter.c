@@ -4,7 +4,7 @@
 
 #include "codec/chain.h"
 
-/* A filter is taken in the place of the guess where it saves one byte of so many. */
+/* A filter replaces the guess where it saves one byte of so many. */
 #define WORTH_ONE_OF 50
 
 static const char *const filters[] = {"noshuffle", "shuffle", "bitshuffle"};

@@ -421,7 +421,7 @@ std::string zsOverviewResampling(const std::string &asked, GDALDataset &raster)
     return band->GetColorTable() != nullptr || band->GetCategoryNames() != nullptr ? "NEAREST" : "AVERAGE";
 }
 
-/* ---- HEALPix cells: one dimension in the place of two ---- */
+/* ---- HEALPix cells: one dimension instead of two ---- */
 
 /* The side of a square of cells; 0 where it is none. */
 static uint64_t sideOf(uint64_t rows, uint64_t columns)

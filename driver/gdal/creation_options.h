@@ -117,7 +117,7 @@ struct ZSCreationOptions
     bool overwrite = false;
     bool statistics = false;
     bool consolidates = false; /* the root of a new store has the metadata of all nodes */
-    bool fsync = false; /* whether files are flushed to the disk before they take their place */
+    bool fsync = false; /* whether files are flushed to the disk before they are published */
     enum zs_georef_style style = {};
     struct zs_encoding encoding = {}; /* without what depends on the data type: see EncodingOf() */
     bool has_level = false;

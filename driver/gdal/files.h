@@ -46,7 +46,7 @@ struct ZSContents
 };
 
 /* For Delete(): removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false
- * (CPLError emitted), as on failure: who makes room for a new raster (rasterio) deletes before he tells with what
+ * (CPLError emitted), as on failure: programs that make room for a new raster (rasterio) delete before they pass
  * options. With ALL in the configuration any store goes; what is not its own stays, and a warning says so. */
 bool zsDeleteStore(const std::string &store);
 
@@ -72,10 +72,10 @@ bool zsIsLink(const std::string &path);
  * could not be found out. */
 bool zsHasRoot(const std::string &path, const char *otherwise);
 
-/* Name of an archive while it is being packed, in a directory beside its place. */
+/* Name of an archive while it is being packed, in a directory beside its path. */
 #define ZS_PACKED_NAME "packed.zarr.zip"
 
-/* Removes what writers that are gone left beside a place. */
+/* Removes what dead writers left beside a store or archive. */
 void zsRemoveLeftovers(const std::string &root);
 
 /* Whether the directory of a store, or of the remains of one, holds files of that store alone. Else CPLError is
@@ -98,7 +98,7 @@ bool zsIsArchive(const std::string &store);
 /* Whether a copy may write an archive: nothing is there, or a zipped store that the source does not read. Else CPLError
  * is emitted. */
 bool zsMayReplaceArchive(const std::string &store, GDALDataset &source);
-/* Copies a finished store into an archive, its root zarr.json last, which then takes the place of an older one. False
+/* Copies a finished store into an archive, its root zarr.json last, which then replaces an older one. False
  * (CPLError emitted) on failure: the older one is there. */
 bool zsPack(const std::string &from, const std::string &archive);
 

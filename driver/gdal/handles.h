@@ -40,7 +40,7 @@ struct ZSStore
     ~ZSStore();
     /* Notes that a dataset of the program is opened on it, until it goes: Delete() asks (zsOpenStores). */
     void NoteOpen();
-    /* The path of the file that tells what is in it. */
+    /* The path of the document at its root. */
     std::string Entry() const;
     ZSStore(const ZSStore &) = delete;
     ZSStore &operator=(const ZSStore &) = delete;
@@ -118,7 +118,7 @@ struct ZSArray
     struct zs_array *array;
     struct zs_axes axes;
     bool isOwned;
-    bool isHealpix = false; /* X is the dimension of cells, of which `healpix` tells; there is no Y */
+    bool isHealpix = false; /* X is the dimension of cells, which `healpix` describes; there is no Y */
     struct zs_healpix healpix = {};
 
     std::mutex lock;
@@ -130,7 +130,7 @@ struct ZSArray
     std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
     std::vector<std::string> labelUnits;
     bool labelsSpeak = false; /* whether some say more than an index does */
-    bool labelsCount = false; /* whether they only number the bands, and there is nothing to be said by them */
+    bool labelsCount = false; /* whether they only number the bands: they make no descriptions */
     std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
     enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */
     bool overviewsFound = false;

@@ -107,7 +107,7 @@ bool zsHasRoot(const std::string &path, const char *otherwise)
     if (zsExists(path + "/zarr.json"))
         return true;
     enum zs_status status = zs_store_open(path.c_str(), &store, &err);
-    if (status == ZS_OK) // GDAL does not tell what is absent from what cannot be asked for
+    if (status == ZS_OK) // GDAL does not distinguish absent from unreachable
         status = zs_store_get(store, "zarr.json", ZS_JSON_MAX_BYTES, &text, &err);
     zs_buffer_free(&text);
     zs_store_free(store);

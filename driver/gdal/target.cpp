@@ -31,7 +31,7 @@ static bool mayLieThere(const std::string &root, bool canAppend)
     std::string above = slash == std::string::npos ? "." : root.substr(0, slash);
     const bool isLocal = zs_path_kind_of(root.c_str()).is_local;
     const std::unique_ptr<char, decltype(&free)> real(isLocal ? realpath(above.c_str(), nullptr) : nullptr, free);
-    if (zs_path_is_remote(root.c_str()) || (isLocal && real == nullptr)) // that it is absent is said later
+    if (zs_path_is_remote(root.c_str()) || (isLocal && real == nullptr)) // a later check reports that it is absent
         return true;
     for (above = isLocal ? real.get() : above; above.rfind('/') != std::string::npos && above.size() > 1;
          above.resize(above.rfind('/')))
@@ -200,7 +200,7 @@ static bool copyMissing(const std::string &path, const std::string &root, const 
 }
 
 /* Copies the objects from the `first` on to another root, and looks whether they are there: where a listing lets GDAL
- * take the place of one for a folder, it copies into that, and S3 may answer 200 to a copy that it has not made. */
+ * replace one for a folder, it copies into that, and S3 may answer 200 to a copy that it has not made. */
 static bool copyFrom(const std::string &path, const std::string &root, const ZSContents &from, size_t first,
                      std::set<std::string> &arrived)
 {

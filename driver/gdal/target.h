@@ -1,6 +1,6 @@
 /* gdal/target.h: where a creation writes, and what becomes of what is there.
  *
- * A new store is written beside its place and put there when it is complete (store/staging.h): cancelled, killed or
+ * A new store is written beside its path and published when it is complete (store/staging.h): cancelled, killed or
  * failed, what was there is there. On object stores, which do not rename, it is written in place, its root zarr.json
  * last; one that replaces another is written under a prefix beside it and then copied, object by
  * object. A mark there keeps others from making a store of that name at once. */
@@ -62,9 +62,9 @@ class ZSTarget
     ZSTarget() = default;
     ZSTarget(const ZSTarget &) = delete;
     ZSTarget &operator=(const ZSTarget &) = delete;
-    ~ZSTarget(); /* removes what was not put in place */
+    ~ZSTarget(); /* removes what was not published */
 
-    /* Refuses (CPLError emitted, nothing touched) a place that is, holds or lies in a source of the copy (may be null),
+    /* Refuses (CPLError emitted, nothing touched) a path that is, holds or lies in a source of the copy (may be null),
      * and what must not be overwritten: anything but a store, a store with files that are not its own, and unless
      * `overwrite` one that was not written as one raster. Then makes what is to be written to. With `fsync` the commit
      * is on the disk when it is done. A refusal speaks of APPEND_SUBDATASET where the caller has that. */
@@ -75,7 +75,7 @@ class ZSTarget
     {
         return m_path;
     }
-    /* The place, symbolic links at its end followed. */
+    /* The path at which it is published, symbolic links at its end followed. */
     std::string Root() const
     {
         return m_staging.root != nullptr ? m_staging.root : "";
@@ -91,7 +91,7 @@ class ZSTarget
     /* Before the root's metadata are written: false (CPLError emitted) where this program did nothing for so long that
      * another one took over. What is there stays then: it is the other's. */
     bool IsOurs();
-    /* Puts what was written in place and removes what it replaces. False (CPLError emitted) on failure: what was there
+    /* Publishes what was written and removes what it replaces. False (CPLError emitted) on failure: what was there
      * is there. */
     bool Commit();
     /* Has commits to the store that was opened at Path() look, after a long pause, whether it is still ours. False
@@ -104,7 +104,7 @@ class ZSTarget
     }
 };
 
-/* Commits, and `store`, which was opened at Path(), goes on at its place; the target is gone then. False (CPLError
+/* Commits, and `store`, which was opened at Path(), goes on at Root(); the target is gone then. False (CPLError
  * emitted) on failure: the target stays unless it was committed. */
 bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 

@@ -328,7 +328,7 @@ static bool read_colour(const zs_json *attributes, struct zs_band_properties *ba
 {
     static const char *const names[] = {"color_interpretation", "colour_interpretation", "COLOR_INTERPRETATION",
                                         "common_name", "eo:common_name"};
-    const size_t gdal_names = 3; /* the first of them hold any name that GDAL knows */
+    const size_t gdal_names = 3; /* the first of them hold any name of GDAL's */
     bool ok = true;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && ok && band->colour_name == NULL; i++) {
         const char *text = text_attribute(attributes, names[i]);

@@ -109,7 +109,7 @@ static enum zs_status find_on_axes(struct zs_search *search, struct zs_error *er
     /* A grid mapping taken from a group above speaks of that group's rasters. */
     const bool has_given = mapping != NULL && in_own_group && zs_parse_geotransform(mapping->attributes, given);
     const bool is_rotated = has_given && (given[2] != 0 || given[4] != 0);
-    /* An axis of one element has no step of its own: the text knows it. */
+    /* An axis of one element has no step of its own: GeoTransform has it. */
     if (has_given && x.coordinate != NULL && x.found && x.step == 0)
         x.step = given[1];
     if (has_given && y.found && y.step == 0)
@@ -242,7 +242,7 @@ static bool has_slashed_keys(const struct zs_node *coordinate)
     return !coordinate->array->key_is_v2 && coordinate->array->key_separator == '/';
 }
 
-/* The document of a float64 variable in the place of one that cannot hold the values, or of none; NULL without memory.
+/* The document of a float64 variable instead of one that cannot hold the values, or of none; NULL without memory.
  * Attributes are kept but for how numbers were packed. */
 static zs_json *new_axis_document(const struct zs_slot *slot, const char *name, uint64_t n)
 {
@@ -376,7 +376,7 @@ static enum zs_status matches_transform(struct zs_hierarchy *h, const struct zs_
     return ZS_OK;
 }
 
-/* Writes the values: in the units that the variable has, which then stays what it is but for them, or where these are
+/* Writes the values: in the units of the variable, of which nothing else changes, or where these are
  * of another kind in the CRS's. */
 static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
                                  const struct zs_georef_out *geo, bool is_x, struct zs_error *err)

@@ -131,7 +131,7 @@ static void add_figure(struct proj_text *p, const zs_json *a)
         add(p, "pm", meridian);
 }
 
-/* The angle about which a satellite scans: sweep_angle_axis, or the other one of the draft that CF 1.9 knows. */
+/* The angle about which a satellite scans: sweep_angle_axis, or the other one of the draft, which CF 1.9 allows. */
 static void add_sweep(struct proj_text *p, const zs_json *a)
 {
     const char *axis;

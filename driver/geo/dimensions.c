@@ -194,7 +194,7 @@ enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_nod
 
 /* ---- Names ---- */
 
-/* The list with another name in the place of one; NULL without memory. */
+/* The list with one name replaced; NULL without memory. */
 static zs_json *renamed_list(const zs_json *list, const char *from, const char *to)
 {
     zs_json *out = zs_json_new_array();

@@ -284,7 +284,7 @@ static bool add_dimensions(zs_json *object, const struct zs_georef_out *geo)
     return zs_json_add_string(a, NULL, geo->dim_x) != NULL;
 }
 
-/* "pixel", which is what it is without a word, or "node". */
+/* "pixel", which is the default, or "node". */
 static bool add_registration(zs_json *object, const struct zs_georef_out *geo)
 {
     return zs_json_add_string(object, "spatial:registration", geo->pixel_is_point ? "node" : "pixel") != NULL;

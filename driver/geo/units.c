@@ -11,7 +11,7 @@ struct unit {
     double size;
 };
 
-/* Spellings that udunits knows; also in the plural. The symbols are compared with case, as it does. */
+/* Spellings of udunits; also in the plural. The symbols are compared with case, as it does. */
 static bool find_unit(const struct unit *units, const char *name, double *size)
 {
     for (; units->name != NULL; units++) {

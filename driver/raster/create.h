@@ -1,12 +1,12 @@
 /* raster/create.h: a raster as this driver lays it out in a store:
  *
  *   zarr.json          group: spatial:, proj:, consolidated metadata of all below (unless it is not wanted)
- *   <array>            (y, x) or (band, y, x), or with other dimensions in the place of band: the pixels
+ *   <array>            (y, x) or (band, y, x), or with other dimensions instead of band: the pixels
  *   x, y, band         coordinate variables, for xarray
- *   mask               (y, x): which pixels are valid, where that is to be told
+ *   mask               (y, x): which pixels are valid, if it has a mask
  *   spatial_ref        CF grid mapping, 0-d; a word of the array's `coordinates`
  *
- * Of HEALPix cells (zs_raster_spec.healpix) the pixels are (cells) or (band, cells), the group tells it by the dggs
+ * Of HEALPix cells (zs_raster_spec.healpix) the pixels are (cells) or (band, cells), the group declares it by the dggs
  * convention, and of coarse orders there is the coordinate that xdggs asks for:
  *
  *   <array>            all cells of the sphere in their nested order

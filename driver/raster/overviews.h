@@ -39,10 +39,10 @@ struct zs_overviews;
  * DataTree a dimension of the groups above must have its size and coordinates in those below, too; shards are cut to
  * the whole chunks that are needed. Where the array has an overview of exactly that size already, whatever it is
  * called, that one is written to instead, shard by shard: each is its old or its new self at every moment, in every
- * store, and metadata do not change. One of another size keeps its place, and readers keep it, until the new one is
+ * store, and metadata do not change. One of another size stays listed, and readers keep it, until the new one is
  * whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it
  * instead of the old one, in one document (the group's, or the root's with consolidated metadata), before that goes.
- * Whatever else is in the place of a level or of its group, whether or not consolidated metadata list it, is
+ * Whatever else is at the path of a level or of its group, whether or not consolidated metadata list it, is
  * ZS_ARGUMENT and stays. The properties (nodata, scale, bands ...) and the georeferencing are those of the array, the
  * latter in the conventions it uses. `resampling`, in the words of the multiscales convention ("average", "nearest"),
  * may be NULL; `chunk_order` is zs_array_chunk_order() of the array, 0 where it is not known. Nothing is in the store

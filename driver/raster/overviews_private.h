@@ -5,7 +5,7 @@
 #include "geo/write.h"
 #include "raster/overviews.h"
 
-/* Whether an array that is in the place of a level of the base, ovr_<N>x/<name>, is one, of whatever size: as many
+/* Whether an array at the path of a level of the base, ovr_<N>x/<name>, is one, of whatever size: as many
  * dimensions of the base's names, or of those that they have at a level, and of the same data type. */
 bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *node);
 

@@ -34,7 +34,7 @@ static bool has_word(const char *list, const char *name, bool has_colon)
     return false;
 }
 
-/* The words with `to` in the place of `from`, or with NULL without it: owned, NULL without memory. */
+/* The words with `to` instead of `from`, or with NULL without it: owned, NULL without memory. */
 static char *replaced(const char *list, const char *from, const char *to, bool has_colon)
 {
     const size_t n = strlen(from);

@@ -30,7 +30,7 @@ int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 
 /* An array whose slices are bands, one after the other. The slices are of as many columns and rows as those of its
- * raster, or they are cells along X, whose positions in the raster `cells` knows (healpix_read.h). */
+ * raster, or they are cells along X, whose positions in the raster `cells` has (healpix_read.h). */
 struct zs_healpix_map;
 struct zs_band_array {
     struct zs_array *array; /* borrowed */

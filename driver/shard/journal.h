@@ -7,7 +7,7 @@
  *   "ZSUNDO01"
  *   u64   bytes of the shard as it was
  *   u64   n: of so many bytes before that size ...
- *   u32   ... the crc32c; appending changes none of them, and so it tells whether the file beside it is still that one
+ *   u32   ... the crc32c; appending changes none of them, which shows whether the file beside it is still that one
  *   the index as it was stored
  *   u32   crc32c of all above
  *

@@ -1,5 +1,5 @@
 /* Commits that expect a version, and which stores hold them to it. GDAL's upload says that it failed and not why: what
- * the store has afterwards tells a conflict from a failure. */
+ * the store has afterwards distinguishes a conflict from a failure. */
 #define _DEFAULT_SOURCE /* getrandom(), nanosleep() */
 #include <pthread.h>
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object)
     return is_same;
 }
 
-/* Tells what the failure of a commit means: the failure itself, where the store is as it was. */
+/* Finds what the failure of a commit means: the failure itself, where the store is as it was. */
 static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, struct zs_error *err)
 {
     struct zs_store *store = writer->expected->store;
@@ -142,7 +142,7 @@ enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *er
 
 /* ---- Which stores hold a commit to what it expects ---- */
 
-/* What each root that was asked for said, as long as the process lives: there are few. */
+/* The answer of each root that was asked, as long as the process lives: there are few. */
 struct answer {
     struct answer *next;
     bool holds;
@@ -172,7 +172,7 @@ static bool put(struct zs_store *store, const char *key, const char *etag, const
 /* What a server does with conditions. */
 enum held { HELD, NOT_HELD, NOT_KNOWN };
 
-/* The version that an object tells, for the caller to free. It tells none where it is not read by our own requests, as
+/* The version of an object, for the caller to free. It has none where it is not read by our own requests, as
  * where GDAL has credentials that sign no URL. */
 static enum held ask_version(struct zs_store *store, const char *key, char **version)
 {
@@ -206,7 +206,7 @@ static enum held ask_with_version(struct zs_store *store, const char *key, char 
     return NOT_HELD;
 }
 
-/* Asks with an object that was made. A server that holds to conditions tells its version, refuses to make it again and
+/* Asks with an object that was made. A server that holds to conditions sends its version, refuses to make it again and
  * to replace it as another version than it is, and replaces it as that one. A server that does none of these is out of
  * order, unless it takes the object without a condition. */
 static enum held ask_with(struct zs_store *store, const char *key)

@@ -18,7 +18,7 @@ struct http_store {
     atomic_int refusals;     /* that made it so */
     atomic_bool no_ranges;   /* the server sends whole objects only */
     atomic_bool proven;      /* a plain request succeeded */
-    atomic_bool no_suffix;   /* the server knows ranges, but not "the last n bytes" */
+    atomic_bool no_suffix;   /* the server supports ranges, but not "the last n bytes" */
     atomic_bool no_if_match; /* the server denied an ETag that it had sent itself */
 };
 
@@ -47,7 +47,7 @@ static enum zs_status request(struct http_store *h, const char *key, const char 
 /* Whether VSI must read from this store, since plain requests are refused. */
 static bool must_use_vsi(struct http_store *h, const struct zs_http_answer *a)
 {
-    /* VSI knows more than a signed URL: it follows buckets to their regions, and finds credentials anew. */
+    /* VSI does more than a signed URL: it follows buckets to their regions, and finds credentials anew. */
     if (a->kind == ZS_HTTP_REFUSED && zs_http_client_signs(h->client) && !atomic_load(&h->proven)) {
         atomic_fetch_add(&h->refusals, 1);
         atomic_store(&h->use_vsi, true);
@@ -58,7 +58,7 @@ static bool must_use_vsi(struct http_store *h, const struct zs_http_answer *a)
 /* So many refusals are not of the moment, as those of credentials are that end just then. */
 #define MOST_REFUSALS 3
 
-/* Tries plain requests once more, for a writer: what VSI reads tells no version that a commit could expect. */
+/* Tries plain requests once more, for a writer: what VSI reads has no version that a commit could expect. */
 static void try_plain_again(struct http_store *h)
 {
     if (atomic_load(&h->refusals) < MOST_REFUSALS)

@@ -1,5 +1,5 @@
-/* store/staging.h: where files and whole stores are written before they are published, under names that tell them from
- * what is finished.
+/* store/staging.h: where files and whole stores are written before they are published, under names that distinguish
+ * them from what is finished.
  *
  * A file has a random name and is locked for as long as its writer lives. So two writers never share one, whatever
  * machines or containers they run in, and a killed writer's files are distinguished from those being written.

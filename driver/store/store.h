@@ -49,7 +49,7 @@ enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *er
 /* Like zs_store_wait_commits(), and makes commits wait again. Close every object opened since zs_store_overlap()
  * before. */
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
-/* Tells the store that its directory was renamed to `root`. No other thread may use the store meanwhile. */
+/* Call it when the directory of the store was renamed to `root`. No other thread may use the store meanwhile. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Reads the whole object into `out`, from its start. ZS_INVALID, before allocating, when it has more than max_bytes. */
@@ -106,7 +106,7 @@ enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_e
  * before. */
 enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
 
-/* Tells where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
+/* Finds where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
  * in it, freed with free(); the offset there. *inner is NULL where the bytes are in no object. */
 enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
                                uint64_t *offset, struct zs_error *err) ZS_MUST_CHECK;
@@ -186,11 +186,11 @@ void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditio
 /* Whether the server holds a commit to what it expects. It is asked once per process and root, with a small object of
  * our own. False where there are locks. */
 bool zs_store_has_conditions(struct zs_store *store);
-/* Whether the last answer was no, or a commit was made over an object that told no version: two writers may lose
+/* Whether the last answer was no, or a commit was made over an object without a version: two writers may lose
  * changes of each other. */
 bool zs_store_lacks_conditions(const struct zs_store *store);
 /* The version that a commit is to expect, of a store that holds it to that: `etag` as zs_store_get_tagged() and
- * zs_object_etag() give it. Where it is NULL nothing can be expected, which zs_store_lacks_conditions() then tells. */
+ * zs_object_etag() give it. Where it is NULL nothing can be expected, and zs_store_lacks_conditions() becomes true. */
 const char *zs_store_expected(struct zs_store *store, const char *etag);
 /* Whether a commit can carry a condition, which the server may not hold it to. Asks nothing. */
 bool zs_store_may_have_conditions(const struct zs_store *store);

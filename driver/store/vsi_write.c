@@ -21,12 +21,12 @@
 /* Uploads and copies go through a buffer of this size. */
 #define COPY_BUFFER_BYTES ((size_t)1 << 20)
 /* GDAL sends objects of more than 50 MB in parts, one after the other, with a request before and one after them. Up to
- * this size, it is told to hold the object in memory and to send it with one request. */
+ * this size, it is made to hold the object in memory and to send it with one request. */
 #define MAX_WHOLE_MB 128
 /* ... and so is what carries a condition, since GDAL would send that with each part: up to this size, beyond which S3
  * needs parts anyway and the condition is left out. */
 #define MAX_CONDITIONAL_MB 4096
-/* GDAL before 3.10 sends what is larger in parts, whatever it is told. */
+/* GDAL before 3.10 sends what is larger in parts, whatever the option is. */
 #define MAX_OLD_WHOLE_BYTES ((uint64_t)1000 << 20)
 /* Parts are not smaller, but for the last. */
 #define MIN_PART_BYTES ((uint64_t)5 << 20)
@@ -238,7 +238,7 @@ static void set_back_last(struct upload_settings *u)
     free(before);
 }
 
-/* Tells GDAL to send the object in one request: as an option of the file too, which from GDAL 3.10 on comes before what
+/* Makes GDAL send the object in one request: as an option of the file too, which from GDAL 3.10 on comes before what
  * is set for the path. */
 static enum zs_status begin_whole(const struct vsi_writer *w, struct upload_settings *u, struct zs_error *err)
 {

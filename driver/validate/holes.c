@@ -1,5 +1,5 @@
 /* Objects that ought to be stored and are not: chunks of coordinate variables, and those of a base under pixels that
- * its overviews have. Elsewhere an absent object is the fill value, which nobody can tell from a deleted one. */
+ * its overviews have. Elsewhere an absent object is the fill value, and a deleted one looks the same. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -252,7 +252,7 @@ static enum zs_status walk_names(struct walk *w, const char *path, int depth, bo
         if (zs_prefix_length(*name) > 0) {
             bool below_has = false;
             status = walk(w, key, depth + 1, &below_has, err);
-            /* Said once, of the topmost folder in which there is no node. */
+            /* Reported once, for the topmost folder in which there is no node. */
             if (below_has && is_group)
                 zs_report(w->c, ZS_SEVERITY_WARNING, key, "folder with objects that belong to no node", NULL, NULL);
             *has_objects |= below_has;

@@ -341,7 +341,8 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
     return zs_names_add(&contents->directories, zs_strdup(path), err);
 }
 
-/* Finds what is at the place of an array that need not be stored: its chunks have the keys that its metadata give. */
+/* Finds the objects below the path of an array that need not be stored: its chunks are known by the keys of its
+ * metadata. */
 static enum zs_status find_objects_at(struct zs_store *store, const struct zs_node *array,
                                       struct zs_contents *contents, struct zs_error *err)
 {

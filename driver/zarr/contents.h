@@ -41,8 +41,8 @@ enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct 
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents,
                                             struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the chunks that killed writers left at the place of an array that is not stored. Nothing where a document is:
- * another writer has put it. Fine where listing is impossible. */
+/* Removes the chunks that killed writers left below the path of an array that is not stored. Removes nothing where a
+ * document is: another writer has put it. ZS_OK where listing is impossible. */
 enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array,
                                        struct zs_error *err) ZS_MUST_CHECK;
 

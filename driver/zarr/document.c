@@ -133,7 +133,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
         add_packing(codecs, &packed, e);
         dtype = &packed;
     }
-    if (e->keepbits > 0) /* by its older name, which zarr-python knows too */
+    if (e->keepbits > 0) /* by its older name, which zarr-python reads too */
         zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
                           e->keepbits);
     add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit,

@@ -7,7 +7,7 @@
  *   meta/root/g/a.array.json        an array; where the root is an array, meta/root.array.json
  *   data/root/g/a/c0/3              its chunks, or its shards
  *
- * Documents are translated to the final specification, the only one that the rest of the driver knows: the storage
+ * Documents are translated to the final specification, the only one in the rest of the driver: the storage
  * transformer to sharding_indexed, the memory layout F to a transpose, the compressor and numcodecs' filters to codecs.
  * Such stores are only read. */
 #ifndef ZS_ZARR_DRAFT_H

@@ -1,6 +1,6 @@
-/* zarr/json.h: reading and writing JSON. The only room door to cJSON.
+/* zarr/json.h: reading and writing JSON. The only door to cJSON.
  *
- * cJSON keeps numbers as doubles, reads and prints them by the process's locale, and knows no NaN; Zarr metadata has
+ * cJSON keeps numbers as doubles, reads and prints them by the process's locale, and has no NaN; Zarr metadata has
  * 64-bit integers that must survive exactly, and Python writers leave bare NaN and Infinity tokens. So before parsing,
  * number tokens become marked strings (json_private.h), and the functions here read them as numbers.
  *

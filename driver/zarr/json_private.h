@@ -1,4 +1,4 @@
-/* zarr/json_private.h: how the json files share their work. json.c alone knows cJSON.
+/* zarr/json_private.h: how the json files share their work. json.c alone includes cJSON.
  *
  * In the tree every number is a string: the mark, then the token as it was written. So 64-bit integers are exact,
  * printing gives back what was read, and neither cJSON's strtod nor its sprintf, which follow LC_NUMERIC, see a number.

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "zarr/document.h"
 
-/* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Believes nothing about their
+/* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Trusts nothing about their
  * form: this is asked of arrays that cannot be read, too. */
 static bool mentions_sharding(const zs_json *codecs)
 {

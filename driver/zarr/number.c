@@ -85,7 +85,7 @@ static bool is_plain_integer(const char *token)
     return is_number(token) && strpbrk(token, ".eEN") == NULL && strchr(token, 'I') == NULL;
 }
 
-/* NaN and the infinities, which strtod knows under names of its own. */
+/* NaN and the infinities, for which strtod has names of its own. */
 static bool is_word(const char *token, double *out)
 {
     if (strcmp(token, "NaN") == 0)

@@ -134,7 +134,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
 };
 } // namespace
 
-/* ---- What it is ---- */
+/* ---- Type, dimensions and attributes ---- */
 
 /* Whether the array has the coordinates of a dimension, or is one value: there the fill value is a value like others,
  * as xarray has it, unless it is declared to stand for missing ones. */
@@ -460,7 +460,7 @@ bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
     return TakeNode(node, err);
 }
 
-/* ---- Saying what it is ---- */
+/* ---- Setting unit, nodata, scale, offset and CRS ---- */
 
 /* Changes a band property of the array, and of its overviews, which are shown in its place. What `wanted` points to is
  * the array's then. */

@@ -38,7 +38,7 @@ struct Found
 };
 } // namespace
 
-/* The dimensions of all arrays. Arrays of which they cannot be read are left out: opening them tells why. */
+/* The dimensions of all arrays. Leaves out arrays whose dimensions cannot be read: opening them reports the error. */
 static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_error *err)
 {
     const struct zs_node **nodes = nullptr;

@@ -1,4 +1,4 @@
-/* New stores through the multidimensional API: written beside their place, which they take at the first flush. */
+/* New stores through the multidimensional API: written beside their path, and published there at the first flush. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -176,7 +176,7 @@ struct ZSUnmake
 using ZSMadeNode = std::unique_ptr<const struct zs_node, ZSUnmake>;
 } // namespace
 
-/* Lays texts out in one chunk, if they are not very many. They are not compressed: every reader of texts knows that. */
+/* Lays texts out in one chunk, if they are not very many, and not compressed: every reader of texts supports that. */
 static void usualStrings(struct zs_array_spec &spec)
 {
     constexpr uint64_t MOST_TEXTS = 1 << 16;

@@ -272,7 +272,7 @@ bool ZSMdimStore::WriteDocuments()
     return true;
 }
 
-/* Publishes a new store, which is complete; from then on it is changed there. */
+/* Publishes a new store, which is complete; later changes go to its final path. */
 bool ZSMdimStore::Publish()
 {
     if (!zsPublishTarget(m_target, m_store->store))

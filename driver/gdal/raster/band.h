@@ -212,7 +212,7 @@ struct zs_band_properties zsPropertiesOf(GDALRasterBand &band);
 /* Declares that a band has no colour, whatever its name implies. */
 void zsDeclareNoColor(struct zs_band_properties &properties);
 
-/* Puts a copy of a text, as the core owns it, in the place of one; null for an empty one. */
+/* Puts a copy of a text, as the core owns it, instead of an older one; null for an empty text. */
 void zsReplaceText(char *&text, const char *by);
 
 /* A list of strings as the core owns them; null for an empty one. */

@@ -66,7 +66,7 @@ class ZSScratch
     }
     /* In a directory, or that of temporary files where it is none of a local disk. False where it cannot be made. */
     bool Open(const std::string &folder);
-    /* Takes a band (from 0) from the source, as one of those from `first` on, in the place of what was there. False
+    /* Takes a band (from 0) from the source, as one of those from `first` on, instead of what was there. False
      * with CPLError emitted. */
     bool Take(int first, int band);
     /* A window of some of these bands (the first from 0), dense. False with CPLError emitted. */

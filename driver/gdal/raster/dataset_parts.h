@@ -1,5 +1,5 @@
 /* gdal/raster/dataset_parts.h: the parts of a dataset (gdal/raster/dataset.h), each with a state and a source file of
- * its own: none knows another. That of band properties is in band.h. */
+ * its own: none refers to another. That of band properties is in band.h. */
 #ifndef ZS_GDAL_DATASET_PARTS_H
 #define ZS_GDAL_DATASET_PARTS_H
 
@@ -91,7 +91,7 @@ class ZSGeoreferencing : public ZSDatasetPart
     char m_noText[1] = {};
     OGRSpatialReference m_gcpSrs;
     bool m_gcpsRead = false, m_gcpsAreDeclared = false, m_geolocationAdded = false;
-    std::vector<const struct zs_node *> m_nodes; /* what it is written to */
+    std::vector<const struct zs_node *> m_nodes; /* the nodes that it is written to */
     std::vector<struct zs_axes> m_axes;
 
     CPLStringList Geolocation();
@@ -305,7 +305,7 @@ class ZSMasks : public ZSDatasetPart
     /* Makes one for all bands. CE_Failure with CPLError emitted. */
     CPLErr Create();
 
-    /* Tells that new overviews need none of the mask, which has its own. */
+    /* Notes that the mask has overviews of its own: new ones need none of it. */
     void KeepLevels()
     {
         m_keepsLevels = true;
@@ -431,7 +431,7 @@ class ZSOverviews
     {
         return m_begun;
     }
-    /* Tells that the first ones have their pixels. */
+    /* Notes that the first ones have their pixels. */
     void SetFilled(size_t count)
     {
         m_filled = count;
@@ -476,7 +476,7 @@ class ZSPixels
     CPLErr ApplyFillValue();
     /* Sets the filter of blosc by the first window that is written, before it is. */
     CPLErr ChooseFilter(const struct zs_band_window &window, GDALDataType type);
-    /* Takes the array of another node in the place of the one that Create() made. */
+    /* Replaces the array that Create() made by that of another node. */
     CPLErr OpenReplaced(const struct zs_node *node);
     /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
     using StoreFunction = decltype(&zs_pixels_write);
@@ -623,7 +623,7 @@ class ZSClosing
         return m_mark == nullptr || m_mark->Hold(m_view.store->store);
     }
     /* Does nothing without a target. Replaces no store by one that has lost pixels. Sets `entry` to the zarr.json of a
-     * local store that was put in place. CE_Failure with CPLError emitted. */
+     * local store that was published. CE_Failure with CPLError emitted. */
     CPLErr Publish(bool hasLost, std::string &entry);
 
     /* The dataset was closed: nothing is flushed any more. */

@@ -369,7 +369,7 @@ bool ZSPixels::IsForOverview(int x, int y, int width, int height, int bufWidth, 
 {
     if (m_dataset.Role().IsOverview() || m_dataset.GetRasterCount() == 0 || (bufWidth >= width && bufHeight >= height))
         return false;
-    GDALRasterIOExtraArg copy; // the call changes what it is given
+    GDALRasterIOExtraArg copy; // the call changes its argument
     INIT_RASTERIO_EXTRA_ARG(copy);
     if (extra != nullptr)
         copy = *extra;

@@ -487,7 +487,7 @@ static bool checkMasks(GDALDataset &source, int order)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
         const bool hasMask = isMasked(band), isOfAll = (band.GetMaskFlags() & GMF_PER_DATASET) != 0;
-        if (hasMask && !isOfAll) // of which gdalwarp knows nothing
+        if (hasMask && !isOfAll) // gdalwarp does not see it
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band %d: expected a mask for all bands, or nodata, found a mask of its own",
                      order, nameOf(source).c_str(), b);

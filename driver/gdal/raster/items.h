@@ -31,7 +31,7 @@ void zsDropScaleItems(CPLStringList &items, const std::string &prefix, bool isSc
 /* Whether an item is one of the latter. */
 bool zsIsItemOfStored(const char *item);
 
-/* The items of `base`, those of `over` in the place of what has the same name. */
+/* The items of `base`, those of `over` instead of those with the same name. */
 CPLStringList zsMergeItems(CSLConstList base, CSLConstList over);
 
 /* Whether a list has the item as it is. */

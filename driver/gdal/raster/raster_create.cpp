@@ -457,7 +457,7 @@ bool RasterCopy::PublishArrays()
     return status == ZS_OK || zsReport(err);
 }
 
-/* Opens an array of the raster, of which the hierarchy knows. Null with CPLError emitted. */
+/* Opens an array of the raster that the hierarchy has. Null with CPLError emitted. */
 std::unique_ptr<ShardedZarrDataset> RasterCopy::OpenArray(size_t number)
 {
     ZSOpenOptions options;
@@ -672,7 +672,7 @@ bool BlankRaster::Check(int width, int height, int bands, CSLConstList list) con
     return true;
 }
 
-/* Checks that the raster has the size of the whole sphere's cells; gdalwarp chooses another unless it is told. */
+/* Checks that the raster has the size of the whole sphere's cells; gdalwarp chooses another one without -te and -ts. */
 bool BlankRaster::CheckCells(int width, int height)
 {
     bool isPlane;

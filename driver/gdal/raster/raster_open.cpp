@@ -548,7 +548,7 @@ static std::unique_ptr<GDALDataset> openGroup(const std::shared_ptr<ZSStore> &st
     std::vector<std::string> missing;
     auto ds = zsOpenRasterGroup(store, connection, *wanted, options, access, missing, err);
     if (!missing.empty() && !connection.has_array)
-        return listAll(store, connection, group, found, wanted); // a user who names the group knows what is in it
+        return listAll(store, connection, group, found, wanted); // a user who names the group wants all of it
     if (ds == nullptr)
         return nullptr;
     ds->AttachPam(name);
