@@ -182,10 +182,10 @@ static enum held ask_version(struct zs_store *store, const char *key, char **ver
     if (zs_object_open(store, key, &object, &ignored) != ZS_OK)
         return NOT_KNOWN;
     const char *etag = zs_object_etag(object);
-    const bool is_told = etag != NULL;
-    *version = is_told ? zs_strdup(etag) : NULL;
+    const bool has_etag = etag != NULL;
+    *version = has_etag ? zs_strdup(etag) : NULL;
     zs_object_close(object);
-    return !is_told ? NOT_HELD : *version != NULL ? HELD : NOT_KNOWN;
+    return !has_etag ? NOT_HELD : *version != NULL ? HELD : NOT_KNOWN;
 }
 
 /* Tries a PUT that expects the version that there is, which *version is and becomes. One that is refused where one

@@ -369,7 +369,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
                          const std::string &group, const std::string &name);
     /* Updates names of live objects below a group after a rename. */
-    void TellNames(const std::string &path);
+    void AnnounceNames(const std::string &path);
     /* The group of a node, one object while it lives. */
     std::shared_ptr<GDALGroup> Group(const struct zs_node *node);
     /* Registers an array that was made. */

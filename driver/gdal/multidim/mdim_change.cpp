@@ -255,18 +255,18 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
     return ok;
 }
 
-void ZSMdimStore::TellNames(const std::string &path)
+void ZSMdimStore::AnnounceNames(const std::string &path)
 {
 #if ZS_GDAL_AT_LEAST(8)
-    const auto tell = [&](const auto &object, const std::string &own) {
+    const auto announce = [&](const auto &object, const std::string &own) {
         if (object != nullptr && own != path)
             object->ParentRenamed(GroupName(zsParentPath(own)));
     };
     const auto handles = HandlesWithin(path);
     for (const auto &handle : handles)
-        tell(handle->array.lock(), handle->path);
+        announce(handle->array.lock(), handle->path);
     for (const auto &handle : handles)
-        tell(handle->group.lock(), handle->path);
+        announce(handle->group.lock(), handle->path);
     for (const auto &handle : handles)
     {
         for (const auto &d : handle->made)

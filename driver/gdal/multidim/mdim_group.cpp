@@ -71,7 +71,7 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
             if (!CheckGroup() || !m_store->Rename(m_node->path, name))
                 return false;
             BaseRename(name);
-            m_store->TellNames(m_node->path);
+            m_store->AnnounceNames(m_node->path);
             return true;
         });
     }

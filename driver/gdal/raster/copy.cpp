@@ -344,7 +344,7 @@ class PixelCopy
         return static_cast<double>(m_source.GetRasterXSize()) * m_source.GetRasterYSize();
     }
     void Plan(int threads);
-    bool Tell(double pixels);
+    bool ReportProgress(double pixels);
     bool FillScratch(const Box &box);
     bool Take(const Box &box, bool isCopied);
     bool TakeBoxes(Box box);
@@ -368,7 +368,7 @@ void PixelCopy::Plan(int threads)
     m_fitsTwice = 2 * most <= COPY_BYTES;
 }
 
-bool PixelCopy::Tell(double pixels)
+bool PixelCopy::ReportProgress(double pixels)
 {
     m_done += pixels;
     if (m_progress(m_done / m_total, nullptr, m_progressData))
@@ -381,7 +381,7 @@ bool PixelCopy::FillScratch(const Box &box)
 {
     for (int band = box.band; m_scratch.IsOpen() && band < box.band + box.bands; band++)
     {
-        if (!m_scratch.Take(box.band, band) || !Tell(MapPixels()))
+        if (!m_scratch.Take(box.band, band) || !ReportProgress(MapPixels()))
             return false;
     }
     return true;
@@ -392,7 +392,7 @@ bool PixelCopy::Take(const Box &box, bool isCopied)
 {
     const double pixels = static_cast<double>(box.rows) * box.columns * box.bands;
     if (!isCopied)
-        return Tell(pixels);
+        return ReportProgress(pixels);
     Strip &s = m_strips[m_next];
     if (m_fitsTwice)
         m_next = 1 - m_next;
@@ -402,7 +402,7 @@ bool PixelCopy::Take(const Box &box, bool isCopied)
     s.levels = m_levels;
     if (!readBox(m_from, m_scratch, box, s) || !isStorable(s) || !m_writing.Wait())
         return false;
-    return m_writing.Start(s) && Tell(pixels);
+    return m_writing.Start(s) && ReportProgress(pixels);
 }
 
 /* Takes all pixels of the bands of `box`. */

@@ -425,16 +425,16 @@ static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
                        GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
-    const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc tell, void *data)
+    const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc callback, void *data)
     {
         GDALRasterBand **targets = &target;
         // The other way reads only the real part of complex numbers.
         if (GDALDataTypeIsComplex(source->GetRasterDataType()))
         {
             GDALRasterBandH handle = target;
-            return GDALRegenerateOverviews(source, 1, &handle, resampling, tell, data);
+            return GDALRegenerateOverviews(source, 1, &handle, resampling, callback, data);
         }
-        return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, tell, data, options);
+        return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, callback, data, options);
     };
     GDALRasterBand &source = *from.GetRasterBand(band), &target = *level.GetRasterBand(band);
     ZSWindowDataset once(from, band);

@@ -123,7 +123,7 @@ struct Messages
     size_t before = 0; // other messages, which came before the last of those
 
     static void CPL_STDCALL Take(CPLErr type, CPLErrorNum number, const char *message);
-    void Tell(const std::string &failure) const;
+    void Report(const std::string &failure) const;
 };
 } // namespace
 
@@ -142,7 +142,7 @@ void CPL_STDCALL Messages::Take(CPLErr type, CPLErrorNum number, const char *mes
 }
 
 /* `failure`: the message for a run that failed without one; empty when it succeeded. */
-void Messages::Tell(const std::string &failure) const
+void Messages::Report(const std::string &failure) const
 {
     const auto emit = [](const Message &error) { CPLError(error.type, error.number, "%s", error.text.c_str()); };
     bool isTold = failure.empty();
@@ -169,7 +169,7 @@ bool zsRunWarp(const std::string &what, const std::function<bool()> &run)
         const CPLConfigOptionSetter inBlocks("GDAL_VRT_WARP_USE_DATASET_RASTERIO", "NO", false);
         ok = run();
     }
-    messages.Tell(ok ? "" : what);
+    messages.Report(ok ? "" : what);
     return ok;
 }
 
