@@ -149,7 +149,7 @@ static void costs(struct deep *d, const uint64_t *start, const uint64_t *count, 
         fprintf(stderr, "%llu bytes\n", (unsigned long long)d->store.bytes_read);
 }
 
-static void test_of_raw_chunks_only_the_pages_that_are_wanted_are_read(void)
+static void test_only_needed_pages_of_raw_chunks_are_read(void)
 {
     struct deep d;
     open_deep(&d, "[60,96,96]", SHARD(LITTLE), false, true);
@@ -161,7 +161,7 @@ static void test_of_raw_chunks_only_the_pages_that_are_wanted_are_read(void)
     close_deep(&d);
 }
 
-static void test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted(void)
+static void test_blosc_block_table_is_read_once_and_only_needed_blocks(void)
 {
     struct deep d;
     if (!is_here(SHARD(BLOCKS)))
@@ -175,7 +175,7 @@ static void test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted(vo
     close_deep(&d);
 }
 
-static void test_a_chunk_that_is_an_object_is_read_in_parts(void)
+static void test_unsharded_chunk_is_read_in_parts(void)
 {
     for (int remote = 0; remote < 2; remote++) {
         struct deep d;
@@ -192,7 +192,7 @@ static void test_a_chunk_that_is_an_object_is_read_in_parts(void)
     }
 }
 
-static void test_of_files_that_are_not_there_parts_are_fill_value(void)
+static void test_parts_of_absent_objects_are_the_fill_value(void)
 {
     struct deep d;
     struct zs_error err;
@@ -206,7 +206,7 @@ static void test_of_files_that_are_not_there_parts_are_fill_value(void)
     }
 }
 
-static void test_with_a_checksum_the_whole_is_read(void)
+static void test_chunk_with_a_checksum_is_read_whole(void)
 {
     struct deep d;
     if (!is_here(SHARD(BLOCKS)))
@@ -218,7 +218,7 @@ static void test_with_a_checksum_the_whole_is_read(void)
     close_deep(&d);
 }
 
-static void test_a_chunk_larger_than_what_is_allowed_is_read_in_parts(void)
+static void test_chunk_beyond_the_limit_is_read_in_parts(void)
 {
     struct deep d;
     struct zs_error err;
@@ -278,7 +278,7 @@ static void test_a_broken_block_is_an_error_and_the_others_are_read(void)
     close_deep(&d);
 }
 
-static void test_a_shard_that_was_replaced_is_read_by_its_own_table(void)
+static void test_replaced_shard_is_read_by_its_own_block_table(void)
 {
     struct deep d;
     struct zs_error err;
@@ -300,7 +300,7 @@ static void test_a_shard_that_was_replaced_is_read_by_its_own_table(void)
     close_deep(&d);
 }
 
-static void test_what_this_array_writes_it_reads(void)
+static void test_array_reads_its_own_writes(void)
 {
     struct deep d;
     struct zs_error err;
@@ -324,7 +324,7 @@ static void test_what_this_array_writes_it_reads(void)
     }
 }
 
-static void test_whichever_call_fails_is_an_error_and_the_next_reading_is_right(void)
+static void test_any_failing_call_is_an_error_and_the_next_read_succeeds(void)
 {
     for (size_t l = 0; l < LAYOUTS; l++) {
         struct deep d;
@@ -394,16 +394,16 @@ static void test_eight_threads_read_parts_of_the_same_chunks(void)
 int main(void)
 {
     RUN(test_small_windows_of_any_layout_read_as_written);
-    RUN(test_of_raw_chunks_only_the_pages_that_are_wanted_are_read);
-    RUN(test_of_a_frame_the_table_is_read_once_and_blocks_that_are_wanted);
-    RUN(test_a_chunk_that_is_an_object_is_read_in_parts);
-    RUN(test_of_files_that_are_not_there_parts_are_fill_value);
-    RUN(test_with_a_checksum_the_whole_is_read);
-    RUN(test_a_chunk_larger_than_what_is_allowed_is_read_in_parts);
+    RUN(test_only_needed_pages_of_raw_chunks_are_read);
+    RUN(test_blosc_block_table_is_read_once_and_only_needed_blocks);
+    RUN(test_unsharded_chunk_is_read_in_parts);
+    RUN(test_parts_of_absent_objects_are_the_fill_value);
+    RUN(test_chunk_with_a_checksum_is_read_whole);
+    RUN(test_chunk_beyond_the_limit_is_read_in_parts);
     RUN(test_a_broken_block_is_an_error_and_the_others_are_read);
-    RUN(test_a_shard_that_was_replaced_is_read_by_its_own_table);
-    RUN(test_what_this_array_writes_it_reads);
-    RUN(test_whichever_call_fails_is_an_error_and_the_next_reading_is_right);
+    RUN(test_replaced_shard_is_read_by_its_own_block_table);
+    RUN(test_array_reads_its_own_writes);
+    RUN(test_any_failing_call_is_an_error_and_the_next_read_succeeds);
     RUN(test_eight_threads_read_parts_of_the_same_chunks);
     return check_result();
 }

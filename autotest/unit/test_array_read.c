@@ -108,7 +108,7 @@ static void oracle_of_larger_chunks(struct oracle *o, uint64_t seed)
         o->model[i] = (uint16_t)rng_next(&o->seed);
 }
 
-static void test_parts_of_chunks_that_the_cache_has_no_room_for_read_as_the_oracle_wrote_them(void)
+static void test_parts_of_chunks_beyond_the_cache_read_as_the_oracle_wrote_them(void)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct oracle o;
@@ -216,7 +216,7 @@ static void test_info_is_that_of_the_metadata(void)
     small_free(&s);
 }
 
-static void test_windows_outside_are_refused_and_empty_ones_are_nothing(void)
+static void test_windows_outside_are_refused_and_empty_windows_read_nothing(void)
 {
     struct zs_error err;
     unsigned char out[36];
@@ -239,7 +239,7 @@ struct wrong {
     const char *words[3];
 };
 
-static void test_what_is_wrong_in_a_shard_is_an_error_naming_object_and_chunk(void)
+static void test_errors_in_a_shard_name_object_and_chunk(void)
 {
     static const struct wrong cases[] = {
         {{0, 4, 4, 4, 8, 4, 12, 5}, "abcdefghijklmnop", "", "", {"[1,1]", "entry 3", "offset 12 and size 5"}},
@@ -315,12 +315,12 @@ static void test_an_unsharded_object_of_the_wrong_size_is_an_error(void)
 int main(void)
 {
     RUN(test_random_arrays_read_as_the_oracle_wrote_them);
-    RUN(test_parts_of_chunks_that_the_cache_has_no_room_for_read_as_the_oracle_wrote_them);
+    RUN(test_parts_of_chunks_beyond_the_cache_read_as_the_oracle_wrote_them);
     RUN(test_empty_chunks_and_absent_shards_read_as_the_fill_value);
     RUN(test_chunks_may_share_bytes);
     RUN(test_info_is_that_of_the_metadata);
-    RUN(test_windows_outside_are_refused_and_empty_ones_are_nothing);
-    RUN(test_what_is_wrong_in_a_shard_is_an_error_naming_object_and_chunk);
+    RUN(test_windows_outside_are_refused_and_empty_windows_read_nothing);
+    RUN(test_errors_in_a_shard_name_object_and_chunk);
     RUN(test_a_shard_cut_anywhere_is_an_error);
     RUN(test_an_unsharded_object_of_the_wrong_size_is_an_error);
     return check_result();

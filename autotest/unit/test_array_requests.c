@@ -85,7 +85,7 @@ static void test_a_shard_costs_its_index_once_and_its_chunks_together(void)
     close_counted(&c);
 }
 
-static void test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing(void)
+static void test_rest_of_a_partly_used_chunk_needs_no_request(void)
 {
     struct counted c;
     open_counted(&c, "[{'name':'sharding_indexed','configuration':{'chunk_shape':[8,8],'codecs':['bytes','gzip']}}]",
@@ -325,7 +325,7 @@ static void test_a_chunk_is_found_by_the_index_alone(void)
     }
 }
 
-static void test_a_chunk_of_a_shard_that_is_encoded_as_a_whole_has_no_place_but_its_bytes(void)
+static void test_chunk_of_a_shard_with_outer_codecs_has_bytes_but_no_range(void)
 {
     struct counted c;
     open_counted(&c, "[" NESTED ",{'name':'gzip','configuration':{'level':5}}]", false);
@@ -334,7 +334,7 @@ static void test_a_chunk_of_a_shard_that_is_encoded_as_a_whole_has_no_place_but_
     close_counted(&c);
 }
 
-static void test_without_shards_a_chunk_is_its_object(void)
+static void test_unsharded_chunk_is_found_as_its_object(void)
 {
     struct counted c;
     open_counted(&c, "['bytes']", false);
@@ -342,7 +342,7 @@ static void test_without_shards_a_chunk_is_its_object(void)
     close_counted(&c);
 }
 
-static void test_a_chunk_that_is_missing_has_no_place(void)
+static void test_missing_chunk_has_no_range(void)
 {
     static const char *const chains[] = {CHUNKS_8, "[" NESTED "]", "[" NESTED ",'crc32c']", "['bytes']"};
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
@@ -359,7 +359,7 @@ static void test_a_chunk_that_is_missing_has_no_place(void)
     }
 }
 
-static void test_while_something_is_not_flushed_no_chunk_has_a_place(void)
+static void test_chunks_have_no_range_while_writes_are_pending(void)
 {
     struct zs_error err;
     struct counted c;
@@ -382,7 +382,7 @@ static void test_while_something_is_not_flushed_no_chunk_has_a_place(void)
     close_counted(&c);
 }
 
-static void test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now(void)
+static void test_chunk_of_a_replaced_shard_is_found_in_the_new_one(void)
 {
     struct zs_error err;
     struct counted c;
@@ -408,14 +408,14 @@ static void test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now(void)
 int main(void)
 {
     RUN(test_a_chunk_is_found_by_the_index_alone);
-    RUN(test_a_chunk_of_a_shard_that_is_encoded_as_a_whole_has_no_place_but_its_bytes);
-    RUN(test_without_shards_a_chunk_is_its_object);
-    RUN(test_a_chunk_that_is_missing_has_no_place);
-    RUN(test_while_something_is_not_flushed_no_chunk_has_a_place);
-    RUN(test_a_chunk_of_a_shard_that_was_replaced_is_where_it_is_now);
+    RUN(test_chunk_of_a_shard_with_outer_codecs_has_bytes_but_no_range);
+    RUN(test_unsharded_chunk_is_found_as_its_object);
+    RUN(test_missing_chunk_has_no_range);
+    RUN(test_chunks_have_no_range_while_writes_are_pending);
+    RUN(test_chunk_of_a_replaced_shard_is_found_in_the_new_one);
     RUN(test_opening_reads_nothing);
     RUN(test_a_shard_costs_its_index_once_and_its_chunks_together);
-    RUN(test_of_a_chunk_that_was_used_in_part_the_rest_costs_nothing);
+    RUN(test_rest_of_a_partly_used_chunk_needs_no_request);
     RUN(test_far_chunks_are_asked_for_apart_locally_and_together_remotely);
     RUN(test_an_absent_shard_is_asked_for_once);
     RUN(test_an_array_with_nothing_pending_costs_what_one_costs_that_is_only_read);

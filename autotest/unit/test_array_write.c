@@ -273,7 +273,7 @@ static void test_chunks_of_nothing_but_fill_are_not_stored(void)
     small_free(&s);
 }
 
-static void test_what_a_new_array_has_published_is_not_forgotten(void)
+static void test_published_chunks_of_a_new_array_are_kept(void)
 {
     struct small s = small_of(PLAIN, 0);
     zs_array_set_new(s.array, ZS_ORDER_ROW_MAJOR);
@@ -412,7 +412,7 @@ static void test_more_shards_than_may_be_open_are_all_written(void)
     }
 }
 
-static void test_closing_without_a_flush_drops_what_is_held(void)
+static void test_closing_without_a_flush_drops_pending_writes(void)
 {
     struct small s = small_of(PLAIN, 0);
     put(&s, 0, "aaaa");
@@ -507,7 +507,7 @@ static void test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay(void)
     small_free(&s);
 }
 
-static void test_a_shard_that_another_removed_or_made_is_no_surprise(void)
+static void test_shard_removed_or_created_by_another_writer_is_merged(void)
 {
     struct zs_error err;
     struct small s = small_of(PLAIN, 0);
@@ -550,7 +550,7 @@ static void test_in_nested_shards_neighbours_stay_byte_for_byte(void)
 }
 
 /* An inner shard that nobody could decode: it is copied, not looked into. */
-static void test_an_inner_shard_that_is_not_touched_is_not_looked_into(void)
+static void test_unchanged_inner_shard_is_not_read(void)
 {
     struct zs_error err;
     struct small s = small_of(NESTED, 0);
@@ -646,19 +646,19 @@ int main(void)
     RUN(test_random_writes_are_what_is_read);
     RUN(test_a_shard_appears_when_all_its_chunks_came_and_others_at_flush);
     RUN(test_chunks_of_nothing_but_fill_are_not_stored);
-    RUN(test_what_a_new_array_has_published_is_not_forgotten);
+    RUN(test_published_chunks_of_a_new_array_are_kept);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
     RUN(test_dirty_chunks_go_to_the_store_when_the_budget_is_full);
     RUN(test_a_chunk_that_was_written_whole_goes_before_an_older_one_of_which_more_may_come);
     RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);
-    RUN(test_closing_without_a_flush_drops_what_is_held);
+    RUN(test_closing_without_a_flush_drops_pending_writes);
     RUN(test_wrong_requests_are_refused);
     RUN(test_of_several_writers_of_one_chunk_none_loses_an_element);
     RUN(test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay);
-    RUN(test_a_shard_that_another_removed_or_made_is_no_surprise);
+    RUN(test_shard_removed_or_created_by_another_writer_is_merged);
     RUN(test_in_nested_shards_neighbours_stay_byte_for_byte);
-    RUN(test_an_inner_shard_that_is_not_touched_is_not_looked_into);
+    RUN(test_unchanged_inner_shard_is_not_read);
     RUN(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest);
     RUN(test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process);
     return check_result();

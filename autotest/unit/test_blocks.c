@@ -93,7 +93,7 @@ static char *random_configuration(uint64_t *rng)
                      blocksizes[rng_below(rng, 7)]);
 }
 
-static void test_blocks_are_what_the_whole_decodes_to(void)
+static void test_blocks_equal_the_decoded_chunk(void)
 {
     uint64_t rng = 11;
     struct zs_error err = {""};
@@ -216,7 +216,7 @@ static size_t blocks_after(const struct zs_stage *s, const struct zs_buffer *fra
     return count;
 }
 
-static void test_a_header_or_an_offset_that_is_wrong_is_left_to_who_decodes_the_whole(void)
+static void test_frame_with_an_invalid_header_or_offset_is_decoded_whole(void)
 {
     uint64_t rng = 7;
     struct zs_error err;
@@ -250,7 +250,7 @@ static void test_a_header_or_an_offset_that_is_wrong_is_left_to_who_decodes_the_
     free(data);
 }
 
-static void test_what_a_broken_frame_gives_in_parts_the_library_gives_of_the_whole(void)
+static void test_broken_frame_gives_the_same_result_in_blocks_and_whole(void)
 {
     uint64_t rng = 8;
     struct zs_error err = {""};
@@ -295,10 +295,10 @@ static void test_what_a_broken_frame_gives_in_parts_the_library_gives_of_the_who
 
 int main(void)
 {
-    RUN(test_blocks_are_what_the_whole_decodes_to);
+    RUN(test_blocks_equal_the_decoded_chunk);
     RUN(test_a_frame_from_before_the_flag_of_splits_is_split_by_its_sizes);
     RUN(test_blocks_may_stand_in_any_order);
-    RUN(test_a_header_or_an_offset_that_is_wrong_is_left_to_who_decodes_the_whole);
-    RUN(test_what_a_broken_frame_gives_in_parts_the_library_gives_of_the_whole);
+    RUN(test_frame_with_an_invalid_header_or_offset_is_decoded_whole);
+    RUN(test_broken_frame_gives_the_same_result_in_blocks_and_whole);
     return check_result();
 }

@@ -110,7 +110,7 @@ static void test_caches_share_the_budget_of_the_process(void)
     CHECK_EQ_I64(alive, 0);
 }
 
-static void test_what_is_taken_from_the_budget_pushes_caches_out_and_comes_back(void)
+static void test_memory_taken_from_the_budget_evicts_cache_entries(void)
 {
     zs_budget_set(100);
     struct zs_cache *c = sharing(UINT64_MAX, 0);
@@ -297,7 +297,7 @@ static void test_eight_threads_load_once(void)
     load_from_8_threads(0);
 }
 
-static void test_abandon_wakes_those_who_wait_and_one_of_them_loads(void)
+static void test_abandon_wakes_waiting_threads_and_one_of_them_loads(void)
 {
     load_from_8_threads(3);
 }
@@ -311,7 +311,7 @@ static void *wait_for_5(void *cache)
     return NULL;
 }
 
-static void test_clear_and_remove_leave_what_is_being_loaded(void)
+static void test_clear_and_remove_keep_values_being_loaded(void)
 {
     struct zs_cache *c = zs_cache_create(100, destroy);
     bool must_load;
@@ -373,7 +373,7 @@ int main(void)
     RUN(test_values_are_found_by_space_and_id);
     RUN(test_budget_evicts_what_was_not_used_longest);
     RUN(test_caches_share_the_budget_of_the_process);
-    RUN(test_what_is_taken_from_the_budget_pushes_caches_out_and_comes_back);
+    RUN(test_memory_taken_from_the_budget_evicts_cache_entries);
     RUN(test_the_budget_is_at_least_what_an_open_cache_asked_for);
     RUN(test_random_use_of_four_caches_of_one_budget_leaks_nothing);
     RUN(test_pinned_values_outlive_the_budget);
@@ -381,8 +381,8 @@ int main(void)
     RUN(test_removed_and_cleared_while_pinned_live_until_released);
     RUN(test_many_values_are_all_found);
     RUN(test_eight_threads_load_once);
-    RUN(test_abandon_wakes_those_who_wait_and_one_of_them_loads);
-    RUN(test_clear_and_remove_leave_what_is_being_loaded);
+    RUN(test_abandon_wakes_waiting_threads_and_one_of_them_loads);
+    RUN(test_clear_and_remove_keep_values_being_loaded);
     RUN(test_random_use_from_8_threads_leaks_and_mixes_nothing);
     return check_result();
 }

@@ -173,7 +173,7 @@ static void test_no_dimensions(void)
     done(&c);
 }
 
-static void test_leaf_round_trips_in_either_byte_order_and_every_type(void)
+static void test_innermost_chunk_round_trips_in_either_byte_order_and_every_type(void)
 {
     static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT16, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
@@ -205,7 +205,7 @@ static void test_leaf_round_trips_in_either_byte_order_and_every_type(void)
         }
 }
 
-static void test_swapping_leaves_what_is_no_whole_unit(void)
+static void test_byte_swap_keeps_a_trailing_partial_unit(void)
 {
     unsigned char b[20];
     for (size_t unit = 1; unit <= 16; unit++) {
@@ -222,7 +222,7 @@ struct refusal {
     const char *codecs, *name, *words;
 };
 
-static void test_what_is_wrong_is_refused_by_name(void)
+static void test_invalid_codec_chains_are_refused_by_name(void)
 {
     static const struct refusal cases[] = {
         {ZS_INVALID, "[]", "codecs", "at least one"},
@@ -324,9 +324,9 @@ int main(void)
     RUN(test_transposes_add_up);
     RUN(test_a_shard_behind_a_transpose_has_its_shapes_in_transposed_axes);
     RUN(test_no_dimensions);
-    RUN(test_leaf_round_trips_in_either_byte_order_and_every_type);
-    RUN(test_swapping_leaves_what_is_no_whole_unit);
-    RUN(test_what_is_wrong_is_refused_by_name);
+    RUN(test_innermost_chunk_round_trips_in_either_byte_order_and_every_type);
+    RUN(test_byte_swap_keeps_a_trailing_partial_unit);
+    RUN(test_invalid_codec_chains_are_refused_by_name);
     RUN(test_sizes_that_overflow_are_refused);
     RUN(test_shards_nested_too_deep_are_refused);
     return check_result();

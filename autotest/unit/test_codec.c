@@ -204,7 +204,7 @@ static void test_checksums_anywhere_in_a_chain_find_changed_bytes(void)
 }
 
 /* Scratch memory grows with what was encoded before: by which thread and in which order is chance. */
-static void test_encoded_bytes_do_not_depend_on_the_room_there_is(void)
+static void test_encoded_bytes_do_not_depend_on_the_buffer_size(void)
 {
     uint64_t rng = 25;
     struct zs_scratch *scratch = zs_scratch_acquire();
@@ -275,7 +275,7 @@ static void test_malformed_bytes_are_corrupt_and_decode_nothing_wrong(void)
     }
 }
 
-static void test_no_limit_is_passed_when_the_size_is_not_known(void)
+static void test_decoders_of_unknown_size_obey_the_limit(void)
 {
     for (int c = 0; c < CODECS; c++) {
         struct zs_stage codec;
@@ -298,7 +298,7 @@ static void test_no_limit_is_passed_when_the_size_is_not_known(void)
     }
 }
 
-static void test_no_limit_is_passed_where_codecs_only_strip_checksums(void)
+static void test_checksum_codecs_obey_the_limit(void)
 {
     struct zs_error err = {""};
     struct zs_stage chain[2];
@@ -479,10 +479,10 @@ int main(void)
 {
     RUN(test_every_codec_and_chain_of_two_and_three_round_trips);
     RUN(test_checksums_anywhere_in_a_chain_find_changed_bytes);
-    RUN(test_encoded_bytes_do_not_depend_on_the_room_there_is);
+    RUN(test_encoded_bytes_do_not_depend_on_the_buffer_size);
     RUN(test_malformed_bytes_are_corrupt_and_decode_nothing_wrong);
-    RUN(test_no_limit_is_passed_when_the_size_is_not_known);
-    RUN(test_no_limit_is_passed_where_codecs_only_strip_checksums);
+    RUN(test_decoders_of_unknown_size_obey_the_limit);
+    RUN(test_checksum_codecs_obey_the_limit);
     RUN(test_gzip_of_several_members_and_of_zlib_is_read);
     RUN(test_wrong_configurations_and_unknown_codecs_are_named);
     RUN(test_bz2_refuses_more_than_it_can_count);

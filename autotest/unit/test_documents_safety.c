@@ -163,7 +163,7 @@ static bool check_grows(struct stage *s)
     return now == 6;
 }
 
-static void test_arrays_that_grow_together_do_so_after_a_kill(void)
+static void test_arrays_growing_together_are_completed_after_a_kill(void)
 {
     const struct trial t = {stage_open, grow_to_6, check_grows};
     CHECK(kill_with_each_listing(&t).killed > 10);
@@ -277,7 +277,7 @@ static void stage_noted(struct stage *s)
     s->store.fail_at = 0;
 }
 
-static void test_what_somebody_else_changed_since_the_kill_stays(void)
+static void test_changes_of_others_since_the_kill_stay(void)
 {
     struct stage s;
     stage_noted(&s);
@@ -500,7 +500,7 @@ static void check_taken_back(struct stage *s, bool has_theirs, bool is_changed)
 }
 
 /* Whichever step fails, what was added goes, listed or not; what somebody else put into the group or replaced stays. */
-static void test_what_is_taken_back_is_what_was_added_here(void)
+static void test_failed_edit_removes_only_nodes_that_it_added(void)
 {
     int failed = 0, changed = 0;
     for (int kind = 0; kind < 6; kind++) {
@@ -695,7 +695,7 @@ static void stage_killed(struct stage *s, bool is_consolidated)
     CHECK(is_cut && has_journal(s->inner) && is_there(s->inner, "g/b/zarr.json"));
 }
 
-static void test_what_somebody_else_put_where_nodes_were_removed_stays(void)
+static void test_nodes_created_by_others_at_removed_paths_stay(void)
 {
     static const char other[] = "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[9],\"data_type\":\"uint8\","
                                 "\"fill_value\":0,\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_"
@@ -713,7 +713,7 @@ static void test_what_somebody_else_put_where_nodes_were_removed_stays(void)
     }
 }
 
-static void test_removed_nodes_that_somebody_listed_again_stay(void)
+static void test_removed_nodes_listed_again_by_others_stay(void)
 {
     struct stage s;
     stage_killed(&s, true);
@@ -798,7 +798,7 @@ static void test_an_array_never_names_one_whose_writer_was_killed(void)
     }
 }
 
-static void test_a_journal_that_is_none_is_in_nobodys_way(void)
+static void test_invalid_journal_is_ignored(void)
 {
     static const char *const texts[] = {"", "{", "[]", "{}", "{\"changes\":{\"../x\":{}}}", "{\"changes\":{\"g/a\":{}}}",
                                         "{\"changes\":{\"g/a\":{\"before\":1,\"after\":2}}}",
@@ -824,24 +824,24 @@ static void test_a_journal_that_is_none_is_in_nobodys_way(void)
 
 int main(void)
 {
-    RUN(test_arrays_that_grow_together_do_so_after_a_kill);
+    RUN(test_arrays_growing_together_are_completed_after_a_kill);
     RUN(test_a_node_that_is_renamed_is_listed_after_a_kill);
     RUN(test_new_nodes_whose_writer_was_killed_are_listed_all_or_not_at_all);
-    RUN(test_what_somebody_else_changed_since_the_kill_stays);
+    RUN(test_changes_of_others_since_the_kill_stay);
+    RUN(test_failed_edit_removes_only_nodes_that_it_added);
+    RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
+    RUN(test_nodes_created_by_others_at_removed_paths_stay);
+    RUN(test_removed_nodes_listed_again_by_others_stay);
     RUN(test_a_damaged_document_keeps_no_other_from_being_finished);
     RUN(test_arrays_that_consolidated_metadata_list_shorter_grow_together_after_a_kill);
     RUN(test_a_rename_that_cannot_finish_what_another_writer_began_leaves_its_journal);
     RUN(test_a_new_document_whose_answer_was_lost_is_put_again);
     RUN(test_what_is_set_on_a_new_array_between_two_flushes_stays);
-    RUN(test_what_is_taken_back_is_what_was_added_here);
     RUN(test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back);
-    RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
     RUN(test_nodes_whose_removal_failed_are_gone_or_all_there);
     RUN(test_nodes_that_are_replaced_by_others_are_gone_when_these_are_there);
-    RUN(test_what_somebody_else_put_where_nodes_were_removed_stays);
-    RUN(test_removed_nodes_that_somebody_listed_again_stay);
     RUN(test_new_groups_whose_writer_was_killed_are_made_again);
     RUN(test_an_array_never_names_one_whose_writer_was_killed);
-    RUN(test_a_journal_that_is_none_is_in_nobodys_way);
+    RUN(test_invalid_journal_is_ignored);
     return check_result();
 }

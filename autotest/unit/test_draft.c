@@ -76,7 +76,7 @@ static void test_nodes_are_found_and_listed_with_the_groups_that_were_left_out(v
     zs_store_free(store);
 }
 
-static void test_a_sharded_array_is_said_in_the_words_of_the_specification(void)
+static void test_sharded_draft_array_is_translated_to_sharding_indexed(void)
 {
     struct zs_store *store = make_store();
     struct zs_hierarchy *h = open_hierarchy(store);
@@ -127,7 +127,7 @@ static void test_keys_of_chunks(void)
           !zs_chunk_key_parse(&meta, "3/0", index));
 }
 
-static void test_an_array_that_cannot_be_read_says_why_and_hides_nothing(void)
+static void test_unsupported_draft_array_says_why_and_hides_nothing(void)
 {
     struct zs_store *store = make_store();
     struct zs_hierarchy *h = open_hierarchy(store);
@@ -180,7 +180,7 @@ static void check_refused_type(const char *given)
     zs_store_free(store);
 }
 
-static void test_types_that_are_none_are_refused(void)
+static void test_unknown_draft_types_are_refused(void)
 {
     static const char *const types[] = {"\"i2\"",       "\"|i2\"",
                                         "\"=i2\"",      "\"<i3\"",
@@ -197,7 +197,7 @@ static void test_types_that_are_none_are_refused(void)
         check_refused_type(types[i]);
 }
 
-static void test_nothing_is_written(void)
+static void test_draft_store_is_never_written(void)
 {
     struct zs_store *store = make_store();
     struct zs_hierarchy *h = open_hierarchy(store);
@@ -226,11 +226,11 @@ static void test_nothing_is_written(void)
 int main(void)
 {
     RUN(test_nodes_are_found_and_listed_with_the_groups_that_were_left_out);
-    RUN(test_a_sharded_array_is_said_in_the_words_of_the_specification);
+    RUN(test_sharded_draft_array_is_translated_to_sharding_indexed);
     RUN(test_keys_of_chunks);
-    RUN(test_an_array_that_cannot_be_read_says_why_and_hides_nothing);
+    RUN(test_unsupported_draft_array_says_why_and_hides_nothing);
     RUN(test_data_types);
-    RUN(test_types_that_are_none_are_refused);
-    RUN(test_nothing_is_written);
+    RUN(test_unknown_draft_types_are_refused);
+    RUN(test_draft_store_is_never_written);
     return check_result();
 }

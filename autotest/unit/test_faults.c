@@ -95,7 +95,7 @@ static void read_with_failures(int layout, int threads, bool remote)
     zs_node_free(node);
 }
 
-static void test_reading_says_every_failure_and_works_again_after_it(void)
+static void test_every_read_failure_is_reported_and_reading_works_again(void)
 {
     for (int layout = 0; layout < LAYOUTS; layout++)
         for (int remote = 0; remote < 2; remote++) {
@@ -222,7 +222,7 @@ static void write_with_failures(int layout, uint64_t budget, bool fail_on, bool 
     zs_node_free(node);
 }
 
-static void test_writing_says_every_failure_and_leaves_old_or_new_objects(void)
+static void test_every_write_failure_is_reported_and_objects_are_old_or_new(void)
 {
     for (int layout = 0; layout < LAYOUTS; layout++)
         for (int variant = 0; variant < 16; variant++)
@@ -314,8 +314,8 @@ static void test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tr
 
 int main(void)
 {
-    RUN(test_reading_says_every_failure_and_works_again_after_it);
-    RUN(test_writing_says_every_failure_and_leaves_old_or_new_objects);
+    RUN(test_every_read_failure_is_reported_and_reading_works_again);
+    RUN(test_every_write_failure_is_reported_and_objects_are_old_or_new);
     RUN(test_reading_after_a_failed_write_gives_no_lost_pixels);
     RUN(test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again);
     return check_result();

@@ -481,14 +481,14 @@ static void run_case(const struct fault_case *c, enum fault_kind kind, int on)
         fprintf(stderr, "... leaked in %s, kind %d%s\n", c->name, kind, on ? " and all after it" : "");
 }
 
-static void test_files_that_fail_lose_nothing(void)
+static void test_failing_file_operations_lose_nothing(void)
 {
     for (int i = 0; i < CASES; i++)
         for (int on = 0; on < 2; on++)
             run_case(&cases[i], FAULT_FILES, on);
 }
 
-static void test_memory_that_fails_loses_nothing(void)
+static void test_failing_allocations_lose_nothing(void)
 {
     for (int i = 0; i < CASES; i++)
         run_case(&cases[i], FAULT_MEMORY, 0);
@@ -507,8 +507,8 @@ int main(void)
     CHECK(other >= 0);
     process = other == 0 ? 0 : 1;
     put_repository();
-    RUN(test_files_that_fail_lose_nothing);
-    RUN(test_memory_that_fails_loses_nothing);
+    RUN(test_failing_file_operations_lose_nothing);
+    RUN(test_failing_allocations_lose_nothing);
     int status = 0;
     CHECK(other == 0 || (waitpid(other, &status, 0) == other && status == 0));
     return check_result();

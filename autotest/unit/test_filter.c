@@ -58,7 +58,7 @@ static void test_smooth_floats_with_noise_are_best_by_bytes(void)
     CHECK_EQ_STR(chosen(ZS_FLOAT32, "noshuffle", smooth), "shuffle");
 }
 
-static void test_the_guess_stays_where_nothing_is_saved(void)
+static void test_default_filter_stays_when_no_other_saves_bytes(void)
 {
     static uint16_t constant[COUNT];
     CHECK_EQ_STR(chosen(ZS_UINT16, "bitshuffle", constant), "bitshuffle");
@@ -111,7 +111,7 @@ int main(void)
     RUN(test_bits_of_a_mask_are_best_apart);
     RUN(test_floats_of_few_values_are_best_as_they_are);
     RUN(test_smooth_floats_with_noise_are_best_by_bytes);
-    RUN(test_the_guess_stays_where_nothing_is_saved);
+    RUN(test_default_filter_stays_when_no_other_saves_bytes);
     RUN(test_samples_stay_as_they_are);
     RUN(test_level_and_blocks_go_with_the_filter_and_the_chunk);
     return check_result();

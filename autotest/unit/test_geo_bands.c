@@ -30,7 +30,7 @@ static struct zs_band_properties band(const struct zs_node *node, uint64_t i, ui
     return m;
 }
 
-static void test_common_goes_to_the_array_and_the_rest_to_bands(void)
+static void test_common_properties_go_to_the_array_and_others_to_bands(void)
 {
     struct geo_store s = {0};
     struct zs_error err;
@@ -128,7 +128,7 @@ static void test_colour_table_of_an_array(void)
     close_store(&s);
 }
 
-static void test_odd_lists_are_passed_over(void)
+static void test_malformed_band_lists_are_ignored(void)
 {
     static const char *const odd[] = {
         "{'gdal:bands':7,'long_name':['only one']}",
@@ -246,10 +246,10 @@ static void test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells
 
 int main(void)
 {
-    RUN(test_common_goes_to_the_array_and_the_rest_to_bands);
+    RUN(test_common_properties_go_to_the_array_and_others_to_bands);
     RUN(test_bands_without_a_difference_have_no_list);
     RUN(test_colour_table_of_an_array);
-    RUN(test_odd_lists_are_passed_over);
+    RUN(test_malformed_band_lists_are_ignored);
     RUN(test_elements_stay_with_their_slices_when_an_array_grows);
     RUN(test_lists_that_are_not_of_the_slices_stay_when_an_array_grows);
     RUN(test_an_array_grows_with_its_lists_or_not_at_all);

@@ -36,7 +36,7 @@ static void test_whole_numbers_are_int64_and_others_float64(void)
     CHECK(type == ZS_FLOAT64 && v[1] == 0.1 && v[2] == 1e300);
 }
 
-static void test_the_type_that_is_named_is_taken_where_it_holds_the_values(void)
+static void test_declared_type_is_used_when_it_holds_the_values(void)
 {
     enum zs_data_type type;
     double v[MAX];
@@ -64,7 +64,7 @@ static void test_instants_are_counted_by_the_units(void)
     CHECK_EQ_U64(parse(texts, (char *const[]){metres, NULL}, &type, v), 0);
 }
 
-static void test_what_is_no_coordinate(void)
+static void test_metadata_items_that_are_no_coordinate(void)
 {
     enum zs_data_type type;
     double v[MAX];
@@ -94,9 +94,9 @@ static void test_attributes_of_other_variables_are_left_out(void)
 int main(void)
 {
     RUN(test_whole_numbers_are_int64_and_others_float64);
-    RUN(test_the_type_that_is_named_is_taken_where_it_holds_the_values);
+    RUN(test_declared_type_is_used_when_it_holds_the_values);
     RUN(test_instants_are_counted_by_the_units);
-    RUN(test_what_is_no_coordinate);
+    RUN(test_metadata_items_that_are_no_coordinate);
     RUN(test_attributes_of_other_variables_are_left_out);
     return check_result();
 }

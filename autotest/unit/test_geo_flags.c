@@ -39,7 +39,7 @@ static void test_bits_are_read_from_lists_too(void)
     close_store(&s);
 }
 
-static void test_odd_flags_are_none(void)
+static void test_malformed_flags_give_no_table(void)
 {
     static const char *const odd[] = {
         "{}",
@@ -84,7 +84,7 @@ static const char *validity(const char *type, const char *attributes)
     return told;
 }
 
-static void test_what_tells_validity(void)
+static void test_meanings_of_validity_flags(void)
 {
     CHECK_EQ_STR(validity("uint8", "{'flag_values':[0,1],'flag_meanings':'bad good'}"), "0100");
     CHECK_EQ_STR(validity("uint16", "{'flag_values':[0,1,2],'flag_meanings':'VALID no-data missing'}"), "1000");
@@ -93,7 +93,7 @@ static void test_what_tells_validity(void)
     CHECK_EQ_STR(validity("bool", "{'flag_values':[0],'flag_meanings':'valid'}"), "1000");
 }
 
-static void test_what_does_not(void)
+static void test_flag_meanings_without_validity(void)
 {
     CHECK_EQ_STR(validity("uint8", "{'flag_values':[0,1],'flag_meanings':'clear cloudy'}"), "");
     CHECK_EQ_STR(validity("uint8", "{'flag_values':[0,1,2],'flag_meanings':'bad good cloudy'}"), "");
@@ -109,8 +109,8 @@ int main(void)
 {
     RUN(test_flags_are_read);
     RUN(test_bits_are_read_from_lists_too);
-    RUN(test_odd_flags_are_none);
-    RUN(test_what_tells_validity);
-    RUN(test_what_does_not);
+    RUN(test_malformed_flags_give_no_table);
+    RUN(test_meanings_of_validity_flags);
+    RUN(test_flag_meanings_without_validity);
     return check_result();
 }

@@ -142,7 +142,7 @@ static void test_multiscales_entries_and_ratio(void)
     close_store(&s);
 }
 
-static void test_overview_of_gdal_takes_after_its_base(void)
+static void test_overview_of_gdal_inherits_georeferencing_of_its_base(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{'multiscales':{'layout':[{'asset':'a'},{'asset':'ovr_2x','derived_from':'a'}]}}");
@@ -369,7 +369,7 @@ static void test_ome_scale_and_translation_are_of_pixel_centres(void)
     close_store(&s);
 }
 
-static void test_nonsense_is_left_out_in_silence(void)
+static void test_malformed_georeferencing_is_ignored_silently(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{" DECLARED "}");
@@ -453,7 +453,7 @@ int main(void)
     RUN(test_array_with_x_first);
     RUN(test_group_definitions_hold_for_direct_children_only);
     RUN(test_multiscales_entries_and_ratio);
-    RUN(test_overview_of_gdal_takes_after_its_base);
+    RUN(test_overview_of_gdal_inherits_georeferencing_of_its_base);
     RUN(test_cf_coordinates_south_up);
     RUN(test_a_geostationary_view_is_in_metres);
     RUN(test_perspectives_and_oblique_mercators);
@@ -464,7 +464,7 @@ int main(void)
     RUN(test_irregular_coordinates_give_no_transform_but_2d_ones_a_geolocation);
     RUN(test_gdal_crs_and_geotransform);
     RUN(test_ome_scale_and_translation_are_of_pixel_centres);
-    RUN(test_nonsense_is_left_out_in_silence);
+    RUN(test_malformed_georeferencing_is_ignored_silently);
     RUN(test_axes);
     RUN(test_labels);
     return check_result();

@@ -47,7 +47,7 @@ static void put_zagg(struct geo_store *s, const char *attributes)
     put_array(s, "rectilinear/histogram", "[4,2,5]", "['chunk_y','chunk_x','bin']", "float32", "'NaN'", "{}");
 }
 
-static void test_a_group_of_zagg_says_where_its_arrays_lie(void)
+static void test_group_of_zagg_georeferences_its_arrays(void)
 {
     struct geo_store s = {0};
     put_zagg(&s, ZAGG);
@@ -74,7 +74,7 @@ static void test_a_companion_of_zagg_has_a_pixel_for_each_chunk(void)
     close_store(&s);
 }
 
-static void test_members_called_as_those_of_zagg_that_are_none(void)
+static void test_unrelated_members_named_like_those_of_zagg_are_ignored(void)
 {
     static const char *const others[] = {
         "{'crs':'EPSG:3031','resolution':[100,200]}",
@@ -99,7 +99,7 @@ static void test_members_called_as_those_of_zagg_that_are_none(void)
     close_store(&s);
 }
 
-static void test_what_is_nearer_is_believed_before_zagg(void)
+static void test_nearer_conventions_win_over_zagg(void)
 {
     static const double own[6] = {5, 1, 0, 7, 0, -1};
     struct geo_store s = {0};
@@ -110,7 +110,7 @@ static void test_what_is_nearer_is_believed_before_zagg(void)
     close_store(&s);
 }
 
-static void test_a_product_of_zagg_moves_with_all_that_says_where_it_is(void)
+static void test_transform_of_a_zagg_product_changes_all_its_georeferencing(void)
 {
     static const double moved[6] = {0, 10, 0, 1000, 0, -20}, chunks[6] = {0, 60, 0, 1000, 0, -80};
     struct geo_store s = {0};
@@ -186,7 +186,7 @@ static void test_empty_grid_mapping_variable_is_ignored(void)
     close_store(&s);
 }
 
-static void test_a_pyramid_with_empty_grid_mappings_lies_where_its_entries_say(void)
+static void test_pyramid_with_empty_grid_mappings_uses_its_entries(void)
 {
     static const double half[6] = {0, 2, 0, 8, 0, -2};
     struct geo_store s = {0};
@@ -236,14 +236,14 @@ static void test_a_convention_without_a_uuid_is_known_by_its_address(void)
 
 int main(void)
 {
-    RUN(test_a_group_of_zagg_says_where_its_arrays_lie);
+    RUN(test_group_of_zagg_georeferences_its_arrays);
     RUN(test_a_companion_of_zagg_has_a_pixel_for_each_chunk);
-    RUN(test_members_called_as_those_of_zagg_that_are_none);
-    RUN(test_what_is_nearer_is_believed_before_zagg);
-    RUN(test_a_product_of_zagg_moves_with_all_that_says_where_it_is);
+    RUN(test_unrelated_members_named_like_those_of_zagg_are_ignored);
+    RUN(test_nearer_conventions_win_over_zagg);
+    RUN(test_transform_of_a_zagg_product_changes_all_its_georeferencing);
     RUN(test_levels_of_ndpyramid_are_groups);
     RUN(test_empty_grid_mapping_variable_is_ignored);
-    RUN(test_a_pyramid_with_empty_grid_mappings_lies_where_its_entries_say);
+    RUN(test_pyramid_with_empty_grid_mappings_uses_its_entries);
     RUN(test_a_convention_without_a_uuid_is_known_by_its_address);
     return check_result();
 }

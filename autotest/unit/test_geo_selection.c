@@ -51,7 +51,7 @@ static const char *range(const char *from, const char *to)
     return text;
 }
 
-static void test_a_time_may_be_shortened_to_what_but_one_lies_in(void)
+static void test_shortened_time_selects_the_only_instant_in_it(void)
 {
     const int64_t hours[] = {0, 6, 12, 18, 24, 48};
     start("time", 6, "int64", "{'units':'hours since 2026-05-01','calendar':'standard'}", hours, sizeof *hours);
@@ -74,7 +74,7 @@ static void test_a_time_may_be_shortened_to_what_but_one_lies_in(void)
     }
 }
 
-static void test_a_label_is_taken_where_several_are_meant(void)
+static void test_exact_time_label_wins_over_shortened_matches(void)
 {
     const int64_t milliseconds[] = {0, 500, 1000};
     start("time", 3, "int64", "{'units':'milliseconds since 2026-05-01'}", milliseconds, sizeof *milliseconds);
@@ -116,7 +116,7 @@ static void test_numbers_compare_as_numbers(void)
     CHECK_EQ_I64(value("3"), -1);
 }
 
-static void test_what_is_there_twice_is_refused(void)
+static void test_ambiguous_selection_value_is_refused(void)
 {
     const int64_t numbers[] = {5, 7, 5};
     start("n", 3, "int64", "{}", numbers, sizeof *numbers);
@@ -135,7 +135,7 @@ static void test_without_coordinates_a_number_is_an_index(void)
     CHECK_CONTAINS(err.message, "no coordinates");
 }
 
-static void test_coordinates_that_are_not_there_are_not_taken_for_indices(void)
+static void test_absent_coordinate_values_are_not_taken_for_indices(void)
 {
     const int64_t blank[] = {0, 0, 0};
     start("n", 3, "int64", "{}", blank, sizeof *blank);
@@ -207,13 +207,13 @@ static void test_spans_of_shortened_times(void)
 
 int main(void)
 {
-    RUN(test_a_time_may_be_shortened_to_what_but_one_lies_in);
-    RUN(test_a_label_is_taken_where_several_are_meant);
+    RUN(test_shortened_time_selects_the_only_instant_in_it);
+    RUN(test_exact_time_label_wins_over_shortened_matches);
     RUN(test_times_are_of_their_calendar);
     RUN(test_numbers_compare_as_numbers);
-    RUN(test_what_is_there_twice_is_refused);
+    RUN(test_ambiguous_selection_value_is_refused);
     RUN(test_without_coordinates_a_number_is_an_index);
-    RUN(test_coordinates_that_are_not_there_are_not_taken_for_indices);
+    RUN(test_absent_coordinate_values_are_not_taken_for_indices);
     RUN(test_ranges_are_of_indices_or_times_and_hold_both_ends);
     RUN(test_ranges_that_hold_nothing_are_refused);
     RUN(test_spans_of_shortened_times);

@@ -182,7 +182,7 @@ static void test_fixed_length_text_in_shards(void)
     check_texts(&s, 0, 4, "N|S|-|-");
 }
 
-static void test_what_is_no_text_is_refused(void)
+static void test_invalid_text_is_refused(void)
 {
     static const uint32_t bad[][2] = {{0xD800, 0}, {0x110000, 0}, {'a', 0xFFFFFFFF}, {0, 'a'}};
     struct geo_store s = {0};
@@ -207,7 +207,7 @@ static void test_what_is_no_text_is_refused(void)
     close_store(&s);
 }
 
-static void test_types_and_fill_values_that_cannot_be(void)
+static void test_invalid_text_types_and_fill_values_are_refused(void)
 {
     struct geo_store s = {0};
     static const char *const cases[][4] = {
@@ -356,7 +356,7 @@ static void write_numbers(struct geo_store *s, uint64_t start, uint64_t count, u
         fprintf(stderr, "%s\n", err.message);
 }
 
-static void test_what_is_not_written_stays(void)
+static void test_unwritten_texts_stay(void)
 {
     static const char *const types[][3] = {{"'string'", "'?'", "['vlen-utf8']"},
                                            {UTF32(8), "'?'", LITTLE},
@@ -506,13 +506,13 @@ int main(void)
     RUN(test_utf8_is_that_of_the_rfc);
     RUN(test_fixed_length_text_in_either_byte_order);
     RUN(test_fixed_length_text_in_shards);
-    RUN(test_what_is_no_text_is_refused);
-    RUN(test_types_and_fill_values_that_cannot_be);
+    RUN(test_invalid_text_is_refused);
+    RUN(test_invalid_text_types_and_fill_values_are_refused);
     RUN(test_strings_in_chunks);
     RUN(test_strings_behind_codecs);
     RUN(test_strings_in_shards);
     RUN(test_texts_in_chunks_of_different_lengths);
-    RUN(test_what_is_not_written_stays);
+    RUN(test_unwritten_texts_stay);
     RUN(test_chunks_of_fill_values_alone_are_not_stored);
     RUN(test_more_texts_than_are_held_are_written_in_parts);
     RUN(test_hostile_counts_and_lengths);

@@ -55,7 +55,7 @@ static void test_calendars(void)
     CHECK_EQ_STR(cf("days since 1-1-1 00:00:00", "standard", 657438), "1801-01-01T00:00:00");
 }
 
-static void test_what_is_no_time(void)
+static void test_invalid_time_units_are_refused(void)
 {
     CHECK_EQ_STR(cf("seconds", NULL, 1), "not a time");
     CHECK_EQ_STR(cf("m", NULL, 1), "not a time");
@@ -131,7 +131,7 @@ int main(void)
 {
     RUN(test_units_since_a_date);
     RUN(test_calendars);
-    RUN(test_what_is_no_time);
+    RUN(test_invalid_time_units_are_refused);
     RUN(test_datetime64);
     RUN(test_instants_are_counted_as_they_were_printed);
     RUN(test_instants_between_whole_units);

@@ -56,7 +56,7 @@ static void test_bbox_serves_where_there_is_no_transform(void)
     close_store(&s);
 }
 
-static void test_bbox_that_is_not_believed(void)
+static void test_invalid_bbox_is_ignored(void)
 {
     static const char *const members[] = {"'spatial:bbox':[0,0,0,0]",
                                           "'spatial:bbox':[1000,2000,1060,1960]",
@@ -215,7 +215,7 @@ static void test_grid_mapping_that_only_coordinates_name(void)
 int main(void)
 {
     RUN(test_bbox_serves_where_there_is_no_transform);
-    RUN(test_bbox_that_is_not_believed);
+    RUN(test_invalid_bbox_is_ignored);
     RUN(test_bbox_yields_to_cf);
     RUN(test_bbox_of_a_pyramid_is_of_every_level);
     RUN(test_conventions_are_known_by_uuid_alone);

@@ -84,7 +84,7 @@ static void check_axis(const struct opened *o, const struct layout *l, int k, in
     CHECK_EQ_U64(l->edges[k][d][at], 0); /* none that begins beyond the array */
 }
 
-static void test_spans_and_elements_agree_with_edges_written_out(void)
+static void test_grid_positions_agree_with_explicit_edges(void)
 {
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct opened o;
@@ -114,7 +114,7 @@ static void test_numbers_and_positions_are_each_others_reverse(void)
 
 /* Each leaf lies in the shard that its first element lies in, at a number of its own; those of all levels are counted,
  * none is missed. */
-static void test_leaves_have_numbers_of_their_own_in_their_shard(void)
+static void test_inner_chunks_are_numbered_within_their_shard(void)
 {
     for (size_t i = 0; i < LAYOUTS; i++) {
         struct opened o;
@@ -187,9 +187,9 @@ static void test_levels_have_the_size_of_their_chunk(void)
 
 int main(void)
 {
-    RUN(test_spans_and_elements_agree_with_edges_written_out);
+    RUN(test_grid_positions_agree_with_explicit_edges);
     RUN(test_numbers_and_positions_are_each_others_reverse);
-    RUN(test_leaves_have_numbers_of_their_own_in_their_shard);
+    RUN(test_inner_chunks_are_numbered_within_their_shard);
     RUN(test_2_to_the_40_chunks_are_one_run);
     RUN(test_levels_have_the_size_of_their_chunk);
     return check_result();

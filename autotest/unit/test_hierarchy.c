@@ -207,7 +207,7 @@ static void test_nodes_that_are_not_read_leave_the_rest_usable(void)
     close_all(h, &c);
 }
 
-static void test_failures_of_the_transport_are_asked_again(void)
+static void test_transport_failures_are_retried(void)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY);
     struct zs_hierarchy *h = open_hierarchy(&c, true);
@@ -263,7 +263,7 @@ static void test_the_walk_lists_all_nodes_once_in_order(void)
     close_all(h, &c);
 }
 
-static void test_a_store_that_cannot_be_listed_gives_what_is_known(void)
+static void test_unlistable_store_gives_its_known_nodes(void)
 {
     struct counting c = STORE("zarr.json", GROUP, "a/zarr.json", ARRAY, "b/zarr.json", ARRAY);
     c.no_listing = true;
@@ -304,7 +304,7 @@ static void test_consolidated_metadata_answer_without_requests(void)
     close_all(h, &c);
 }
 
-static void test_consolidated_metadata_that_say_nothing_are_ignored(void)
+static void test_empty_consolidated_metadata_are_ignored(void)
 {
     static const char *const roots[] = {
         "{\"zarr_format\":3,\"node_type\":\"group\",\"consolidated_metadata\":null}",
@@ -584,7 +584,7 @@ static void add(struct zs_hierarchy *h, const char *path, const char *text)
     CHECK(zs_node_create(path, document, true, &node, NULL) == ZS_OK && zs_hierarchy_add(h, node, NULL) == ZS_OK);
 }
 
-static void test_a_new_store_that_is_held_appears_at_once(void)
+static void test_deferred_new_store_appears_whole(void)
 {
     struct zs_store *s = NULL;
     struct zs_hierarchy *h = NULL, *seen = NULL;
@@ -642,7 +642,7 @@ static void test_a_damaged_document_is_a_failure(void)
     }
 }
 
-static void test_a_look_sees_what_consolidated_metadata_do_not_list(void)
+static void test_occupant_lookup_sees_nodes_missing_in_consolidated_metadata(void)
 {
     struct counting c = STORE("zarr.json", CONSOLIDATED("\"a\":" ARRAY ",\"i/b\":" ARRAY), "new/zarr.json", ARRAY,
                               "g/n/zarr.json", ARRAY, "bad/zarr.json", "{");
@@ -675,7 +675,7 @@ static const char *text_of(struct zs_store *s, const char *key, char *room)
     return room;
 }
 
-static void test_a_shape_is_changed_alone_and_where_it_is_what_it_was(void)
+static void test_shape_change_requires_the_former_shape_and_changes_nothing_else(void)
 {
     static const uint64_t six[] = {6}, eight[] = {8};
     static const char *const names[] = {"x"};
@@ -752,7 +752,7 @@ static bool has_attribute(struct zs_store *s, const char *path, const char *name
     return has;
 }
 
-static void test_what_two_sessions_change_stays(void)
+static void test_changes_of_two_sessions_are_both_stored(void)
 {
     static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
     for (size_t i = 0; i < 2; i++) {
@@ -776,7 +776,7 @@ static void test_what_two_sessions_change_stays(void)
     }
 }
 
-static void test_what_both_changed_of_one_attribute_is_merged(void)
+static void test_changes_of_two_sessions_to_one_attribute_are_merged(void)
 {
     /* an attribute "v" before, as this session has it, as it is now, and as it is to be; "": it is not there */
     static const char *const cases[][4] = {
@@ -853,7 +853,7 @@ static void test_members_of_one_attribute_from_two_sessions_stay(void)
     close_two(&t);
 }
 
-static void test_an_array_that_came_meanwhile_stays_and_is_named(void)
+static void test_array_created_meanwhile_stays_and_is_named_in_the_error(void)
 {
     struct two t = open_two(CONSOLIDATED("\"x\":" ARRAY));
     struct zs_error err = {0};
@@ -870,7 +870,7 @@ static void test_an_array_that_came_meanwhile_stays_and_is_named(void)
     close_two(&t);
 }
 
-static void test_an_edit_does_not_bring_back_what_was_removed(void)
+static void test_edit_does_not_restore_nodes_removed_meanwhile(void)
 {
     static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY), GROUP};
     static const uint64_t six[] = {6};
@@ -928,7 +928,7 @@ static bool has(struct zs_store *s, const char *key)
     return status == ZS_OK;
 }
 
-static void test_what_is_removed_and_made_again_has_its_document_as_long_as_its_chunks(void)
+static void test_recreated_array_keeps_its_document_as_long_as_its_chunks(void)
 {
     static const char *const roots[] = {CONSOLIDATED("\"x\":" ARRAY ",\"y\":" ARRAY), GROUP};
     for (size_t i = 0; i < 2; i++) {
@@ -1003,7 +1003,7 @@ static void change_all(struct zs_hierarchy *h)
     CHECK(zs_hierarchy_remove(h, "g", NULL) == ZS_OK);
 }
 
-static void test_an_edit_that_failed_is_taken_back(void)
+static void test_failed_edit_is_undone(void)
 {
     const char *const objects[] = {"zarr.json", GROUP, "a/zarr.json", ARRAY, "g/zarr.json", GROUP,
                                    "g/b/zarr.json", ARRAY, "i/j/zarr.json", ARRAY, NULL};
@@ -1034,7 +1034,7 @@ static void test_an_edit_that_failed_is_taken_back(void)
     close_all(h, &c);
 }
 
-static void test_a_savepoint_takes_back_what_came_after_it_alone(void)
+static void test_savepoint_undoes_only_later_changes(void)
 {
     const char *const objects[] = {"zarr.json", GROUP, "a/zarr.json", ARRAY, "b/zarr.json", ARRAY, NULL};
     struct counting c = make_store(objects);
@@ -1122,33 +1122,33 @@ static void test_paths_are_taken_apart(void)
 int main(void)
 {
     RUN(test_memory_store);
-    RUN(test_what_two_sessions_change_stays);
-    RUN(test_what_both_changed_of_one_attribute_is_merged);
+    RUN(test_changes_of_two_sessions_are_both_stored);
+    RUN(test_changes_of_two_sessions_to_one_attribute_are_merged);
     RUN(test_members_of_one_attribute_from_two_sessions_stay);
-    RUN(test_an_array_that_came_meanwhile_stays_and_is_named);
-    RUN(test_an_edit_does_not_bring_back_what_was_removed);
+    RUN(test_array_created_meanwhile_stays_and_is_named_in_the_error);
+    RUN(test_edit_does_not_restore_nodes_removed_meanwhile);
     RUN(test_a_shape_is_compared_with_that_of_the_own_document);
-    RUN(test_what_is_removed_and_made_again_has_its_document_as_long_as_its_chunks);
+    RUN(test_recreated_array_keeps_its_document_as_long_as_its_chunks);
     RUN(test_a_document_that_could_not_be_read_is_not_written);
-    RUN(test_an_edit_that_failed_is_taken_back);
-    RUN(test_a_savepoint_takes_back_what_came_after_it_alone);
+    RUN(test_failed_edit_is_undone);
+    RUN(test_savepoint_undoes_only_later_changes);
     RUN(test_a_savepoint_takes_back_what_came_before_a_removal_that_is_published);
     RUN(test_the_document_of_a_replaced_array_is_read_once);
     RUN(test_paths_are_taken_apart);
-    RUN(test_a_new_store_that_is_held_appears_at_once);
-    RUN(test_a_look_sees_what_consolidated_metadata_do_not_list);
-    RUN(test_a_shape_is_changed_alone_and_where_it_is_what_it_was);
+    RUN(test_deferred_new_store_appears_whole);
+    RUN(test_occupant_lookup_sees_nodes_missing_in_consolidated_metadata);
+    RUN(test_shape_change_requires_the_former_shape_and_changes_nothing_else);
     RUN(test_nodes_are_read_once);
     RUN(test_opening_needs_a_root);
     RUN(test_hostile_paths_are_invalid);
     RUN(test_nodes_that_are_not_read_leave_the_rest_usable);
     RUN(test_a_damaged_document_is_a_failure);
-    RUN(test_failures_of_the_transport_are_asked_again);
+    RUN(test_transport_failures_are_retried);
     RUN(test_implicit_groups_are_found_where_listing_is_cheap);
     RUN(test_the_walk_lists_all_nodes_once_in_order);
-    RUN(test_a_store_that_cannot_be_listed_gives_what_is_known);
+    RUN(test_unlistable_store_gives_its_known_nodes);
     RUN(test_consolidated_metadata_answer_without_requests);
-    RUN(test_consolidated_metadata_that_say_nothing_are_ignored);
+    RUN(test_empty_consolidated_metadata_are_ignored);
     RUN(test_hostile_consolidated_keys_are_skipped);
     RUN(test_a_group_below_32_others_is_named_by_an_error);
     RUN(test_children_of_a_group_are_found_in_a_list);

@@ -94,7 +94,7 @@ static void test_a_file_that_is_cut_anywhere_is_an_error(void)
     }
 }
 
-static void test_what_is_referred_to_and_is_absent_is_never_fill_value(void)
+static void test_absent_referenced_object_is_never_fill_value(void)
 {
     static const char *const keys[] = {"snapshots/041061050R3GG28A1C60", "manifests/4GJ2CB1N6WQGQ8HJ6D30",
                                        "chunks/00000000000000000000"};
@@ -252,7 +252,7 @@ int main(void)
     RUN(test_inline_and_stored_chunks_are_read_and_others_are_fill_value);
     RUN(test_any_other_byte_is_an_error_or_read_within_the_file);
     RUN(test_a_file_that_is_cut_anywhere_is_an_error);
-    RUN(test_what_is_referred_to_and_is_absent_is_never_fill_value);
+    RUN(test_absent_referenced_object_is_never_fill_value);
     RUN(test_a_manifest_without_the_array_that_the_snapshot_says_it_has_is_an_error);
     RUN(test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_error);
     RUN(test_messages_show_no_password_and_no_signature);

@@ -92,7 +92,7 @@ static void test_any_changed_bit_is_found_by_the_checksum(void)
     free(index);
 }
 
-static void test_where_the_index_stands(void)
+static void test_index_offset_at_the_start_and_the_end(void)
 {
     struct zs_error err;
     uint64_t offset = 99;
@@ -201,7 +201,7 @@ int main(void)
     RUN(test_encoded_and_decoded_again_is_the_same);
     RUN(test_bytes_are_those_of_the_specification);
     RUN(test_any_changed_bit_is_found_by_the_checksum);
-    RUN(test_where_the_index_stands);
+    RUN(test_index_offset_at_the_start_and_the_end);
     RUN(test_entries_outside_of_the_shard_or_over_the_index_are_corrupt);
     RUN(test_an_absent_shard_has_only_empty_chunks);
     RUN(test_numbers_follow_the_stored_dimensions);

@@ -37,7 +37,7 @@ static void check_refused(const char *text, size_t length, const char *part)
     zs_json_free(root);
 }
 
-static void test_values_are_found_by_name_and_place(void)
+static void test_values_are_found_by_name_and_position(void)
 {
     zs_json *root = parse(" {\"a\": [1, 2.5, \"x\", true, null, {}], \"A\": false, \"\": 7, \"n\": {\"b\": -3}}\n");
     const zs_json *a = zs_json_get(root, "a");
@@ -171,7 +171,7 @@ static void test_printing_gives_back_tokens_as_they_were_read(void)
                     "\"\\\"\\\\/\\n\\t\\u000d\\u0008\xc3\xa9\xf0\x9f\x98\x80 NaN 12 [1,{\"");
 }
 
-static void test_strings_that_look_marked_stay_strings(void)
+static void test_strings_that_look_like_marked_numbers_stay_strings(void)
 {
     /* Escaped or raw, with or without a number behind. */
     const char *const texts[] = {"\"\\u000112\"", "\"\00112\"", "\"\\u0001\"", "\"\\u0001\\u00015\""};
@@ -464,12 +464,12 @@ static void test_a_comma_locale_changes_nothing(void)
 
 int main(void)
 {
-    RUN(test_values_are_found_by_name_and_place);
+    RUN(test_values_are_found_by_name_and_position);
     RUN(test_absent_nodes_answer_absent);
     RUN(test_integers_are_exact_to_64_bits);
     RUN(test_doubles_are_read_as_they_stand);
     RUN(test_printing_gives_back_tokens_as_they_were_read);
-    RUN(test_strings_that_look_marked_stay_strings);
+    RUN(test_strings_that_look_like_marked_numbers_stay_strings);
     RUN(test_strings_with_nul_or_half_a_pair_of_surrogates_print_as_they_were_read);
     RUN(test_names_with_nul_or_half_a_pair_of_surrogates_print_as_they_were_read);
     RUN(test_an_escape_without_four_digits_is_refused);

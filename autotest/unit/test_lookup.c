@@ -33,7 +33,7 @@ static void done(struct leaf *l)
     zs_json_free(l->codecs);
 }
 
-static void test_a_table_says_what_the_stages_say(void)
+static void test_lookup_table_equals_the_codec_stages(void)
 {
     static const struct {
         enum zs_data_type type;
@@ -85,7 +85,7 @@ static void test_a_table_says_what_the_stages_say(void)
     }
 }
 
-static void test_a_value_that_the_stages_refuse_leaves_the_work_to_them(void)
+static void test_refused_value_prevents_a_lookup_table(void)
 {
     struct leaf l = leaf_of(ZS_UINT8, 0, 8, "[" SCALE("'scale':2") ",'bytes']"); /* odd ones are no multiples of 2 */
     if (CHECK(l.level->lookup != NULL))
@@ -94,7 +94,7 @@ static void test_a_value_that_the_stages_refuse_leaves_the_work_to_them(void)
     done(&l);
 }
 
-static void test_there_is_no_table_where_it_would_not_serve(void)
+static void test_no_lookup_table_when_it_would_not_save_work(void)
 {
     static const char *const codecs[] = {
         "['bytes']", "[" BYTES("big") "]", "[{'name':'bitround','configuration':{'keepbits':3}},'bytes']",
@@ -109,8 +109,8 @@ static void test_there_is_no_table_where_it_would_not_serve(void)
 
 int main(void)
 {
-    RUN(test_a_table_says_what_the_stages_say);
-    RUN(test_a_value_that_the_stages_refuse_leaves_the_work_to_them);
-    RUN(test_there_is_no_table_where_it_would_not_serve);
+    RUN(test_lookup_table_equals_the_codec_stages);
+    RUN(test_refused_value_prevents_a_lookup_table);
+    RUN(test_no_lookup_table_when_it_would_not_save_work);
     return check_result();
 }

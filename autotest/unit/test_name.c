@@ -5,7 +5,7 @@
 
 #include "zarr/name.h"
 
-static void test_names_that_lead_outside_are_none(void)
+static void test_names_leading_outside_are_invalid(void)
 {
     static const char *const names[] = {"",    ".",      "..",   "....",  "/",         "a/b",    "/a",   "a/",
                                         "\\",  "..\\a",  "C:",   "z:",    "zarr.json", "a\nb",   "\x7f", "\x01",
@@ -54,7 +54,7 @@ static void test_paths_have_one_spelling(void)
 
 int main(void)
 {
-    RUN(test_names_that_lead_outside_are_none);
+    RUN(test_names_leading_outside_are_invalid);
     RUN(test_names_inside);
     RUN(test_paths_have_one_spelling);
     return check_result();

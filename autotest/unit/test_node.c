@@ -299,7 +299,7 @@ static void check_key(int ndim, bool is_v2, char separator, const char *path, co
     free(key);
 }
 
-static void test_what_is_no_chunk_key_is_not_taken_for_one(void)
+static void test_other_keys_are_not_taken_for_chunk_keys(void)
 {
     const struct zs_array_meta meta = {.ndim = 2, .key_separator = '/'}, v2 = {.ndim = 2, .key_is_v2 = true, .key_separator = '.'};
     const struct zs_array_meta scalar = {.key_separator = '/'};
@@ -336,7 +336,7 @@ static void test_chunk_keys(void)
 }
 
 /* Each member removed, and replaced by a value of each kind: never more than a clear error. */
-static void test_any_member_may_be_anything(void)
+static void test_members_of_any_json_type_do_not_crash(void)
 {
     static const char *const values[] = {"null", "true", "-1", "1e999", "\"\"", "\"absent\"", "[]", "[[]]", "{}", "[null,{}]",
                                          "{\"name\":\"default\",\"configuration\":[]}", "[{\"name\":\"\"}]", "NaN"};
@@ -368,7 +368,7 @@ int main(void)
     RUN(test_documents_that_are_no_nodes);
     RUN(test_groups);
     RUN(test_chunk_keys);
-    RUN(test_what_is_no_chunk_key_is_not_taken_for_one);
-    RUN(test_any_member_may_be_anything);
+    RUN(test_other_keys_are_not_taken_for_chunk_keys);
+    RUN(test_members_of_any_json_type_do_not_crash);
     return check_result();
 }

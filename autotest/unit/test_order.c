@@ -138,7 +138,7 @@ static void test_hilbert_of_a_part_of_a_cube_keeps_the_cubes_order(void)
 }
 
 /* Eleven bits of each of six dimensions are more than 64. */
-static void test_a_place_on_the_curve_may_have_more_than_64_bits(void)
+static void test_hilbert_position_may_have_more_than_64_bits(void)
 {
     static uint64_t numbers[64000];
     const struct zs_level level = level_of(6, (uint64_t[]){2, 2, 2, 2, 2, 2000});
@@ -175,7 +175,7 @@ int main(void)
     RUN(test_morton_interleaves_bits);
     RUN(test_hilbert_neighbours_are_adjacent);
     RUN(test_hilbert_of_a_part_of_a_cube_keeps_the_cubes_order);
-    RUN(test_a_place_on_the_curve_may_have_more_than_64_bits);
+    RUN(test_hilbert_position_may_have_more_than_64_bits);
 #ifndef __SANITIZE_THREAD__
     RUN(test_ordering_a_million_chunks_takes_a_few_megabytes);
 #endif

@@ -196,7 +196,7 @@ static enum zs_status look_at_setting(void *ctx, size_t item, struct zs_error *e
     return ZS_OK;
 }
 
-static void test_pool_threads_take_over_the_settings_of_who_asks(void)
+static void test_pool_threads_take_over_the_callers_thread_settings(void)
 {
     const struct zs_thread_context hooks = {capture, enter, leave, release};
     zs_parallel_set_thread_context(&hooks);
@@ -225,7 +225,7 @@ static enum zs_status beside(void *ctx, size_t item, struct zs_error *err)
     return ZS_OK;
 }
 
-static void test_work_beside_is_waited_for_and_tells_what_went_wrong(void)
+static void test_background_work_is_awaited_and_its_error_returned(void)
 {
     const struct zs_thread_context hooks = {capture, enter, leave, release};
     zs_parallel_set_thread_context(&hooks);
@@ -260,8 +260,8 @@ int main(void)
     RUN(test_nested_loops_end);
     RUN(test_loops_of_eight_threads_do_not_mix);
     RUN(test_a_forked_child_can_loop);
-    RUN(test_pool_threads_take_over_the_settings_of_who_asks);
-    RUN(test_work_beside_is_waited_for_and_tells_what_went_wrong);
+    RUN(test_pool_threads_take_over_the_callers_thread_settings);
+    RUN(test_background_work_is_awaited_and_its_error_returned);
     RUN(test_there_is_a_processor);
     return check_result();
 }

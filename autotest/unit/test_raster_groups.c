@@ -63,7 +63,7 @@ static void test_arrays_of_one_grid_are_a_group(void)
     close_store(&s);
 }
 
-static void test_arrays_that_lie_elsewhere_are_no_group(void)
+static void test_arrays_with_other_georeferencing_are_no_group(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -79,7 +79,7 @@ static void test_arrays_that_lie_elsewhere_are_no_group(void)
 }
 
 /* Swaths: `coordinates` tell the place where they are of two dimensions, and scalars and lines beside it do not. */
-static void test_two_dimensional_coordinates_tell_the_place(void)
+static void test_two_dimensional_coordinates_distinguish_grids(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -156,8 +156,8 @@ int main(void)
 {
     RUN(test_names_are_ordered_naturally);
     RUN(test_arrays_of_one_grid_are_a_group);
-    RUN(test_arrays_that_lie_elsewhere_are_no_group);
-    RUN(test_two_dimensional_coordinates_tell_the_place);
+    RUN(test_arrays_with_other_georeferencing_are_no_group);
+    RUN(test_two_dimensional_coordinates_distinguish_grids);
     RUN(test_one_grid_of_a_group_counts);
     RUN(test_bands_are_the_slices_of_all_arrays);
     RUN(test_an_unreadable_array_is_missed_where_its_size_is_that_of_the_grid);

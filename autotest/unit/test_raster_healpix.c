@@ -27,7 +27,7 @@ static void test_each_face_has_its_square_and_face_6_two(void)
     }
 }
 
-static void test_numbers_and_places_are_each_others(void)
+static void test_cell_numbers_and_positions_are_inverse(void)
 {
     uint32_t x, y;
     for (uint64_t cell = 0; cell < 4096; cell++) {
@@ -210,7 +210,7 @@ static void test_a_whole_face_is_one_run(void)
 int main(void)
 {
     RUN(test_each_face_has_its_square_and_face_6_two);
-    RUN(test_numbers_and_places_are_each_others);
+    RUN(test_cell_numbers_and_positions_are_inverse);
     RUN(test_rings_number_each_cell_once);
     RUN(test_faces_meet_along_their_edges);
     RUN(test_words_of_zagg_are_cells_of_one_order);

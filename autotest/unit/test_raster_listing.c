@@ -28,7 +28,7 @@ static void put_raster(struct geo_store *s, const char *path, const char *attrib
     put_array(s, path, "[4,6]", "['y','x']", "uint8", "0", attributes);
 }
 
-static void test_what_serves_others_is_not_shown(void)
+static void test_coordinates_and_masks_are_not_listed(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -47,7 +47,7 @@ static void test_what_serves_others_is_not_shown(void)
     close_store(&s);
 }
 
-static void test_what_cannot_be_read_is_listed_last(void)
+static void test_unreadable_arrays_are_listed_last(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -63,7 +63,7 @@ static void test_what_cannot_be_read_is_listed_last(void)
     close_store(&s);
 }
 
-static void test_profiles_are_shown_where_there_is_nothing_better(void)
+static void test_one_dimensional_arrays_are_listed_when_nothing_else_is_there(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -182,7 +182,7 @@ static size_t count_listed(fill_function fill, int n)
 }
 
 /* So many that a list that costs the square of them is felt. */
-static void test_of_very_many_arrays_those_are_listed_that_serve_no_others(void)
+static void test_huge_groups_list_only_arrays_that_are_no_coordinates(void)
 {
     enum { N = 30000 };
     CHECK_EQ_U64(count_listed(fill_flat, N), N);
@@ -194,10 +194,10 @@ static void test_of_very_many_arrays_those_are_listed_that_serve_no_others(void)
 
 int main(void)
 {
-    RUN(test_what_serves_others_is_not_shown);
-    RUN(test_what_cannot_be_read_is_listed_last);
-    RUN(test_profiles_are_shown_where_there_is_nothing_better);
+    RUN(test_coordinates_and_masks_are_not_listed);
+    RUN(test_unreadable_arrays_are_listed_last);
+    RUN(test_one_dimensional_arrays_are_listed_when_nothing_else_is_there);
     RUN(test_a_remote_store_is_not_searched);
-    RUN(test_of_very_many_arrays_those_are_listed_that_serve_no_others);
+    RUN(test_huge_groups_list_only_arrays_that_are_no_coordinates);
     return check_result();
 }

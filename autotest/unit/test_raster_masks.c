@@ -18,7 +18,7 @@ static const char *mask_of(struct geo_store *s, const char *path)
     return mask.node != NULL ? mask.node->path : "";
 }
 
-static void test_the_first_that_tells_validity_is_taken(void)
+static void test_first_validity_array_is_the_mask(void)
 {
     struct geo_store s = {0};
     put_group(&s, "", "{}");
@@ -70,7 +70,7 @@ static void test_names_of_known_products(void)
     close_store(&s);
 }
 
-static void test_a_mask_is_made_beside_its_arrays(void)
+static void test_new_mask_is_created_beside_its_arrays(void)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -129,10 +129,10 @@ static void test_a_mask_takes_the_last_name_that_is_free(void)
 
 int main(void)
 {
-    RUN(test_the_first_that_tells_validity_is_taken);
+    RUN(test_first_validity_array_is_the_mask);
     RUN(test_a_mask_has_the_dimensions_of_its_raster);
     RUN(test_names_of_known_products);
-    RUN(test_a_mask_is_made_beside_its_arrays);
+    RUN(test_new_mask_is_created_beside_its_arrays);
     RUN(test_a_mask_takes_the_last_name_that_is_free);
     return check_result();
 }

@@ -42,7 +42,7 @@ static void test_means_of_the_largest_numbers_are_exact(void)
     CHECK(to[1] == (uint64_t)-2); /* halves go away from zero */
 }
 
-static void test_what_is_not_valid_is_nodata_and_nothing_else_is(void)
+static void test_only_invalid_pixels_become_nodata(void)
 {
     const struct zs_means_grid g = {4, 1, 2, 1};
     const uint64_t from[4] = {6, 8, 3, 3}, nodata = 7;
@@ -66,7 +66,7 @@ static void test_pixels_count_in_as_much_as_they_overlap(void)
 int main(void)
 {
     RUN(test_means_of_the_largest_numbers_are_exact);
-    RUN(test_what_is_not_valid_is_nodata_and_nothing_else_is);
+    RUN(test_only_invalid_pixels_become_nodata);
     RUN(test_pixels_count_in_as_much_as_they_overlap);
     return check_result();
 }

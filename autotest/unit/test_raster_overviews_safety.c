@@ -140,7 +140,7 @@ static bool lists(struct zs_store *store, const char *path)
 
 /* ---- Removing ---- */
 
-static void test_removing_levels_leaves_what_is_not_of_them(void)
+static void test_removing_levels_keeps_unrelated_objects(void)
 {
     static const struct {
         const char *key, *text;
@@ -320,7 +320,7 @@ static void test_an_outdated_level_is_not_read_and_stays_until_the_new_one_is_th
     }
 }
 
-static void test_what_is_no_level_is_not_overwritten(void)
+static void test_other_arrays_at_the_path_of_a_level_are_not_overwritten(void)
 {
     static const struct {
         const char *path, *document;
@@ -393,13 +393,13 @@ static void test_a_level_that_a_killed_writer_left_does_not_show_through(void)
 
 int main(void)
 {
-    RUN(test_removing_levels_leaves_what_is_not_of_them);
+    RUN(test_removing_levels_keeps_unrelated_objects);
     RUN(test_files_of_others_among_the_chunks_of_a_level_stay);
     RUN(test_a_1d_array_beside_a_level_keeps_its_coordinates);
     RUN(test_a_group_that_cannot_be_listed_is_not_taken_for_empty);
     RUN(test_removing_that_is_killed_leaves_no_level_or_a_whole_one);
     RUN(test_an_outdated_level_is_not_read_and_stays_until_the_new_one_is_there);
-    RUN(test_what_is_no_level_is_not_overwritten);
+    RUN(test_other_arrays_at_the_path_of_a_level_are_not_overwritten);
     RUN(test_an_array_of_another_type_is_no_level);
     RUN(test_other_arrays_of_a_group_stay_when_a_level_comes_to_it);
     RUN(test_a_level_that_a_killed_writer_left_does_not_show_through);

@@ -50,7 +50,7 @@ static void test_indices_fix_the_first_dimensions(void)
     CHECK_EQ_U64(slices_of(1, (uint64_t[]){7}, (struct zs_axes){0, -1}, NULL, 0).count, 1);
 }
 
-static void test_indices_that_are_not_there_are_refused(void)
+static void test_indices_outside_a_dimension_are_refused(void)
 {
     struct zs_error err;
     struct zs_slices s;
@@ -133,7 +133,7 @@ static void test_bands_that_follow_each_other_are_one_window(void)
     }
 }
 
-static void test_bands_that_are_not_there_are_refused(void)
+static void test_bands_outside_the_raster_are_refused(void)
 {
     struct zs_error err;
     struct zs_band_plan plan;
@@ -287,12 +287,12 @@ int main(void)
 {
     RUN(test_dimensions_but_x_and_y_are_counted_in_c_order);
     RUN(test_indices_fix_the_first_dimensions);
-    RUN(test_indices_that_are_not_there_are_refused);
+    RUN(test_indices_outside_a_dimension_are_refused);
     RUN(test_ranges_are_counted_from_their_first_index);
     RUN(test_slowest_dimensions_are_fixed_until_the_rest_fits);
     RUN(test_more_slices_than_64_bits_count_are_the_most);
     RUN(test_bands_that_follow_each_other_are_one_window);
-    RUN(test_bands_that_are_not_there_are_refused);
+    RUN(test_bands_outside_the_raster_are_refused);
     RUN(test_each_pixel_of_any_bands_is_asked_for_once_where_it_is);
     return check_result();
 }

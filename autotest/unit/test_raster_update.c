@@ -266,7 +266,7 @@ static void test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are(
     close_store(&s);
 }
 
-static void test_a_transform_changes_the_axis_that_does_not_tell_it(void)
+static void test_transform_changes_only_the_axis_that_differs(void)
 {
     const double shifted[6] = {104.5, 1, 0, 50.5, 0, -1};
     struct geo_store s = {0};
@@ -347,7 +347,7 @@ static void check_nameless(const char *path)
     close_store(&s);
 }
 
-static void test_an_array_without_names_is_told_none(void)
+static void test_array_without_dimension_names_gets_none(void)
 {
     check_nameless("a");
     check_nameless("");
@@ -397,7 +397,7 @@ static void test_nodata_and_metadata(void)
     close_store(&s);
 }
 
-static void test_what_came_to_a_file_meanwhile_stays(void)
+static void test_attributes_added_to_a_document_meanwhile_stay(void)
 {
     struct geo_store s = {0};
     struct zs_error err = {""};
@@ -479,13 +479,13 @@ int main(void)
     RUN(test_narrow_coordinates_become_float64);
     RUN(test_group_entries_and_levels_follow);
     RUN(test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are);
-    RUN(test_a_transform_changes_the_axis_that_does_not_tell_it);
+    RUN(test_transform_changes_only_the_axis_that_differs);
     RUN(test_a_crs_keeps_the_geotransform_of_a_grid_mapping);
     RUN(test_other_units_follow_a_crs);
     RUN(test_kilometres_stay_kilometres);
-    RUN(test_an_array_without_names_is_told_none);
+    RUN(test_array_without_dimension_names_gets_none);
     RUN(test_nodata_and_metadata);
-    RUN(test_what_came_to_a_file_meanwhile_stays);
+    RUN(test_attributes_added_to_a_document_meanwhile_stay);
     RUN(test_attributes_that_are_newer_than_consolidated_metadata_stay);
     RUN(test_a_node_that_became_another_is_not_edited);
     return check_result();

@@ -183,14 +183,14 @@ static void run_layouts(const char *root)
         run_scene(root, layout, layouts[layout], ZS_UPDATE_REWRITE);
 }
 
-static void test_a_reader_beside_a_writer_gets_chunks_of_some_time_on_disk(void)
+static void test_reader_beside_a_writer_gets_old_or_new_chunks_on_disk(void)
 {
     char root[100];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_beside_%ld", (long)getpid());
     run_layouts(root);
 }
 
-static void test_a_reader_beside_one_who_appends_or_overwrites_gets_chunks_of_some_time(void)
+static void test_reader_beside_append_or_in_place_writer_gets_old_or_new_chunks(void)
 {
     char root[100];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_beside_%ld", (long)getpid());
@@ -199,7 +199,7 @@ static void test_a_reader_beside_one_who_appends_or_overwrites_gets_chunks_of_so
 }
 
 #ifndef __SANITIZE_THREAD__
-static void test_a_reader_beside_a_writer_gets_chunks_of_some_time_in_vsimem(void)
+static void test_reader_beside_a_writer_gets_old_or_new_chunks_in_vsimem(void)
 {
     run_layouts("/vsimem/beside");
 }
@@ -207,11 +207,11 @@ static void test_a_reader_beside_a_writer_gets_chunks_of_some_time_in_vsimem(voi
 
 int main(void)
 {
-    RUN(test_a_reader_beside_a_writer_gets_chunks_of_some_time_on_disk);
-    RUN(test_a_reader_beside_one_who_appends_or_overwrites_gets_chunks_of_some_time);
+    RUN(test_reader_beside_a_writer_gets_old_or_new_chunks_on_disk);
+    RUN(test_reader_beside_append_or_in_place_writer_gets_old_or_new_chunks);
 #ifndef __SANITIZE_THREAD__ /* reports a free() within libgdal beside a memcpy() within libgdal: whose fault that is \
                                has not been found out */
-    RUN(test_a_reader_beside_a_writer_gets_chunks_of_some_time_in_vsimem);
+    RUN(test_reader_beside_a_writer_gets_old_or_new_chunks_in_vsimem);
 #endif
     return check_result();
 }

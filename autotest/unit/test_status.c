@@ -33,7 +33,7 @@ static void prefixed(const char *message, const char *context, const char *expec
     CHECK_EQ_STR(err.message, expected);
 }
 
-static void test_a_path_is_said_once(void)
+static void test_path_is_not_repeated_in_messages(void)
 {
     prefixed("root/c/0: found 3", "root/c/0", "root/c/0: found 3");
     prefixed("root/c/0: found 3", "root/c/0, inner chunk [1,2]", "root/c/0, inner chunk [1,2]: found 3");
@@ -94,7 +94,7 @@ int main(void)
     RUN(test_fail_returns_the_status_and_sets_the_message);
     RUN(test_no_error_wanted_still_gives_the_status);
     RUN(test_context_goes_in_front);
-    RUN(test_a_path_is_said_once);
+    RUN(test_path_is_not_repeated_in_messages);
     RUN(test_long_messages_are_cut_and_stay_in_bounds);
     RUN(test_try_returns_early_on_failure_only);
     return check_result();

@@ -262,7 +262,7 @@ static void test_a_directory_keeps_the_contract(void)
     free(root);
 }
 
-static void test_what_cannot_be_written_is_an_error_and_not_absent(void)
+static void test_unwritable_store_is_an_error_and_not_absent(void)
 {
     char *root = new_directory(), *file = zs_format("%s/plain", root);
     struct zs_error err = {""};
@@ -277,7 +277,7 @@ static void test_what_cannot_be_written_is_an_error_and_not_absent(void)
     free(file);
 }
 
-static void test_gdal_error_state_is_left_as_it_was(void)
+static void test_gdal_error_state_is_unchanged(void)
 {
     struct zs_error err;
     struct zs_object *o;
@@ -294,7 +294,7 @@ static void test_gdal_error_state_is_left_as_it_was(void)
     zs_store_free(store);
 }
 
-static void test_what_is_remote_follows_from_the_prefix_and_from_what_an_archive_lies_on(void)
+static void test_remote_paths_are_known_by_prefix_and_archive_location(void)
 {
     static const char *const remote[] = {"/vsicurl/http://host/a.zarr",
                                          "/vsicurl?use_head=no&url=http%3A%2F%2Fhost/a.zarr",
@@ -400,7 +400,7 @@ static struct zs_store store_before(struct zs_store *inner, const char *read_onl
     return (struct zs_store){.ops = &ops, .inner = inner, .root = root, .read_only = read_only};
 }
 
-static void test_what_a_store_before_another_leaves_out_is_the_inner_stores(void)
+static void test_operations_missing_in_a_wrapping_store_go_to_the_inner_one(void)
 {
     struct zs_store *inner, *where;
     struct zs_lock *lock = NULL;
@@ -431,7 +431,7 @@ static void test_what_a_store_before_another_leaves_out_is_the_inner_stores(void
     zs_store_free(&outer);
 }
 
-static void test_a_store_that_is_only_read_lets_nobody_write_to_the_inner_one(void)
+static void test_read_only_wrapping_store_prevents_writes_to_the_inner_one(void)
 {
     struct zs_store *inner;
     struct zs_writer *writer;
@@ -472,7 +472,7 @@ static enum zs_status replace(void *ctx, struct zs_error *err)
     return o->calls <= o->conflicts ? zs_fail(err, ZS_CONFLICT, "too late") : ZS_OK;
 }
 
-static void test_an_object_is_replaced_again_over_what_a_quicker_writer_put(void)
+static void test_object_is_replaced_over_one_put_meanwhile(void)
 {
     struct overtaken o = {.conflicts = 3};
     struct zs_error err = {""};
@@ -485,15 +485,15 @@ static void test_an_object_is_replaced_again_over_what_a_quicker_writer_put(void
 
 int main(void)
 {
-    RUN(test_an_object_is_replaced_again_over_what_a_quicker_writer_put);
-    RUN(test_what_a_store_before_another_leaves_out_is_the_inner_stores);
-    RUN(test_a_store_that_is_only_read_lets_nobody_write_to_the_inner_one);
-    RUN(test_what_is_remote_follows_from_the_prefix_and_from_what_an_archive_lies_on);
+    RUN(test_object_is_replaced_over_one_put_meanwhile);
+    RUN(test_operations_missing_in_a_wrapping_store_go_to_the_inner_one);
+    RUN(test_read_only_wrapping_store_prevents_writes_to_the_inner_one);
+    RUN(test_remote_paths_are_known_by_prefix_and_archive_location);
     RUN(test_an_absent_object_in_a_folder_called_as_a_remote_store_is_absent);
     RUN(test_memory_keeps_the_contract);
     RUN(test_vsimem_keeps_the_contract);
     RUN(test_a_directory_keeps_the_contract);
-    RUN(test_what_cannot_be_written_is_an_error_and_not_absent);
-    RUN(test_gdal_error_state_is_left_as_it_was);
+    RUN(test_unwritable_store_is_an_error_and_not_absent);
+    RUN(test_gdal_error_state_is_unchanged);
     return check_result();
 }

@@ -65,7 +65,7 @@ static void make_link(const char *target, const char *root, const char *name)
 
 /* ---- Makers ---- */
 
-static void test_a_maker_that_slept_commits_nothing_where_another_took_over(void)
+static void test_writer_that_lost_its_mark_commits_nothing(void)
 {
     static const char other[] = "A raster is being written here, or was when its writer was killed.\n"
                                 "0123 process 17 since 5 in pid:[1] boot b on elsewhere\n";
@@ -130,7 +130,7 @@ static void test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publi
     VSIRmdirRecursive("/vsimem/fault");
 }
 
-static void test_what_neither_goes_nor_is_known_to_be_gone_is_not_removed(void)
+static void test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent(void)
 {
     struct zs_error err;
     fault_vsi_install();
@@ -225,7 +225,7 @@ static size_t temporary_count(const char *root)
     return n;
 }
 
-static void test_temporary_names_are_ours_and_of_chance(void)
+static void test_temporary_names_are_recognised_and_random(void)
 {
     CHECK(zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdef.tmp"));
     CHECK(!zs_is_temporary_name(".shardedzarr-0123456789abcdef0123456789abcdeg.tmp"));
@@ -259,7 +259,7 @@ static void test_temporary_names_are_ours_and_of_chance(void)
     remove_directory(root);
 }
 
-static void test_what_a_dead_writer_left_goes_with_the_next_one_and_what_a_living_one_writes_stays(void)
+static void test_next_writer_removes_files_of_dead_writers_and_keeps_those_of_live_ones(void)
 {
     struct zs_error err;
     char *root = new_directory();
@@ -329,7 +329,7 @@ static void test_writers_that_start_while_others_look_for_dead_ones_lose_nothing
     remove_directory(root);
 }
 
-static void test_what_was_synced_later_is_all_there(void)
+static void test_deferred_sync_flushes_every_object(void)
 {
     struct zs_error err;
     char *root = new_directory();
@@ -351,7 +351,7 @@ static void test_what_was_synced_later_is_all_there(void)
     remove_directory(root);
 }
 
-static void test_a_store_whose_folders_were_removed_is_written_to_as_ever(void)
+static void test_store_with_removed_folders_is_written_to(void)
 {
     struct zs_error err;
     char *root = new_directory();
@@ -580,16 +580,16 @@ static void test_more_objects_are_read_than_files_may_be_open(void)
 
 int main(void)
 {
-    RUN(test_a_maker_that_slept_commits_nothing_where_another_took_over);
+    RUN(test_writer_that_lost_its_mark_commits_nothing);
     RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
-    RUN(test_what_neither_goes_nor_is_known_to_be_gone_is_not_removed);
+    RUN(test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent);
     RUN(test_absent_on_hdfs_is_absent_and_refused_is_not);
     RUN(test_a_key_that_leaves_the_store_is_refused_by_every_call);
-    RUN(test_temporary_names_are_ours_and_of_chance);
-    RUN(test_what_a_dead_writer_left_goes_with_the_next_one_and_what_a_living_one_writes_stays);
+    RUN(test_temporary_names_are_recognised_and_random);
+    RUN(test_next_writer_removes_files_of_dead_writers_and_keeps_those_of_live_ones);
     RUN(test_writers_that_start_while_others_look_for_dead_ones_lose_nothing);
-    RUN(test_what_was_synced_later_is_all_there);
-    RUN(test_a_store_whose_folders_were_removed_is_written_to_as_ever);
+    RUN(test_deferred_sync_flushes_every_object);
+    RUN(test_store_with_removed_folders_is_written_to);
     RUN(test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store);
     RUN(test_a_link_within_the_store_is_written_through);
     RUN(test_the_root_may_be_a_link);

@@ -112,7 +112,7 @@ static void test_files_of_a_new_store_wait_for_the_disk_side_by_side(void)
     disk_us = 0;
 }
 
-static void test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays(void)
+static void test_failed_fsync_is_an_error_and_keeps_the_old_object(void)
 {
     struct zs_error err = {""};
     struct zs_store *store = NULL;
@@ -180,7 +180,7 @@ int main(void)
     RUN(test_without_sync_nothing_waits_for_the_disk);
     RUN(test_a_new_store_is_put_on_the_disk_at_its_end_each_folder_once);
     RUN(test_files_of_a_new_store_wait_for_the_disk_side_by_side);
-    RUN(test_what_cannot_be_put_on_the_disk_is_an_error_and_the_old_object_stays);
+    RUN(test_failed_fsync_is_an_error_and_keeps_the_old_object);
     RUN(test_a_shard_that_is_changed_waits_for_the_disk_as_often_as_its_order_needs);
     return check_result();
 }

@@ -174,7 +174,7 @@ static void note_call(struct fault_store *s, enum fault_call call, void *ctx)
         strcat(calls, letter);
 }
 
-static void test_what_the_index_speaks_of_is_on_the_disk_before_it_and_the_journal_before_all(void)
+static void test_journal_then_chunks_then_index_are_flushed_in_order(void)
 {
     for (int start = 0; start < 2; start++) {
         struct zs_error err;
@@ -206,7 +206,7 @@ struct rewritten {
     int number; /* of the chunk that is written; 12 and more are empty before */
 };
 
-static void test_what_cannot_be_changed_is_rewritten(void)
+static void test_shard_that_cannot_be_changed_is_rewritten(void)
 {
     static const struct rewritten cases[] = {
         /* an index that is half there would not be told */
@@ -414,7 +414,7 @@ static void test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_t
 /* ---- Journals ---- */
 
 /* Any byte of it, or all of another shard's, does not make pixels of a broken shard. */
-static void test_a_journal_that_is_wrong_or_of_another_shard_is_not_believed(void)
+static void test_invalid_or_foreign_journal_is_ignored(void)
 {
     struct zs_error err = {""};
     struct zs_node *node = node_of(SHARD("'bytes'", ""));
@@ -519,7 +519,7 @@ static void test_files_with_other_names_are_not_changed_where_they_are(void)
 
 /* Writers of all ways, each with a store of its own, of which none loses another's chunk: sizes and times of files
  * alone would not tell. */
-static void test_ways_can_be_mixed_by_those_who_have_the_shard_open(void)
+static void test_update_methods_can_be_mixed_by_concurrent_writers(void)
 {
     char root[100];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_mixed_%ld", (long)getpid());
@@ -561,14 +561,14 @@ int main(void)
     RUN(test_appending_leaves_all_old_bytes_where_they_are);
     RUN(test_dead_bytes_never_are_more_than_half_of_a_shard);
     RUN(test_in_place_no_other_byte_changes);
-    RUN(test_what_the_index_speaks_of_is_on_the_disk_before_it_and_the_journal_before_all);
-    RUN(test_what_cannot_be_changed_is_rewritten);
+    RUN(test_journal_then_chunks_then_index_are_flushed_in_order);
+    RUN(test_shard_that_cannot_be_changed_is_rewritten);
     RUN(test_bytes_that_two_chunks_share_are_not_overwritten);
     RUN(test_a_shard_with_a_wrong_entry_is_not_appended_to);
     RUN(test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there);
     RUN(test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn);
-    RUN(test_a_journal_that_is_wrong_or_of_another_shard_is_not_believed);
+    RUN(test_invalid_or_foreign_journal_is_ignored);
     RUN(test_files_with_other_names_are_not_changed_where_they_are);
-    RUN(test_ways_can_be_mixed_by_those_who_have_the_shard_open);
+    RUN(test_update_methods_can_be_mixed_by_concurrent_writers);
     return check_result();
 }

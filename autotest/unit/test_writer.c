@@ -176,7 +176,7 @@ static void check_get(struct zs_shard_writer *w, uint64_t number, const char *te
     zs_buffer_free(&out);
 }
 
-static void test_over_a_base_what_was_not_put_stays_byte_for_byte(void)
+static void test_chunks_that_were_not_put_stay_byte_for_byte(void)
 {
     uint64_t rng = 31;
     for (int at_start = 0; at_start < 2; at_start++) {
@@ -205,7 +205,7 @@ static void test_over_a_base_what_was_not_put_stays_byte_for_byte(void)
     }
 }
 
-static void test_a_shard_of_nothing_is_no_object(void)
+static void test_shard_without_chunks_is_no_object(void)
 {
     const struct levels levels = levels_of(false);
     const struct zs_level *level = levels.of;
@@ -224,7 +224,7 @@ static void test_a_shard_of_nothing_is_no_object(void)
     zs_store_free(store);
 }
 
-static void test_abort_leaves_everything_as_it_was(void)
+static void test_abort_changes_nothing(void)
 {
     const struct levels levels = levels_of(true);
     const struct zs_level *level = levels.of;
@@ -301,7 +301,7 @@ static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
 
 /* A write that failed may have left some of its bytes: nothing that stands behind them may become a shard. What was put
  * without a failure is still there, and can be published when the store works again. */
-static void test_after_a_failed_write_what_was_put_is_published_and_nothing_else(void)
+static void test_after_a_failed_write_only_earlier_chunks_are_published(void)
 {
     for (int variant = 0; variant < 4; variant++)
         for (long fail_at = 1; fail_at < 12; fail_at++) {
@@ -369,12 +369,12 @@ int main(void)
 {
     RUN(test_chunks_in_any_order_become_a_shard_in_the_wanted_one);
     RUN(test_a_chunk_replaced_before_the_end_leaves_no_trace);
-    RUN(test_over_a_base_what_was_not_put_stays_byte_for_byte);
-    RUN(test_a_shard_of_nothing_is_no_object);
-    RUN(test_abort_leaves_everything_as_it_was);
+    RUN(test_chunks_that_were_not_put_stay_byte_for_byte);
+    RUN(test_shard_without_chunks_is_no_object);
+    RUN(test_abort_changes_nothing);
     RUN(test_a_chunk_larger_than_the_copy_buffer_is_copied_whole);
     RUN(test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named);
-    RUN(test_after_a_failed_write_what_was_put_is_published_and_nothing_else);
+    RUN(test_after_a_failed_write_only_earlier_chunks_are_published);
     RUN(test_a_read_error_while_neighbours_are_copied_publishes_nothing);
     return check_result();
 }
