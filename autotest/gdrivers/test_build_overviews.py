@@ -277,7 +277,7 @@ def test_cleaning_keeps_files_of_others_beside_a_level(tmp_path, theirs):
     assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).GetOverviewCount() == 0
 
 
-def test_a_level_of_another_size_makes_way_when_the_new_one_is_there(tmp_path):
+def test_level_of_another_size_is_removed_when_the_new_one_is_published(tmp_path):
     array = terrain((1, 65, 97), "uint8")
     path = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="4") and str(tmp_path / "a.zarr")
     oracle.write(path + "/ovr_2x", group_meta())  # rounded down
@@ -298,7 +298,7 @@ def test_a_level_of_another_size_makes_way_when_the_new_one_is_there(tmp_path):
     assert not [n for n in os.listdir(path) if n.startswith("ovr")]
 
 
-def test_levels_that_a_killed_writer_left_unlisted_are_not_shown_named_by_the_validator_and_made_again(tmp_path):
+def test_unlisted_levels_of_a_killed_writer_are_hidden_reported_and_rebuilt(tmp_path):
     """Killed between the documents of the levels and the consolidated metadata of the root, the last to be written."""
     path, pixels = tmp_path / "a.zarr", terrain((64, 96), "uint8")
     copy(path, source(pixels), OVERVIEWS="2", CHUNK_SHAPE=16, SHARD_SHAPE=32)

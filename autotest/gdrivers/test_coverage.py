@@ -118,7 +118,7 @@ def test_a_sparse_copy_leaves_out_what_is_empty_and_has_the_same_pixels(tmp_path
     assert os.path.getsize(copy) < 100_000  # of 2.5 MB
 
 
-def test_two_terabytes_of_which_little_is_stored_are_looked_through_in_seconds(tmp_path):
+def test_coverage_of_two_sparse_terabytes_takes_seconds(tmp_path):
     """The whole of a band is a few thousand looks, whatever its size; 2.4 TB in bands of 1.6 gigapixels."""
     path = str(tmp_path / "a.zarr")
     options = pairs(dict(ARRAY_NAME="v", CHUNK_SHAPE=512, SHARD_SHAPE=4096, OVERVIEWS="NONE"))

@@ -248,7 +248,7 @@ def test_a_band_that_gets_a_colour_table_is_a_palette(tmp_path, format):
     assert colours(again) == ["Palette"] and again.GetRasterBand(1).GetColorTable().GetColorEntry(1) == (9, 8, 7, 255)
 
 
-def test_dirty_chunks_stay_within_the_cache_budget(tmp_path):
+def test_pending_chunks_stay_within_the_cache_budget(tmp_path):
     """Random writing of 200 MB into one shard, with a cache of 16 MB."""
     if "libasan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("ASan takes memory of its own")
@@ -286,7 +286,7 @@ def test_create_refuses_an_array_per_band_for_several_bands(tmp_path):
 
 
 @pytest.mark.skipif(GDAL >= 3070000, reason="GDAL 3.7 has signed bytes")
-def test_signed_bytes_are_refused_where_gdal_has_none(tmp_path):
+def test_signed_bytes_are_refused_by_gdal_before_3_7(tmp_path):
     create = gdal.GetDriverByName("ShardedZarr").Create
     assert "PIXELTYPE=SIGNEDBYTE" in error_of(create, str(tmp_path / "a.zarr"), 4, 4, 1, gdal.GDT_Byte, ["PIXELTYPE=SIGNEDBYTE"])
     assert not os.listdir(str(tmp_path))

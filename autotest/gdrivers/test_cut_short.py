@@ -259,7 +259,7 @@ def test_folders_that_an_edit_left_take_no_name(tmp_path):
     check_consolidated(path)
 
 
-def test_a_mask_of_which_a_part_could_not_be_written_is_not_added(tmp_path):
+def test_partly_written_mask_is_not_added(tmp_path):
     path = made(tmp_path / "a.zarr")
     before = set(files_of(path))
     lines = in_process(LIMITED + """
@@ -356,7 +356,7 @@ def test_overviews_whose_remover_was_killed_after_the_listing_go_with_the_next_w
         assert {k: v for k, v in before.items() if k.startswith(name + "/")} == {k: v for k, v in after.items() if k.startswith(name + "/")}
 
 
-def test_groups_whose_writer_was_killed_are_made_again(tmp_path):
+def test_groups_of_a_killed_writer_can_be_created_again(tmp_path):
     path = made(tmp_path / "a.zarr")
     kill_in("""
 dataset = gdal.OpenEx(sys.argv[2], gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)

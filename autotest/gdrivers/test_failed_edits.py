@@ -167,7 +167,7 @@ def test_a_folder_that_is_an_object_is_an_empty_group(s3):
 
 # ------------------------------------------------------------------------------------------------------ temporary files
 
-def test_an_upload_makes_no_name_on_the_disk_that_a_kill_would_leave(s3, tmp_path, config):
+def test_upload_leaves_no_temporary_file_on_the_disk_when_killed(s3, tmp_path, config):
     config("CPL_TMPDIR", str(tmp_path))
     before = os.stat(tmp_path).st_mtime_ns
     made(PATH)

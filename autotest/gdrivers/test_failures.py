@@ -236,7 +236,7 @@ def test_a_listing_whose_second_page_fails_is_an_error(s3, config):
 
 @pytest.mark.parametrize("first", [150, 2500])
 @pytest.mark.parametrize("new, times", [("a00%05d", 1000), ("b%05d", 20)], ids=["between others, without end", "behind all, for a while"])
-def test_a_group_to_which_others_add_arrays_while_it_is_listed_has_all_that_was_there(s3, first, new, times):
+def test_listing_a_group_during_additions_gives_all_former_arrays(s3, first, new, times):
     names, added = ["a%05d" % i for i in range(first)], []
     put_group(s3, names)
 
@@ -249,7 +249,7 @@ def test_a_group_to_which_others_add_arrays_while_it_is_listed_has_all_that_was_
     assert set(found) >= set(names) and set(found) <= set(names + added) and 1 < len(added) < 100
 
 
-def test_a_group_that_is_cut_at_each_listing_is_an_error_though_others_add_to_it(s3):
+def test_truncated_listing_of_a_growing_group_is_an_error(s3):
     put_group(s3, ["a%05d" % i for i in range(1500)])
     added = []
 
@@ -270,7 +270,7 @@ def make_array(name):
     del array, root
 
 
-def test_no_array_is_made_over_chunks_that_cannot_be_looked_for(s3):
+def test_no_array_is_created_where_old_chunks_cannot_be_listed(s3):
     put_group(s3, ["a"])
     s3.objects["bucket/g.zarr/new/c/7"] = b"leftover"
     s3.fault = lambda method, key, query: 503 if is_listing(query) else None

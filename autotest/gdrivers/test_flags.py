@@ -94,7 +94,7 @@ def test_flags_stay_when_something_else_of_the_band_changes(tmp_path, dtype, fla
     assert {name: attributes[name] for name in attributes if name.startswith("flag")} == flags and len(attributes) > len(flags)
 
 
-def test_flags_go_with_the_categories_that_they_are(tmp_path):
+def test_flag_attributes_follow_edited_categories(tmp_path):
     path = str(tmp_path / "a.zarr")
     oracle.write(path, array_meta(VALUES.shape, "uint8", [2, 3], attributes={"flag_values": [0, 1], "flag_meanings": "a b"}), VALUES)
     dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)

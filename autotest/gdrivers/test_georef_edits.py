@@ -449,7 +449,7 @@ def test_when_one_coordinate_is_refused_both_keep_their_values(tmp_path, s3, qui
 
 
 @pytest.mark.parametrize("refused", ["PUT", "DELETE"])
-def test_coordinates_that_a_rotation_which_was_cut_short_left_go_with_the_next(tmp_path, s3, quiet, refused):
+def test_coordinates_left_by_an_interrupted_rotation_are_removed_by_the_next(tmp_path, s3, quiet, refused):
     """Beside a rotation, other readers take them for the place."""
     path = georeferenced(tmp_path / "a.zarr")
     for name in ("b", "zonal", "crs"):

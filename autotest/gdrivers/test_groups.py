@@ -437,7 +437,7 @@ def test_band_properties_are_written_to_their_arrays(tmp_path):
     check_consolidated(path)
 
 
-def test_metadata_are_changed_where_they_are(tmp_path):
+def test_metadata_are_changed_in_the_node_that_has_them(tmp_path):
     path = put_group(tmp_path / "s")
     oracle.put(path, {"zarr.json": group_meta({"of": "group", "shadowed": "by arrays"})})
     for name in "ab":
@@ -490,7 +490,7 @@ def test_domains_are_written_to_all_arrays(tmp_path):
     assert not open_ours(path).GetMetadata("RPC") and not open_array(path, "/b2").GetMetadata("RPC")
 
 
-def test_statistics_go_with_what_is_written(tmp_path):
+def test_writing_pixels_removes_statistics_of_group_members(tmp_path):
     path, _ = three(tmp_path / "s", ("uint8", "uint8", "uint8"))
     dataset = update(path)
     for b in range(3):
@@ -503,7 +503,7 @@ def test_statistics_go_with_what_is_written(tmp_path):
     assert ["STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_ours(path))] == [True, False, True]
 
 
-def test_statistics_that_an_array_says_itself_go_too(tmp_path):
+def test_writing_pixels_removes_statistics_in_array_attributes(tmp_path):
     path = put_group(tmp_path / "s")
     for name in "ab":
         put_array(path, name, attributes={"STATISTICS_MEAN": name})

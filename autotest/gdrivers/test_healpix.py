@@ -285,7 +285,7 @@ def test_commands_are_quiet_about_corners_without_a_face(tmp_path, command):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_gdalinfo_says_no_more_of_a_map_than_of_another_file_of_this_plane(tmp_path):
+def test_gdalinfo_of_a_map_warns_no_more_than_of_other_rasters(tmp_path):
     """That of GDAL 3.6 asks PROJ for the longitudes of the corners of any raster; those of this plane are on no face."""
     path = put_store(tmp_path / "s.zarr", 4, np.arange(12 * 4**4, dtype="float32"))
     there, other = open_ours(path), gdal.GetDriverByName("VRT").Create(str(tmp_path / "s.vrt"), 80, 80, 1)
@@ -579,7 +579,7 @@ def test_bands_of_listed_cells(tmp_path):
     assert np.array_equal(dataset.ReadAsArray(17, 20, 30, 9, band_list=[3, 1]), np.stack([to_raster(by_cell[i], order, -1)[20:29, 17:47] for i in (2, 0)]))
 
 
-def test_a_coordinate_of_all_cells_in_order_is_none(tmp_path):
+def test_coordinate_of_all_cells_in_order_is_ignored(tmp_path):
     order = 4
     dataset = open_array(put_cells(tmp_path / "s.zarr", order, np.arange(12 * 4**order)), "/v")
     assert np.array_equal(dataset.ReadAsArray(), plane_cells(order))

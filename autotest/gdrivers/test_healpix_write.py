@@ -542,7 +542,7 @@ def masked(pixels, is_valid, of_all=True):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("data_type", ["uint8", "int16", "uint32"])
-def test_what_a_mask_leaves_out_of_whole_numbers_is_nodata_or_refused(tmp_path, data_type, seed):
+def test_masked_integers_become_nodata_or_are_refused(tmp_path, data_type, seed):
     rng = np.random.default_rng(seed)
     pixels = rng.integers(0, 200, (2, HEIGHT, WIDTH)).astype(data_type)
     is_valid = np.kron(rng.random((HEIGHT // 10 + 1, WIDTH // 10 + 1)) < 0.5, np.ones((10, 10), bool))[:HEIGHT, :WIDTH]
@@ -562,7 +562,7 @@ def test_a_mask_of_one_band_is_refused(tmp_path):
     assert "band 1: expected a mask for all bands, or nodata, found a mask of its own" in message
 
 
-def test_whole_numbers_of_which_only_another_band_has_nodata_are_refused(tmp_path):
+def test_integers_with_nodata_in_another_band_only_are_refused(tmp_path):
     dataset = source(np.ones((2, 90, 180), "uint8"), (-180, 2, 0, 90, 0, -2), "OGC:CRS84")
     dataset.GetRasterBand(2).SetNoDataValue(5)
     message = error_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), dataset, False, options=["HEALPIX=3"]))
@@ -668,7 +668,7 @@ def test_a_face_is_written_by_itself(tmp_path):
     assert not open_ours(name_of(tmp_path / "s.zarr", "/v:face=5")).ReadAsArray().any()
 
 
-def test_what_was_not_written_is_nodata(tmp_path):
+def test_unwritten_cells_are_nodata(tmp_path):
     dataset = driver().Create(str(tmp_path / "s.zarr"), 320, 320, 1, gdal.GDT_Int16, options=["HEALPIX=6", "ARRAY_NAME=v"])
     dataset.GetRasterBand(1).SetNoDataValue(-9)
     dataset.GetRasterBand(1).WriteArray(np.full((64, 64), 5, "int16"), 128, 128)  # face 4

@@ -56,7 +56,7 @@ def test_histograms_are_in_the_store(tmp_path, array, how):
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_writing_makes_them_stale(tmp_path, beside, config):
+def test_writing_pixels_makes_histograms_stale(tmp_path, beside, config):
     """Those in a side-car file, too, of which GDAL itself would go on to tell."""
     path = created(tmp_path / "a.zarr", ARRAYS["uint8"], CHUNK_SHAPE=32, STATISTICS="NO" if beside else "YES")
     config("GDAL_PAM_ENABLED", "YES")
@@ -78,7 +78,7 @@ def test_writing_makes_them_stale(tmp_path, beside, config):
         same(held_band(open_ours(str(path)), 2).GetDefaultHistogram(force=0), ARRAYS["uint8"][1])  # nobody wrote there
 
 
-def test_a_histogram_that_is_set_is_kept_and_an_odd_one_is_none(tmp_path):
+def test_set_histogram_is_stored_and_malformed_ones_are_ignored(tmp_path):
     path = created(tmp_path / "a.zarr", ARRAYS["uint8"], CHUNK_SHAPE=32)
     dataset = update(path)
     dataset.GetRasterBand(1).SetDefaultHistogram(0, 100, [1, 2 ** 40, 3, 4])
@@ -105,7 +105,7 @@ def test_the_names_are_those_of_gdals_driver_for_imagine(tmp_path):
     assert ours[2:] == histogram[2:] and ours[:2] == pytest.approx(histogram[:2])
 
 
-def test_what_has_no_buckets_has_statistics_alone(tmp_path):
+def test_band_without_histogram_buckets_has_statistics_only(tmp_path):
     array = ARRAYS["float32"].copy()
     array[0, 3, 4] = np.inf
     copy(tmp_path / "a.zarr", source(array), STATISTICS="YES")
@@ -121,7 +121,7 @@ def test_what_has_no_buckets_has_statistics_alone(tmp_path):
 
 
 @pytest.mark.parametrize("part", ["/t:1", "/t:time=1", "/t:time=1..2", "/:time=1"])
-def test_writing_a_part_makes_those_of_the_whole_stale(tmp_path, part):
+def test_writing_a_selection_makes_histograms_of_the_array_stale(tmp_path, part):
     path = str(tmp_path / "a.zarr")
     values = RNG.integers(0, 99, (3, 40, 50)).astype("int16")
     created(path, values, CHUNK_SHAPE=32, STATISTICS="YES", OVERVIEWS="NONE", ARRAY_NAME="t", DIM_NAMES="time,y,x")
@@ -133,7 +133,7 @@ def test_writing_a_part_makes_those_of_the_whole_stale(tmp_path, part):
     assert band.ReadAsArray().max() == 5000 and "STATISTICS" not in str(band.GetMetadata()) and band.GetDefaultHistogram(force=0) is None
 
 
-def test_writing_through_the_multidimensional_face_makes_them_stale(tmp_path):
+def test_writing_through_the_multidimensional_api_makes_histograms_stale(tmp_path):
     path = str(tmp_path / "a.zarr")
     created(path, ARRAYS["int16"], CHUNK_SHAPE=32, STATISTICS="YES", OVERVIEWS="NONE", ARRAY_NAME="t")
     dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)

@@ -244,7 +244,7 @@ def test_an_open_dataset_stays_at_its_commit_and_a_new_one_sees_the_next(written
     same_as_commit(copy, written, 0)
 
 
-def test_what_is_referred_to_and_is_gone_is_an_error(written, tmp_path):
+def test_absent_referenced_object_of_a_repository_is_an_error(written, tmp_path):
     for folder in ("chunks", "manifests", "snapshots"):
         copy = str(tmp_path / folder)
         shutil.copytree(written.repo(), copy)
@@ -303,7 +303,7 @@ print(gdal.GetDriverByName("Icechunk") is not None, *[dataset.GetDriver().ShortN
 """
 
 
-def test_beside_gdals_own_driver_only_sharded_arrays_are_ours(written, tmp_path):
+def test_gdals_own_driver_keeps_unsharded_arrays_of_repositories(written, tmp_path):
     its_own = "-" if gdal.GetDriverByName("Icechunk") is None else "Icechunk"
     (tmp_path / "gdal_icechunk.py").write_text(OTHER)
     plain, broken = fixture_path("icechunk", "sparse"), fixture_path("icechunk", "repo_offline")
@@ -427,7 +427,7 @@ def test_manifests_of_coordinates_come_side_by_side(written, remote):
     assert len(manifests) > 2 and len(set(manifests)) == 1
 
 
-def test_what_a_server_refuses_is_an_error_and_not_fill_value(written, remote):
+def test_refused_request_of_a_repository_is_an_error_and_not_fill_value(written, remote):
     dataset = open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"))
     dataset.GetRasterBand(1).ReadAsArray(0, 0, 10, 10)
     chunks = ["repo.icechunk/chunks/" + os.path.basename(name) for name in glob.glob(written.repo("/chunks/*"))]

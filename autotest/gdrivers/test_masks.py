@@ -143,7 +143,7 @@ def test_gdaladdo_makes_and_removes_overviews_of_the_mask_too(tmp_path, options)
     check(open_ours(name), 255 - MASK)
 
 
-def test_a_level_whose_mask_has_none_is_masked_by_the_nearest_pixels(tmp_path):
+def test_level_without_a_mask_uses_nearest_pixels_of_the_base_mask(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS, UTM, "EPSG:32633"), OVERVIEWS="2")
     dataset = update(tmp_path / "a.zarr")
     assert dataset.CreateMaskBand(PER_DATASET) == 0
@@ -557,7 +557,7 @@ def rectilinear(path, data, with_mask=True, **attributes):
     return str(path)
 
 
-def test_the_area_of_interest_of_zagg_masks_what_has_no_nodata(tmp_path):
+def test_area_of_interest_of_zagg_is_the_mask_of_arrays_without_nodata(tmp_path):
     counts = VALUES.astype("int32")
     rectilinear(tmp_path / "a.zarr", counts)  # 0 is the fill value, and a count
     dataset = open_ours(str(tmp_path / "a.zarr"))

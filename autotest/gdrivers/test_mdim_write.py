@@ -334,7 +334,7 @@ def test_bad_options_are_named(tmp_path, option, words):
     assert not root.GetMDArrayNames()
 
 
-def test_a_copy_whose_options_suit_no_array_is_not_made(tmp_path):
+def test_copy_with_options_that_fit_no_array_is_refused(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     root.CreateMDArray("v", dimensions(root, x=4), extended("int16")).Write(np.arange(4, dtype="int16"))
     del root
@@ -385,7 +385,7 @@ def test_new_store_appears_when_closed_and_not_before(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_what_is_written_after_the_dataset_was_closed_is_kept(tmp_path):
+def test_elements_written_after_the_dataset_was_closed_are_kept(tmp_path):
     root = made(tmp_path / "a.zarr")[1]
     array = root.CreateMDArray("v", dimensions(root, x=40), extended("int16"))
     array.Write(np.arange(40, dtype="int16"))

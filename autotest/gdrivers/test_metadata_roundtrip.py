@@ -92,7 +92,7 @@ def test_category_names_survive(tmp_path, names):
     assert after.GetRasterBand(1).GetCategoryNames() == names
 
 
-def test_statistics_of_the_source_survive_and_none_are_made_up(tmp_path):
+def test_statistics_of_the_source_are_copied_and_none_are_invented(tmp_path):
     before = source(values((2, 30, 40), "int16"))
     first, second = before.GetRasterBand(1), before.GetRasterBand(2)
     first.SetStatistics(*first.ComputeStatistics(False))
@@ -139,7 +139,7 @@ def test_statistics_that_are_asked_for_are_in_the_store(tmp_path, options):
 
 @pytest.mark.parametrize("bands", [1, 2])
 @pytest.mark.parametrize("way", ["copy", "computed", "set", "gdaladdo"])
-def test_overviews_have_no_statistics_of_the_pixels_that_they_are_made_of(tmp_path, way, bands):
+def test_overviews_do_not_inherit_statistics(tmp_path, way, bands):
     pixels = np.random.default_rng(1).integers(0, 1000, (bands, 90, 80)).astype("uint16")
     copy(tmp_path / "a.zarr", source(pixels), ARRAY_NAME="v", CHUNK_SHAPE=16, RESAMPLING="AVERAGE",
          **({"STATISTICS": "YES"} if way in ("copy", "gdaladdo") else {}), OVERVIEWS="NONE" if way == "gdaladdo" else 2)

@@ -295,7 +295,7 @@ def test_array_named_like_its_dimension_keeps_its_pixels(tmp_path):
 @pytest.mark.parametrize("listed", [None, True, False])
 @pytest.mark.parametrize("kind, name", [("picture", "ovr_2x"), ("of another length", "ovr_2x"), ("group", "ovr_2x/v"), ("picture", "ovr_2x/v"),
                                         ("implicit group", "ovr_2x/v"), ("unknown", "ovr_2x/v")])
-def test_overviews_are_not_made_over_something_else(tmp_path, kind, name, listed):
+def test_overviews_do_not_overwrite_other_nodes(tmp_path, kind, name, listed):
     path, values, is_whole = raster_with(tmp_path, kind, name, listed)
     message = error_of(update(path, "/v").BuildOverviews, "NEAREST", [2])
     assert name in message and "found" in message

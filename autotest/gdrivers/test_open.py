@@ -57,7 +57,7 @@ def test_all_open_options_are_accepted_without_a_warning(tmp_path):
 
 
 @pytest.mark.parametrize("threads", ["0", "-3", "5000", "99999999999999999999", "bogus", "", "2"])
-def test_no_setting_of_threads_for_all_of_gdal_makes_a_store_unopenable(tmp_path, config, threads):
+def test_invalid_gdal_num_threads_does_not_prevent_opening(tmp_path, config, threads):
     config("GDAL_NUM_THREADS", threads)
     dataset, messages = warnings_of(lambda: open_ours(name_of(write_root(tmp_path / "a"))))
     assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))

@@ -119,7 +119,7 @@ def warped(path, sources, format, **options):
 
 
 @pytest.mark.parametrize("nodata", [0, -9999, 3e30, float("nan")])
-def test_gdalwarp_stores_as_missing_what_no_source_covers_and_what_the_source_calls_nodata(tmp_path, nodata):
+def test_gdalwarp_stores_uncovered_and_nodata_pixels_as_missing(tmp_path, nodata):
     values = np.round(np.random.default_rng(3).uniform(1, 300, (2, 40, 61)), 1).astype("float32")
     values[0, 5:9, 3:40], values[1, 20:29, 6:20] = nodata, nodata
     left, right = (source(part, at, "EPSG:32633", nodata) for part, at in (

@@ -302,7 +302,7 @@ def test_answers_that_are_always_cut_are_asked_for_as_often_as_configured(tmp_pa
         assert len(server.requests("zarr.json")) == requests
 
 
-def test_a_message_says_the_path_once(tmp_path, server):
+def test_message_has_the_path_once(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     for fault in (403, "short"):
         server.faults["s.zarr/c/0/1"] = fault

@@ -230,7 +230,7 @@ def test_chunks_are_known_by_every_key_encoding(tmp_path, encoding):
 
 # ------------------------------------------------------------------------------------------------------------------ links
 
-def test_links_in_a_store_are_unlinked_and_what_they_lead_to_stays(tmp_path):
+def test_links_in_a_store_are_removed_and_their_targets_stay(tmp_path):
     for action in (lambda path: driver().Delete(path), lambda path: copy(path, source(NEW), OVERWRITE="YES")):
         path = copy(tmp_path / "a.zarr", source(OLD), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="2").GetDescription()
         outside = tmp_path / "outside"

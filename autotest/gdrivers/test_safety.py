@@ -181,7 +181,7 @@ def remove_documents(folder):
         document.unlink()
 
 
-def test_a_name_of_which_a_killed_writer_listed_the_levels_alone_can_be_appended(tmp_path):
+def test_name_with_only_levels_listed_by_a_killed_writer_can_be_appended(tmp_path):
     path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
     copy(path, ones, ARRAY_NAME="first")
     append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]

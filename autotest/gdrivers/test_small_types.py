@@ -89,7 +89,7 @@ def test_overviews_have_the_small_type_of_their_base(tmp_path):
 
 # ------------------------------------------------------------------------------------------------------------ packbits
 
-def test_bits_that_zarrs_packed_are_read_and_it_reads_ours(tmp_path):
+def test_packed_bits_are_exchanged_with_zarrs(tmp_path):
     run_peer("zarrs_packbits.py", "write", tmp_path)
     names = sorted(tmp_path.glob("*.npy"))
     assert len(names) == 14

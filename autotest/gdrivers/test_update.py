@@ -287,7 +287,7 @@ for y, x in blocks[number::count]:
 
 @pytest.mark.parametrize("count, side", [(4, 16), (6, 4)])  # chunks; quarters of one
 @pytest.mark.parametrize("kind", ["sharded", "nested", "outer codecs", "unsharded"])
-def test_of_many_processes_that_write_into_the_same_shards_none_loses_a_block(tmp_path, kind, count, side):
+def test_many_processes_writing_into_the_same_shards_lose_no_block(tmp_path, kind, count, side):
     meta = dict(STORES[kind], shape=[64, 64])
     path = str(tmp_path / "a.zarr")
     oracle.write(path, meta, np.repeat(np.arange(64)[:, None] % 48 // 16, 64, 1).astype("uint16"))  # some shards are not there

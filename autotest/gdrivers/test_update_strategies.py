@@ -202,7 +202,7 @@ for y, x in blocks[number::count]:
 @pytest.mark.parametrize("side", [16, 4])  # chunks; quarters of one
 @pytest.mark.parametrize("ways", [["APPEND"] * 3, ["IN_PLACE"] * 3, WAYS])
 @pytest.mark.parametrize("kind", ["checksums", "index at start", "nested"])
-def test_of_several_processes_that_write_into_the_same_shards_none_loses_a_block(tmp_path, kind, ways, side):
+def test_several_processes_writing_into_the_same_shards_lose_no_block(tmp_path, kind, ways, side):
     meta, path = dict(STORES[kind], shape=[64, 64]), str(tmp_path / "a.zarr")
     oracle.write(path, meta, np.full((64, 64), 9, "uint16"))
     running = [subprocess.Popen([sys.executable, "-c", WRITERS, name_of(path), way] + [str(i) for i in (number, len(ways), side, side)])

@@ -124,7 +124,7 @@ def test_a_store_in_a_zip_file_and_one_over_http(tmp_path, simple, zipped, serve
 
 
 @pytest.mark.skipif(GDAL < 3110000, reason="drivers have commands since GDAL 3.11")
-def test_the_command_of_gdal_says_the_same(simple):
+def test_gdal_driver_validate_command_prints_the_same(simple):
     need("the program gdal", shutil.which("gdal"))
     run = lambda *options: subprocess.run(["gdal", "driver", "shardedzarr", "validate", *options], capture_output=True, text=True)  # noqa: E731
     assert run(str(simple)).returncode == 0 and "0 errors" in run("--threads", "1", str(simple)).stdout
@@ -777,7 +777,7 @@ def test_copies_of_a_crs_without_a_code_are_clean(tmp_path, crs, transform, styl
     assert_clean(tmp_path / "a.zarr")
 
 
-def test_two_crs_of_one_name_are_told_apart(tmp_path):
+def test_two_crs_of_one_name_are_distinguished(tmp_path):
     copy(tmp_path / "a.zarr", source(np.ones((80, 100), "uint8"), (-2e6, 20000, 0, 2e6, 0, -20000), GEOSTATIONARY), GEOREFERENCING="CF",
          CREATE_CONSOLIDATED_METADATA="NO")
 

@@ -46,7 +46,7 @@ static void run_threads(struct shared *s, int n, void *(*fn)(void *))
     (void)pthread_barrier_destroy(&s->start);
 }
 
-static void test_eight_threads_read_what_one_would(void)
+static void test_eight_threads_read_the_same_as_one(void)
 {
     for (uint64_t seed = 1; seed <= 30; seed++) {
         struct oracle o;
@@ -342,7 +342,7 @@ static void test_a_prefetch_beside_the_first_write_leaves_nothing_old_in_the_cac
 
 int main(void)
 {
-    RUN(test_eight_threads_read_what_one_would);
+    RUN(test_eight_threads_read_the_same_as_one);
     RUN(test_readers_beside_a_writer_see_whole_writes_and_never_go_back);
     RUN(test_two_readers_of_an_array_whose_writes_are_published_are_in_the_store_at_once);
     RUN(test_shards_that_another_writer_changed_are_published_side_by_side);

@@ -318,7 +318,7 @@ static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
     small_free(&s);
 }
 
-static void test_dirty_chunks_go_to_the_store_when_the_budget_is_full(void)
+static void test_pending_chunks_are_stored_when_the_budget_is_full(void)
 {
     struct small s = small_of("['bytes']", 40); /* chunks of 16: two fit */
     for (uint64_t i = 0; i < 4; i++)
@@ -331,7 +331,7 @@ static void test_dirty_chunks_go_to_the_store_when_the_budget_is_full(void)
     small_free(&s);
 }
 
-static void test_a_chunk_that_was_written_whole_goes_before_an_older_one_of_which_more_may_come(void)
+static void test_complete_pending_chunk_is_stored_before_an_older_partial_one(void)
 {
     struct small s = small_of("['bytes']", 62); /* three chunks fit */
     put(&s, 0, "half a c");
@@ -483,7 +483,7 @@ static void random_writers(const struct layout *l, uint64_t seed)
     free(model);
 }
 
-static void test_of_several_writers_of_one_chunk_none_loses_an_element(void)
+static void test_several_writers_of_one_chunk_lose_no_element(void)
 {
     for (int l = 0; l < LAYOUTS; l++)
         for (uint64_t seed = 1; seed <= 30; seed++)
@@ -617,7 +617,7 @@ static struct zs_array *with_dirty_chunks(struct zs_store *store, const struct z
     return a;
 }
 
-static void test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process(void)
+static void test_pending_chunks_of_all_arrays_count_in_the_process_budget(void)
 {
     struct zs_error err;
     struct zs_store *store = memory_store();
@@ -648,18 +648,18 @@ int main(void)
     RUN(test_chunks_of_nothing_but_fill_are_not_stored);
     RUN(test_published_chunks_of_a_new_array_are_kept);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
-    RUN(test_dirty_chunks_go_to_the_store_when_the_budget_is_full);
-    RUN(test_a_chunk_that_was_written_whole_goes_before_an_older_one_of_which_more_may_come);
+    RUN(test_pending_chunks_are_stored_when_the_budget_is_full);
+    RUN(test_complete_pending_chunk_is_stored_before_an_older_partial_one);
     RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);
     RUN(test_closing_without_a_flush_drops_pending_writes);
     RUN(test_wrong_requests_are_refused);
-    RUN(test_of_several_writers_of_one_chunk_none_loses_an_element);
+    RUN(test_several_writers_of_one_chunk_lose_no_element);
     RUN(test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay);
     RUN(test_shard_removed_or_created_by_another_writer_is_merged);
     RUN(test_in_nested_shards_neighbours_stay_byte_for_byte);
     RUN(test_unchanged_inner_shard_is_not_read);
     RUN(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest);
-    RUN(test_dirty_chunks_of_all_arrays_count_in_the_budget_of_the_process);
+    RUN(test_pending_chunks_of_all_arrays_count_in_the_process_budget);
     return check_result();
 }

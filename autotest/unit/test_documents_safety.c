@@ -748,7 +748,7 @@ static bool check_both_groups(struct stage *s)
     return has;
 }
 
-static void test_new_groups_whose_writer_was_killed_are_made_again(void)
+static void test_new_groups_of_a_killed_writer_can_be_created_again(void)
 {
     const struct trial t = {stage_open, add_groups, check_both_groups};
     for (int is_consolidated = 0; is_consolidated < 2; is_consolidated++) {
@@ -832,6 +832,7 @@ int main(void)
     RUN(test_nodes_whose_remover_was_killed_are_gone_or_all_there);
     RUN(test_nodes_created_by_others_at_removed_paths_stay);
     RUN(test_removed_nodes_listed_again_by_others_stay);
+    RUN(test_new_groups_of_a_killed_writer_can_be_created_again);
     RUN(test_a_damaged_document_keeps_no_other_from_being_finished);
     RUN(test_arrays_that_consolidated_metadata_list_shorter_grow_together_after_a_kill);
     RUN(test_a_rename_that_cannot_finish_what_another_writer_began_leaves_its_journal);
@@ -840,7 +841,6 @@ int main(void)
     RUN(test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back);
     RUN(test_nodes_whose_removal_failed_are_gone_or_all_there);
     RUN(test_nodes_that_are_replaced_by_others_are_gone_when_these_are_there);
-    RUN(test_new_groups_whose_writer_was_killed_are_made_again);
     RUN(test_an_array_never_names_one_whose_writer_was_killed);
     RUN(test_invalid_journal_is_ignored);
     return check_result();

@@ -64,7 +64,7 @@ static void random_operations(uint64_t seed, uint64_t step)
     zs_map_free(&map);
 }
 
-static void test_random_operations_do_what_an_array_does(void)
+static void test_random_operations_equal_a_plain_array(void)
 {
     random_operations(1, 1);
     random_operations(2, (uint64_t)1 << 32);
@@ -85,6 +85,6 @@ int main(void)
 {
     RUN(test_the_hash_is_fnv_1a_and_goes_on_from_the_one_before);
     RUN(test_an_empty_map_has_nothing);
-    RUN(test_random_operations_do_what_an_array_does);
+    RUN(test_random_operations_equal_a_plain_array);
     return check_result();
 }

@@ -450,7 +450,7 @@ static void test_attributes_that_are_newer_than_consolidated_metadata_stay(void)
     close_store(&s);
 }
 
-static void test_a_node_that_became_another_is_not_edited(void)
+static void test_node_replaced_meanwhile_is_not_edited(void)
 {
     static const char *const paths[] = {"a"};
     struct geo_store s = {0};
@@ -487,6 +487,6 @@ int main(void)
     RUN(test_nodata_and_metadata);
     RUN(test_attributes_added_to_a_document_meanwhile_stay);
     RUN(test_attributes_that_are_newer_than_consolidated_metadata_stay);
-    RUN(test_a_node_that_became_another_is_not_edited);
+    RUN(test_node_replaced_meanwhile_is_not_edited);
     return check_result();
 }

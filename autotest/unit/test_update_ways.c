@@ -482,7 +482,7 @@ static void remove_all(const char *root, const char *const *names)
 }
 
 /* A copy made of hard links stays what it is, and a link is replaced. */
-static void test_files_with_other_names_are_not_changed_where_they_are(void)
+static void test_hard_linked_files_are_not_changed_in_place(void)
 {
     char root[100], shard[200], backup[200];
     (void)snprintf(root, sizeof root, "/tmp/shardedzarr_ways_%ld", (long)getpid());
@@ -568,7 +568,7 @@ int main(void)
     RUN(test_a_kill_at_any_call_of_appending_loses_nothing_that_was_there);
     RUN(test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn);
     RUN(test_invalid_or_foreign_journal_is_ignored);
-    RUN(test_files_with_other_names_are_not_changed_where_they_are);
+    RUN(test_hard_linked_files_are_not_changed_in_place);
     RUN(test_update_methods_can_be_mixed_by_concurrent_writers);
     return check_result();
 }
