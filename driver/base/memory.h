@@ -55,9 +55,10 @@ enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, stru
 /* Makes room for `capacity` bytes and forgets the content: no copy when it has to grow. */
 enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
 
+/* Appends a copy of n bytes. ZS_NO_MEMORY only: then the content is as it was. */
 enum zs_status zs_buffer_append(struct zs_buffer *buffer, const void *data, size_t n,
                                 struct zs_error *err) ZS_MUST_CHECK;
 
-void zs_buffer_free(struct zs_buffer *buffer);
+void zs_buffer_free(struct zs_buffer *buffer); /* releases the memory; then it is as zero-initialised */
 
 #endif

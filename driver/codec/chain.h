@@ -121,6 +121,7 @@ enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *
 
 /* ---- Chunks whose last stage gives bytes of no fixed size (packed.c; codec.h: pack, unpack) ---- */
 
+/* Whether the innermost chunks of this level are such chunks. */
 bool zs_chunk_is_packed(const struct zs_level *level);
 
 /* Most bytes that its last stage may give. */

@@ -56,6 +56,7 @@ bool zsParseConnection(const char *name, ZSConnection &connection, std::string &
 /* Name of the array that is the whole store at `root`: that of the store. */
 std::string zsRootArrayName(const std::string &root);
 
+/* Whether a text ends with another one, by its bytes. */
 bool zsEndsWith(const std::string &s, const std::string &end);
 
 /* Whether something is at a path; whether it is a file, and no pipe, for whose writer a reader would wait. */

@@ -41,8 +41,9 @@ enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *edits, str
 enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_edited *of,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
-void zs_edited_clear(struct zs_edits *edits);
+void zs_edited_clear(struct zs_edits *edits); /* releases what it owns */
 
+/* Whether two nodes have the same parent. */
 bool zs_edited_is_in_one_group(const struct zs_node *a, const struct zs_node *b);
 /* Whether two arrays lie in one group and have the same X and Y. */
 bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited *b);

@@ -16,6 +16,8 @@ struct zs_means_grid {
 /* Pixels of the smaller raster that are being made: a window of it. */
 struct zs_means;
 
+/* Begins the window [x, x + width) x [y, y + height) of the smaller raster, by `threads` threads. `is_signed`: pixels
+ * are signed integers, else unsigned. ZS_NO_MEMORY only. */
 enum zs_status zs_means_create(const struct zs_means_grid *grid, uint64_t x, uint64_t y, uint64_t width,
                                uint64_t height, bool is_signed, int threads, struct zs_means **means,
                                struct zs_error *err) ZS_MUST_CHECK;

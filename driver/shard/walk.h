@@ -17,6 +17,7 @@ struct zs_source {
     uint64_t version; /* version of their object: an index is used only with bytes of the same version */
 };
 
+/* All bytes of an object, which is borrowed. */
 struct zs_source zs_source_of(struct zs_object *object);
 /* The bytes [offset, offset + size) of a source. */
 struct zs_source zs_source_range(const struct zs_source *source, uint64_t offset, uint64_t size);

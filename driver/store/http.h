@@ -100,6 +100,8 @@ bool zs_http_remembered_find(const char *root, const char *key, bool tail, size_
                              void **entry);
 void zs_http_remembered_release(void *entry);
 
+/* Remembers the first (or last, `tail`) n bytes of an object with a strong ETag, all copied. Does nothing without
+ * memory. */
 void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t n, const struct zs_remembered *what);
 
 /* Forgets all of an object. */

@@ -41,6 +41,7 @@ char *zs_text_shown(const char *text);
 
 /* ---- Directories of a local disk and of /vsimem/ (vsi_paths.c) ---- */
 
+/* Whether a file or directory is at a path. False also where that cannot be asked for. */
 bool zs_vsi_exists(const char *path);
 /* Makes the directories above `path`; *made, unless NULL, counts those that were not there. Another writer may make one
  * at the same moment. */

@@ -88,6 +88,7 @@ enum zs_status zs_check_georef(struct zs_check *check, const struct zs_node *nod
 
 /* ---- holes.c: objects that ought to be stored and are not; needs the arrays' objects to be listed ---- */
 
+/* Sorts the listed objects of an array by their chunks, for the functions below. */
 void zs_checked_array_sort(struct zs_checked_array *array);
 /* Chunks of a coordinate variable; other arrays are passed over. */
 enum zs_status zs_check_coordinate_chunks(struct zs_check *check, const struct zs_checked_array *array,
@@ -103,6 +104,8 @@ enum zs_status zs_check_holes(struct zs_check *check, const struct zs_node *base
 
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 
+/* Reads and decodes every stored object of an array, and reports what is wrong with it. Fails only without memory, or
+ * interrupted (ZS_CANCELLED). */
 enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array,
                                 struct zs_error *err) ZS_MUST_CHECK;
 

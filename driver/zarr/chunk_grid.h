@@ -27,6 +27,7 @@ struct zs_edges {
  * where the elements do not fit 64 bits, ZS_NO_MEMORY. */
 enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
 
+/* How many chunks there are, and how many elements these have together. */
 uint64_t zs_edges_chunks(const struct zs_edges *edges);
 uint64_t zs_edges_elements(const struct zs_edges *edges);
 /* The chunk that holds element `index` < zs_edges_elements(). */

@@ -55,6 +55,7 @@ struct zs_flex {
     unsigned type, width;
 };
 
+/* The value at the root of a buffer, which is borrowed. False where the buffer is malformed there. */
 bool zs_flex_root(const void *data, size_t size, struct zs_flex *out);
 /* Whether it is a map, and how many members it has. */
 bool zs_flex_map(const struct zs_flex *value, size_t *count);

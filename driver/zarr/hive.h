@@ -37,6 +37,8 @@ struct zs_hive {
     int count;
 };
 
+/* Parses morton_hive.json. ZS_INVALID names the member that is wrong,
+ * ZS_UNSUPPORTED another version, or windows of time. */
 enum zs_status zs_hive_parse(const zs_json *manifest, struct zs_hive *hive, struct zs_error *err) ZS_MUST_CHECK;
 /* Makes the path of a level's leaf by its number (nested): "1/1/2/1/3/11213.zarr". NULL without memory, freed with
  * free(). */

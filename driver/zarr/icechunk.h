@@ -43,8 +43,8 @@ enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **docu
 /* Forgets what this process remembers of snapshots and manifests. */
 void zs_icechunk_forget_all(void);
 
-/* Whether n bytes begin as each metadata file of Icechunk does. */
 #define ZS_ICECHUNK_MAGIC_BYTES 12
+/* Whether n bytes begin as each metadata file of Icechunk does. */
 bool zs_icechunk_is_file(const void *bytes, size_t n);
 
 #endif

@@ -16,6 +16,7 @@
 /* An id in Crockford's Base32, zero-terminated. */
 #define ZS_ICECHUNK_ID_TEXT 21
 
+/* Prints an id; whether a text is one of ZS_ICECHUNK_ID_BYTES. */
 void zs_icechunk_id_print(const unsigned char id[ZS_ICECHUNK_ID_BYTES], char text[ZS_ICECHUNK_ID_TEXT]);
 bool zs_icechunk_is_id(const char *text);
 /* A string of a file as text, freed with free(). False where it is absent, no UTF-8, or has control characters; *text
@@ -41,6 +42,7 @@ struct zs_icechunk_files {
     char *name; /* of the repository in the process's cache; unique where files are not to be remembered */
 };
 
+/* Begins reading the files of a repository; `store` is borrowed. Release with zs_icechunk_files_free(). */
 enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
                                       zs_icechunk_decode_fn decode, struct zs_error *err) ZS_MUST_CHECK;
 void zs_icechunk_files_free(struct zs_icechunk_files *files);

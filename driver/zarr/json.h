@@ -96,6 +96,7 @@ char *zs_json_print_pretty(const zs_json *node);
 /* ---- Building. The functions return the new node, owned by its parent, or NULL without memory; a NULL parent makes
  * them return NULL (releasing nothing), so that a sequence needs one check at its end. ---- */
 
+/* Without a parent: the caller owns them, until they are given to one. */
 zs_json *zs_json_new_object(void);
 zs_json *zs_json_new_array(void);
 zs_json *zs_json_copy(const zs_json *node);
