@@ -9,7 +9,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import random_values
+from stores import array_meta, counting, random_values
 from support import (assert_same, error_of, geotransform, name_of, need, open_array, open_ours, read_all, same_crs, subdatasets,
                      warnings_of)
 from writing import UTM, arrays, check_consolidated, copy, created, driver, files_of, only_array, pairs, source
@@ -184,6 +184,22 @@ def test_a_raster_is_appended_as_a_group_of_its_own(tmp_path):
     check_consolidated(path)
     assert "two" in error_of(driver().CreateCopy, path, source(second), options=append)
     check_consolidated(path)
+
+
+@pytest.mark.parametrize("name", ["two", "c"])  # "c" is where the chunks of the root array are
+@pytest.mark.parametrize("options", [{}, {"SINGLE_ARRAY": "NO"}], ids=str)
+def test_appending_to_a_store_whose_root_is_an_array_is_refused(tmp_path, options, name):
+    path = oracle.write(tmp_path / "a.zarr", array_meta((4, 6)), counting((4, 6)))
+    before = {file: (tmp_path / "a.zarr" / file).read_bytes() for file in files_of(path)}
+    options = pairs({"APPEND_SUBDATASET": "YES", "ARRAY_NAME": name, **options})
+    attempts = [lambda: driver().CreateCopy(path, source(counting((2, 4, 6)).astype("uint8")), options=options)]
+    if "SINGLE_ARRAY=NO" not in options:
+        attempts.append(lambda: driver().Create(path, 6, 4, 1, options=options))
+    for attempt in attempts:
+        message = error_of(attempt)  # of "c" alone: there are files that are no store
+        assert "expected a group as the root" in message or (name == "c" and "a.zarr/c: is not overwritten" in message)
+        assert {file: (tmp_path / "a.zarr" / file).read_bytes() for file in files_of(path)} == before
+    assert sorted(os.listdir(path)) == ["c", "zarr.json"]
 
 
 def test_overviews_of_a_store_of_several_rasters_are_refused_with_their_names(tmp_path):

@@ -412,9 +412,22 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
     return status;
 }
 
+/* A group below an array is no node of Zarr: other readers do not find it, and its name may be that of chunks. */
+static enum zs_status check_root_is_group(struct zs_hierarchy *h, struct zs_error *err)
+{
+    const struct zs_node *root;
+    ZS_TRY(zs_hierarchy_node(h, "", &root, err));
+    if (root->type == ZS_NODE_ARRAY)
+        return zs_fail(err, ZS_ARGUMENT,
+                       "%s: expected a group as the root of a store that gets another array, found an array",
+                       zs_hierarchy_store(h)->root);
+    return ZS_OK;
+}
+
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(h, err));
+    ZS_TRY(check_root_is_group(h, err));
     char *mark = mark_of(group);
     const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail_memory(err);
     free(mark);

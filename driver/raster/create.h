@@ -99,7 +99,7 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
 struct zs_raster;
 
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
- * there, whether or not consolidated metadata (which may be older) list it. A mark (store/mark.h) is in the group until
+ * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark (store/mark.h) is in the group until
  * zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was killed; then its remains go, unless
  * there are documents beside them: ZS_ARGUMENT. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
