@@ -168,6 +168,14 @@ def test_attributes_of_every_kind_of_json(tmp_path):
     assert array.GetAttribute("real").ReadAsDouble() == 2.5
 
 
+def test_number_that_no_double_holds_is_shown_as_its_text(tmp_path):
+    path, _ = write_array(tmp_path / "a.zarr", [4, 4], attributes={"a": 7, "b": [1, 7]})
+    document = tmp_path / "a.zarr" / "zarr.json"
+    document.write_text(document.read_text().replace("7", "1e400"))
+    array = only_array(path)
+    assert array.GetAttribute("a").ReadAsString() == "1e400" and array.GetAttribute("b").ReadAsString() == "[1,1e400]"
+
+
 def test_times_of_numpy_have_units_and_a_calendar(tmp_path):
     kind = {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}
     meta = stores.array_meta([4], kind, fill_value="NaT")

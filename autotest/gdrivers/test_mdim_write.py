@@ -248,6 +248,26 @@ def test_an_attribute_is_changed_by_writing_it_again(tmp_path):
     assert attributes_of(root_of(tmp_path / "a.zarr")) == {"title": "two"}
 
 
+def test_an_attribute_written_with_its_present_value_keeps_its_spelling_and_position(tmp_path):
+    text = '{"zarr_format": 3, "node_type": "group", "attributes": {"a": 1E5, "b": [1.500, -0], "c": -0.0, "d": "x", "e": 5, "f": NaN, "z": 1}}'
+    (tmp_path / "a.zarr").mkdir()
+    (tmp_path / "a.zarr" / "zarr.json").write_text(text)
+    dataset, root = updated(tmp_path / "a.zarr")
+    for attribute in root.GetAttributes():
+        value = attribute.Read()
+        attribute.Write(list(value) if isinstance(value, tuple) else value)
+    del attribute, root
+    dataset = None
+    assert (tmp_path / "a.zarr" / "zarr.json").read_text() == text
+    dataset, root = updated(tmp_path / "a.zarr")
+    root.GetAttribute("d").Write("y")
+    root.GetAttribute("a").Write(2.5)
+    del root
+    dataset = None
+    attributes = json.loads((tmp_path / "a.zarr" / "zarr.json").read_text(), parse_float=str, parse_int=str)["attributes"]
+    assert list(attributes) == list("abcdefz") and attributes["a"] == "2.5" and attributes["b"] == ["1.500", "-0"] and attributes["d"] == "y"
+
+
 def test_nodata_scale_offset_unit_and_crs(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     y, x = dimensions(root, y=40, x=50)

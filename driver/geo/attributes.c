@@ -86,6 +86,8 @@ static enum zs_attribute_kind kind_of(const zs_json *value)
     case ZS_JSON_NUMBER: {
         /* A writer of 1.0 meant a real number. */
         const char *token;
+        if (!zs_json_double(value, &number))
+            return ZS_ATTRIBUTE_JSON; /* 1e400: no double holds it */
         if (zs_json_number(value, &token) && strpbrk(token, ".eE") != NULL)
             return ZS_ATTRIBUTE_DOUBLE;
         return zs_json_int64(value, &i)    ? ZS_ATTRIBUTE_INT64
@@ -160,6 +162,14 @@ static void take_value(struct zs_attribute *a, size_t at, const zs_json *value)
     }
 }
 
+static void clear(struct zs_attribute *a)
+{
+    free(a->texts);
+    free(a->json);
+    free(a->integers);
+    free(a->doubles);
+}
+
 static bool read_attribute(const zs_json *member, struct zs_attribute *a)
 {
     const bool is_array = zs_json_is_array(member);
@@ -186,6 +196,21 @@ static bool read_attribute(const zs_json *member, struct zs_attribute *a)
          e = a->is_list ? zs_json_next(e) : NULL)
         take_value(a, at++, e);
     return true;
+}
+
+bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attribute)
+{
+    struct zs_attribute a = {0};
+    bool is_same = member != NULL && read_attribute(member, &a) && a.kind == attribute->kind &&
+                   a.is_list == attribute->is_list && a.count == attribute->count;
+    if (is_same && a.kind == ZS_ATTRIBUTE_DOUBLE)
+        is_same = memcmp(a.doubles, attribute->doubles, a.count * sizeof *a.doubles) == 0;
+    else if (is_same && a.integers != NULL)
+        is_same = memcmp(a.integers, attribute->integers, a.count * sizeof *a.integers) == 0;
+    for (size_t i = 0; is_same && a.texts != NULL && i < a.count; i++)
+        is_same = strcmp(a.texts[i], attribute->texts[i]) == 0;
+    clear(&a);
+    return is_same;
 }
 
 /* Cuts the grid mapping from `coordinates`. False without memory. */
@@ -224,11 +249,7 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
 
 void zs_attributes_free(struct zs_attribute *attributes, size_t count)
 {
-    for (size_t i = 0; i < count && attributes != NULL; i++) {
-        free(attributes[i].texts);
-        free(attributes[i].json);
-        free(attributes[i].integers);
-        free(attributes[i].doubles);
-    }
+    for (size_t i = 0; i < count && attributes != NULL; i++)
+        clear(&attributes[i]);
     free(attributes);
 }

@@ -31,11 +31,15 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
                                   struct zs_attribute **attributes, size_t *count, struct zs_error *err) ZS_MUST_CHECK;
 void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 
+/* Whether a member of a document reads as this attribute already, however its numbers are spelt: 1E5 is 100000.0, and 5
+ * is not 5.0, which is of another kind. False for NULL, and without memory. */
+bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attribute);
+
 /* ---- Changing (attributes_write.c): in memory, in the store at the flush of the hierarchy ---- */
 
 /* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
- * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. ZS_ARGUMENT where a
- * text is no JSON, or no UTF-8. */
+ * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. The attribute keeps its
+ * position, and its spelling where it reads as that value already. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
 enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *node,
                                   const struct zs_attribute *attribute, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes one; that there is none is fine. */

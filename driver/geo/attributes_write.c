@@ -6,20 +6,20 @@
 #include "geo/attributes.h"
 #include "geo/write.h"
 
-/* Adds the element at `index` to the object, by name, or with name NULL to the list. */
-static bool add_value(zs_json *parent, const char *name, const struct zs_attribute *a, size_t index)
+/* Adds the element at `index` to a list. */
+static bool add_value(zs_json *list, const struct zs_attribute *a, size_t index)
 {
     uint64_t bits;
     switch (a->kind) {
     case ZS_ATTRIBUTE_TEXT:
-        return zs_json_add_string(parent, name, a->texts[index]) != NULL;
+        return zs_json_add_string(list, NULL, a->texts[index]) != NULL;
     case ZS_ATTRIBUTE_INT64:
-        return zs_json_add_int64(parent, name, a->integers[index]) != NULL;
+        return zs_json_add_int64(list, NULL, a->integers[index]) != NULL;
     case ZS_ATTRIBUTE_UINT64:
         memcpy(&bits, &a->integers[index], sizeof bits);
-        return zs_json_add_uint64(parent, name, bits) != NULL;
+        return zs_json_add_uint64(list, NULL, bits) != NULL;
     case ZS_ATTRIBUTE_DOUBLE:
-        return zs_json_add_double(parent, name, a->doubles[index]) != NULL;
+        return zs_json_add_double(list, NULL, a->doubles[index]) != NULL;
     case ZS_ATTRIBUTE_JSON:
         break;
     }
@@ -32,7 +32,7 @@ static enum zs_status parse(const struct zs_attribute *a, size_t index, zs_json 
     return status == ZS_INVALID ? zs_fail_in(err, ZS_ARGUMENT, "attribute %s", a->name) : status;
 }
 
-/* The value as a node of its own. */
+/* The values as a list of its own. */
 static enum zs_status list_of(const struct zs_attribute *a, zs_json **value, struct zs_error *err)
 {
     bool ok = (*value = zs_json_new_array()) != NULL;
@@ -45,12 +45,25 @@ static enum zs_status list_of(const struct zs_attribute *a, zs_json **value, str
                 return status;
             }
         }
-        ok = a->kind == ZS_ATTRIBUTE_JSON ? zs_json_add(*value, NULL, element) != NULL : add_value(*value, NULL, a, i);
+        ok = a->kind == ZS_ATTRIBUTE_JSON ? zs_json_add(*value, NULL, element) != NULL : add_value(*value, a, i);
     }
     if (ok)
         return ZS_OK;
     zs_json_free(*value);
     return zs_fail_memory(err);
+}
+
+/* The value as a node of its own. */
+static enum zs_status value_of(const struct zs_attribute *a, zs_json **value, struct zs_error *err)
+{
+    zs_json *list = NULL;
+    if (a->kind == ZS_ATTRIBUTE_JSON && !a->is_list)
+        return parse(a, 0, value, err);
+    ZS_TRY(list_of(a, &list, err));
+    *value = a->is_list ? list : zs_json_copy(zs_json_first(list));
+    if (!a->is_list)
+        zs_json_free(list);
+    return *value != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status check_texts(const struct zs_attribute *a, struct zs_error *err)
@@ -67,10 +80,7 @@ enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *
 {
     zs_json *attributes, *value = NULL;
     ZS_TRY(check_texts(a, err));
-    if (a->is_list)
-        ZS_TRY(list_of(a, &value, err));
-    else if (a->kind == ZS_ATTRIBUTE_JSON)
-        ZS_TRY(parse(a, 0, &value, err));
+    ZS_TRY(value_of(a, &value, err));
     const enum zs_status status = zs_hierarchy_edit(h, node, &attributes, err);
     if (status != ZS_OK) {
         zs_json_free(value);
@@ -78,10 +88,11 @@ enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *
     }
     if (strcmp(a->name, "_FillValue") == 0 || strcmp(a->name, "missing_value") == 0)
         zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
-    if (value != NULL)
-        return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_fail_memory(err);
-    zs_json_remove(attributes, a->name);
-    return add_value(attributes, a->name, a, 0) ? ZS_OK : zs_fail_memory(err);
+    if (zs_attribute_is_same(zs_json_get(attributes, a->name), a)) {
+        zs_json_free(value);
+        return ZS_OK;
+    }
+    return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
