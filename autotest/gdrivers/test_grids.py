@@ -322,7 +322,7 @@ BAD_LISTS = [  # of 70 rows and 101 columns
     ({"CHUNK_SHAPE": "[10,60,1],50"}, "CHUNK_SHAPE: expected lengths that add up to 70, the raster's 70 rows, found 71"),
     ({"CHUNK_SHAPE": "50,[1,101]"}, "CHUNK_SHAPE: expected lengths that add up to 101, the raster's 101 columns, found 102"),
     ({"CHUNK_SHAPE": "[10,60]"}, "CHUNK_SHAPE: expected lengths that add up to 101, the raster's 101 columns, found 70"),
-    ({"CHUNK_SHAPE": "[10,0,60],50"}, "CHUNK_SHAPE: expected positive integers .*, or in their place lists of them in brackets, found"),
+    ({"CHUNK_SHAPE": "[10,0,60],50"}, "CHUNK_SHAPE: expected positive integers .*, or lists of them in brackets, found"),
     *[({"CHUNK_SHAPE": text}, "CHUNK_SHAPE: expected positive integers .* lists of them in brackets, found " + re.escape(text))
       for text in ("[],50", "[10,60", "10,60]", "[[10,60],50", "[10,60]50", "[10,60],", "[10,-60],5", "[10,],50", "[9999999999999],5",
                    "[[10]],50", "[[10,5,1]],50", "[[10,7]50", "[[10,0]],50", "[[[10,7]]],50", "[10[7,6]],50", "[[],70],50")],

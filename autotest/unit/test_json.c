@@ -324,6 +324,30 @@ static void check_prints_double(double value, const char *expected)
     CHECK_EQ_STR(text, expected);
 }
 
+static void test_messages_show_the_value_that_was_found(void)
+{
+    static const char *const cases[][2] = {{"{\"a\":[8, 8.0]}", "a: expected b, found [8,8.0]"},
+                                           {"{\"a\":\"x\"}", "a: expected b, found \"x\""},
+                                           {"{\"a\":null}", "a: expected b, found null"},
+                                           {"{}", "a: expected b, found no such member"}};
+    struct zs_error err;
+    zs_json *root = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK(zs_json_parse(cases[i][0], strlen(cases[i][0]), &root, &err) == ZS_OK);
+        CHECK(zs_fail_found(&err, ZS_INVALID, zs_json_get(root, "a"), "%s: expected b", "a") == ZS_INVALID);
+        CHECK_EQ_STR(err.message, cases[i][1]);
+        zs_json_free(root);
+    }
+    char text[1000] = "{\"a\":\"";
+    for (int i = 0; i < 300; i++)
+        (void)strcat(text, "\u00e4");
+    (void)strcat(text, "\"}");
+    CHECK(zs_json_parse(text, strlen(text), &root, &err) == ZS_OK);
+    CHECK(zs_fail_found(&err, ZS_INVALID, zs_json_get(root, "a"), "long") == ZS_INVALID);
+    CHECK_EQ_U64(strlen(err.message), strlen("long, found \"") + 98 + strlen("...")); /* whole characters alone */
+    zs_json_free(root);
+}
+
 static void test_doubles_print_in_the_shortest_form_that_reads_back(void)
 {
     check_prints_double(0, "0.0");
@@ -476,6 +500,7 @@ int main(void)
     RUN(test_malformed_text_is_refused);
     RUN(test_every_prefix_of_a_document_is_refused);
     RUN(test_nesting_and_amount_are_limited);
+    RUN(test_messages_show_the_value_that_was_found);
     RUN(test_doubles_print_in_the_shortest_form_that_reads_back);
     RUN(test_documents_are_built_and_changed);
     RUN(test_pretty_print_keeps_short_lists_on_a_line);

@@ -48,7 +48,8 @@ static enum zs_status read(const zs_json *configuration, const struct zs_stage *
     else if (zs_json_equals(shuffle, "bitshuffle"))
         codec->shuffle = BLOSC_BITSHUFFLE;
     else
-        return zs_fail(err, ZS_INVALID, "codec \"blosc\": shuffle: expected noshuffle, shuffle or bitshuffle");
+        return zs_fail_found(err, ZS_INVALID, shuffle,
+                             "codec \"blosc\": shuffle: expected noshuffle, shuffle or bitshuffle");
 
     ZS_TRY(read_integers(configuration, stage, codec, err));
     ZS_TRY(zs_stage_integer(stage, configuration, "typesize", false, 1, INT32_MAX, &typesize, err));

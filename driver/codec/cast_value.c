@@ -37,7 +37,7 @@ static enum zs_status parse_pairs(const zs_json *pairs, const struct zs_dtype *f
         bool from_null, to_null;
         unsigned char key[ZS_MAX_ITEM_SIZE], value[ZS_MAX_ITEM_SIZE];
         if (!zs_json_is_array(pair) || zs_json_size(pair) != 2)
-            return zs_fail(err, ZS_INVALID, "expected pairs of values");
+            return zs_fail_found(err, ZS_INVALID, pair, "expected pairs of values");
         ZS_TRY(zs_fill_value_parse(from, zs_json_at(pair, 0), key, &from_null, err));
         ZS_TRY(zs_fill_value_parse(to, zs_json_at(pair, 1), value, &to_null, err));
         if (from_null || to_null)
@@ -52,11 +52,11 @@ static enum zs_status check_map(const zs_json *map, struct zs_error *err)
 {
     static const char *const known[] = {"encode", "decode", NULL};
     if (map != NULL && !zs_json_is_object(map))
-        return zs_fail(err, ZS_INVALID, "expected an object");
+        return zs_fail_found(err, ZS_INVALID, map, "expected an object");
     ZS_TRY(zs_members_check(map, known, err));
     for (const zs_json *m = zs_json_first(map); m != NULL; m = zs_json_next(m)) {
         if (!zs_json_is_array(m))
-            return zs_fail(err, ZS_INVALID, "%s: expected a list", zs_json_name(m));
+            return zs_fail_found(err, ZS_INVALID, m, "%s: expected a list", zs_json_name(m));
         if (zs_json_size(m) > MAX_MAPPED)
             return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %d pairs, found %zu", zs_json_name(m),
                            MAX_MAPPED, zs_json_size(m));

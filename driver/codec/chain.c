@@ -65,7 +65,7 @@ static enum zs_status compile_list(const zs_json *codecs, struct zs_level *level
         const struct zs_codec *codec;
         const char *name = zs_extension_name(c, &configuration);
         if (name == NULL)
-            return zs_fail(err, ZS_INVALID, "codecs: expected a name or an object with a name");
+            return zs_fail_found(err, ZS_INVALID, c, "codecs: expected a name or an object with a name");
         ZS_TRY(zs_codec_find(name, &codec, err));
         if (form->dtype.text != ZS_TEXT_NONE)
             ZS_TRY(zs_codec_of_texts(&form->dtype, &codec, err));
@@ -146,7 +146,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     const struct zs_dtype *dtype = &meta->dtype;
     struct zs_level *level = &chain->levels[chain->count++], *inner = level + 1;
     if (!zs_json_is_array(codecs) || zs_json_size(codecs) == 0)
-        return zs_fail(err, ZS_INVALID, "codecs: expected a list of at least one codec");
+        return zs_fail_found(err, ZS_INVALID, codecs, "codecs: expected a list of at least one codec");
     const zs_json *inner_codecs = NULL;
     ZS_TRY(compile_list(codecs, level, chain->count == ZS_MAX_LEVELS, form, &inner_codecs, err));
 

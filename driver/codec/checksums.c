@@ -19,7 +19,7 @@ static enum zs_status read_location(const zs_json *configuration, struct checksu
     else if (zs_json_equals(location, "end"))
         state->at_start = false;
     else if (zs_json_typeof(location) != ZS_JSON_NULL)
-        return zs_fail(err, ZS_INVALID, "location: expected \"start\" or \"end\"");
+        return zs_fail_found(err, ZS_INVALID, location, "location: expected \"start\" or \"end\"");
     return ZS_OK;
 }
 

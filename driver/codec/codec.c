@@ -135,8 +135,8 @@ enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *con
     if (given == NULL && !is_required)
         return ZS_OK;
     if (!zs_json_int64(given, &found) || found < low || found > high)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected an integer from %lld to %lld", stage->codec->name,
-                       member, (long long)low, (long long)high);
+        return zs_fail_found(err, ZS_INVALID, given, "codec \"%s\": %s: expected an integer from %lld to %lld",
+                             stage->codec->name, member, (long long)low, (long long)high);
     *value = found;
     return ZS_OK;
 }

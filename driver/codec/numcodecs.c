@@ -98,10 +98,11 @@ static enum zs_status parse_fixed(const zs_json *configuration, struct zs_stage 
     ZS_TRY(zs_numcodecs_check_input(stage, configuration, "dtype", false, err));
     ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "astype", &stage->in, &stage->out, err));
     if (!zs_json_double(zs_json_get(configuration, "scale"), &scale) || !isfinite(scale) || scale == 0)
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0",
-                       stage->codec->name);
+        return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "scale"),
+                             "codec \"%s\": scale: expected a finite number other than 0", stage->codec->name);
     if (!zs_json_double(zs_json_get(configuration, "offset"), &offset) || !isfinite(offset))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": offset: expected a finite number", stage->codec->name);
+        return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "offset"),
+                             "codec \"%s\": offset: expected a finite number", stage->codec->name);
     return add_scaling(stage, scale, offset, err);
 }
 

@@ -24,7 +24,8 @@ static enum zs_status parse_padding(const zs_json *given, enum padding *padding,
             *padding = (enum padding)i;
     if (given == NULL || zs_json_equals(given, names[*padding]))
         return ZS_OK;
-    return zs_fail(err, ZS_INVALID, "padding_encoding: expected \"none\", \"first_byte\" or \"last_byte\"");
+    return zs_fail_found(err, ZS_INVALID, given,
+                         "padding_encoding: expected \"none\", \"first_byte\" or \"last_byte\"");
 }
 
 static enum zs_status parse_bit(const zs_json *configuration, const char *name, int least, int most, int standard,
@@ -33,7 +34,7 @@ static enum zs_status parse_bit(const zs_json *configuration, const char *name, 
     const zs_json *given = zs_json_get(configuration, name);
     int64_t bit = standard;
     if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &bit) || bit < least || bit > most))
-        return zs_fail(err, ZS_INVALID, "%s: expected an integer from %d to %d", name, least, most);
+        return zs_fail_found(err, ZS_INVALID, given, "%s: expected an integer from %d to %d", name, least, most);
     *out = (int)bit;
     return ZS_OK;
 }

@@ -36,8 +36,7 @@ static enum zs_status parse_lzma(const zs_json *configuration, struct zs_stage *
     int64_t format = 1; /* xz */
     const zs_json *given = zs_json_get(configuration, "format");
     if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &format) || format != 1))
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": format: expected 1 (xz), other formats are not supported",
-                       stage->codec->name);
+        return zs_fail_found(err, ZS_UNSUPPORTED, given, "codec \"%s\": format: expected 1 (xz)", stage->codec->name);
     if (zs_json_typeof(zs_json_get(configuration, "filters")) != ZS_JSON_NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": filters are not supported", stage->codec->name);
     return parse_as("lzma", stage, err);

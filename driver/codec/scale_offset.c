@@ -22,7 +22,7 @@ static enum zs_status parse_member(const zs_json *value, const char *name, const
     }
     const enum zs_status status = zs_fill_value_parse(dtype, value, element, &is_null, err);
     if (status == ZS_OK && (is_null || !isfinite(zs_dtype_to_double(dtype, element))))
-        return zs_fail(err, ZS_INVALID, "%s: expected a finite number", name);
+        return zs_fail_found(err, ZS_INVALID, value, "%s: expected a finite number", name);
     memcpy(out, element, 8);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s", name);
 }

@@ -47,15 +47,16 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     const int n = level->ndim;
     const zs_json *shape = zs_json_get(configuration, "chunk_shape");
     if (!zs_json_is_array(shape) || zs_json_size(shape) != (size_t)n)
-        return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": chunk_shape: expected a list of %d integers", n);
+        return zs_fail_found(err, ZS_INVALID, shape,
+                             "codec \"sharding_indexed\": chunk_shape: expected a list of %d integers", n);
     level->is_shard = true;
     inner->ndim = n;
     for (int j = 0; j < n; j++) {
         const int d = level->axis[j]; /* chunk_shape is in the dimensions that the codec receives */
         uint64_t size;
         if (!zs_json_uint64(zs_json_at(shape, (size_t)j), &size) || size == 0)
-            return zs_fail(err, ZS_INVALID, "codec \"sharding_indexed\": chunk_shape[%d]: expected a positive integer",
-                           j);
+            return zs_fail_found(err, ZS_INVALID, zs_json_at(shape, (size_t)j),
+                                 "codec \"sharding_indexed\": chunk_shape[%d]: expected a positive integer", j);
         if (level->shape[d] % size != 0)
             return zs_fail(err, ZS_INVALID,
                            "codec \"sharding_indexed\": chunk_shape[%d]: expected a divisor of the shard's %llu, "

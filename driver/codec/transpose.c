@@ -10,11 +10,12 @@ static enum zs_status arrange(const zs_json *configuration, struct zs_level *lev
     int composed[ZS_MAX_NDIM];
     bool used[ZS_MAX_NDIM] = {false};
     if (!zs_json_is_array(order) || zs_json_size(order) != (size_t)n)
-        return zs_fail(err, ZS_INVALID, "codec \"transpose\": order: expected a list of %d integers", n);
+        return zs_fail_found(err, ZS_INVALID, order, "codec \"transpose\": order: expected a list of %d integers", n);
     for (int j = 0; j < n; j++) {
         int64_t k;
         if (!zs_json_int64(zs_json_at(order, (size_t)j), &k) || k < 0 || k >= n || used[k])
-            return zs_fail(err, ZS_INVALID, "codec \"transpose\": order: expected a permutation of 0 to %d", n - 1);
+            return zs_fail_found(err, ZS_INVALID, order,
+                                 "codec \"transpose\": order: expected a permutation of 0 to %d", n - 1);
         used[k] = true;
         composed[j] = level->axis[k]; /* stored dimension j is input dimension order[j] */
     }

@@ -97,13 +97,15 @@ static enum zs_status parse_numbers(const struct zs_stage *stage, const zs_json 
         return parse_unsigned(stage, configuration, "precision", &z->precision, err);
     case MODE_RATE:
         if (!zs_json_double(zs_json_get(configuration, "rate"), &z->number) || !(z->number > 0) || z->number > MAX_RATE)
-            return zs_fail(err, ZS_INVALID, "codec \"%s\": rate: expected a number above 0, at most %g",
-                           stage->codec->name, MAX_RATE);
+            return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "rate"),
+                                 "codec \"%s\": rate: expected a number above 0, at most %g", stage->codec->name,
+                                 MAX_RATE);
         return ZS_OK;
     case MODE_ACCURACY:
         if (!zs_json_double(zs_json_get(configuration, "tolerance"), &z->number) || !isfinite(z->number) ||
             z->number < 0)
-            return zs_fail(err, ZS_INVALID, "codec \"%s\": tolerance: expected a number from 0", stage->codec->name);
+            return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "tolerance"),
+                                 "codec \"%s\": tolerance: expected a number from 0", stage->codec->name);
         return ZS_OK;
     default:
         return ZS_OK;
@@ -130,9 +132,9 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     while (i < 5 && !zs_json_equals(mode, modes[i]))
         i++;
     if (i == 5)
-        return zs_fail(err, ZS_INVALID,
-                       "codec \"zfp\": mode: expected \"reversible\", \"fixed_accuracy\", \"fixed_precision\", "
-                       "\"fixed_rate\" or \"expert\"");
+        return zs_fail_found(err, ZS_INVALID, mode,
+                             "codec \"zfp\": mode: expected \"reversible\", \"fixed_accuracy\", \"fixed_precision\", "
+                             "\"fixed_rate\" or \"expert\"");
     z->mode = (enum mode)i;
     stage->is_lossy = z->mode != MODE_REVERSIBLE;
     return parse_numbers(stage, configuration, z, err);

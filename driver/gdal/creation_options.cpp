@@ -82,8 +82,7 @@ bool ZSShapeOption::Parse(const char *text)
         if (*p != ',' && *p != 'x')
             break;
     }
-    return zsRefuseOption(m_name, "positive integers separated by commas, or in their place lists of them in brackets",
-                          text);
+    return zsRefuseOption(m_name, "positive integers separated by commas, or lists of them in brackets", text);
 }
 
 static std::string number(uint64_t n)

@@ -36,11 +36,13 @@ static enum zs_status sizes_of_text(const struct zs_node *node, struct zs_dimens
     const zs_json *shape = zs_json_get(node->document, "shape");
     uint64_t all = 1;
     if (!zs_json_is_array(shape) || zs_json_size(shape) > ZS_MAX_NDIM)
-        return zs_fail(err, ZS_INVALID, "%s: shape: expected a list of at most %d sizes", node->key, ZS_MAX_NDIM);
+        return zs_fail_found(err, ZS_INVALID, shape, "%s: shape: expected a list of at most %d sizes", node->key,
+                             ZS_MAX_NDIM);
     *count = 0;
     for (const zs_json *s = zs_json_first(shape); s != NULL; s = zs_json_next(s), ++*count)
         if (!zs_json_uint64(s, &dims[*count].size) || !zs_mul_u64(all, dims[*count].size, &all))
-            return zs_fail(err, ZS_INVALID, "%s: shape: expected sizes whose product fits 64 bits", node->key);
+            return zs_fail_found(err, ZS_INVALID, shape, "%s: shape: expected sizes whose product fits 64 bits",
+                                 node->key);
     return ZS_OK;
 }
 

@@ -41,8 +41,7 @@ static bool product_fits(const uint64_t *sizes, int n, uint64_t unit)
 static enum zs_status parse_shape(const zs_json *shape, struct zs_array_meta *meta, struct zs_error *err)
 {
     if (!zs_json_is_array(shape))
-        return zs_fail(err, ZS_INVALID, "shape: expected an array of sizes, found %s",
-                       shape == NULL ? "no such member" : "something else");
+        return zs_fail_found(err, ZS_INVALID, shape, "shape: expected an array of sizes");
     const size_t ndim = zs_json_size(shape);
     if (ndim > ZS_MAX_NDIM)
         return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM, ndim);
@@ -67,9 +66,10 @@ static enum zs_status require_extension(const zs_json *document, const char *mem
         return zs_fail(err, ZS_INVALID, "%s is missing", member);
     *name = zs_extension_name(point, configuration);
     if (*name == NULL)
-        return zs_fail(err, ZS_INVALID, "%s: expected a string or an object with a \"name\"", member);
+        return zs_fail_found(err, ZS_INVALID, point, "%s: expected a string or an object with a \"name\"", member);
     if (*configuration != NULL && !zs_json_is_object(*configuration))
-        return zs_fail(err, ZS_INVALID, "%s \"%.100s\": expected an object as configuration", member, *name);
+        return zs_fail_found(err, ZS_INVALID, *configuration, "%s \"%.100s\": expected an object as configuration",
+                             member, *name);
     return ZS_OK;
 }
 
@@ -113,7 +113,8 @@ static enum zs_status parse_chunk_key_encoding(const zs_json *document, struct z
     else if (zs_json_equals(separator, "."))
         meta->key_separator = '.';
     else
-        return zs_fail(err, ZS_INVALID, "chunk_key_encoding \"%s\": expected \"/\" or \".\" as separator", name);
+        return zs_fail_found(err, ZS_INVALID, separator,
+                             "chunk_key_encoding \"%s\": expected \"/\" or \".\" as separator", name);
     return ZS_OK;
 }
 
@@ -127,13 +128,13 @@ static enum zs_status parse_codecs(const zs_json *document, struct zs_array_meta
         meta->codecs = meta->missing_codecs;
     }
     if (!zs_json_is_array(meta->codecs) || zs_json_first(meta->codecs) == NULL)
-        return zs_fail(err, ZS_INVALID, "codecs: expected an array of at least one codec, found %s",
-                       meta->codecs == NULL ? "no such member" : "something else");
+        return zs_fail_found(err, ZS_INVALID, meta->codecs, "codecs: expected an array of at least one codec");
     size_t i = 0;
     for (const zs_json *codec = zs_json_first(meta->codecs); codec != NULL; codec = zs_json_next(codec), i++) {
         const char *name = zs_extension_name(codec, NULL);
         if (name == NULL)
-            return zs_fail(err, ZS_INVALID, "codecs[%zu]: expected a string or an object with a \"name\"", i);
+            return zs_fail_found(err, ZS_INVALID, codec, "codecs[%zu]: expected a string or an object with a \"name\"",
+                                 i);
         if (strcmp(name, "sharding_indexed") == 0)
             meta->is_sharded = true;
     }
@@ -146,7 +147,7 @@ static enum zs_status check_storage_transformers(const zs_json *document, struct
     if (zs_json_typeof(list) == ZS_JSON_NULL)
         return ZS_OK;
     if (!zs_json_is_array(list))
-        return zs_fail(err, ZS_INVALID, "storage_transformers: expected an array");
+        return zs_fail_found(err, ZS_INVALID, list, "storage_transformers: expected an array");
     if (zs_json_first(list) == NULL)
         return ZS_OK;
     const char *name = zs_extension_name(zs_json_first(list), NULL);
@@ -183,7 +184,7 @@ static enum zs_status parse_dimension_names(const zs_json *document, struct zs_a
                            meta->ndim, zs_json_size(names));
         for (const zs_json *c = zs_json_first(names); c != NULL; c = zs_json_next(c))
             if (zs_json_typeof(c) != ZS_JSON_STRING && zs_json_typeof(c) != ZS_JSON_NULL)
-                return zs_fail(err, ZS_INVALID, "dimension_names: expected strings or null");
+                return zs_fail_found(err, ZS_INVALID, c, "dimension_names: expected strings or null");
     }
     if (!copy_names(names, meta))
         return zs_fail_memory(err);
@@ -194,7 +195,7 @@ static enum zs_status check_attributes(const zs_json *document, struct zs_error 
 {
     const zs_json *attributes = zs_json_get(document, "attributes");
     if (zs_json_typeof(attributes) != ZS_JSON_NULL && !zs_json_is_object(attributes))
-        return zs_fail(err, ZS_INVALID, "attributes: expected an object");
+        return zs_fail_found(err, ZS_INVALID, attributes, "attributes: expected an object");
     return ZS_OK;
 }
 

@@ -282,8 +282,9 @@ static enum zs_status parse_object(const char *text, size_t size, zs_json **docu
     if (status != ZS_OK)
         return status == ZS_INVALID ? ZS_CORRUPT : status;
     if (!zs_json_is_object(parsed)) {
+        const enum zs_status no_object = zs_fail_found(err, ZS_CORRUPT, parsed, "expected a JSON object");
         zs_json_free(parsed);
-        return zs_fail(err, ZS_CORRUPT, "expected a JSON object");
+        return no_object;
     }
     *document = parsed;
     return ZS_OK;

@@ -32,7 +32,7 @@ enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, stru
         return zs_fail(err, ZS_UNSUPPORTED, "metadata_encoding: expected \"https://" FORMAT "\", found \"%.100s\"",
                        name != NULL ? name : "(no string)");
     if (zs_json_typeof(given) != ZS_JSON_NULL && !zs_json_string(given, &suffix))
-        return zs_fail(err, ZS_INVALID, "metadata_key_suffix: expected a string");
+        return zs_fail_found(err, ZS_INVALID, given, "metadata_key_suffix: expected a string");
     const size_t n = strlen(suffix);
     if (n > ZS_DRAFT_MAX_SUFFIX || (n > 0 && (suffix[0] != '.' || !zs_is_inside_name(suffix))))
         return zs_fail(
@@ -59,7 +59,7 @@ static enum zs_status translate(const zs_json *document, bool is_array, zs_json 
     if (is_array)
         status = zs_draft_array_document(document, out, reason);
     else if (!zs_json_is_object(document))
-        return zs_fail(reason, ZS_INVALID, "expected a JSON object");
+        return zs_fail_found(reason, ZS_INVALID, document, "expected a JSON object");
     if (status == ZS_NO_MEMORY || (is_array && status == ZS_OK))
         return status;
     const zs_json *attributes = zs_json_get(document, "attributes");

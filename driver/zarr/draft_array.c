@@ -30,7 +30,7 @@ enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *
 {
     const zs_json *list = zs_json_get(draft, "extensions");
     if (zs_json_typeof(list) != ZS_JSON_NULL && !zs_json_is_array(list))
-        return zs_fail(err, ZS_INVALID, "extensions: expected an array");
+        return zs_fail_found(err, ZS_INVALID, list, "extensions: expected an array");
     for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e)) {
         bool must_understand = true;
         (void)zs_json_bool(zs_json_get(e, "must_understand"), &must_understand);
@@ -175,7 +175,7 @@ static enum zs_status read_transformers(const zs_json *draft, struct array_layou
 {
     const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
     if (zs_json_typeof(list) != ZS_JSON_NULL && !zs_json_is_array(list))
-        return zs_fail(err, ZS_INVALID, "storage_transformers: expected an array");
+        return zs_fail_found(err, ZS_INVALID, list, "storage_transformers: expected an array");
     if (first == NULL)
         return ZS_OK;
     const char *name = text_of(zs_json_get(first, "extension"));
@@ -200,13 +200,13 @@ static enum zs_status read_grid(const zs_json *draft, struct array_layout *array
 {
     const zs_json *grid = zs_json_get(draft, "chunk_grid"), *shape = zs_json_get(draft, "shape");
     if (!zs_json_is_array(shape))
-        return zs_fail(err, ZS_INVALID, "shape: expected an array of sizes");
+        return zs_fail_found(err, ZS_INVALID, shape, "shape: expected an array of sizes");
     if (zs_json_size(shape) > ZS_MAX_NDIM)
         return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM,
                        zs_json_size(shape));
     array->ndim = (int)zs_json_size(shape);
     if (!zs_json_is_object(grid))
-        return zs_fail(err, ZS_INVALID, "chunk_grid: expected an object");
+        return zs_fail_found(err, ZS_INVALID, grid, "chunk_grid: expected an object");
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        text_of(zs_json_get(grid, "type")));
@@ -411,7 +411,7 @@ static enum zs_status translate(const zs_json *draft, zs_json *document, struct 
 enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **out, struct zs_error *err)
 {
     if (!zs_json_is_object(draft))
-        return zs_fail(err, ZS_INVALID, "expected a JSON object");
+        return zs_fail_found(err, ZS_INVALID, draft, "expected a JSON object");
     zs_json *document = zs_json_new_object();
     const enum zs_status status = document != NULL ? translate(draft, document, err) : zs_fail_memory(err);
     if (status != ZS_OK) {

@@ -135,7 +135,8 @@ static enum zs_status parse_time_unit(const zs_json *configuration, struct zs_dt
     }
     int64_t factor = 1;
     if (scale != NULL && (!zs_json_int64(scale, &factor) || factor < 1 || factor > INT32_MAX))
-        return zs_fail(err, ZS_INVALID, "data_type \"%s\": expected a scale_factor of 1 to 2147483647", dtype->name);
+        return zs_fail_found(err, ZS_INVALID, scale, "data_type \"%s\": expected a scale_factor of 1 to 2147483647",
+                             dtype->name);
     dtype->unit_scale = factor;
     return ZS_OK;
 }
@@ -164,11 +165,12 @@ enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units)
 enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err)
 {
     uint64_t units, bytes = 0;
-    const char *name = zs_extension_name(data_type, NULL);
+    const zs_json *configuration;
+    const char *name = zs_extension_name(data_type, &configuration);
     const enum zs_text_type text = zs_text_type_of(data_type, &units);
     if (text != ZS_TEXT_UTF8 && units == 0)
-        return zs_fail(err, ZS_INVALID,
-                       "data_type of text: expected a positive number (of UTF-32, a multiple of 4) as length_bytes");
+        return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "length_bytes"),
+                             "data_type of text: length_bytes: expected a number above 0 (UTF-32: a multiple of 4)");
     if (text != ZS_TEXT_UTF8 && (!zs_mul_u64(units, text == ZS_TEXT_UTF32 ? 4 : 1, &bytes) || bytes > SIZE_MAX / 4))
         return zs_fail(err, ZS_INVALID, "data_type of text: the length_bytes are too many");
     *dtype = zs_dtype_of(ZS_RAW);
@@ -186,9 +188,10 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
     const zs_json *configuration;
     const char *name = zs_extension_name(data_type, &configuration);
     if (name == NULL)
-        return zs_fail(err, ZS_INVALID, "data_type: expected a string or an object with a \"name\"");
+        return zs_fail_found(err, ZS_INVALID, data_type, "data_type: expected a string or an object with a \"name\"");
     if (configuration != NULL && !zs_json_is_object(configuration))
-        return zs_fail(err, ZS_INVALID, "data_type \"%.100s\": expected an object as configuration", name);
+        return zs_fail_found(err, ZS_INVALID, configuration,
+                             "data_type \"%.100s\": expected an object as configuration", name);
     if (is_raw(name))
         return parse_raw(name, dtype, err);
     for (size_t i = 0; i < TYPE_COUNT; i++) {
@@ -313,7 +316,7 @@ const char *zs_extension_name(const zs_json *node, const zs_json **configuration
 enum zs_status zs_members_check(const zs_json *object, const char *const *known, struct zs_error *err)
 {
     if (zs_json_typeof(object) != ZS_JSON_NULL && !zs_json_is_object(object))
-        return zs_fail(err, ZS_INVALID, "expected an object");
+        return zs_fail_found(err, ZS_INVALID, object, "expected an object");
     for (const zs_json *member = zs_json_first(object); member != NULL; member = zs_json_next(member)) {
         bool must_understand = !zs_is_one_of(zs_json_name(member), known);
         if (must_understand)

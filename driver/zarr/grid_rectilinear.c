@@ -89,8 +89,7 @@ static enum zs_status parse(const struct form *form, const zs_json *configuratio
 {
     const zs_json *shapes = zs_json_get(configuration, form->member);
     if (!zs_json_is_array(shapes))
-        return zs_fail(err, ZS_INVALID, "expected an array of lengths as configuration.%s, found %s", form->member,
-                       shapes == NULL ? "no such member" : "something else");
+        return zs_fail_found(err, ZS_INVALID, shapes, "expected an array of lengths as configuration.%s", form->member);
     if (zs_json_size(shapes) != (size_t)meta->ndim)
         return zs_fail(err, ZS_INVALID, "%s: expected %d entries, one per dimension of shape, found %zu", form->member,
                        meta->ndim, zs_json_size(shapes));

@@ -8,8 +8,7 @@ enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_arr
 {
     const zs_json *shape = zs_json_get(configuration, "chunk_shape");
     if (!zs_json_is_array(shape))
-        return zs_fail(err, ZS_INVALID, "expected an array of sizes as configuration.chunk_shape, found %s",
-                       shape == NULL ? "no such member" : "something else");
+        return zs_fail_found(err, ZS_INVALID, shape, "expected an array of sizes as configuration.chunk_shape");
     if (zs_json_size(shape) != (size_t)meta->ndim)
         return zs_fail(err, ZS_INVALID, "chunk_shape: expected %d sizes, one per dimension of shape, found %zu",
                        meta->ndim, zs_json_size(shape));

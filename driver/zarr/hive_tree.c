@@ -56,7 +56,7 @@ enum zs_status zs_hive_parse(const zs_json *manifest, struct zs_hive *hive, stru
     const zs_json *grouping = zs_json_get(manifest, "path_grouping");
     hive->grouping = 1;
     if ((grouping != NULL && !read_order(grouping, &hive->grouping)) || hive->grouping < 1)
-        return zs_fail(err, ZS_INVALID, "path_grouping: expected 1 to %d", ZS_HIVE_MAX_ORDER);
+        return zs_fail_found(err, ZS_INVALID, grouping, "path_grouping: expected 1 to %d", ZS_HIVE_MAX_ORDER);
     if (!read_order(zs_json_get(manifest, "cell_order"), &level.cells) ||
         !read_order(zs_json_get(manifest, "shard_order"), &level.node) || !add_level(hive, &level))
         return zs_fail(err, ZS_INVALID, "cell_order, shard_order: expected orders of up to %d, the first not coarser",

@@ -371,7 +371,7 @@ static enum zs_status ice_open(struct zs_store *store, const char *key, struct z
 static enum zs_status ice_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     (void)names;
-    return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: what a snapshot has is consolidated, and not listed", store->root,
+    return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: a snapshot is not listed: its metadata are consolidated", store->root,
                    prefix);
 }
 

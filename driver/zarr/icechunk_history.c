@@ -394,7 +394,8 @@ static enum zs_status get_ref(struct zs_store *store, const char *key, char id[Z
         status = zs_json_parse((const char *)text.data, text.size, &document, err);
         if (status == ZS_OK &&
             (!zs_json_string(zs_json_get(document, "snapshot"), &found) || !zs_icechunk_is_id(found)))
-            status = zs_fail(err, ZS_INVALID, "expected the id of a snapshot as member \"snapshot\"");
+            status = zs_fail_found(err, ZS_INVALID, zs_json_get(document, "snapshot"),
+                                   "snapshot: expected the id of a snapshot");
         else if (status == ZS_OK)
             memcpy(id, found, ZS_ICECHUNK_ID_TEXT);
         if (status != ZS_OK)

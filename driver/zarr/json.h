@@ -93,6 +93,11 @@ char *zs_json_print(const zs_json *node);
 /* Like zs_json_print(), indented, for a document that people read. */
 char *zs_json_print_pretty(const zs_json *node);
 
+/* `return zs_fail_found(err, ZS_INVALID, node, "shape: expected a list")`: like zs_fail(), with ", found " and the
+ * node's compact text, cut to some hundred bytes, behind the message: "found no such member" for NULL. */
+#define zs_fail_found(err, status, node, ...) (zs_error_set_found((err), (node), __VA_ARGS__), (enum zs_status)(status))
+void zs_error_set_found(struct zs_error *err, const zs_json *node, const char *format, ...) ZS_PRINTF(3, 4);
+
 /* ---- Building. The functions return the new node, owned by its parent, or NULL without memory; a NULL parent makes
  * them return NULL (releasing nothing), so that a sequence needs one check at its end. ---- */
 

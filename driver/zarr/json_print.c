@@ -1,9 +1,14 @@
 /* Printing is ours rather than cJSON's, since numbers have to come out of their marked strings anyway; and short lists,
  * which zarr.json is full of, stay on one line. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "zarr/json_private.h"
+
+/* Bytes of a value in a message. */
+#define MAX_FOUND_BYTES 100
 
 /* Arrays of scalars up to this many characters stay on one line of a pretty document. */
 #define LINE_WIDTH 100
@@ -168,4 +173,24 @@ char *zs_json_print(const zs_json *node)
 char *zs_json_print_pretty(const zs_json *node)
 {
     return print(node, true);
+}
+
+void zs_error_set_found(struct zs_error *err, const zs_json *node, const char *format, ...)
+{
+    if (err == NULL)
+        return;
+    char message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    char *text = node != NULL ? print(node, false) : NULL;
+    size_t n = text != NULL ? strlen(text) : 0;
+    const bool is_cut = n > MAX_FOUND_BYTES;
+    if (is_cut)
+        for (n = MAX_FOUND_BYTES; ((unsigned char)text[n] & 0xC0) == 0x80; n--) /* not within a character */
+            ;
+    zs_error_set(err, "%s, found %.*s%s", message, text != NULL ? (int)n : 0, text != NULL ? text : "",
+                 text == NULL ? (node == NULL ? "no such member" : "another value") : is_cut ? "..." : "");
+    free(text);
 }

@@ -24,14 +24,14 @@ static bool mentions_sharding(const zs_json *codecs)
 static enum zs_status check_format(const zs_json *document, struct zs_error *err)
 {
     if (!zs_json_is_object(document))
-        return zs_fail(err, ZS_INVALID, "expected a JSON object");
+        return zs_fail_found(err, ZS_INVALID, document, "expected a JSON object");
     const zs_json *format = zs_json_get(document, "zarr_format");
     const char *text;
     int64_t number;
     if (zs_json_string(format, &text))
         return zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found \"%.100s\"", text);
     if (!zs_json_int64(format, &number))
-        return zs_fail(err, ZS_INVALID, "zarr_format: expected 3, found no number");
+        return zs_fail_found(err, ZS_INVALID, format, "zarr_format: expected 3");
     if (number != 3)
         return zs_fail(err, ZS_UNSUPPORTED, "zarr_format: expected 3, found %lld", (long long)number);
     return ZS_OK;
@@ -78,7 +78,7 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
     const zs_json *type = zs_json_get(document, "node_type");
     const bool is_array = zs_json_equals(type, "array");
     if (status == ZS_OK && !is_array && !zs_json_equals(type, "group"))
-        status = zs_fail(err, ZS_INVALID, "node_type: expected \"array\" or \"group\"");
+        status = zs_fail_found(err, ZS_INVALID, type, "node_type: expected \"array\" or \"group\"");
     if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK && is_array) {

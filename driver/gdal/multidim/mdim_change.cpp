@@ -434,8 +434,9 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
         hasDimension(all, groups, name))
     {
         CPLError(CE_Failure, CPLE_AppDefined,
-                 having.empty() && path != nullptr ? "dimension %s: no array calls one so, to be called %s"
-                                                   : "dimension %s: there is one called %s already",
+                 having.empty() && path != nullptr
+                     ? "dimension %s: expected an array that has it, found none; it is not renamed to %s"
+                     : "dimension %s: there is one called %s already",
                  before.c_str(), name.c_str());
         return false;
     }

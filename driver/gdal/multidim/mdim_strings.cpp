@@ -215,7 +215,7 @@ struct Giver
     {
         auto *giver = static_cast<Giver *>(ctx);
         if (!zsGuard([&] { return giver->Give(number); }))
-            return zs_fail(err, ZS_ARGUMENT, "an element cannot be made a text");
+            return zs_fail(err, ZS_ARGUMENT, "an element of the source cannot be converted to text");
         *text = giver->text.c_str();
         return ZS_OK;
     }
