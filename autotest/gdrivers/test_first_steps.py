@@ -340,7 +340,10 @@ def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_
             root.CreateMDArray(array, dimensions, gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(np.full((4, 4), ord(name[0]), "uint8"))
         dataset = root = dimensions = None
     command = ["gdal", "mdim", "convert", "-q", "--of", "ShardedZarr", "--overwrite", tmp_path / "b.zarr", tmp_path / "a.zarr"]
-    assert "not recognized as a valid GDAL dataset" in program(*command)[1]
+    printed = program(*command)[1]
+    assert "not recognized as a valid GDAL dataset" in printed
+    if GDAL >= 3130000:  # which says so in silence alone
+        assert "expected a store of one raster, found /s and /t; the configuration option SHARDEDZARR_DELETE=ALL deletes what there is" in printed
     run(*command, "--config", "SHARDEDZARR_DELETE=ALL")
     assert open_ours(name_of(tmp_path / "a.zarr", "/t")).ReadAsArray().tolist() == [[ord("b")] * 4] * 4
 

@@ -46,20 +46,15 @@ static bool parse(const char *name, CSLConstList list, ZSCreationOptions &option
 }
 
 /* Warns of options, in this driver's words, that are of rasters alone: a copy through the multidimensional API takes
- * the same list. */
+ * the same list. GDAL has warned of those that are of neither. */
 static void warnOfRasterOptions(CSLConstList options)
 {
     for (CSLConstList o = options; o != nullptr && *o != nullptr; o++)
     {
         const std::string name(*o, strcspn(*o, "="));
-        if (zsIsOption(name.c_str(), ZS_DATASET))
-            continue;
-        if (zsIsOption(name.c_str(), ZS_RASTER))
+        if (!zsIsOption(name.c_str(), ZS_DATASET) && zsIsOption(name.c_str(), ZS_RASTER))
             CPLError(CE_Warning, CPLE_AppDefined,
                      "%s: is an option of rasters, and changes nothing in a copy of arrays", name.c_str());
-        else
-            CPLError(CE_Warning, CPLE_AppDefined, "expected an option of a copy of arrays, one of %s; found %s",
-                     zsOptionNames(ZS_DATASET).c_str(), name.c_str());
     }
 }
 
