@@ -212,6 +212,13 @@ def test_band_edits_of_two_sessions_are_both_stored(tmp_path):
     assert (second.GetMetadataItem("k"), second.GetUnitType(), third.GetDescription()) == ("2", "m", "third")
 
 
+def test_descriptions_that_two_sessions_give_to_bands_that_have_some_are_both_there(tmp_path):
+    path = raster(tmp_path / "a.zarr")
+    in_sessions(path, lambda d: [d.GetRasterBand(n).SetDescription("former %d" % n) for n in (1, 2, 3)])
+    seen = in_sessions(path, lambda d: d.GetRasterBand(1).SetDescription("red"), lambda d: d.GetRasterBand(3).SetDescription("blue"))
+    assert [seen.GetRasterBand(n).GetDescription() for n in (1, 2, 3)] == ["red", "former 2", "blue"]
+
+
 def test_removing_a_band_property_keeps_those_of_another_session(tmp_path):
     in_sessions(raster(tmp_path / "a.zarr"), lambda d: d.GetRasterBand(1).SetMetadataItem("k", "1"))
     seen = in_sessions(tmp_path / "a.zarr", lambda d: d.GetRasterBand(2).SetMetadataItem("k", "2"),

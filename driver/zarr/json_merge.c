@@ -60,7 +60,7 @@ static bool merge_members(struct sides s, zs_json **merged)
     return done(object, ok, merged);
 }
 
-/* ---- Lists of objects ---- */
+/* ---- Lists of objects, and of texts ---- */
 
 /* Members that identify elements of a list: levels of a pyramid, conventions. */
 static const char *const keys[] = {"asset", "path", "uuid", "id"};
@@ -122,14 +122,31 @@ static const char *common_key(struct sides s)
     return NULL;
 }
 
+/* Whether all elements of a list are texts: names, of bands for example. Numbers may belong together, as those of a
+ * transform do. */
+static bool are_texts(const zs_json *list)
+{
+    const char *text;
+    const zs_json *e = zs_json_first(list);
+    while (e != NULL && zs_json_string(e, &text))
+        e = zs_json_next(e);
+    return e == NULL;
+}
+
+/* Whether lists are merged element by element: of objects that no key identifies, or, where no side lacks it, of
+ * texts. */
 static bool are_of_one_length(struct sides s)
 {
     const size_t n = zs_json_size(s.now != NULL ? s.now : s.mine);
     const zs_json *list[] = {s.before, s.mine, s.now};
-    for (size_t i = 0; i < 3; i++)
-        if (list[i] != NULL && (zs_json_size(list[i]) != n || !have_key(list[i], NULL)))
+    bool are_objects = true, have_texts = true;
+    for (size_t i = 0; i < 3; i++) {
+        if (list[i] != NULL && zs_json_size(list[i]) != n)
             return false;
-    return true;
+        are_objects = are_objects && (list[i] == NULL || have_key(list[i], NULL));
+        have_texts = have_texts && list[i] != NULL && are_texts(list[i]);
+    }
+    return are_objects || have_texts;
 }
 
 /* ---- The rule ---- */
