@@ -27,6 +27,7 @@ class ObjectStore(webserver.Server):
     loses     called with (method, "bucket/key") after the work is done; where it is true the connection ends without an answer
     sees      called with the headers of each PUT
     holds     the conditions that a PUT is held to, of "If-Match" and "If-None-Match"
+    compresses  whether a proxy before it compresses what it sends, unless it is asked not to: the ETag is weak then
     """
 
     def __init__(self):
@@ -35,6 +36,7 @@ class ObjectStore(webserver.Server):
         self.classes = {}
         self.ages, self.ahead, self.latency, self.under_way, self.most = {}, 0, 0.0, 0, 0
         self.holds = ("If-Match", "If-None-Match")
+        self.compresses = False
         self.loses, self.sees = lambda method, key: False, lambda headers: None
         super().__init__(_Handler)
 
@@ -178,6 +180,8 @@ class _Handler(webserver.Handler):
         if key not in objects:
             return self.answer(404)
         data, version = objects[key], self.server.owner.describes(key)
+        if self.server.owner.compresses and self.headers.get("Accept-Encoding") != "identity":
+            version["ETag"] = "W/" + version["ETag"]
         part = self.part(len(data))
         if part is None or self.command == "HEAD":
             return self.answer(200, version, data)

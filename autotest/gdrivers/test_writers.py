@@ -533,6 +533,25 @@ def test_signed_urls_that_are_refused_for_a_moment_lose_nothing(s3, meets, optio
     assert pixels[0, 0] == 1 and pixels[4, 4] == 2 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
 
 
+def test_a_proxy_that_compresses_hides_no_version(s3, meets):
+    made()
+    wrote(9, 40, 40).FlushCache()
+    s3.compresses = True
+    ours = wrote(1, side=2)
+    ours.SetMetadataItem("ours", "1")
+
+    def other():
+        theirs = wrote(2, 4, 4, side=2)
+        theirs.SetMetadataItem("theirs", "2")
+        theirs.FlushCache()
+    done = meets("v/zarr.json", other)
+    assert warnings_of(ours.FlushCache)[1] == []
+    ours = None
+    assert done
+    items = gdal.OpenEx(NAME).GetMetadata()
+    assert (items.get("ours"), items.get("theirs")) == ("1", "2")
+
+
 def test_overwriting_an_object_without_an_etag_warns(s3):
     """Though the server holds PUTs to conditions, as SHARDEDZARR_CONDITIONAL_PUT=YES says here."""
     made()
