@@ -10,7 +10,7 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import array_meta, group_meta, plain_meta, spatial_proj
+from stores import array_meta, group_meta, plain_meta, spatial_proj, write_coordinate
 from support import close, error_of, geotransform, held_band, name_of, open_ours, run_peer, warnings_of
 from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, driver, source
 
@@ -367,6 +367,25 @@ def test_an_edit_that_changes_nothing_writes_nothing(tmp_path, consolidated):
         band.SetColorInterpretation(band.GetColorInterpretation())
     band = dataset = None
     assert stamps(path) == before
+
+
+def test_a_description_that_is_set_as_it_is_shown_is_not_stored(tmp_path):
+    """rasterio sets all descriptions at once; those of a time are the values of its coordinate."""
+    path = oracle.write(tmp_path / "a.zarr", group_meta())
+    oracle.write(path + "/a", array_meta((2, 4, 6), dimension_names=["time", "y", "x"], attributes={"long_name": "sea"}))
+    write_coordinate(path, "time", [0, 24], {"units": "hours since 2026-05-01"}, "int64")
+    before = stamps(path)
+    dataset = update(path, "/a")
+    shown = [dataset.GetRasterBand(b).GetDescription() for b in (1, 2)]
+    assert shown == ["2026-05-01T00:00:00", "2026-05-02T00:00:00"]
+    for b, text in zip((1, 2), shown):
+        dataset.GetRasterBand(b).SetDescription(text)
+    dataset = None
+    assert stamps(path) == before
+    dataset = update(path, "/a")
+    dataset.GetRasterBand(2).SetDescription("noon")
+    dataset = None
+    assert attributes_of(path, "a")["gdal:bands"] == [{}, {"description": "noon"}]
 
 
 def test_scale_and_offset_become_attributes_of_all_together_or_not_at_all(tmp_path):

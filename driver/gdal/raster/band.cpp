@@ -381,6 +381,8 @@ void ShardedZarrRasterBand::SetDescription(const char *description)
         m_isDescribedBeside = true;
         return;
     }
+    if (description != nullptr && strcmp(description, GetDescription()) == 0)
+        return; // it may be that of a coordinate, which is not stored a second time
     if (WillChange(ZS_BAND_DESCRIPTION) != CE_None)
         return;
     zsReplaceText(Properties().description, description);
