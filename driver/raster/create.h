@@ -99,9 +99,9 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
 struct zs_raster;
 
 /* Claims the group at `group` (not "") of an existing store for a new raster. ZS_ARGUMENT when an array or group is
- * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark (store/mark.h) is in the group until
- * zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was killed; then its remains go, unless
- * there are documents beside them: ZS_ARGUMENT. */
+ * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark
+ * (store/mark.h) is in the group until zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was
+ * killed; then its remains go, unless there are documents beside them: ZS_ARGUMENT. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err) ZS_MUST_CHECK;
 /* ZS_IO where another process took over the group meanwhile (zs_mark_check_own()). ZS_OK for the root. */
 enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
@@ -114,7 +114,7 @@ enum zs_status zs_raster_take_back(const struct zs_hierarchy *h, struct zs_store
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store
- * yet, and chunks that a killed writer left at an array's place in a group are removed. The spec and all it points to
+ * yet, and chunks that a killed writer left below an array's path are removed. The spec and all it points to
  * are borrowed until zs_raster_free(). */
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster,
