@@ -206,7 +206,7 @@ def test_area_or_point_is_stored_however_it_is_set(tmp_path, way, value):
 
 @pytest.mark.parametrize("registration", ["pixel", None])
 @pytest.mark.parametrize("names", [["y", "x"], [None, None]], ids=["named", "unnamed"])
-def test_areas_are_told_where_the_store_declares_them_and_an_edit_writes_no_attribute_for_it(tmp_path, registration, names):
+def test_declared_area_registration_is_shown_and_not_written_by_an_edit(tmp_path, registration, names):
     path = str(tmp_path / "a.zarr")
     attributes = spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633")
     attributes.pop("spatial:registration", None)

@@ -133,7 +133,7 @@ def update(path):
 
 @pytest.mark.parametrize("srs", ["EPSG:32633", "EPSG:4326", None])
 @pytest.mark.parametrize("options", [{}, {"SINGLE_ARRAY": "NO"}, {"OVERVIEWS": "2"}, {"GEOREFERENCING": "CF"}], ids=str)
-def test_a_copy_keeps_them(tmp_path, options, srs):
+def test_gcps_survive_a_copy(tmp_path, options, srs):
     path = tmp_path / "a.zarr"
     dataset = copy(path, with_points(2, srs), CHUNK_SHAPE=4, **options)
     assert points(dataset) == EXPECTED and [p.Id for p in dataset.GetGCPs()] == ["1", "2", "3", "4"]
@@ -147,7 +147,7 @@ def test_a_copy_keeps_them(tmp_path, options, srs):
 
 
 @pytest.mark.parametrize("how", ["array", "group", "create"])
-def test_they_are_set_in_the_store_and_not_beside_it(tmp_path, how, config):
+def test_gcps_are_set_in_the_store_and_not_in_a_side_car_file(tmp_path, how, config):
     config("GDAL_PAM_ENABLED", "YES")
     path = tmp_path / "a.zarr"
     if how == "create":
@@ -180,7 +180,7 @@ def test_they_are_set_in_the_store_and_not_beside_it(tmp_path, how, config):
     assert open_ours(str(path)).GetGCPCount() == 0
 
 
-def test_too_many_are_refused_and_named_as_a_loss(tmp_path, config):
+def test_too_many_gcps_are_refused_and_reported_as_lost_in_a_copy(tmp_path, config):
     mem = held(np.ones((1, 8, 10), "uint8"))
     mem.SetGCPs([gdal.GCP(i, i, 0, i, i) for i in range(65537)], None)
     assert "ground control points (more than 65536" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), mem, strict=1)
@@ -195,7 +195,7 @@ def test_too_many_are_refused_and_named_as_a_loss(tmp_path, config):
 
 @pytest.mark.parametrize("said", [5, "text", [], {}, {"points": 5}, {"points": [[1, 2]]}, {"points": [], "crs": "EPSG:4326"}, {"points": [[1, 2, "NaN", 3, 4]]},
                                   {"points": [[0] * 5] * 65537}], ids=lambda said: str(said)[:30])
-def test_odd_lists_are_none_and_stay(tmp_path, said):
+def test_malformed_gcp_lists_are_ignored_and_kept(tmp_path, said):
     path = tmp_path / "a.zarr"
     oracle.put(str(path), {"zarr.json": group_meta()})
     meta = array_meta((8, 10), "uint16", [8, 8], [sharding((4, 4))], attributes={"gdal:gcps": said}, dimension_names=["y", "x"])

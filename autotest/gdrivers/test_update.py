@@ -302,7 +302,7 @@ def test_many_processes_writing_into_the_same_shards_lose_no_block(tmp_path, kin
 
 @pytest.mark.parametrize("bands", [[2], [3, 1]], ids=["band", "bands"])
 @pytest.mark.parametrize("size, buffer", [((20, 14), (10, 7)), ((9, 13), (20, 30)), ((50, 40), (7, 3)), ((33, 1), (4, 1)), ((64, 48), (3, 5))], ids=str)
-def test_what_is_written_from_a_buffer_of_another_size_leaves_what_others_write_beside_it(tmp_path, size, buffer, bands):
+def test_resized_buffer_writes_keep_concurrent_writes_beside_them(tmp_path, size, buffer, bands):
     """As GDAL writes it, whose cache of blocks writes all of a block."""
     rng, path = np.random.default_rng(3), str(tmp_path / "a.zarr")
     array = rng.integers(1, 60000, (3, 70, 80)).astype("uint16")

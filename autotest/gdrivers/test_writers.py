@@ -604,7 +604,7 @@ def test_headers_that_are_set_for_a_path_go_beside_the_condition(s3, of_path, me
 
 
 @pytest.mark.skipif(int(gdal.VersionInfo()) < 3070000, reason="with GDAL 3.6 no headers of a path hide those of a thread")
-def test_who_cannot_send_a_condition_beside_the_headers_of_a_path_is_warned(s3, of_path, tmp_path):
+def test_writing_without_a_condition_because_of_path_headers_warns(s3, of_path, tmp_path):
     """A file of headers for the path hides the one that has the condition."""
     made()
     wrote(9, 40, 40).FlushCache()

@@ -432,7 +432,7 @@ static void test_a_new_document_whose_answer_was_lost_is_put_again(void)
 }
 
 /* What another writer says of a new array that a flush stored before it failed stays when the flush is tried again. */
-static void test_what_is_set_on_a_new_array_between_two_flushes_stays(void)
+static void test_properties_set_on_a_new_array_between_two_flushes_stay(void)
 {
     int set = 0;
     bool is_done = false;
@@ -541,7 +541,7 @@ static void test_failed_edit_removes_only_nodes_that_it_added(void)
 }
 
 /* An array that was added here and removed, or added and undone, and then made by somebody else, is theirs. */
-static void test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back(void)
+static void test_array_of_another_writer_at_a_removed_path_is_not_undone(void)
 {
     for (int is_undone = 0; is_undone < 2; is_undone++) {
         struct stage s;
@@ -837,8 +837,8 @@ int main(void)
     RUN(test_arrays_that_consolidated_metadata_list_shorter_grow_together_after_a_kill);
     RUN(test_a_rename_that_cannot_finish_what_another_writer_began_leaves_its_journal);
     RUN(test_a_new_document_whose_answer_was_lost_is_put_again);
-    RUN(test_what_is_set_on_a_new_array_between_two_flushes_stays);
-    RUN(test_an_array_that_somebody_else_made_where_one_was_removed_is_not_taken_back);
+    RUN(test_properties_set_on_a_new_array_between_two_flushes_stay);
+    RUN(test_array_of_another_writer_at_a_removed_path_is_not_undone);
     RUN(test_nodes_whose_removal_failed_are_gone_or_all_there);
     RUN(test_nodes_that_are_replaced_by_others_are_gone_when_these_are_there);
     RUN(test_an_array_never_names_one_whose_writer_was_killed);
