@@ -40,16 +40,16 @@ bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attr
 /* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
  * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. The attribute keeps its
  * position, and its spelling where it reads as that value already. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
-enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *node,
+enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                   const struct zs_attribute *attribute, struct zs_error *err) ZS_MUST_CHECK;
 /* Removes one; that there is none is fine. */
-enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+enum zs_status zs_attribute_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                    struct zs_error *err) ZS_MUST_CHECK;
 bool zs_attribute_exists(const struct zs_node *node, const char *name);
 
 /* Makes properties `which` (ZS_BAND_...) those of an array for all its elements, as zs_write_band_properties() and
  * zs_write_nodata() do. */
-enum zs_status zs_properties_write(struct zs_hierarchy *h, const struct zs_node *array,
+enum zs_status zs_properties_write(struct zs_hierarchy *hierarchy, const struct zs_node *array,
                                    const struct zs_band_properties *properties, unsigned which,
                                    struct zs_error *err) ZS_MUST_CHECK;
 

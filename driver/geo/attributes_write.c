@@ -75,13 +75,13 @@ static enum zs_status check_texts(const struct zs_attribute *a, struct zs_error 
                    : zs_fail(err, ZS_ARGUMENT, "attribute \"%.200s\": expected a name, and text in UTF-8", a->name);
 }
 
-enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_attribute *a,
-                                  struct zs_error *err)
+enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                  const struct zs_attribute *a, struct zs_error *err)
 {
     zs_json *attributes, *value = NULL;
     ZS_TRY(check_texts(a, err));
     ZS_TRY(value_of(a, &value, err));
-    const enum zs_status status = zs_hierarchy_edit(h, node, &attributes, err);
+    const enum zs_status status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
     if (status != ZS_OK) {
         zs_json_free(value);
         return status;
@@ -95,11 +95,11 @@ enum zs_status zs_attribute_write(struct zs_hierarchy *h, const struct zs_node *
     return zs_json_set(attributes, a->name, value) != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-enum zs_status zs_attribute_remove(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+enum zs_status zs_attribute_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                    struct zs_error *err)
 {
     zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
     zs_json_remove(attributes, name);
     return ZS_OK;
 }
@@ -109,11 +109,11 @@ bool zs_attribute_exists(const struct zs_node *node, const char *name)
     return zs_json_get(node->attributes, name) != NULL;
 }
 
-enum zs_status zs_properties_write(struct zs_hierarchy *h, const struct zs_node *array,
+enum zs_status zs_properties_write(struct zs_hierarchy *hierarchy, const struct zs_node *array,
                                    const struct zs_band_properties *properties, unsigned which, struct zs_error *err)
 {
     zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, array, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(hierarchy, array, &attributes, err));
     if ((which & ZS_BAND_NODATA) != 0)
         ZS_TRY(zs_write_nodata(attributes, &array->array->dtype, properties->has_nodata ? properties->nodata : NULL,
                                err));

@@ -56,10 +56,10 @@ static enum zs_status dimension_of(const struct zs_node *node, const char *optio
 }
 
 /* X and Y as a convention names them. */
-static bool from_conventions(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes *found)
+static bool from_conventions(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes *found)
 {
     struct zs_scope scope;
-    zs_scope_find(h, node, &scope);
+    zs_scope_find(hierarchy, node, &scope);
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
         if ((*c)->find_axes != NULL && (*c)->find_axes(node, &scope, found))
             return true;
@@ -94,8 +94,8 @@ static void from_kinds(struct zs_axes *axes, const char *kinds, int ndim)
     }
 }
 
-enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
-                            struct zs_axes *axes, struct zs_error *err)
+enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *dim_x,
+                            const char *dim_y, struct zs_axes *axes, struct zs_error *err)
 {
     struct zs_axes a = {-1, -1}, declared;
     const int ndim = node->array != NULL ? node->array->ndim : 0;
@@ -112,7 +112,7 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
         *axes = (struct zs_axes){0, -1};
         return ZS_OK;
     }
-    if ((a.x < 0 || a.y < 0) && from_conventions(h, node, &declared)) {
+    if ((a.x < 0 || a.y < 0) && from_conventions(hierarchy, node, &declared)) {
         if (a.x < 0 && declared.x != a.y)
             a.x = declared.x;
         if (a.y < 0 && declared.y != a.x)
@@ -131,7 +131,7 @@ enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, 
     if (a.x < 0 || a.y < 0) {
         char cf[ZS_MAX_NDIM];
         for (int i = 0; i < ndim; i++) {
-            const struct zs_node *c = zs_coordinate_find(h, node, i);
+            const struct zs_node *c = zs_coordinate_find(hierarchy, node, i);
             cf[i] = c != NULL ? zs_cf_axis(c->attributes, NULL) : 0;
         }
         from_kinds(&a, cf, ndim);

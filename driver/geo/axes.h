@@ -29,8 +29,8 @@ bool zs_dimension_is_of(const char *name, const char *base);
  * Names that are plain come before CF attributes because reading coordinate variables costs requests and gives the
  * same. When only one of dim_x and dim_y is given, the other one is found among the remaining dimensions. ZS_ARGUMENT
  * when dim_x or dim_y names no dimension, both name the same one, or the array has no dimension. */
-enum zs_status zs_axes_find(struct zs_hierarchy *h, const struct zs_node *node, const char *dim_x, const char *dim_y,
-                            struct zs_axes *axes, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *dim_x,
+                            const char *dim_y, struct zs_axes *axes, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Labels (labels.c) ---- */
 
@@ -53,10 +53,10 @@ struct zs_labels {
 /* Reads the labels of elements [first, first + count) of dimension `dim`. No coordinate variable, one that this core
  * cannot read, one none of whose chunks is there: values NULL, ZS_OK. ZS_IO when reading failed. ZS_ARGUMENT when the
  * elements are outside the dimension. */
-enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                               uint64_t count, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 /* The labels of elements at[0..n), in increasing order; what lies between is read with them. */
-enum zs_status zs_labels_pick(struct zs_hierarchy *h, const struct zs_node *node, int dim, const uint64_t *at,
+enum zs_status zs_labels_pick(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const uint64_t *at,
                               size_t n, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
 void zs_labels_clear(struct zs_labels *labels);
 
@@ -64,7 +64,7 @@ void zs_labels_clear(struct zs_labels *labels);
  * ZS_AXIS_TYPE where one would take the labels for another type; datetime64 as CF counts it. With these,
  * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there are
  * none; released with zs_names_free(). ZS_NO_MEMORY only. */
-enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
+enum zs_status zs_label_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Elements by index and value (selection.c) ---- */
@@ -85,7 +85,7 @@ struct zs_selection {
  * coordinate variable: an index. Reads the coordinate variable, if there is one. ZS_ARGUMENT when no element matches
  * (the message names the two nearest), or several do (it counts them and names the first), or the variable cannot be
  * read or is longer than ZS_LABELS_MAX. */
-enum zs_status zs_select_value(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *text,
+enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
                                struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Elements from one to another, both included; NULL is the first or the last. Ends that are whole numbers without a
@@ -93,7 +93,7 @@ enum zs_status zs_select_value(struct zs_hierarchy *h, const struct zs_node *nod
  * ("2026-05-07" ends with that day): both ends are of one kind. The variable is read for times alone, which must be in
  * increasing order. ZS_ARGUMENT for ends that are reversed, outside of the dimension, of two kinds or of neither, and
  * where no element lies between them. */
-enum zs_status zs_select_range(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *from,
+enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
                                const char *to, struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- A dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of

@@ -134,7 +134,7 @@ static bool has_lists(const struct zs_node *node)
     return has;
 }
 
-enum zs_status zs_array_grow(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
                              struct zs_error *err)
 {
     zs_json *attributes = NULL;
@@ -143,13 +143,13 @@ enum zs_status zs_array_grow(struct zs_hierarchy *h, const struct zs_node *node,
         const struct zs_array_meta *meta = node->array;
         struct zs_healpix healpix;
         struct zs_axes axes;
-        if (zs_healpix_find(h, node, &healpix))
+        if (zs_healpix_find(hierarchy, node, &healpix))
             axes = (struct zs_axes){healpix.dim, -1};
         else
-            ZS_TRY(zs_axes_find(h, node, NULL, NULL, &axes, err));
+            ZS_TRY(zs_axes_find(hierarchy, node, NULL, NULL, &axes, err));
         ZS_TRY(zs_band_lists_grow(node->attributes, meta->ndim, axes, meta->shape, shape, &attributes, err));
     }
-    const enum zs_status status = zs_array_update_document(h, node, shape, NULL, attributes, &fresh, err);
+    const enum zs_status status = zs_array_update_document(hierarchy, node, shape, NULL, attributes, &fresh, err);
     zs_json_free(attributes);
     return status;
 }

@@ -69,7 +69,7 @@ enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names,
  * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): elements stay with their
  * slices, new slices get an empty one. Lists of another length stay. ZS_UNSUPPORTED where a list would exceed
  * ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */
-enum zs_status zs_array_grow(struct zs_hierarchy *h, const struct zs_node *node, const uint64_t *shape,
+enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
                              struct zs_error *err) ZS_MUST_CHECK;
 /* Makes a copy of attributes with the lists grown, freed with zs_json_free(); *grown is NULL where nothing changes.
  * Sizes `from` and `to` are of all ndim dimensions. */

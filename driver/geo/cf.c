@@ -22,8 +22,9 @@ const char *const zs_cf_references[] = {"coordinates", "grid_mapping", "bounds",
  * north. */
 static const char *coordinate_units(const struct zs_search *search, bool *is_degrees)
 {
-    const struct zs_node *x = zs_coordinate_find(search->h, search->node, search->axes.x);
-    const struct zs_node *y = search->axes.y >= 0 ? zs_coordinate_find(search->h, search->node, search->axes.y) : NULL;
+    const struct zs_node *x = zs_coordinate_find(search->hierarchy, search->node, search->axes.x);
+    const struct zs_node *y =
+        search->axes.y >= 0 ? zs_coordinate_find(search->hierarchy, search->node, search->axes.y) : NULL;
     const char *units = NULL;
     bool x_degrees = false, y_degrees = false;
     if (x != NULL) {
@@ -41,7 +42,7 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
     bool in_own_group, is_degrees;
     if (priority != ZS_STATED && priority != ZS_IMPLIED)
         return;
-    const struct zs_node *mapping = zs_grid_mapping_find(search->h, &search->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
     /* An empty grid mapping counts as none. */
     if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
@@ -93,13 +94,13 @@ static enum zs_status leave_out(struct zs_search *search, const struct zs_node *
 static enum zs_status find_on_axes(struct zs_search *search, struct zs_error *err)
 {
     bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(search->h, &search->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
     struct zs_regular_axis x, y;
     double centres[6], given[6];
-    ZS_TRY(zs_regular_axis_read(search->h, search->node, search->axes.x, &x, err));
+    ZS_TRY(zs_regular_axis_read(search->hierarchy, search->node, search->axes.x, &x, err));
     y = (struct zs_regular_axis){.found = false};
     if (x.coordinate != NULL)
-        ZS_TRY(zs_regular_axis_read(search->h, search->node, search->axes.y, &y, err));
+        ZS_TRY(zs_regular_axis_read(search->hierarchy, search->node, search->axes.y, &y, err));
     if (x.is_too_large || y.is_too_large)
         ZS_TRY(leave_out(search, x.is_too_large ? x.coordinate : y.coordinate, err));
     if (x.coordinate != NULL && x.found)
@@ -149,7 +150,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     if (!zs_json_string(zs_json_get(search->node->attributes, "coordinates"), &list))
         return ZS_OK;
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *c = zs_scope_array(search->h, &search->scope, word, NULL);
+        const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, word, NULL);
         if (!is_on_raster(search, c))
             continue;
         char axis = zs_cf_axis(c->attributes, NULL);
@@ -163,8 +164,8 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     if (x == NULL || y == NULL)
         return ZS_OK;
     bool x_blank, y_blank, x_too_large, y_too_large;
-    ZS_TRY(zs_coordinate_rows_blank(search->h, x, &x_blank, &x_too_large, err));
-    ZS_TRY(zs_coordinate_rows_blank(search->h, y, &y_blank, &y_too_large, err));
+    ZS_TRY(zs_coordinate_rows_blank(search->hierarchy, x, &x_blank, &x_too_large, err));
+    ZS_TRY(zs_coordinate_rows_blank(search->hierarchy, y, &y_blank, &y_too_large, err));
     if (x_too_large || y_too_large)
         ZS_TRY(leave_out(search, x_too_large ? x : y, err));
     if (x_blank || y_blank)
@@ -277,7 +278,7 @@ static zs_json *rekeyed_document(const struct zs_node *own)
  * other keys than the stored ones, which stay until the new document is stored. So a writer that is killed, or cannot
  * write all values, leaves coordinates that agree with the metadata. stored: the document of the variable as it was
  * read (zs_hierarchy_replace). */
-static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot *slot, zs_json *document,
+static enum zs_status replace_axis(struct zs_hierarchy *hierarchy, const struct zs_slot *slot, zs_json *document,
                                    const zs_json *stored, const void *elements, const struct zs_node **out,
                                    struct zs_error *err)
 {
@@ -286,20 +287,20 @@ static enum zs_status replace_axis(struct zs_hierarchy *h, const struct zs_slot 
         return zs_fail_memory(err);
     ZS_TRY(zs_node_create(slot->path, document, true, &made, err));
     enum zs_status status = ZS_OK;
-    if (slot->own == NULL && !zs_hierarchy_is_new(h))
-        status = zs_contents_remove_left(zs_hierarchy_store(h), made, err);
+    if (slot->own == NULL && !zs_hierarchy_is_new(hierarchy))
+        status = zs_contents_remove_left(zs_hierarchy_store(hierarchy), made, err);
     if (status == ZS_OK)
-        status = zs_write_small_array(zs_hierarchy_store(h), made, true, elements, err);
+        status = zs_write_small_array(zs_hierarchy_store(hierarchy), made, true, elements, err);
     if (status != ZS_OK) {
         zs_node_free(made);
         return status;
     }
-    ZS_TRY(zs_hierarchy_replace(h, made, stored, err));
+    ZS_TRY(zs_hierarchy_replace(hierarchy, made, stored, err));
     *out = made;
     return ZS_OK;
 }
 
-static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot *found, const char *name,
+static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct zs_slot *found, const char *name,
                                    const double *values, uint64_t n, const struct zs_node **coordinate,
                                    struct zs_error *err)
 {
@@ -307,20 +308,20 @@ static enum zs_status write_values(struct zs_hierarchy *h, const struct zs_slot 
     float *narrow = NULL;
     zs_json *stored = NULL;
     enum zs_status status = ZS_UNSUPPORTED;
-    const bool is_published = slot.own != NULL && !zs_hierarchy_is_unpublished(h, slot.own);
+    const bool is_published = slot.own != NULL && !zs_hierarchy_is_unpublished(hierarchy, slot.own);
     if (is_published) /* whose keys are not those of the new chunks */
-        ZS_TRY(zs_hierarchy_take_stored(h, &slot.own, &stored, err));
+        ZS_TRY(zs_hierarchy_take_stored(hierarchy, &slot.own, &stored, err));
     if (slot.own != NULL && can_hold(slot.own, values, n, &narrow)) {
         const void *elements = narrow != NULL ? (const void *)narrow : values;
         *coordinate = slot.own;
         if (is_published)
-            status = replace_axis(h, &slot, rekeyed_document(slot.own), stored, elements, coordinate, err);
+            status = replace_axis(hierarchy, &slot, rekeyed_document(slot.own), stored, elements, coordinate, err);
         else
-            status = zs_write_small_array(zs_hierarchy_store(h), slot.own, false, elements, err);
+            status = zs_write_small_array(zs_hierarchy_store(hierarchy), slot.own, false, elements, err);
         free(narrow);
     }
     if (status != ZS_OK && status != ZS_IO && status != ZS_NO_MEMORY && status != ZS_CANCELLED)
-        status = replace_axis(h, &slot, new_axis_document(&slot, name, n), stored, values, coordinate, err);
+        status = replace_axis(hierarchy, &slot, new_axis_document(&slot, name, n), stored, values, coordinate, err);
     zs_json_free(stored);
     return status;
 }
@@ -338,12 +339,12 @@ static bool is_of_other_units(const struct zs_node *coordinate, const struct zs_
 }
 
 /* Units and names as the CRS has them; those that are not known any more go. */
-static enum zs_status describe_axis(struct zs_hierarchy *h, const struct zs_node *coordinate,
+static enum zs_status describe_axis(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
                                     const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     zs_json *attributes;
     bool is_degrees;
-    ZS_TRY(zs_hierarchy_edit(h, coordinate, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(hierarchy, coordinate, &attributes, err));
     zs_cf_axis(attributes, &is_degrees);
     if (geo->srs != NULL || is_degrees) {
         zs_json_remove(attributes, "units");
@@ -360,15 +361,15 @@ static bool is_coordinate(const struct zs_node *found, const char *name)
 }
 
 /* Whether the coordinate variable `own` of dimension `dim` holds the values of the transform already. */
-static enum zs_status matches_transform(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+static enum zs_status matches_transform(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                         const struct zs_node *own, const struct zs_georef_out *geo, bool is_x,
                                         bool *is_match, struct zs_error *err)
 {
     struct zs_regular_axis axis;
     *is_match = false;
-    if (own == NULL || own != zs_coordinate_find(h, node, dim) || is_of_other_units(own, geo))
+    if (own == NULL || own != zs_coordinate_find(hierarchy, node, dim) || is_of_other_units(own, geo))
         return ZS_OK;
-    ZS_TRY(zs_regular_axis_read(h, node, dim, &axis, err));
+    ZS_TRY(zs_regular_axis_read(hierarchy, node, dim, &axis, err));
     const double factor = zs_coordinate_factor(own, geo->srs), step = geo->transform[is_x ? 1 : 5];
     const double first = geo->transform[is_x ? 0 : 3] + step / 2, n = (double)axis.size;
     *is_match = axis.found && fabs(axis.first * factor - first) <= ROUNDING * fabs(step) &&
@@ -378,7 +379,7 @@ static enum zs_status matches_transform(struct zs_hierarchy *h, const struct zs_
 
 /* Writes the values: in the units of the variable, of which nothing else changes, or where these are
  * of another kind in the CRS's. */
-static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *slot, const char *name,
+static enum zs_status write_slot(struct zs_hierarchy *hierarchy, const struct zs_slot *slot, const char *name,
                                  const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const struct zs_node *c = NULL;
@@ -390,39 +391,39 @@ static enum zs_status write_slot(struct zs_hierarchy *h, const struct zs_slot *s
         return zs_fail_memory(err);
     for (uint64_t i = 0; i < n && factor != 1; i++)
         values[i] /= factor;
-    const enum zs_status status = write_values(h, slot, name, values, n, &c, err);
+    const enum zs_status status = write_values(hierarchy, slot, name, values, n, &c, err);
     free(values);
-    return status == ZS_OK && !stays ? describe_axis(h, c, geo, is_x, err) : status;
+    return status == ZS_OK && !stays ? describe_axis(hierarchy, c, geo, is_x, err) : status;
 }
 
 /* Gives a coordinate variable the units of a CRS that was set alone. Where arrays that do not follow use either, the
  * units of both stay: X in metres beside Y in degrees fits no CRS. */
-static enum zs_status keep_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+static enum zs_status keep_axis(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
-    const struct zs_node *c = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
+    const struct zs_node *c = zs_is_node_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
     const bool is_shared = geo->is_shared[0] || geo->is_shared[1];
     if (c == NULL || geo->keeps_srs || is_shared || !is_coordinate(c, name) || !is_of_other_units(c, geo))
         return ZS_OK;
-    return describe_axis(h, c, geo, is_x, err);
+    return describe_axis(hierarchy, c, geo, is_x, err);
 }
 
 /* Whether values have to stay that differ from the transform: also where units would change that are of arrays which do
  * not follow, since units may imply their CRS. Then those of both axes stay: new ones of one beside old ones of the
  * other make no grid. */
-static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+static enum zs_status find_fixed(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                  const struct zs_georef_out *geo, bool *is_fixed, struct zs_error *err)
 {
     *is_fixed = false;
     for (int i = 0; i < 2 && !*is_fixed && zs_has_axes(geo) && !geo->keeps_transform; i++) {
         const int dim = i == 0 ? axes.y : axes.x;
         const char *name = zs_dimension_name(node, dim);
-        const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(h, node, name) : NULL;
+        const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
         const bool has_own = own != NULL && is_coordinate(own, name);
         bool is_match = !geo->is_fixed[i] && !(geo->is_grid_shared && has_own && is_of_other_units(own, geo));
         if (!is_match && has_own)
-            ZS_TRY(matches_transform(h, node, dim, own, geo, i == 1, &is_match, err));
+            ZS_TRY(matches_transform(hierarchy, node, dim, own, geo, i == 1, &is_match, err));
         *is_fixed = !is_match; /* also where there is none: one that is made would hide that of a group above */
     }
     return ZS_OK;
@@ -430,7 +431,7 @@ static enum zs_status find_fixed(struct zs_hierarchy *h, const struct zs_node *n
 
 /* Sets *is_current when the coordinate variable holds what it should, before or after writing. With is_fixed its values
  * stay. */
-static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+static enum zs_status write_axis(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                  const struct zs_georef_out *geo, bool is_x, bool drops, bool is_fixed,
                                  bool *is_current, struct zs_error *err)
 {
@@ -441,54 +442,55 @@ static enum zs_status write_axis(struct zs_hierarchy *h, const struct zs_node *n
     bool is_match = false;
     *is_current = true;
     if (geo->keeps_transform)
-        return keep_axis(h, node, dim, geo, is_x, err);
-    if (!wants && (!zs_is_node_name(name) || zs_sibling(h, node, name) == NULL))
+        return keep_axis(hierarchy, node, dim, geo, is_x, err);
+    if (!wants && (!zs_is_node_name(name) || zs_sibling(hierarchy, node, name) == NULL))
         return ZS_OK;
-    ZS_TRY(zs_slot_find(h, node, name, is_coordinate, &slot, err));
+    ZS_TRY(zs_slot_find(hierarchy, node, name, is_coordinate, &slot, err));
     if (slot.own != NULL && slot.own->array->shape[0] != n) /* of a dimension that has another length elsewhere */
         slot.is_usable = false;
     *is_current = slot.is_usable || !wants;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && n > 0 && wants) {
-        status = matches_transform(h, node, dim, slot.own, geo, is_x, &is_match, err);
+        status = matches_transform(hierarchy, node, dim, slot.own, geo, is_x, &is_match, err);
         if (is_fixed)
             *is_current = is_match;
         else if (status == ZS_OK && !is_match)
-            status = write_slot(h, &slot, name, geo, is_x, err);
+            status = write_slot(hierarchy, &slot, name, geo, is_x, err);
     } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
         if (!geo->is_shared[is_x])
-            status = zs_hierarchy_remove(h, slot.path, err);
+            status = zs_hierarchy_remove(hierarchy, slot.path, err);
     } else {
-        status = keep_axis(h, node, dim, geo, is_x, err);
+        status = keep_axis(hierarchy, node, dim, geo, is_x, err);
     }
     free(slot.path);
     return status;
 }
 
-bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes,
+bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, struct zs_axes axes,
                        const char **mapping_name)
 {
     bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(h, scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope, &in_own_group);
     *mapping_name = mapping != NULL ? zs_path_name(mapping->path) : ZS_GRID_MAPPING;
-    return mapping != NULL || (axes.y >= 0 && zs_coordinate_find(h, scope->node, axes.x) != NULL &&
-                               zs_coordinate_find(h, scope->node, axes.y) != NULL);
+    return mapping != NULL || (axes.y >= 0 && zs_coordinate_find(hierarchy, scope->node, axes.x) != NULL &&
+                               zs_coordinate_find(hierarchy, scope->node, axes.y) != NULL);
 }
 
-enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
                            bool *has_mapping, struct zs_error *err)
 {
     bool y_is_current, x_is_current, is_fixed;
     struct zs_georef_out of_mapping = *geo;
-    ZS_TRY(find_fixed(h, node, axes, geo, &is_fixed, err));
-    ZS_TRY(write_axis(h, node, axes.y, geo, false, drops, is_fixed, &y_is_current, err));
-    ZS_TRY(write_axis(h, node, axes.x, geo, true, drops, is_fixed, &x_is_current, err));
-    if (!zs_hierarchy_is_unpublished(h, node)) /* an upload that fails is a failure of this edit, not of the flush */
-        ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(h), err));
+    ZS_TRY(find_fixed(hierarchy, node, axes, geo, &is_fixed, err));
+    ZS_TRY(write_axis(hierarchy, node, axes.y, geo, false, drops, is_fixed, &y_is_current, err));
+    ZS_TRY(write_axis(hierarchy, node, axes.x, geo, true, drops, is_fixed, &x_is_current, err));
+    if (!zs_hierarchy_is_unpublished(hierarchy,
+                                     node)) /* an upload that fails is a failure of this edit, not of the flush */
+        ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(hierarchy), err));
     /* rioxarray would take the size of pixels from a text, and their origin from coordinates that stay. */
     of_mapping.is_text_shared = geo->is_text_shared || is_fixed;
-    ZS_TRY(zs_grid_mapping_write(h, node, mapping_name, &of_mapping, has_mapping, err));
+    ZS_TRY(zs_grid_mapping_write(hierarchy, node, mapping_name, &of_mapping, has_mapping, err));
     *has_all = y_is_current && x_is_current && *has_mapping;
     return ZS_OK;
 }
@@ -500,7 +502,7 @@ static enum zs_status visit(struct zs_search *search, const struct zs_georef_vis
 {
     bool in_own_group;
     double given[6];
-    const struct zs_node *mapping = zs_grid_mapping_find(search->h, &search->scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
     if (mapping == NULL)
         return ZS_OK;
     ZS_TRY(zs_grid_mapping_visit(mapping, visitor, err));

@@ -19,7 +19,8 @@ extern const char *const zs_cf_references[];
 const char *zs_grid_mapping_name(const zs_json *attributes);
 
 /* The grid mapping variable of the array, or NULL; *in_own_group: it stands beside it. */
-const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_scope *scope, bool *in_own_group);
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
+                                           bool *in_own_group);
 
 /* CRS of a grid mapping variable: crs_wkt, spatial_ref, else its grid_mapping_name and parameters (CF appendix F).
  * `xy_units` are the units of the X coordinate variable (NULL: metre). NULL where it is none; else released with
@@ -31,7 +32,7 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6]);
 
 /* Writes the variable `name` beside the array, and makes it where there is none. *is_current is false when the name
  * belongs to another variable, which stays. */
-enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                      const struct zs_georef_out *geo, bool *is_current,
                                      struct zs_error *err) ZS_MUST_CHECK;
 
@@ -40,14 +41,14 @@ enum zs_status zs_grid_mapping_visit(const struct zs_node *mapping, const struct
                                      struct zs_error *err) ZS_MUST_CHECK;
 
 /* Cells of HEALPix as a grid mapping declares them (cf_healpix.c); see find_healpix of struct zs_convention. */
-bool zs_cf_find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found);
 
 /* ---- Both (cf.c) ---- */
 
 /* Whether the array has a grid mapping, or coordinate variables of X and Y; *mapping_name is the name of that which
  * it has or would get, borrowed. */
-bool zs_cf_is_declared(struct zs_hierarchy *h, const struct zs_scope *scope, struct zs_axes axes,
+bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, struct zs_axes axes,
                        const char **mapping_name);
 
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
@@ -56,7 +57,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
  * where there is no transform (else only a rotation drops them). Values of the same transform stay, and all do with
  * geo->keeps_transform. *has_all: all are as they should be; *has_mapping: the grid mapping is. */
-enum zs_status zs_cf_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
                            bool *has_mapping, struct zs_error *err) ZS_MUST_CHECK;
 

@@ -29,7 +29,8 @@ const char *zs_grid_mapping_name(const zs_json *attributes)
     return zs_json_text(attributes, "grid_mapping", NULL);
 }
 
-const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct zs_scope *scope, bool *in_own_group)
+const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
+                                           bool *in_own_group)
 {
     const char *list;
     char word[256];
@@ -42,14 +43,14 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *h, const struct 
         const size_t n = strlen(word);
         if (n > 0 && word[n - 1] == ':')
             word[n - 1] = '\0';
-        found = zs_scope_array(h, scope, word, in_own_group);
+        found = zs_scope_array(hierarchy, scope, word, in_own_group);
         if (found != NULL)
             return found;
     }
     /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
     if (zs_json_string(zs_json_get(scope->node->attributes, "coordinates"), &list))
         while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-            found = zs_scope_array(h, scope, word, in_own_group);
+            found = zs_scope_array(hierarchy, scope, word, in_own_group);
             if (found != NULL && is_grid_mapping(found->attributes))
                 return found;
         }
@@ -488,7 +489,7 @@ static bool is_mapping(const struct zs_node *found, const char *name)
 
 /* Writes the attributes of the CRS and of the transform, as far as they change; others stay. A transform that stays is
  * that of the variable, or of the one that the array had before. */
-static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node *mapping, bool is_new,
+static enum zs_status write_mapping(struct zs_hierarchy *hierarchy, const struct zs_node *mapping, bool is_new,
                                     const zs_json *former, const struct zs_georef_out *geo, struct zs_error *err)
 {
     zs_json *attributes;
@@ -499,7 +500,7 @@ static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node
                               zs_json_get(mapping->attributes, GEOTRANSFORM) != NULL;
     if (written.keeps_srs && written.keeps_transform && !has_old_text)
         return ZS_OK;
-    ZS_TRY(zs_hierarchy_edit(h, mapping, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(hierarchy, mapping, &attributes, err));
     const zs_json *given = zs_json_get(attributes, GEOTRANSFORM) == NULL ? zs_json_get(former, GEOTRANSFORM) : NULL;
     if (geo->keeps_transform && given != NULL && zs_json_add(attributes, GEOTRANSFORM, zs_json_copy(given)) == NULL)
         return zs_fail_memory(err);
@@ -512,28 +513,29 @@ static enum zs_status write_mapping(struct zs_hierarchy *h, const struct zs_node
     return zs_write_grid_mapping(attributes, &written, err);
 }
 
-enum zs_status zs_grid_mapping_write(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                      const struct zs_georef_out *geo, bool *is_current, struct zs_error *err)
 {
     struct zs_slot slot;
     struct zs_scope scope;
     bool in_own_group;
     *is_current = true;
-    if (zs_sibling(h, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
+    if (zs_sibling(hierarchy, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
         return ZS_OK;
-    zs_scope_find(h, node, &scope);
-    const struct zs_node *former = zs_grid_mapping_find(h, &scope, &in_own_group);
-    ZS_TRY(zs_slot_find(h, node, name, is_mapping, &slot, err));
+    zs_scope_find(hierarchy, node, &scope);
+    const struct zs_node *former = zs_grid_mapping_find(hierarchy, &scope, &in_own_group);
+    ZS_TRY(zs_slot_find(hierarchy, node, name, is_mapping, &slot, err));
     *is_current = slot.is_usable;
     const bool is_new = slot.own == NULL;
     enum zs_status status = ZS_OK;
     if (slot.is_usable && is_new)
-        status = zs_add_document(h, slot.path, zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum, false),
-                                 &slot.own, err);
+        status = zs_add_document(hierarchy, slot.path,
+                                 zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum, false), &slot.own, err);
     free(slot.path);
     if (status != ZS_OK || !slot.is_usable)
         return status;
-    return write_mapping(h, slot.own, is_new, former != NULL && in_own_group ? former->attributes : NULL, geo, err);
+    return write_mapping(hierarchy, slot.own, is_new, former != NULL && in_own_group ? former->attributes : NULL, geo,
+                         err);
 }
 
 /* ---- Checking ---- */

@@ -8,12 +8,12 @@
 /* A scalar beside the arrays; not all stores name it in `grid_mapping`. */
 #define USUAL_NAME "crs"
 
-static const struct zs_node *mapping_of(struct zs_hierarchy *h, const struct zs_scope *scope)
+static const struct zs_node *mapping_of(struct zs_hierarchy *hierarchy, const struct zs_scope *scope)
 {
     bool in_own_group;
-    const struct zs_node *mapping = zs_grid_mapping_find(h, scope, &in_own_group);
+    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope, &in_own_group);
     if (mapping == NULL && zs_grid_mapping_name(scope->node->attributes) == NULL && scope->groups > 0 &&
-        zs_hierarchy_node_at(h, scope->group[0]->path, USUAL_NAME, &mapping, NULL) != ZS_OK)
+        zs_hierarchy_node_at(hierarchy, scope->group[0]->path, USUAL_NAME, &mapping, NULL) != ZS_OK)
         return NULL;
     return mapping != NULL && zs_json_equals(zs_json_get(mapping->attributes, "grid_mapping_name"), "healpix") ? mapping
                                                                                                             : NULL;
@@ -66,12 +66,12 @@ static bool take_ellipsoid(const zs_json *attributes, struct zs_healpix *found)
 }
 
 /* A variable of cell numbers that `coordinates` names; by its standard name. */
-static const struct zs_node *named_coordinate(struct zs_hierarchy *h, const struct zs_scope *scope)
+static const struct zs_node *named_coordinate(struct zs_hierarchy *hierarchy, const struct zs_scope *scope)
 {
     char word[256];
     const char *list = zs_json_text(scope->node->attributes, "coordinates", NULL);
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *node = zs_scope_array(h, scope, word, NULL);
+        const struct zs_node *node = zs_scope_array(hierarchy, scope, word, NULL);
         if (node != NULL && zs_json_equals(zs_json_get(node->attributes, "standard_name"), "healpix_index"))
             return node;
     }
@@ -90,19 +90,19 @@ static bool may_be_cells(const struct zs_node *node)
     return quarter == 12 && zs_name_axis(zs_dimension_name(node, last)) == 0;
 }
 
-bool zs_cf_find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found)
 {
     const bool is_named = zs_grid_mapping_name(node->attributes) != NULL ||
                           zs_json_get(node->attributes, "coordinates") != NULL;
     const bool may_be = is_named ? may_be_cells(node) : looks_like_cells(node);
-    const struct zs_node *mapping = may_be ? mapping_of(h, scope) : NULL;
+    const struct zs_node *mapping = may_be ? mapping_of(hierarchy, scope) : NULL;
     if (mapping == NULL || !take_scheme(mapping->attributes, found) || !take_order(mapping->attributes, found) ||
         !take_ellipsoid(mapping->attributes, found))
         return false;
     found->dim = node->array->ndim - 1;
-    found->coordinate = named_coordinate(h, scope);
+    found->coordinate = named_coordinate(hierarchy, scope);
     if (found->coordinate == NULL)
-        found->coordinate = zs_coordinate_find(h, node, found->dim);
+        found->coordinate = zs_coordinate_find(hierarchy, node, found->dim);
     return found->coordinate != node;
 }

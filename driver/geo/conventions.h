@@ -23,7 +23,7 @@ enum zs_priority {
 
 /* An array whose georeferencing is looked for. */
 struct zs_search {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_node *node;
     struct zs_axes axes; /* y is -1 where only the CRS is looked for */
     uint64_t width, height;
@@ -32,8 +32,8 @@ struct zs_search {
 };
 
 /* False for what is no array with these axes. */
-bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                     struct zs_georef *out);
+bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                     struct zs_axes axes, struct zs_georef *out);
 
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
 bool zs_search_take(struct zs_search *search, const double *transform);
@@ -88,7 +88,7 @@ struct zs_convention {
     void (*find_crs)(struct zs_search *search, enum zs_priority priority);
     /* Which cells of a sphere the elements are (healpix.h), into *found, which has a sphere set; false where it
      * declares no cells. */
-    bool (*find_healpix)(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+    bool (*find_healpix)(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                          struct zs_healpix *found);
     /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
     bool (*next_layout)(struct zs_layout *layout);

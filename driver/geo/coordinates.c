@@ -25,7 +25,7 @@ static bool is_failure(enum zs_status status)
 
 /* Finds the array named as the dimension, readable or not; NULL when there is none. Fails where the store does, and
  * where its document is invalid. */
-static enum zs_status find_named_array(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+static enum zs_status find_named_array(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                        const struct zs_node **out, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
@@ -36,12 +36,12 @@ static enum zs_status find_named_array(struct zs_hierarchy *h, const struct zs_n
     char *group = zs_path_parent(node->path);
     while (group != NULL && status == ZS_OK && *out == NULL) {
         const struct zs_node *found;
-        const enum zs_status looked = zs_hierarchy_node_at(h, group, name, &found, err);
+        const enum zs_status looked = zs_hierarchy_node_at(hierarchy, group, name, &found, err);
         if (looked == ZS_OK && found->type == ZS_NODE_ARRAY)
             *out = found;
         else if (is_failure(looked) || looked == ZS_INVALID)
             status = looked;
-        char *above = zs_hierarchy_is_consolidated(h) ? zs_path_parent(group) : NULL;
+        char *above = zs_hierarchy_is_consolidated(hierarchy) ? zs_path_parent(group) : NULL;
         free(group);
         group = above;
     }
@@ -51,11 +51,11 @@ static enum zs_status find_named_array(struct zs_hierarchy *h, const struct zs_n
     return status;
 }
 
-static const struct zs_node *find_by_name(struct zs_hierarchy *h, const struct zs_node *node, int dim)
+static const struct zs_node *find_by_name(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
     const struct zs_node *found;
     struct zs_error ignored;
-    return find_named_array(h, node, dim, &found, &ignored) == ZS_OK ? found : NULL;
+    return find_named_array(hierarchy, node, dim, &found, &ignored) == ZS_OK ? found : NULL;
 }
 
 static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *node, int dim)
@@ -64,24 +64,24 @@ static bool is_coordinate_of(const struct zs_node *found, const struct zs_node *
            found->array->shape[0] == node->array->shape[dim];
 }
 
-const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim)
+const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
-    const struct zs_node *found = find_by_name(h, node, dim);
+    const struct zs_node *found = find_by_name(hierarchy, node, dim);
     return is_coordinate_of(found, node, dim) ? found : NULL;
 }
 
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                    uint64_t count, char ***texts, struct zs_error *err)
 {
     uint64_t length;
     bool is_blank;
     *texts = NULL;
     const struct zs_node *found;
-    ZS_TRY(find_named_array(h, node, dim, &found, err));
+    ZS_TRY(find_named_array(hierarchy, node, dim, &found, err));
     if (found == NULL || count == 0 || !zs_strings_length(found, &length) || length != node->array->shape[dim])
         return ZS_OK;
     char **values;
-    const enum zs_status status = zs_strings_read(h, found, first, count, &values, &is_blank, err);
+    const enum zs_status status = zs_strings_read(hierarchy, found, first, count, &values, &is_blank, err);
     if (status != ZS_OK)
         return is_failure(status) ? status : ZS_OK;
     if (is_blank)
@@ -93,14 +93,14 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
 
 /* Opens a variable to be read; *array is NULL for one of a kind that is not read. One thread and no cache to speak of:
  * a coordinate is a chunk or two. Who reads it piece by piece has each chunk decoded once. */
-static enum zs_status open_variable(struct zs_hierarchy *h, const struct zs_node *node, bool by_pieces,
+static enum zs_status open_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node, bool by_pieces,
                                     struct zs_array **array, bool *is_too_large, struct zs_error *err)
 {
     const struct zs_array_options options = {.threads = 1,
                                              .cache_bytes = by_pieces ? 2 * ZS_COORDINATE_MAX_CHUNK : BLOCK};
     *is_too_large = false;
     *array = NULL;
-    const enum zs_status status = zs_array_open_node(h, node, &options, array, err);
+    const enum zs_status status = zs_array_open_node(hierarchy, node, &options, array, err);
     if (status != ZS_OK)
         return is_failure(status) ? status : ZS_OK;
     const struct zs_array_info info = zs_array_get_info(*array);
@@ -140,7 +140,7 @@ static enum zs_status read_elements(struct zs_array *array, const struct zs_node
     return ZS_OK;
 }
 
-enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+enum zs_status zs_coordinate_elements(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
                                       uint64_t count, void **elements, bool *is_blank, struct zs_error *err)
 {
     *elements = NULL;
@@ -154,7 +154,7 @@ enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_no
     unsigned char *data = NULL;
     struct zs_array *array;
     bool is_too_large;
-    ZS_TRY(open_variable(h, coordinate, false, &array, &is_too_large, err));
+    ZS_TRY(open_variable(hierarchy, coordinate, false, &array, &is_too_large, err));
     const enum zs_status status =
         array != NULL ? read_elements(array, coordinate, &first, &count, count, &data, is_blank, err) : ZS_OK;
     zs_array_close(array);
@@ -162,8 +162,8 @@ enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_no
     return status;
 }
 
-enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
-                                        bool *is_too_large, struct zs_error *err)
+enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
+                                        bool *is_blank, bool *is_too_large, struct zs_error *err)
 {
     const struct zs_array_meta *meta = coordinate->array;
     *is_blank = true;
@@ -171,7 +171,7 @@ enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_
     if (meta == NULL || meta->ndim != 2 || meta->shape[0] == 0 || *is_too_large)
         return ZS_OK;
     struct zs_array *array;
-    ZS_TRY(open_variable(h, coordinate, true, &array, is_too_large, err));
+    ZS_TRY(open_variable(hierarchy, coordinate, true, &array, is_too_large, err));
     enum zs_status status = ZS_OK;
     for (uint64_t at = 0; at < meta->shape[1] && array != NULL && *is_blank && status == ZS_OK; at += BLOCK) {
         const uint64_t n = meta->shape[1] - at < BLOCK ? meta->shape[1] - at : BLOCK;
@@ -209,18 +209,18 @@ static enum zs_status values_of(const struct zs_node *coordinate, const unsigned
     return out != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+enum zs_status zs_coordinate_values(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
                                     uint64_t count, double **values, bool *is_blank, struct zs_error *err)
 {
     void *elements;
     *values = NULL;
-    ZS_TRY(zs_coordinate_elements(h, coordinate, first, count, &elements, is_blank, err));
+    ZS_TRY(zs_coordinate_elements(hierarchy, coordinate, first, count, &elements, is_blank, err));
     const enum zs_status status = elements != NULL ? values_of(coordinate, elements, count, values, err) : ZS_OK;
     free(elements);
     return status;
 }
 
-enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *variable, uint64_t most,
+enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
                                   double **values, struct zs_error *err)
 {
     static const uint64_t origin[ZS_MAX_NDIM];
@@ -232,7 +232,7 @@ enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *
     *values = NULL;
     if (meta == NULL || !zs_product_u64(meta->shape, meta->ndim, &n) || n == 0 || n > most)
         return ZS_OK;
-    ZS_TRY(open_variable(h, variable, false, &array, &is_too_large, err));
+    ZS_TRY(open_variable(hierarchy, variable, false, &array, &is_too_large, err));
     enum zs_status status =
         array != NULL ? read_elements(array, variable, origin, meta->shape, n, &elements, &is_blank, err) : ZS_OK;
     zs_array_close(array);
@@ -343,12 +343,12 @@ static enum zs_status check_axis(struct zs_array *array, struct zs_regular_axis 
     return ZS_OK;
 }
 
-enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err)
 {
     const struct zs_node *c;
     memset(axis, 0, sizeof *axis);
-    ZS_TRY(find_named_array(h, node, dim, &c, err));
+    ZS_TRY(find_named_array(hierarchy, node, dim, &c, err));
     if (!is_coordinate_of(c, node, dim))
         return ZS_OK;
     axis->coordinate = c;
@@ -357,7 +357,7 @@ enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node
     if (axis->size == 0 || axis->is_too_large)
         return ZS_OK;
     struct zs_array *array;
-    ZS_TRY(open_variable(h, c, true, &array, &axis->is_too_large, err));
+    ZS_TRY(open_variable(hierarchy, c, true, &array, &axis->is_too_large, err));
     const enum zs_status status = array != NULL ? check_axis(array, axis, err) : ZS_OK;
     zs_array_close(array);
     return status;

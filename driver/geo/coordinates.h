@@ -9,13 +9,13 @@
 
 /* The coordinate variable of dimension `dim` of the array: in its group, and in consolidated stores (where looking
  * costs nothing) in the groups above; NULL when there is none, or its length differs. */
-const struct zs_node *zs_coordinate_find(struct zs_hierarchy *h, const struct zs_node *node, int dim);
+const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
  * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
  * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
  * handed on. */
-enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                    uint64_t count, char ***texts, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is
@@ -28,25 +28,25 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *h, const struct zs_node 
  * NULL when the array is of a kind that is not read (a codec that is not built in), or is beyond the budget.
  * *is_blank: no element differs from the array's fill value, which is what a store without its chunks looks like.
  * ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
-enum zs_status zs_coordinate_elements(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+enum zs_status zs_coordinate_elements(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
                                       uint64_t count, void **elements, bool *is_blank,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_coordinate_elements(), as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers
  * are rounded to double. */
-enum zs_status zs_coordinate_values(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+enum zs_status zs_coordinate_values(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
                                     uint64_t count, double **values, bool *is_blank,
                                     struct zs_error *err) ZS_MUST_CHECK;
 
 /* All values of a variable of any rank, in row-major order. *values is freed with free(), and NULL for one of more than
  * `most` elements, for one that is blank, and where zs_coordinate_values() gives none. */
-enum zs_status zs_variable_values(struct zs_hierarchy *h, const struct zs_node *variable, uint64_t most,
+enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
                                   double **values, struct zs_error *err) ZS_MUST_CHECK;
 /* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or of a kind that is not
  * read: then it is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked
  * at, and counts as blank. */
-enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *h, const struct zs_node *coordinate, bool *is_blank,
-                                        bool *is_too_large, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
+                                        bool *is_blank, bool *is_too_large, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Whether values of a coordinate variable are degrees east, and such a value so many turns on or back that it is
  * nearest to what is expected: -179 is 181. */
@@ -67,7 +67,7 @@ struct zs_regular_axis {
 };
 /* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank or not
  * regular. */
-enum zs_status zs_regular_axis_read(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                     struct zs_regular_axis *axis, struct zs_error *err) ZS_MUST_CHECK;
 
 /* The axis of a variable by its CF attributes (axis, standard_name, units): 'X', 'Y', or 0 when they do not declare it.

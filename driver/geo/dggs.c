@@ -55,13 +55,13 @@ static int dimension_called(const struct zs_node *node, const char *name)
 }
 
 /* The variable of cell numbers, beside the array or in the group with the dggs members. False: it is not there. */
-static bool find_coordinate(struct zs_hierarchy *h, const struct zs_scope *scope, const zs_json *dggs,
+static bool find_coordinate(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const zs_json *dggs,
                             struct zs_healpix *found)
 {
     const char *name = NULL;
     if (!zs_json_string(zs_json_get(dggs, "coordinate"), &name))
         return true;
-    found->coordinate = zs_scope_array(h, scope, name, NULL);
+    found->coordinate = zs_scope_array(hierarchy, scope, name, NULL);
     return found->coordinate != NULL;
 }
 
@@ -93,7 +93,7 @@ static bool take_healpix(const zs_json *dggs, struct zs_healpix *found)
            (is_compacted ? !found->is_ring : zs_json_equals(compression, "ranges"));
 }
 
-static bool find_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_scope *scope,
+static bool find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                          struct zs_healpix *found)
 {
     const zs_json *dggs = object_of(scope);
@@ -108,7 +108,7 @@ static bool find_healpix(struct zs_hierarchy *h, const struct zs_node *node, con
     found->order = (int)level;
     found->dim = dimension_called(node, dimension);
     if (found->dim < 0 || !set_ellipsoid(zs_json_get(dggs, "ellipsoid"), found) ||
-        !find_coordinate(h, scope, dggs, found) || found->coordinate == node)
+        !find_coordinate(hierarchy, scope, dggs, found) || found->coordinate == node)
         return false;
     return is_morton ? take_morton(node, dggs, found) : take_healpix(dggs, found);
 }

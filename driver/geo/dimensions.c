@@ -89,7 +89,7 @@ static bool is_variable_of(const struct zs_node *found, const struct zs_dimensio
 }
 
 /* The nearest array of that name, if it is of this dimension alone: one that hides another counts, fit or not. */
-static const struct zs_node *find_variable(struct zs_hierarchy *h, const struct zs_node *node,
+static const struct zs_node *find_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                            const struct zs_dimension *dim)
 {
     if (!zs_is_node_name(dim->name))
@@ -97,11 +97,11 @@ static const struct zs_node *find_variable(struct zs_hierarchy *h, const struct 
     char *group = zs_path_parent(node->path);
     while (group != NULL) {
         const struct zs_node *found;
-        if (zs_hierarchy_node_at(h, group, dim->name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
+        if (zs_hierarchy_node_at(hierarchy, group, dim->name, &found, NULL) == ZS_OK && found->type == ZS_NODE_ARRAY) {
             free(group);
             return is_variable_of(found, dim) ? found : NULL;
         }
-        char *above = zs_hierarchy_is_consolidated(h) ? zs_path_parent(group) : NULL;
+        char *above = zs_hierarchy_is_consolidated(hierarchy) ? zs_path_parent(group) : NULL;
         free(group);
         group = above;
     }
@@ -150,19 +150,19 @@ static void find_kind(struct zs_dimension *dim)
     }
 }
 
-enum zs_status zs_dimensions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_dimension *dims,
+enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_dimension *dims,
                                   int *count, struct zs_error *err)
 {
     ZS_TRY(sizes_and_names(node, dims, count, err));
-    const size_t failures = zs_hierarchy_failures(h);
+    const size_t failures = zs_hierarchy_failures(hierarchy);
     for (int d = 0; d < *count; d++) {
-        dims[d].variable = find_variable(h, node, &dims[d]);
+        dims[d].variable = find_variable(hierarchy, node, &dims[d]);
         find_kind(&dims[d]);
     }
-    return zs_hierarchy_check_since(h, failures, err);
+    return zs_hierarchy_check_since(hierarchy, failures, err);
 }
 
-enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_node *variable, const char *type,
+enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struct zs_node *variable, const char *type,
                                      const char *direction, struct zs_error *err)
 {
     static const char *const axes[][3] = {{"HORIZONTAL_X", "X", "EAST"},
@@ -185,7 +185,7 @@ enum zs_status zs_dimension_describe(struct zs_hierarchy *h, const struct zs_nod
     zs_json *attributes;
     if (axis == NULL && positive == NULL)
         return ZS_OK;
-    ZS_TRY(zs_hierarchy_edit(h, variable, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(hierarchy, variable, &attributes, err));
     bool ok = true;
     if (axis != NULL && zs_json_get(attributes, "axis") == NULL)
         ok = zs_json_add_string(attributes, "axis", axis) != NULL;
@@ -225,8 +225,8 @@ static bool rename_all(zs_json *attributes, const char *from, const char *to)
     return ok;
 }
 
-enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const struct zs_node *node, const char *from,
-                                              const char *to, struct zs_error *err)
+enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                              const char *from, const char *to, struct zs_error *err)
 {
     zs_json *attributes = node->attributes == NULL ? NULL : zs_json_copy(node->attributes);
     bool ok = node->attributes == NULL || (attributes != NULL && rename_all(attributes, from, to));
@@ -235,7 +235,7 @@ enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *h, const stru
     if (is_same)
         return ZS_OK; // a document that does not change is not written
     if (ok) {
-        ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+        ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
         ok = rename_all(attributes, from, to);
     }
     return ok ? ZS_OK : zs_fail_memory(err);

@@ -30,11 +30,12 @@ static char *product_of(const char *path)
     return NULL;
 }
 
-static enum zs_status find(struct zs_hierarchy *h, const char *product, const char *name, const struct zs_node **node,
-                           struct zs_error *err)
+static enum zs_status find(struct zs_hierarchy *hierarchy, const char *product, const char *name,
+                           const struct zs_node **node, struct zs_error *err)
 {
     char *path = zs_format("conditions/gcp/%s", name);
-    enum zs_status status = path != NULL ? zs_hierarchy_node_at(h, product, path, node, err) : zs_fail_memory(err);
+    enum zs_status status =
+        path != NULL ? zs_hierarchy_node_at(hierarchy, product, path, node, err) : zs_fail_memory(err);
     free(path);
     if (zs_is_no_node(status)) {
         *node = NULL;
@@ -71,7 +72,8 @@ static bool find_steps(struct variable *v, const struct zs_node *latitude)
     return true;
 }
 
-static enum zs_status read_all(struct zs_hierarchy *h, struct variable *all, bool *is_whole, struct zs_error *err)
+static enum zs_status read_all(struct zs_hierarchy *hierarchy, struct variable *all, bool *is_whole,
+                               struct zs_error *err)
 {
     *is_whole = true;
     for (int i = 0; i < VARIABLES && *is_whole; i++) {
@@ -79,7 +81,7 @@ static enum zs_status read_all(struct zs_hierarchy *h, struct variable *all, boo
             continue;
         *is_whole = all[i].node != NULL && find_steps(&all[i], all[LATITUDE].node);
         if (*is_whole)
-            ZS_TRY(zs_variable_values(h, all[i].node, ZS_MOST_GCPS, &all[i].values, err));
+            ZS_TRY(zs_variable_values(hierarchy, all[i].node, ZS_MOST_GCPS, &all[i].values, err));
         *is_whole = *is_whole && (all[i].values != NULL || i == HEIGHT);
     }
     return ZS_OK;
@@ -120,7 +122,7 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcps *gcps
     return ZS_OK;
 }
 
-static enum zs_status read_product(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcps *gcps,
+static enum zs_status read_product(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_gcps *gcps,
                                    struct zs_error *err)
 {
     struct variable all[VARIABLES] = {{NULL, NULL, {0}}};
@@ -130,10 +132,10 @@ static enum zs_status read_product(struct zs_hierarchy *h, const struct zs_node 
     if (product == NULL)
         return ZS_OK;
     for (int i = 0; i < VARIABLES && status == ZS_OK && (i == 0 || all[LATITUDE].node != NULL); i++)
-        status = find(h, product, names[i], &all[i].node, err);
+        status = find(hierarchy, product, names[i], &all[i].node, err);
     free(product);
     if (status == ZS_OK && all[LATITUDE].node != NULL)
-        status = read_all(h, all, &is_whole, err);
+        status = read_all(hierarchy, all, &is_whole, err);
     if (status == ZS_OK && is_whole)
         status = make_list(all, gcps, err);
     for (int i = 0; i < VARIABLES; i++)
@@ -167,13 +169,13 @@ static enum zs_status read_declared(const zs_json *declared, struct zs_gcps *gcp
     return ZS_OK;
 }
 
-enum zs_status zs_gcps_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_gcps *gcps,
+enum zs_status zs_gcps_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_gcps *gcps,
                             struct zs_error *err)
 {
     *gcps = (struct zs_gcps){0};
     enum zs_status status = read_declared(zs_json_get(node->attributes, ZS_GCPS_ATTRIBUTE), gcps, err);
     if (status == ZS_OK && gcps->list == NULL)
-        status = read_product(h, node, gcps, err);
+        status = read_product(hierarchy, node, gcps, err);
     if (gcps->count == 0) {
         free(gcps->list);
         *gcps = (struct zs_gcps){0};

@@ -53,7 +53,7 @@ static void find_crs(struct zs_search *search)
                 (*c)->find_crs(search, priority);
 }
 
-static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                   bool may_inherit, struct zs_georef *georef, struct zs_error *err);
 
 /* Takes what is still unknown from a finer level of the array's pyramid: GDAL 3.13 describes the base array only. */
@@ -68,12 +68,12 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
             continue;
         const int own = zs_layout_find(&layout, below);
         for (int i = 0; i < own && base == NULL; i++)
-            base = zs_level_array(search->h, group, &layout.level[i], search->node);
+            base = zs_level_array(search->hierarchy, group, &layout.level[i], search->node);
     }
     if (base == NULL || base == search->node)
         return ZS_OK;
     struct zs_georef from;
-    ZS_TRY(read_georef(search->h, base, search->axes, false, &from, err));
+    ZS_TRY(read_georef(search->hierarchy, base, search->axes, false, &from, err));
     if (search->out->srs == NULL) {
         search->out->srs = from.srs;
         from.srs = NULL;
@@ -92,12 +92,12 @@ static enum zs_status inherit_from_base(struct zs_search *search, struct zs_erro
     return ZS_OK;
 }
 
-static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                   bool may_inherit, struct zs_georef *georef, struct zs_error *err)
 {
     struct zs_search s;
     memset(georef, 0, sizeof *georef);
-    if (!zs_search_begin(&s, h, node, axes, georef))
+    if (!zs_search_begin(&s, hierarchy, node, axes, georef))
         return ZS_OK;
     find_crs(&s);
     enum zs_status status = ZS_OK;
@@ -119,12 +119,12 @@ static enum zs_status read_georef(struct zs_hierarchy *h, const struct zs_node *
     return status;
 }
 
-enum zs_status zs_georef_read(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_georef_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                               struct zs_georef *georef, struct zs_error *err)
 {
-    const size_t failures = zs_hierarchy_failures(h);
-    ZS_TRY(read_georef(h, node, axes, true, georef, err));
-    const enum zs_status status = zs_hierarchy_check_since(h, failures, err);
+    const size_t failures = zs_hierarchy_failures(hierarchy);
+    ZS_TRY(read_georef(hierarchy, node, axes, true, georef, err));
+    const enum zs_status status = zs_hierarchy_check_since(hierarchy, failures, err);
     if (status != ZS_OK)
         zs_georef_clear(georef);
     return status;

@@ -18,25 +18,25 @@ static bool is_declared_by_entry(const struct zs_scope *scope)
     return is_declared && !zs_spatial_is_declared(scope->node->attributes);
 }
 
-void zs_georef_conventions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 struct zs_georef_conventions *conventions)
 {
     struct zs_scope scope;
     memset(conventions, 0, sizeof *conventions);
-    zs_scope_find(h, node, &scope);
+    zs_scope_find(hierarchy, node, &scope);
     for (int i = 0; i < scope.sources; i++)
         conventions->spatial_proj = conventions->spatial_proj || zs_spatial_proj_is_declared(scope.source[i].members);
-    conventions->cf = zs_cf_is_declared(h, &scope, axes, &conventions->mapping_name);
+    conventions->cf = zs_cf_is_declared(hierarchy, &scope, axes, &conventions->mapping_name);
     conventions->is_brief = conventions->cf && is_declared_by_entry(&scope);
     if (!conventions->spatial_proj && !conventions->cf)
         conventions->spatial_proj = conventions->cf = conventions->is_default = true;
 }
 
-bool zs_georef_has_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 bool has_transform)
 {
     struct zs_georef_conventions conventions;
-    zs_georef_conventions_find(h, node, axes, &conventions);
+    zs_georef_conventions_find(hierarchy, node, axes, &conventions);
     return has_transform && conventions.spatial_proj && zs_dimension_name(node, axes.x) != NULL &&
            zs_dimension_name(node, axes.y) != NULL;
 }
@@ -92,7 +92,7 @@ static enum zs_status write_array(zs_json *attributes, const struct zs_georef_co
                                       geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
 }
 
-enum zs_status zs_georef_write_shared(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                       const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                       struct zs_georef_shared *shared, struct zs_error *err)
 {
@@ -107,25 +107,25 @@ enum zs_status zs_georef_write_shared(struct zs_hierarchy *h, const struct zs_no
     if (!shared->is_written) {
         *shared = (struct zs_georef_shared){.has_all = has_group, .has_mapping = true};
         if (writes_cf)
-            status = zs_cf_write(h, node, axes, conventions->mapping_name, conventions->drops_coordinates, &stated,
-                                 &shared->has_all, &shared->has_mapping, err);
+            status = zs_cf_write(hierarchy, node, axes, conventions->mapping_name, conventions->drops_coordinates,
+                                 &stated, &shared->has_all, &shared->has_mapping, err);
         shared->is_written = status == ZS_OK;
     }
     zs_json *attributes;
     if (status == ZS_OK)
-        status = zs_hierarchy_edit(h, node, &attributes, err);
+        status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
     if (status == ZS_OK)
         status = write_array(attributes, conventions, &stated, shared->has_all, writes_cf && shared->has_mapping, err);
     free(code);
     return status;
 }
 
-enum zs_status zs_georef_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_error *err)
 {
     struct zs_georef_shared shared = {.is_written = false};
-    return zs_georef_write_shared(h, node, axes, conventions, geo, &shared, err);
+    return zs_georef_write_shared(hierarchy, node, axes, conventions, geo, &shared, err);
 }
 
 /* ---- Comparing ---- */

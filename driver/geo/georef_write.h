@@ -19,7 +19,7 @@ struct zs_georef_conventions {
 };
 
 /* Finds what the array's store uses; everything where it uses nothing. `mapping_name` is borrowed from a node. */
-void zs_georef_conventions_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+void zs_georef_conventions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 struct zs_georef_conventions *conventions);
 
 /* The georeferencing of the array, to be written. Borrows from the arguments. */
@@ -32,7 +32,7 @@ void zs_georef_out_name_dimensions(struct zs_georef_out *geo, const struct zs_no
 
 /* Whether spatial: declares the array's registration (AREA_OR_POINT), with a transform or without; else it is a plain
  * attribute (ZS_REGISTRATION_ATTRIBUTE). */
-bool zs_georef_has_registration(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 bool has_transform);
 
 /* Returns the attributes that georeference an array as a text, to compare arrays by: equal whatever their order, empty
@@ -44,7 +44,7 @@ char *zs_georef_text(const zs_json *attributes);
  * proj: declare the georeferencing. With is_brief the array has spatial: only where CF alone would not do for GDAL
  * 3.13, which reads neither a transform from one pixel nor a rotation, and the CRS by its code only. Documents change
  * in memory (zs_hierarchy_flush()), values of coordinates in the store. */
-enum zs_status zs_georef_write(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_error *err) ZS_MUST_CHECK;
 
@@ -53,7 +53,7 @@ struct zs_georef_shared {
     bool is_written; /* for an array alike */
     bool has_all, has_mapping;
 };
-enum zs_status zs_georef_write_shared(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                       const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                       struct zs_georef_shared *shared, struct zs_error *err) ZS_MUST_CHECK;
 

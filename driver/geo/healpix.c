@@ -60,16 +60,16 @@ static bool holds_together(const struct zs_node *node, const struct zs_healpix *
     return found->words == ZS_HEALPIX_COMPACTED ? c->array->shape[0] <= length : c->array->shape[0] == length;
 }
 
-bool zs_healpix_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_healpix *found)
+bool zs_healpix_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_healpix *found)
 {
     struct zs_scope scope;
     if (node->array == NULL || node->array->ndim == 0)
         return false;
-    zs_scope_find(h, node, &scope);
+    zs_scope_find(hierarchy, node, &scope);
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
         *found = (struct zs_healpix){.order = -1, .dim = -1};
         zs_healpix_set_default_sphere(found);
-        if ((*c)->find_healpix != NULL && (*c)->find_healpix(h, node, &scope, found))
+        if ((*c)->find_healpix != NULL && (*c)->find_healpix(hierarchy, node, &scope, found))
             return holds_together(node, found);
     }
     return false;

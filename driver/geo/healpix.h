@@ -38,7 +38,7 @@ static inline uint64_t zs_healpix_cells_of(int order)
 
 /* Whether conventions declare elements of the array as cells. False for what does not hold together: an order that
  * there is not, a dimension of another length without a coordinate, a way to number cells that is not known. */
-bool zs_healpix_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_healpix *found);
+bool zs_healpix_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_healpix *found);
 
 /* Whether cells of both lie on one grid: those of the same number are the same cell. */
 bool zs_healpix_is_same(const struct zs_healpix *a, const struct zs_healpix *b);

@@ -122,14 +122,15 @@ bool zs_has_labels(const struct zs_node *coordinate)
     return type != ZS_RAW && type != ZS_COMPLEX64 && type != ZS_COMPLEX128;
 }
 
-enum zs_status zs_label_source_read(struct zs_hierarchy *h, const struct zs_node *coordinate, uint64_t first,
+enum zs_status zs_label_source_read(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
                                     uint64_t count, struct zs_label_source *source, struct zs_error *err)
 {
     struct zs_label_source s = {.dtype = &coordinate->array->dtype, .count = count};
     const enum zs_data_type type = s.dtype->type;
     bool is_blank;
     ZS_TRY(zs_band_properties_read(coordinate, &s.properties, err));
-    const enum zs_status status = zs_coordinate_elements(h, coordinate, first, count, &s.elements, &is_blank, err);
+    const enum zs_status status =
+        zs_coordinate_elements(hierarchy, coordinate, first, count, &s.elements, &is_blank, err);
     if (status != ZS_OK) {
         zs_band_properties_clear(&s.properties);
         return status;
@@ -214,7 +215,7 @@ static void take_texts(char **texts, uint64_t count, const uint64_t *at, size_t 
 }
 
 /* The labels of elements [first, first + count), or of n of them. */
-static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                                   uint64_t count, const uint64_t *at, size_t n, struct zs_labels *labels,
                                   struct zs_error *err)
 {
@@ -223,13 +224,13 @@ static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *
         count > node->array->shape[dim] - first)
         return zs_fail(err, ZS_ARGUMENT, "%s: no elements %llu and on of dimension %d", node->path,
                        (unsigned long long)first, dim);
-    const struct zs_node *c = zs_coordinate_find(h, node, dim);
+    const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
     labels->is_unreadable = c != NULL && zs_has_labels(c);
     if (count == 0 || count > ZS_LABELS_MAX)
         return ZS_OK;
     if (c == NULL) {
         char **texts;
-        ZS_TRY(zs_coordinate_texts(h, node, dim, first, count, &texts, err));
+        ZS_TRY(zs_coordinate_texts(hierarchy, node, dim, first, count, &texts, err));
         take_texts(texts, count, at, n, labels);
         return ZS_OK;
     }
@@ -237,7 +238,7 @@ static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *
         return ZS_OK;
 
     struct zs_label_source source;
-    ZS_TRY(zs_label_source_read(h, c, first, count, &source, err));
+    ZS_TRY(zs_label_source_read(hierarchy, c, first, count, &source, err));
     const enum zs_status status = source.has_values ? print_all(&source, at, n, labels, err) : ZS_OK;
     const enum zs_data_type type = c->array->dtype.type;
     const bool is_plain = !source.is_time && type != ZS_TIMEDELTA64 && type != ZS_BOOL &&
@@ -251,16 +252,16 @@ static enum zs_status read_labels(struct zs_hierarchy *h, const struct zs_node *
     return status;
 }
 
-enum zs_status zs_labels_read(struct zs_hierarchy *h, const struct zs_node *node, int dim, uint64_t first,
+enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
                               uint64_t count, struct zs_labels *labels, struct zs_error *err)
 {
-    return read_labels(h, node, dim, first, count, NULL, (size_t)count, labels, err);
+    return read_labels(hierarchy, node, dim, first, count, NULL, (size_t)count, labels, err);
 }
 
-enum zs_status zs_labels_pick(struct zs_hierarchy *h, const struct zs_node *node, int dim, const uint64_t *at,
+enum zs_status zs_labels_pick(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const uint64_t *at,
                               size_t n, struct zs_labels *labels, struct zs_error *err)
 {
-    return read_labels(h, node, dim, at[0], at[n - 1] - at[0] + 1, at, n, labels, err);
+    return read_labels(hierarchy, node, dim, at[0], at[n - 1] - at[0] + 1, at, n, labels, err);
 }
 
 /* CF units for instants of datetime64, of which labels are exact texts. */
@@ -291,11 +292,11 @@ static enum zs_status add_type(const struct zs_node *coordinate, struct zs_names
     return zs_names_add(items, zs_format("%s=%s", ZS_AXIS_TYPE, dtype->name), err);
 }
 
-enum zs_status zs_label_attributes(struct zs_hierarchy *h, const struct zs_node *node, int dim, char ***items,
+enum zs_status zs_label_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err)
 {
     *items = NULL;
-    const struct zs_node *c = zs_coordinate_find(h, node, dim);
+    const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
     if (c == NULL)
         return ZS_OK;
     struct zs_names list = {0};

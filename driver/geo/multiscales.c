@@ -133,22 +133,22 @@ bool zs_is_overview_group(const char *name, int *factor)
 
 #define MAX_SIZE 9007199254740992.0 /* doubles count to here */
 
-const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group,
+const struct zs_node *zs_level_array(struct zs_hierarchy *hierarchy, const struct zs_node *group,
                                      const struct zs_layout_level *level, const struct zs_node *like)
 {
     const struct zs_node *found;
-    if (zs_hierarchy_node_at(h, group->path, level->asset, &found, NULL) != ZS_OK)
+    if (zs_hierarchy_node_at(hierarchy, group->path, level->asset, &found, NULL) != ZS_OK)
         return NULL;
     if (found->type == ZS_NODE_GROUP &&
-        zs_hierarchy_node_at(h, found->path, zs_path_name(like->path), &found, NULL) != ZS_OK)
+        zs_hierarchy_node_at(hierarchy, found->path, zs_path_name(like->path), &found, NULL) != ZS_OK)
         return NULL;
     return found->array != NULL && found->array->ndim == like->array->ndim ? found : NULL;
 }
 
-bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
+bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, const struct zs_layout_level *level,
                    const struct zs_node *like, struct zs_axes axes, uint64_t *width, uint64_t *height)
 {
-    const struct zs_node *node = zs_level_array(h, group, level, like);
+    const struct zs_node *node = zs_level_array(hierarchy, group, level, like);
     double size[2];
     int factor;
     if (node != NULL) {

@@ -47,12 +47,12 @@ bool zs_layout_is_derived(const struct zs_layout *layout, int a, int b);
 
 /* The counterpart of the array `like` at a level: the asset itself, or the array of the same name in it; NULL when
  * there is none of as many dimensions. */
-const struct zs_node *zs_level_array(struct zs_hierarchy *h, const struct zs_node *group,
+const struct zs_node *zs_level_array(struct zs_hierarchy *hierarchy, const struct zs_node *group,
                                      const struct zs_layout_level *level, const struct zs_node *like);
 
 /* Size of a level: that of its array; where that is not there, that in its entry; else by the factor in its name
  * (ovr_<N>x) from the size of `like`, of the base. False when it is not known. */
-bool zs_level_size(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_layout_level *level,
+bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, const struct zs_layout_level *level,
                    const struct zs_node *like, struct zs_axes axes, uint64_t *width, uint64_t *height);
 
 /* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews, or ovr_<N>x_<K>, where that name

@@ -66,7 +66,7 @@ static void add_group_sources(struct zs_scope *scope, const struct zs_node *node
         add_source(scope, (struct zs_scope_source){ZS_SOURCE_GROUP, group->attributes, group, level >= 0, level == 0});
 }
 
-void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope)
+void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_scope *scope)
 {
     memset(scope, 0, sizeof *scope);
     scope->node = node;
@@ -77,7 +77,7 @@ void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs
         /* The last seat is the root's. */
         if (is_root || scope->groups < ZS_MAX_GROUPS - 1) {
             const struct zs_node *group;
-            if (zs_hierarchy_node(h, path, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
+            if (zs_hierarchy_node(hierarchy, path, &group, NULL) == ZS_OK && group->type == ZS_NODE_GROUP)
                 scope->group[scope->groups++] = group;
         }
         char *next = zs_path_parent(path);
@@ -105,12 +105,12 @@ const char *zs_scope_path(const struct zs_scope *scope, int source)
     return group != NULL ? group->path : scope->node->path;
 }
 
-const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,
+const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const char *name,
                                      bool *in_own_group)
 {
     for (int i = 0; i < scope->groups; i++) {
         const struct zs_node *found;
-        if (zs_hierarchy_node_at(h, scope->group[i]->path, name, &found, NULL) == ZS_OK &&
+        if (zs_hierarchy_node_at(hierarchy, scope->group[i]->path, name, &found, NULL) == ZS_OK &&
             found->type == ZS_NODE_ARRAY) {
             if (in_own_group != NULL)
                 *in_own_group = i == 0;

@@ -40,7 +40,7 @@ struct zs_scope {
     const struct zs_node *group[ZS_MAX_GROUPS]; /* nearest first */
     int groups;
 };
-void zs_scope_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_scope *scope);
+void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_scope *scope);
 
 /* Member `name` of source number `source`, or of those less specific: a multiscales entry leaves to its group what is
  * common to all. */
@@ -50,7 +50,7 @@ const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, cons
 const char *zs_scope_path(const struct zs_scope *scope, int source);
 
 /* A named variable in the nearest of the scope's groups that has it, NULL when none has. */
-const struct zs_node *zs_scope_array(struct zs_hierarchy *h, const struct zs_scope *scope, const char *name,
+const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const char *name,
                                      bool *in_own_group);
 
 #endif

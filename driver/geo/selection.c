@@ -23,10 +23,10 @@ struct dimension {
     const struct zs_node *variable; /* of its coordinates; NULL where there is none that has labels */
 };
 
-static struct dimension dimension_of(struct zs_hierarchy *h, const struct zs_node *node, int dim)
+static struct dimension dimension_of(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
 {
     const char *name = zs_dimension_name(node, dim);
-    const struct zs_node *c = zs_coordinate_find(h, node, dim);
+    const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
     return (struct dimension){name != NULL ? name : "", node->array->shape[dim],
                               c != NULL && zs_has_labels(c) ? c : NULL};
 }
@@ -192,12 +192,12 @@ static enum zs_status choose_text(const struct dimension *d, char *const *texts,
                    d->size > 2 ? texts[2] : "");
 }
 
-static enum zs_status choose_without_numbers(struct zs_hierarchy *h, const struct zs_node *node, int dim,
+static enum zs_status choose_without_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
                                              const struct dimension *d, const char *text, uint64_t *index,
                                              struct zs_error *err)
 {
     char **texts;
-    ZS_TRY(zs_coordinate_texts(h, node, dim, 0, d->size, &texts, err));
+    ZS_TRY(zs_coordinate_texts(hierarchy, node, dim, 0, d->size, &texts, err));
     if (texts != NULL) {
         const enum zs_status status = choose_text(d, texts, text, index, err);
         zs_strings_free(texts, (size_t)d->size);
@@ -218,17 +218,17 @@ static enum zs_status check_length(const struct dimension *d, struct zs_error *e
                    "asked for by i..i", d->name, ZS_LABELS_MAX, (unsigned long long)d->size);
 }
 
-enum zs_status zs_select_value(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *text,
+enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
                                struct zs_selection *selection, struct zs_error *err)
 {
-    const struct dimension d = dimension_of(h, node, dim);
+    const struct dimension d = dimension_of(hierarchy, node, dim);
     uint64_t index = 0;
     if (d.variable == NULL) {
-        ZS_TRY(choose_without_numbers(h, node, dim, &d, text, &index, err));
+        ZS_TRY(choose_without_numbers(hierarchy, node, dim, &d, text, &index, err));
     } else {
         struct zs_label_source source;
         ZS_TRY(check_length(&d, err));
-        ZS_TRY(zs_label_source_read(h, d.variable, 0, d.size, &source, err));
+        ZS_TRY(zs_label_source_read(hierarchy, d.variable, 0, d.size, &source, err));
         const enum zs_status status = choose_label(&d, &source, text, &index, err);
         zs_label_source_clear(&source);
         if (status != ZS_OK)
@@ -289,7 +289,7 @@ static enum zs_status find_ends(const struct dimension *d, const struct zs_label
     return ZS_OK;
 }
 
-enum zs_status zs_select_range(struct zs_hierarchy *h, const struct zs_node *node, int dim, const char *from,
+enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
                                const char *to, struct zs_selection *selection, struct zs_error *err)
 {
     struct zs_label_source source = {0};
@@ -301,10 +301,10 @@ enum zs_status zs_select_range(struct zs_hierarchy *h, const struct zs_node *nod
         return zs_fail(err, ZS_ARGUMENT, "%s: from %s to %s: a whole number is an index, a time has a month at least, "
                        "and a range has ends of one kind", d.name, from, to);
     if (needs_times) {
-        d = dimension_of(h, node, dim);
+        d = dimension_of(hierarchy, node, dim);
         ZS_TRY(check_length(&d, err));
         if (d.variable != NULL)
-            ZS_TRY(zs_label_source_read(h, d.variable, 0, d.size, &source, err));
+            ZS_TRY(zs_label_source_read(hierarchy, d.variable, 0, d.size, &source, err));
     }
     const enum zs_status status = find_ends(&d, &source, from, to, selection, err);
     if (needs_times && d.variable != NULL)

@@ -94,7 +94,7 @@ static bool base_size(const struct zs_search *search, const struct zs_scope_sour
         return size[0] >= 1 && size[1] >= 1;
     }
     if (!zs_layout_first(source->members, &layout) ||
-        !zs_level_size(search->h, source->group, &layout.level[0], search->node, search->axes, &columns, &rows))
+        !zs_level_size(search->hierarchy, source->group, &layout.level[0], search->node, search->axes, &columns, &rows))
         return false;
     *height = (double)rows;
     *width = (double)columns;

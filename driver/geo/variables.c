@@ -72,22 +72,24 @@ struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t
 
 /* ---- Beside an array ---- */
 
-const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name)
+const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name)
 {
     char *group = name != NULL ? zs_path_parent(node->path) : NULL;
     const struct zs_node *found = NULL;
-    if (group == NULL || zs_hierarchy_node_at(h, group, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
+    if (group == NULL || zs_hierarchy_node_at(hierarchy, group, name, &found, NULL) != ZS_OK ||
+        found->type != ZS_NODE_ARRAY)
         found = NULL;
     free(group);
     return found != node ? found : NULL;
 }
 
-const struct zs_node *zs_nearest_array(struct zs_hierarchy *h, const char *group, const char *end, const char *name)
+const struct zs_node *zs_nearest_array(struct zs_hierarchy *hierarchy, const char *group, const char *end,
+                                       const char *name)
 {
     const struct zs_node *found = NULL;
     char *at = zs_strdup(group);
     while (at != NULL && found == NULL && (end == NULL || strcmp(at, end) != 0)) {
-        if (zs_hierarchy_node_at(h, at, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
+        if (zs_hierarchy_node_at(hierarchy, at, name, &found, NULL) != ZS_OK || found->type != ZS_NODE_ARRAY)
             found = NULL;
         char *above = zs_path_parent(at);
         free(at);
@@ -97,27 +99,27 @@ const struct zs_node *zs_nearest_array(struct zs_hierarchy *h, const char *group
     return found;
 }
 
-enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
-                               struct zs_error *err)
+enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                               const struct zs_node **node, struct zs_error *err)
 {
     struct zs_node *made;
     if (document == NULL)
         return zs_fail_memory(err);
     ZS_TRY(zs_node_create(path, document, true, &made, err));
-    ZS_TRY(zs_hierarchy_add(h, made, err));
+    ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *node = made;
     return ZS_OK;
 }
 
 /* Has the next flush list a node that consolidated metadata do not list, since a writer failed before it could. */
-static enum zs_status list_found(struct zs_hierarchy *h, const struct zs_node *found, struct zs_error *err)
+static enum zs_status list_found(struct zs_hierarchy *hierarchy, const struct zs_node *found, struct zs_error *err)
 {
     zs_json *ignored;
-    const bool is_listed = found == NULL || !zs_hierarchy_is_consolidated(h) || !found->owns_document;
-    return is_listed || zs_hierarchy_is_new(h) ? ZS_OK : zs_hierarchy_edit(h, found, &ignored, err);
+    const bool is_listed = found == NULL || !zs_hierarchy_is_consolidated(hierarchy) || !found->owns_document;
+    return is_listed || zs_hierarchy_is_new(hierarchy) ? ZS_OK : zs_hierarchy_edit(hierarchy, found, &ignored, err);
 }
 
-enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err)
 {
@@ -129,13 +131,13 @@ enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, 
     free(group);
     if (path == NULL)
         return zs_fail_memory(err);
-    enum zs_status status = zs_hierarchy_occupant(h, path, &slot->own, err);
+    enum zs_status status = zs_hierarchy_occupant(hierarchy, path, &slot->own, err);
     const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
     slot->is_usable =
         status == ZS_OK && (slot->own == NULL || (is_kind != NULL && slot->own != node &&
                                                   slot->own->type == ZS_NODE_ARRAY && is_kind(slot->own, name)));
     if (slot->is_usable)
-        status = list_found(h, slot->own, err);
+        status = list_found(hierarchy, slot->own, err);
     slot->is_usable = slot->is_usable && status == ZS_OK;
     if (slot->is_usable) {
         slot->path = path;

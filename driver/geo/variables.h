@@ -26,11 +26,12 @@ double *zs_axis_values(const struct zs_georef_out *geo, bool is_x);
 struct zs_georef_out zs_georef_at_size(const struct zs_georef_out *geo, uint64_t width, uint64_t height);
 
 /* An array of the group that holds `node`, by name; NULL when there is none. */
-const struct zs_node *zs_sibling(struct zs_hierarchy *h, const struct zs_node *node, const char *name);
+const struct zs_node *zs_sibling(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name);
 
 /* The nearest array called `name` in a group or in those above it, as far as the group `end`, which is not looked at
  * (NULL: as far as the root); NULL when there is none. */
-const struct zs_node *zs_nearest_array(struct zs_hierarchy *h, const char *group, const char *end, const char *name);
+const struct zs_node *zs_nearest_array(struct zs_hierarchy *hierarchy, const char *group, const char *end,
+                                       const char *name);
 
 /* A name beside an array, under which a variable of some kind may be written. */
 struct zs_slot {
@@ -42,12 +43,12 @@ struct zs_slot {
 /* Finds what `name` (NULL: none) beside `node` may be written to. `is_kind` returns whether an array, of that name, is
  * of the kind that would be written; without it nothing may be there. What is there and not in consolidated metadata,
  * since a writer failed before it could list it, is listed by the next flush. */
-enum zs_status zs_slot_find(struct zs_hierarchy *h, const struct zs_node *node, const char *name,
+enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
                             struct zs_error *err) ZS_MUST_CHECK;
 
 /* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
-enum zs_status zs_add_document(struct zs_hierarchy *h, const char *path, zs_json *document, const struct zs_node **node,
-                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
+                               const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -79,7 +79,7 @@ static uint64_t pixels_of_value(const struct zs_search *search, const struct zs_
                                 uint64_t values)
 {
     const struct zs_node *c;
-    if (zs_hierarchy_node_at(search->h, group->path, name, &c, NULL) != ZS_OK || c->array == NULL ||
+    if (zs_hierarchy_node_at(search->hierarchy, group->path, name, &c, NULL) != ZS_OK || c->array == NULL ||
         c->array->ndim != 1 || values == 0 || c->array->shape[0] % values != 0)
         return 0;
     return c->array->shape[0] / values;

@@ -319,33 +319,33 @@ static char *mark_of(const char *group)
 /* Finds out whether the group is complete, whatever mark it has: consolidated metadata list the group itself and not
  * only nodes in it (*is_listed), or there are none and its own document is there, which comes last. Another writer may
  * have edited the raster since. */
-static enum zs_status find_complete(struct zs_hierarchy *h, const char *group, bool *is_complete, bool *is_listed,
-                                    struct zs_error *err)
+static enum zs_status find_complete(struct zs_hierarchy *hierarchy, const char *group, bool *is_complete,
+                                    bool *is_listed, struct zs_error *err)
 {
     const struct zs_node *node;
-    const bool is_consolidated = zs_hierarchy_is_consolidated(h);
-    *is_listed = is_consolidated && zs_hierarchy_node(h, group, &node, NULL) == ZS_OK;
+    const bool is_consolidated = zs_hierarchy_is_consolidated(hierarchy);
+    *is_listed = is_consolidated && zs_hierarchy_node(hierarchy, group, &node, NULL) == ZS_OK;
     *is_complete = *is_listed && !node->is_implicit;
     if (is_consolidated)
         return ZS_OK;
-    const enum zs_status status = zs_hierarchy_stored_node(h, group, &node, err);
+    const enum zs_status status = zs_hierarchy_stored_node(hierarchy, group, &node, err);
     *is_complete = status == ZS_OK;
     return zs_is_no_node(status) ? ZS_OK : status;
 }
 
 /* Whether the metadata that are read already have the group. */
-static enum zs_status check_absent(struct zs_hierarchy *h, const char *group, enum zs_status found,
+static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, enum zs_status found,
                                    struct zs_error *err)
 {
     if (found == ZS_OK)
         return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
-                       zs_hierarchy_store(h)->root, group);
+                       zs_hierarchy_store(hierarchy)->root, group);
     return found == ZS_NOT_FOUND ? ZS_OK : found;
 }
 
 /* A group that is to be made. */
 struct room {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const char *group;
 };
 
@@ -354,7 +354,7 @@ struct room {
 static enum zs_status check_no_document(void *ctx, struct zs_error *err)
 {
     const struct room *room = ctx;
-    struct zs_store *store = zs_hierarchy_store(room->h);
+    struct zs_store *store = zs_hierarchy_store(room->hierarchy);
     struct zs_contents found = {0};
     const char *first = NULL;
     enum zs_status status = zs_contents_find_below(store, room->group, &found, err);
@@ -373,38 +373,39 @@ static enum zs_status check_no_document(void *ctx, struct zs_error *err)
 
 /* The steps under the mark. Another maker may have finished since the metadata were read, and a writer of another kind
  * may have put arrays into a group that has no document, which consolidated metadata do not list. */
-static enum zs_status make_room(struct zs_hierarchy *h, const char *group, const char *mark, bool is_left,
+static enum zs_status make_room(struct zs_hierarchy *hierarchy, const char *group, const char *mark, bool is_left,
                                 bool is_listed, struct zs_error *err)
 {
     const struct zs_node *node;
     if (!is_left) {
-        struct room room = {h, group};
-        ZS_TRY(check_absent(h, group, zs_hierarchy_stored_node(h, group, &node, err), err));
+        struct room room = {hierarchy, group};
+        ZS_TRY(check_absent(hierarchy, group, zs_hierarchy_stored_node(hierarchy, group, &node, err), err));
         return check_no_document(&room, err);
     }
     if (is_listed) {
-        ZS_TRY(zs_hierarchy_remove(h, group, err));
-        ZS_TRY(zs_hierarchy_flush(h, err)); /* the mark goes with it; nothing of ours is there yet */
-        ZS_TRY(zs_mark_put(zs_hierarchy_store(h), mark, NULL, &is_left, err));
+        ZS_TRY(zs_hierarchy_remove(hierarchy, group, err));
+        ZS_TRY(zs_hierarchy_flush(hierarchy, err)); /* the mark goes with it; nothing of ours is there yet */
+        ZS_TRY(zs_mark_put(zs_hierarchy_store(hierarchy), mark, NULL, &is_left, err));
     }
-    return zs_contents_remove_unmarked_below(zs_hierarchy_store(h), group, err);
+    return zs_contents_remove_unmarked_below(zs_hierarchy_store(hierarchy), group, err);
 }
 
-static enum zs_status claim(struct zs_hierarchy *h, const char *group, const char *mark, struct zs_error *err)
+static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)
 {
-    struct zs_store *store = zs_hierarchy_store(h);
+    struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_error ignored;
     const struct zs_node *node;
     bool is_left, is_complete, is_listed;
-    struct room room = {h, group};
+    struct room room = {hierarchy, group};
     const struct zs_mark_question question = {check_no_document, &room};
-    ZS_TRY(find_complete(h, group, &is_complete, &is_listed, err));
+    ZS_TRY(find_complete(hierarchy, group, &is_complete, &is_listed, err));
     if (is_complete)
-        return check_absent(h, group, ZS_OK, err);
+        return check_absent(hierarchy, group, ZS_OK, err);
     ZS_TRY(zs_mark_put(store, mark, &question, &is_left, err));
-    enum zs_status status = is_left ? ZS_OK : check_absent(h, group, zs_hierarchy_node(h, group, &node, err), err);
+    enum zs_status status =
+        is_left ? ZS_OK : check_absent(hierarchy, group, zs_hierarchy_node(hierarchy, group, &node, err), err);
     if (status == ZS_OK)
-        status = make_room(h, group, mark, is_left, is_listed, err);
+        status = make_room(hierarchy, group, mark, is_left, is_listed, err);
     if (status == ZS_OK)
         status = zs_mark_hold(store, mark, err);
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
@@ -413,23 +414,23 @@ static enum zs_status claim(struct zs_hierarchy *h, const char *group, const cha
 }
 
 /* A group below an array is no node of Zarr: other readers do not find it, and its name may be that of chunks. */
-static enum zs_status check_root_is_group(struct zs_hierarchy *h, struct zs_error *err)
+static enum zs_status check_root_is_group(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     const struct zs_node *root;
-    ZS_TRY(zs_hierarchy_node(h, "", &root, err));
+    ZS_TRY(zs_hierarchy_node(hierarchy, "", &root, err));
     if (root->type == ZS_NODE_ARRAY)
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected a group as the root of a store that gets another array, found an array",
-                       zs_hierarchy_store(h)->root);
+                       zs_hierarchy_store(hierarchy)->root);
     return ZS_OK;
 }
 
-enum zs_status zs_raster_claim(struct zs_hierarchy *h, const char *group, struct zs_error *err)
+enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err)
 {
-    ZS_TRY(zs_hierarchy_check_writable(h, err));
-    ZS_TRY(check_root_is_group(h, err));
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
+    ZS_TRY(check_root_is_group(hierarchy, err));
     char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? claim(h, group, mark, err) : zs_fail_memory(err);
+    const enum zs_status status = mark != NULL ? claim(hierarchy, group, mark, err) : zs_fail_memory(err);
     free(mark);
     return status;
 }
@@ -455,13 +456,13 @@ enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struc
     return status;
 }
 
-enum zs_status zs_raster_take_back(const struct zs_hierarchy *h, struct zs_store *store, const char *group,
+enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err)
 {
     struct zs_error ignored;
     enum zs_status status = zs_raster_check_claim(store, group, err);
     if (status == ZS_OK)
-        status = zs_hierarchy_take_back(h, store, group, err);
+        status = zs_hierarchy_take_back(hierarchy, store, group, err);
     /* also after a failure: else this process could not try again */
     const enum zs_status finished = zs_raster_finish(store, group, status == ZS_OK ? err : &ignored);
     return status == ZS_OK ? finished : status;
@@ -521,9 +522,9 @@ enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
     return ZS_OK;
 }
 
-enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, struct zs_error *err)
+enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    struct room room = {h, r->group};
+    struct room room = {hierarchy, r->group};
     if (r->group[0] != '\0' && !r->store->is_remote) /* whose coordinates would get ours as chunks */
         ZS_TRY(check_no_document(&room, err));
     ZS_TRY(zs_raster_flush(r, err));
@@ -540,10 +541,10 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *h, st
         enum zs_status status = copy != NULL ? zs_node_create(full, copy, true, &node, err) : zs_fail_memory(err);
         free(full);
         if (status == ZS_OK)
-            status = zs_hierarchy_add(h, node, err);
+            status = zs_hierarchy_add(hierarchy, node, err);
         ZS_TRY(status);
     }
-    return zs_hierarchy_flush(h, err);
+    return zs_hierarchy_flush(hierarchy, err);
 }
 
 void zs_raster_free(struct zs_raster *r)

@@ -60,16 +60,16 @@ static bool has_units_of(const struct zs_node *variable, const struct zs_extra_a
 }
 
 /* Whether dimension `dim` of an array is the same as ours, to the bit: in size, and in coordinates where it has any. */
-static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node, int dim, const struct dimension *ours,
-                              bool *same, struct zs_error *err)
+static enum zs_status is_same(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
+                              const struct dimension *ours, bool *same, struct zs_error *err)
 {
-    const struct zs_node *c = zs_coordinate_find(h, node, dim);
+    const struct zs_node *c = zs_coordinate_find(hierarchy, node, dim);
     double *values = NULL;
     bool is_blank;
     *same = node->array->shape[dim] == ours->size && (c == NULL || ours->values != NULL);
     if (!*same || c == NULL || ours->size == 0)
         return ZS_OK;
-    ZS_TRY(zs_coordinate_values(h, c, 0, ours->size, &values, &is_blank, err));
+    ZS_TRY(zs_coordinate_values(hierarchy, c, 0, ours->size, &values, &is_blank, err));
     *same = values != NULL && memcmp(values, ours->values, (size_t)ours->size * sizeof *values) == 0 &&
             (ours->axis == NULL || has_units_of(c, ours->axis));
     free(values);
@@ -77,7 +77,7 @@ static enum zs_status is_same(struct zs_hierarchy *h, const struct zs_node *node
 }
 
 /* Looks at the dimensions of one array of a group above. */
-static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node, const struct dimension *dims,
+static enum zs_status compare(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct dimension *dims,
                               int ndim, bool *taken, struct zs_error *err)
 {
     for (int d = 0; d < node->array->ndim; d++) {
@@ -85,15 +85,15 @@ static enum zs_status compare(struct zs_hierarchy *h, const struct zs_node *node
         for (int k = 0; k < ndim && name != NULL; k++) {
             bool same = true;
             if (!taken[k] && strcmp(name, dims[k].name) == 0)
-                ZS_TRY(is_same(h, node, d, &dims[k], &same, err));
+                ZS_TRY(is_same(hierarchy, node, d, &dims[k], &same, err));
             taken[k] = taken[k] || !same;
         }
     }
     return ZS_OK;
 }
 
-enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *group, const struct zs_raster_spec *spec,
-                                          bool *taken, struct zs_error *err)
+enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *hierarchy, const char *group,
+                                          const struct zs_raster_spec *spec, bool *taken, struct zs_error *err)
 {
     struct dimension dims[ZS_MAX_NDIM] = {{0}};
     const int ndim = zs_raster_ndim(spec);
@@ -101,12 +101,12 @@ enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *h, const char *gr
     size_t count = 0;
     memset(taken, 0, (size_t)ndim * sizeof *taken);
     enum zs_status status = find_dimensions(spec, dims) ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK && zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
+    if (status == ZS_OK && zs_hierarchy_list(hierarchy, &nodes, &count, NULL) != ZS_OK)
         count = 0; /* names in a group that cannot be listed are not known */
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         char *above = nodes[i]->array != NULL ? zs_path_parent(nodes[i]->path) : NULL;
         if (above != NULL && zs_path_below(above, group) != NULL)
-            status = compare(h, nodes[i], dims, ndim, taken, err);
+            status = compare(hierarchy, nodes[i], dims, ndim, taken, err);
         free(above);
     }
     free(nodes);

@@ -59,22 +59,22 @@ void zs_edited_clear(struct zs_edits *edits)
     free(edits->sorted);
 }
 
-enum zs_status zs_edited_add(struct zs_hierarchy *h, struct zs_edits *edits, struct zs_edited base,
+enum zs_status zs_edited_add(struct zs_hierarchy *hierarchy, struct zs_edits *edits, struct zs_edited base,
                              const struct zs_georef_conventions *conventions, struct zs_error *err)
 {
     struct zs_names levels;
     if (conventions != NULL)
         base.conventions = *conventions;
     ZS_TRY(add_array_once(edits, base, err));
-    ZS_TRY(zs_overviews_find(h, base.node, base.axes, &levels, err));
+    ZS_TRY(zs_overviews_find(hierarchy, base.node, base.axes, &levels, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < levels.count && status == ZS_OK; i++) {
         struct zs_edited level = base;
         level.is_level = true;
-        if (zs_hierarchy_node(h, levels.list[i], &level.node, NULL) != ZS_OK)
+        if (zs_hierarchy_node(hierarchy, levels.list[i], &level.node, NULL) != ZS_OK)
             continue;
         if (conventions != NULL) {
-            zs_georef_conventions_find(h, level.node, level.axes, &level.conventions);
+            zs_georef_conventions_find(hierarchy, level.node, level.axes, &level.conventions);
             if (level.conventions.is_default)
                 level.conventions = *conventions;
             level.conventions.drops_coordinates = conventions->drops_coordinates;
@@ -96,27 +96,27 @@ int zs_same_dimension(const struct zs_node *node, const char *name, uint64_t siz
 }
 
 /* Adds an array with the same X and Y as another, unless it states nothing of where it lies. */
-static enum zs_status add_sibling(struct zs_hierarchy *h, struct zs_edits *edits, struct zs_edited sibling,
+static enum zs_status add_sibling(struct zs_hierarchy *hierarchy, struct zs_edits *edits, struct zs_edited sibling,
                                   const struct zs_edited *of, struct zs_error *err)
 {
     struct zs_georef_conventions conventions;
     struct zs_georef now;
     if (zs_edited_find(edits, sibling.node) != NULL)
         return ZS_OK;
-    zs_georef_conventions_find(h, sibling.node, sibling.axes, &conventions);
+    zs_georef_conventions_find(hierarchy, sibling.node, sibling.axes, &conventions);
     conventions.drops_coordinates = of->conventions.drops_coordinates;
     if (conventions.is_default)
         return ZS_OK;
     conventions.spatial_proj = conventions.spatial_proj || (of->needs_spatial_proj && !of->keeps_transform);
     sibling.needs_spatial_proj = of->needs_spatial_proj;
-    ZS_TRY(zs_georef_read(h, sibling.node, sibling.axes, &now, err));
+    ZS_TRY(zs_georef_read(hierarchy, sibling.node, sibling.axes, &now, err));
     sibling.srs = now.srs;
     sibling.is_sibling = true;
     sibling.pixel_is_point = now.pixel_is_point;
     sibling.keeps_transform = of->keeps_transform;
     sibling.has_other_srs = !zs_crs_is_same(now.srs, of->srs);
     sibling.keeps_srs = of->keeps_srs || sibling.has_other_srs;
-    const enum zs_status status = zs_edited_add(h, edits, sibling, &conventions, err);
+    const enum zs_status status = zs_edited_add(hierarchy, edits, sibling, &conventions, err);
     zs_georef_clear(&now);
     return status;
 }
@@ -144,10 +144,10 @@ bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited 
     return true;
 }
 
-enum zs_status zs_edited_list_nodes(struct zs_hierarchy *h, const struct zs_node ***nodes, size_t *count,
+enum zs_status zs_edited_list_nodes(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
                                     struct zs_error *err)
 {
-    const enum zs_status status = zs_hierarchy_list(h, nodes, count, err);
+    const enum zs_status status = zs_hierarchy_list(hierarchy, nodes, count, err);
     if (status != ZS_UNSUPPORTED)
         return status;
     *nodes = NULL; /* what is not known shares nothing */
@@ -155,8 +155,8 @@ enum zs_status zs_edited_list_nodes(struct zs_hierarchy *h, const struct zs_node
     return ZS_OK;
 }
 
-enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *edits, const struct zs_edited *of,
-                                      struct zs_error *err)
+enum zs_status zs_edited_add_siblings(struct zs_hierarchy *hierarchy, struct zs_edits *edits,
+                                      const struct zs_edited *of, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = of->node;
     size_t count = 0;
@@ -164,7 +164,7 @@ enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *e
     char *group = x != NULL && y != NULL ? zs_path_parent(node->path) : NULL;
     if (group == NULL)
         return ZS_OK;
-    enum zs_status status = zs_edited_list_nodes(h, &nodes, &count, err);
+    enum zs_status status = zs_edited_list_nodes(hierarchy, &nodes, &count, err);
     size_t at = 0;
     for (const struct zs_node *other; status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
         if (other == node || other->array == NULL || other->array->ndim < 2)
@@ -173,7 +173,7 @@ enum zs_status zs_edited_add_siblings(struct zs_hierarchy *h, struct zs_edits *e
                                          .axes = {zs_same_dimension(other, x, node->array->shape[of->axes.x]),
                                                   zs_same_dimension(other, y, node->array->shape[of->axes.y])}};
         if (sibling.axes.x >= 0 && sibling.axes.y >= 0)
-            status = add_sibling(h, edits, sibling, of, err);
+            status = add_sibling(hierarchy, edits, sibling, of, err);
     }
     free(nodes);
     free(group);

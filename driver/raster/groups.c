@@ -160,7 +160,7 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
 }
 
 /* Whether the array can be of a group; ZS_NO_MEMORY only. m->georef is to be freed. */
-static enum zs_status describe(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
+static enum zs_status describe(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                const struct zs_node *node, const char *dim_x, const char *dim_y, struct member *m,
                                bool *is_possible, struct zs_error *err)
 {
@@ -172,10 +172,10 @@ static enum zs_status describe(struct zs_hierarchy *h, const struct zs_node *con
     *is_possible = false;
     if (node->array == NULL || node->path[0] == '\0')
         return ZS_OK;
-    const bool is_healpix = dim_x == NULL && dim_y == NULL && zs_healpix_find(h, node, &healpix);
+    const bool is_healpix = dim_x == NULL && dim_y == NULL && zs_healpix_find(hierarchy, node, &healpix);
     if (!is_healpix && node->array->ndim < 2)
         return ZS_OK;
-    const enum zs_status status = is_healpix ? ZS_OK : zs_axes_find(h, node, dim_x, dim_y, &m->axes, err);
+    const enum zs_status status = is_healpix ? ZS_OK : zs_axes_find(hierarchy, node, dim_x, dim_y, &m->axes, err);
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK;
     ZS_TRY(is_healpix ? describe_cells(&healpix, m, err) : describe_plane(nodes, count, m, err));
@@ -243,7 +243,7 @@ static void add_group(struct zs_raster_groups *groups, size_t room_used, const s
 }
 
 /* Collects all arrays, sorted. */
-static enum zs_status collect(struct zs_hierarchy *h, struct member *members, size_t count,
+static enum zs_status collect(struct zs_hierarchy *hierarchy, struct member *members, size_t count,
                               struct zs_raster_groups *groups, struct zs_error *err)
 {
     size_t used = 0;
@@ -256,7 +256,7 @@ static enum zs_status collect(struct zs_hierarchy *h, struct member *members, si
             continue;
         const struct zs_node *group;
         char *path = zs_strndup(members[i].node->path, members[i].group_length);
-        const enum zs_status status = path != NULL ? zs_hierarchy_node(h, path, &group, err) : ZS_NO_MEMORY;
+        const enum zs_status status = path != NULL ? zs_hierarchy_node(hierarchy, path, &group, err) : ZS_NO_MEMORY;
         free(path);
         if (status == ZS_NO_MEMORY)
             return zs_fail(err, status, "cannot list the groups of arrays");
@@ -268,7 +268,7 @@ static enum zs_status collect(struct zs_hierarchy *h, struct member *members, si
     return ZS_OK;
 }
 
-enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_node *const *rasters, size_t count,
+enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count,
                                      const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,
                                      struct zs_error *err)
 {
@@ -277,24 +277,24 @@ enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_nod
     *groups = (struct zs_raster_groups){0};
     if (count < 2)
         return ZS_OK;
-    ZS_TRY(zs_hierarchy_list_known(h, &nodes, &node_count, err));
-    const size_t failures = zs_hierarchy_failures(h);
+    ZS_TRY(zs_hierarchy_list_known(hierarchy, &nodes, &node_count, err));
+    const size_t failures = zs_hierarchy_failures(hierarchy);
     struct zs_raster_groups found = {zs_calloc(count, sizeof *found.list), 0, zs_calloc(count, sizeof *found.arrays)};
     struct member *members = zs_calloc(count, sizeof *members);
     enum zs_status status = found.list != NULL && found.arrays != NULL && members != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
         bool is_possible = false;
-        status = describe(h, nodes, node_count, rasters[i], dim_x, dim_y, &members[n], &is_possible, err);
+        status = describe(hierarchy, nodes, node_count, rasters[i], dim_x, dim_y, &members[n], &is_possible, err);
         if (is_possible)
             n++;
         else
             free(members[n].georef);
     }
     if (status == ZS_OK)
-        status = zs_hierarchy_check_since(h, failures, err);
+        status = zs_hierarchy_check_since(hierarchy, failures, err);
     if (status == ZS_OK && n > 1) {
         qsort(members, n, sizeof *members, compare_members);
-        status = collect(h, members, n, &found, err);
+        status = collect(hierarchy, members, n, &found, err);
     }
     for (size_t i = 0; i < n; i++)
         free(members[i].georef);

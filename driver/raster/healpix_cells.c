@@ -49,16 +49,16 @@ static bool is_whole(enum zs_data_type type)
     return type >= ZS_INT8 && type <= ZS_UINT64;
 }
 
-static enum zs_status open_numbers(struct zs_hierarchy *h, const struct zs_node *node, struct zs_array **array,
+static enum zs_status open_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_array **array,
                                    struct zs_error *err)
 {
     if (!is_whole(node->array->dtype.type))
         return zs_fail(err, ZS_UNSUPPORTED, "/%s: expected whole numbers of cells, found %s", node->path,
                        node->array->dtype.name);
-    return zs_array_open_node(h, node, NULL, array, err);
+    return zs_array_open_node(hierarchy, node, NULL, array, err);
 }
 
-static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *numbers,
+static enum zs_status read_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, uint64_t *numbers,
                                    struct zs_error *err)
 {
     struct zs_array *array;
@@ -71,7 +71,7 @@ static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node 
         w.stride[d] = (ptrdiff_t)stride;
         stride *= meta->shape[d];
     }
-    ZS_TRY(open_numbers(h, node, &array, err));
+    ZS_TRY(open_numbers(hierarchy, node, &array, err));
     const enum zs_status status = zs_array_read_windows(array, &w, 1, widen, &type, err);
     zs_array_close(array);
     return status;
@@ -82,13 +82,13 @@ static enum zs_status read_numbers(struct zs_hierarchy *h, const struct zs_node 
 
 /* Whether each number is equal to its position in the array. They are read in pieces: all numbers of a fine order are
  * too many to be held. */
-static enum zs_status compare_numbers(struct zs_hierarchy *h, const struct zs_node *node, bool *is_all,
+static enum zs_status compare_numbers(struct zs_hierarchy *hierarchy, const struct zs_node *node, bool *is_all,
                                       struct zs_error *err)
 {
     struct zs_array *array;
     enum zs_data_type type = node->array->dtype.type;
     const uint64_t length = node->array->shape[0];
-    ZS_TRY(open_numbers(h, node, &array, err));
+    ZS_TRY(open_numbers(hierarchy, node, &array, err));
     const uint64_t chunk = zs_array_get_info(array).chunk_shape[0];
     const uint64_t most = chunk < COMPARED ? COMPARED - COMPARED % chunk : zs_min_u64(chunk, length);
     uint64_t *numbers = zs_calloc(most, sizeof *numbers);
@@ -223,7 +223,7 @@ static enum zs_status spread_compacted(const struct zs_healpix *healpix, struct 
 
 /* The ranges of an array of `length` cells. The number of cells shows whether the second number of a row is the last
  * cell or the one behind it. Released by the caller, on failure too. */
-static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+static enum zs_status read_ranges(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix, uint64_t length,
                                   struct ranges *r, struct zs_error *err)
 {
     const char *path = healpix->coordinate->path;
@@ -234,7 +234,7 @@ static enum zs_status read_ranges(struct zs_hierarchy *h, const struct zs_healpi
     r->rows = zs_calloc(r->count, 2 * sizeof *r->rows);
     if (r->rows == NULL)
         return zs_fail_memory(err);
-    ZS_TRY(read_numbers(h, healpix->coordinate, r->rows, err));
+    ZS_TRY(read_numbers(hierarchy, healpix->coordinate, r->rows, err));
     if (healpix->words == ZS_HEALPIX_COMPACTED)
         ZS_TRY(spread_compacted(healpix, r, err));
     else if (count_cells(r, length) != length)
@@ -272,20 +272,20 @@ static bool has_ranges(const struct zs_healpix *healpix)
 }
 
 /* Whether the array has all cells of the sphere in their order, which needs no list. */
-static enum zs_status find_all(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+static enum zs_status find_all(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix, uint64_t length,
                                const struct ranges *r, bool *is_all, struct zs_error *err)
 {
     *is_all = false;
     if (length != zs_healpix_cells_of(healpix->order))
         return ZS_OK;
     if (healpix->words == ZS_HEALPIX_NUMBERS)
-        return compare_numbers(h, healpix->coordinate, is_all, err);
+        return compare_numbers(hierarchy, healpix->coordinate, is_all, err);
     *is_all = has_ranges(healpix) && is_gapless(r);
     return ZS_OK;
 }
 
-static enum zs_status list_cells(struct zs_hierarchy *h, const struct zs_healpix *healpix, const struct ranges *r,
-                                 struct zs_healpix_cells *cells, struct zs_error *err)
+static enum zs_status list_cells(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix,
+                                 const struct ranges *r, struct zs_healpix_cells *cells, struct zs_error *err)
 {
     if (cells->count > ZS_HEALPIX_MOST_CELLS)
         return zs_fail(err, ZS_UNSUPPORTED, "/%s: a coordinate of %llu cells, more than %llu, is not read",
@@ -297,22 +297,22 @@ static enum zs_status list_cells(struct zs_hierarchy *h, const struct zs_healpix
     if (has_ranges(healpix))
         expand(r, cells->numbers);
     else
-        ZS_TRY(read_numbers(h, healpix->coordinate, cells->numbers, err));
+        ZS_TRY(read_numbers(hierarchy, healpix->coordinate, cells->numbers, err));
     if (healpix->words == ZS_HEALPIX_MORTON)
         ZS_TRY(unpack(healpix, cells, err));
     return check_and_sort(healpix, cells, err);
 }
 
-enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+enum zs_status zs_healpix_cells_read(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix, uint64_t length,
                                      struct zs_healpix_cells *cells, struct zs_error *err)
 {
     struct zs_healpix_cells c = {.count = length};
     struct ranges ranges = {0};
-    enum zs_status status = has_ranges(healpix) ? read_ranges(h, healpix, length, &ranges, err) : ZS_OK;
+    enum zs_status status = has_ranges(healpix) ? read_ranges(hierarchy, healpix, length, &ranges, err) : ZS_OK;
     if (status == ZS_OK)
-        status = find_all(h, healpix, length, &ranges, &c.is_all, err);
+        status = find_all(hierarchy, healpix, length, &ranges, &c.is_all, err);
     if (status == ZS_OK && !c.is_all)
-        status = list_cells(h, healpix, &ranges, &c, err);
+        status = list_cells(hierarchy, healpix, &ranges, &c, err);
     free(ranges.rows);
     if (status != ZS_OK)
         zs_healpix_cells_clear(&c);

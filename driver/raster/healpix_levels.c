@@ -9,7 +9,7 @@
 #include "geo/scope.h"
 
 struct search {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_node *base;
     const struct zs_healpix *healpix;
     const struct zs_node *found[ZS_HEALPIX_MAX_ORDER]; /* by order */
@@ -30,8 +30,8 @@ static bool is_alike(const struct zs_node *a, int a_dim, const struct zs_node *b
 static bool take(struct search *s, const struct zs_node *node)
 {
     struct zs_healpix level;
-    if (node == NULL || node == s->base || !zs_healpix_find(s->h, node, &level) || level.order >= s->healpix->order ||
-        !is_alike(s->base, s->healpix->dim, node, level.dim))
+    if (node == NULL || node == s->base || !zs_healpix_find(s->hierarchy, node, &level) ||
+        level.order >= s->healpix->order || !is_alike(s->base, s->healpix->dim, node, level.dim))
         return false;
     struct zs_healpix same = level;
     same.order = s->healpix->order;
@@ -42,10 +42,10 @@ static bool take(struct search *s, const struct zs_node *node)
     return true;
 }
 
-static const struct zs_node *node_at(struct zs_hierarchy *h, const char *group, const char *name)
+static const struct zs_node *node_at(struct zs_hierarchy *hierarchy, const char *group, const char *name)
 {
     const struct zs_node *node;
-    return zs_hierarchy_node_at(h, group, name, &node, NULL) == ZS_OK ? node : NULL;
+    return zs_hierarchy_node_at(hierarchy, group, name, &node, NULL) == ZS_OK ? node : NULL;
 }
 
 /* <order>/<name> beside each other. */
@@ -58,7 +58,7 @@ static void find_order_groups(struct search *s)
     if (above != NULL && strcmp(zs_path_name(group), own) == 0 && strlen(name) < sizeof path - sizeof own)
         for (int order = s->healpix->order - 1; order >= 0; order--) {
             snprintf(path, sizeof path, "%d/%s", order, name);
-            if (!take(s, node_at(s->h, above, path)))
+            if (!take(s, node_at(s->hierarchy, above, path)))
                 break; /* each more would be a request */
         }
     free(above);
@@ -68,7 +68,7 @@ static void find_order_groups(struct search *s)
 static void find_layouts(struct search *s)
 {
     struct zs_scope scope;
-    zs_scope_find(s->h, s->base, &scope);
+    zs_scope_find(s->hierarchy, s->base, &scope);
     for (int g = 0; g < scope.groups; g++) {
         const struct zs_node *group = scope.group[g];
         const char *below = zs_path_below(group->path, s->base->path);
@@ -77,19 +77,20 @@ static void find_layouts(struct search *s)
         for (; is_there; is_there = zs_layout_next(&layout)) {
             const int own = zs_layout_find(&layout, below);
             for (int i = 0; i < layout.count && own >= 0; i++) {
-                const struct zs_node *level = i != own ? node_at(s->h, group->path, layout.level[i].asset) : NULL;
+                const struct zs_node *level =
+                    i != own ? node_at(s->hierarchy, group->path, layout.level[i].asset) : NULL;
                 if (level != NULL && level->type == ZS_NODE_GROUP)
-                    level = node_at(s->h, level->path, zs_path_name(s->base->path));
+                    level = node_at(s->hierarchy, level->path, zs_path_name(s->base->path));
                 (void)take(s, level);
             }
         }
     }
 }
 
-size_t zs_healpix_levels_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
-                              const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER])
+size_t zs_healpix_levels_find(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                              const struct zs_healpix *healpix, const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER])
 {
-    struct search s = {.h = h, .base = node, .healpix = healpix};
+    struct search s = {.hierarchy = hierarchy, .base = node, .healpix = healpix};
     size_t count = 0;
     find_order_groups(&s);
     find_layouts(&s);
@@ -105,7 +106,7 @@ static int compare_nodes(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
+enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                       bool *marks, struct zs_error *err)
 {
     const struct zs_node **found = NULL;
@@ -113,9 +114,9 @@ enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_no
     for (size_t i = 0; i < count; i++) {
         struct zs_healpix healpix;
         const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
-        if (marks[i] || !zs_healpix_find(h, nodes[i], &healpix))
+        if (marks[i] || !zs_healpix_find(hierarchy, nodes[i], &healpix))
             continue;
-        const size_t more = zs_healpix_levels_find(h, nodes[i], &healpix, levels);
+        const size_t more = zs_healpix_levels_find(hierarchy, nodes[i], &healpix, levels);
         const struct zs_node **grown = zs_grow_by(found, n, more, &room, sizeof(const struct zs_node *));
         if (grown == NULL) {
             free(found);

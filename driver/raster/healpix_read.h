@@ -23,7 +23,7 @@ struct zs_healpix_cells {
 /* Reads the coordinate of `healpix`, for an array of `length` cells, in whatever order it is. A packed word 0 is
  * none. ZS_UNSUPPORTED: it is too long; ZS_INVALID: a number that there is not, or one that is there twice; or as
  * reading an array fails. Released with zs_healpix_cells_clear(). */
-enum zs_status zs_healpix_cells_read(struct zs_hierarchy *h, const struct zs_healpix *healpix, uint64_t length,
+enum zs_status zs_healpix_cells_read(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix, uint64_t length,
                                      struct zs_healpix_cells *cells, struct zs_error *err) ZS_MUST_CHECK;
 void zs_healpix_cells_clear(struct zs_healpix_cells *cells);
 
@@ -76,12 +76,12 @@ enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs
  * name of the array, and lie in groups beside its own that are called by consecutive orders (zagg), or in the levels of
  * a `multiscales` convention. They have the data type and the other dimensions of the array, and the same sphere.
  * Returns their number; the nodes are borrowed. */
-size_t zs_healpix_levels_find(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
-                              const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER]);
+size_t zs_healpix_levels_find(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                              const struct zs_healpix *healpix, const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER]);
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store) that is such a level of another. Nodes that are
  * marked as overviews already are skipped: their levels are those of their base. ZS_NO_MEMORY only. */
-enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
+enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                       bool *marks, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -15,12 +15,12 @@ bool zs_needs_this_driver(const struct zs_node *array)
     return array->mentions_sharding || array->mentions_rectilinear;
 }
 
-bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_node *group)
+bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *hierarchy, const struct zs_node *group)
 {
     const struct zs_node **nodes;
     size_t count;
     bool found = false;
-    if (!zs_hierarchy_is_consolidated(h) || zs_hierarchy_list_known(h, &nodes, &count, NULL) != ZS_OK)
+    if (!zs_hierarchy_is_consolidated(hierarchy) || zs_hierarchy_list_known(hierarchy, &nodes, &count, NULL) != ZS_OK)
         return false;
     for (size_t i = 0; i < count && !found; i++)
         found = zs_needs_this_driver(nodes[i]) && zs_path_below(group->path, nodes[i]->path) != NULL;
@@ -31,22 +31,22 @@ bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_nod
 /* ---- What there is ---- */
 
 /* Asks for the arrays that a group's own attributes name. */
-static void ask_for_bases(struct zs_hierarchy *h, const struct zs_node *group)
+static void ask_for_bases(struct zs_hierarchy *hierarchy, const struct zs_node *group)
 {
     struct zs_layout layout;
     const struct zs_node *ignored;
     bool is_there = zs_layout_first(group->attributes, &layout);
     for (int i = 0; is_there && i < ZS_MAX_LAYOUT_LEVELS; i++, is_there = zs_layout_next(&layout))
-        (void)!zs_hierarchy_node_at(h, group->path, layout.level[0].asset, &ignored, NULL);
+        (void)!zs_hierarchy_node_at(hierarchy, group->path, layout.level[0].asset, &ignored, NULL);
 }
 
-static enum zs_status list_nodes(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***nodes,
-                                 size_t *count, struct zs_error *err)
+static enum zs_status list_nodes(struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                                 const struct zs_node ***nodes, size_t *count, struct zs_error *err)
 {
-    if (!zs_hierarchy_store(h)->is_remote || zs_hierarchy_is_consolidated(h))
-        return zs_hierarchy_list(h, nodes, count, err);
-    ask_for_bases(h, group);
-    return zs_hierarchy_list_known(h, nodes, count, err);
+    if (!zs_hierarchy_store(hierarchy)->is_remote || zs_hierarchy_is_consolidated(hierarchy))
+        return zs_hierarchy_list(hierarchy, nodes, count, err);
+    ask_for_bases(hierarchy, group);
+    return zs_hierarchy_list_known(hierarchy, nodes, count, err);
 }
 
 /* ---- Arrays that serve others ---- */
@@ -89,7 +89,7 @@ enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t coun
 
 enum kind { KIND_OTHER, KIND_RASTER, KIND_PROFILE, KIND_UNREADABLE, KIND_TEXT, KINDS };
 
-static enum kind kind_of(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *group,
+static enum kind kind_of(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_node *group,
                          bool is_marked)
 {
     struct zs_healpix healpix;
@@ -104,7 +104,7 @@ static enum kind kind_of(struct zs_hierarchy *h, const struct zs_node *node, con
     const bool is_coordinate = dimension != NULL && zs_equals_ignoring_case(dimension, zs_path_name(node->path));
     if (node->array->ndim != 1 || is_coordinate)
         return KIND_OTHER;
-    if (zs_healpix_find(h, node, &healpix)) /* a map all the same */
+    if (zs_healpix_find(hierarchy, node, &healpix)) /* a map all the same */
         return is_marked ? KIND_OTHER : KIND_RASTER;
     return KIND_PROFILE;
 }
@@ -143,12 +143,13 @@ static size_t choose(const struct zs_node *const *nodes, size_t count, const enu
     return kept;
 }
 
-static enum zs_status explain(const struct zs_hierarchy *h, const struct zs_node *unreadable, struct zs_error *err)
+static enum zs_status explain(const struct zs_hierarchy *hierarchy, const struct zs_node *unreadable,
+                              struct zs_error *err)
 {
-    const struct zs_store *store = zs_hierarchy_store(h);
+    const struct zs_store *store = zs_hierarchy_store(hierarchy);
     if (unreadable != NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "%s/%s", store->root, unreadable->array_error->message);
-    if (store->is_remote && !zs_hierarchy_is_consolidated(h))
+    if (store->is_remote && !zs_hierarchy_is_consolidated(hierarchy))
         return zs_fail(err, ZS_NOT_FOUND,
                        "%s: a remote store without consolidated metadata is not searched for arrays; name one: "
                        "SHARDEDZARR:\"...\":/array",
@@ -156,33 +157,33 @@ static enum zs_status explain(const struct zs_hierarchy *h, const struct zs_node
     return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array in it that can be a raster", store->root);
 }
 
-enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters,
-                               size_t *count, size_t *unreadable, struct zs_error *err)
+enum zs_status zs_rasters_find(struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                               const struct zs_node ***rasters, size_t *count, size_t *unreadable, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *first_unreadable = NULL;
     size_t n = 0, missed = 0;
-    const size_t failures = zs_hierarchy_failures(h);
-    ZS_TRY(list_nodes(h, group, &nodes, &n, err));
+    const size_t failures = zs_hierarchy_failures(hierarchy);
+    ZS_TRY(list_nodes(hierarchy, group, &nodes, &n, err));
     bool *marks = zs_calloc(n, sizeof *marks);
     enum kind *kinds = zs_calloc(n, sizeof *kinds);
     const struct zs_node **chosen = zs_calloc(n, sizeof *chosen);
     enum zs_status status = marks != NULL && chosen != NULL && kinds != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_overviews_mark(h, nodes, n, marks, err);
+        status = zs_overviews_mark(hierarchy, nodes, n, marks, err);
     if (status == ZS_OK)
-        status = zs_healpix_levels_mark(h, nodes, n, marks, err);
+        status = zs_healpix_levels_mark(hierarchy, nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_auxiliary_mark(nodes, n, marks, err);
     if (status == ZS_OK)
-        status = zs_masks_mark(h, nodes, n, marks, err);
+        status = zs_masks_mark(hierarchy, nodes, n, marks, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
-        kinds[i] = kind_of(h, nodes[i], group, marks[i]);
+        kinds[i] = kind_of(hierarchy, nodes[i], group, marks[i]);
     if (status == ZS_OK)
-        status = zs_hierarchy_check_since(h, failures, err);
+        status = zs_hierarchy_check_since(hierarchy, failures, err);
     const size_t kept =
         status == ZS_OK ? choose(nodes, n, kinds, marks, chosen, &missed, &first_unreadable) : 0;
     if (status == ZS_OK && kept == 0)
-        status = explain(h, first_unreadable, err);
+        status = explain(hierarchy, first_unreadable, err);
     free(marks);
     free(kinds);
     free(nodes);

@@ -8,7 +8,7 @@
  * different lengths. */
 bool zs_needs_this_driver(const struct zs_node *array);
 /* Whether consolidated metadata list such an array below `group`. False without consolidated metadata. */
-bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_node *group);
+bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *hierarchy, const struct zs_node *group);
 
 /* Finds the arrays below `group` that are shown as rasters, sorted by path: arrays of two dimensions and more, and of
  * HEALPix cells (geo/healpix.h), that are neither overviews nor masks (raster/masks.h) of another array, and that no
@@ -19,8 +19,9 @@ bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *h, const struct zs_nod
  * one cannot be read, each with the reason. With `unreadable`, that many nodes follow behind the *count which cannot be
  * read (with the reason in node->array_error): arrays of numbers or of anything but text, no coordinate variables, that
  * no other array names. */
-enum zs_status zs_rasters_find(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node ***rasters,
-                               size_t *count, size_t *unreadable, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_rasters_find(struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                               const struct zs_node ***rasters, size_t *count, size_t *unreadable,
+                               struct zs_error *err) ZS_MUST_CHECK;
 
 /* Marks the arrays that another one beside them names in `coordinates`, `grid_mapping` or `bounds`. The nodes are all
  * of a store, in order. */
@@ -55,7 +56,7 @@ struct zs_raster_groups {
  * they have the same cells. `dim_x` and `dim_y` as in zs_axes_find(); an array that lacks them, has less than two
  * dimensions or no elements is in no group. Costs no requests where X and Y have the usual names. Release with
  * zs_raster_groups_clear(); on failure (ZS_NO_MEMORY) nothing is held. */
-enum zs_status zs_raster_groups_find(struct zs_hierarchy *h, const struct zs_node *const *rasters, size_t count,
+enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count,
                                      const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,
                                      struct zs_error *err) ZS_MUST_CHECK;
 void zs_raster_groups_clear(struct zs_raster_groups *groups);

@@ -116,31 +116,31 @@ static const char *next_named(const char *list, char *word, size_t capacity)
     return NULL;
 }
 
-static enum zs_status find(struct zs_hierarchy *h, const char *group_path, const struct zs_node *node,
+static enum zs_status find(struct zs_hierarchy *hierarchy, const char *group_path, const struct zs_node *node,
                            struct zs_axes axes, struct zs_mask *mask, struct zs_error *err)
 {
     const struct zs_node *other = NULL, *group = NULL;
     char word[256];
     const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
     for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
-        const enum zs_status status = zs_hierarchy_node_at(h, group_path, word, &other, err);
+        const enum zs_status status = zs_hierarchy_node_at(hierarchy, group_path, word, &other, err);
         if (status == ZS_OK && take(node, axes, other, true, mask))
             return ZS_OK;
         if (status != ZS_OK && !zs_is_no_node(status))
             return status;
     }
-    if (zs_hierarchy_node(h, group_path, &group, NULL) != ZS_OK)
+    if (zs_hierarchy_node(hierarchy, group_path, &group, NULL) != ZS_OK)
         group = NULL;
     const char *name = known_name(group, node);
     if (name == NULL)
         return ZS_OK;
-    const enum zs_status status = zs_hierarchy_node_at(h, group_path, name, &other, err);
+    const enum zs_status status = zs_hierarchy_node_at(hierarchy, group_path, name, &other, err);
     if (status == ZS_OK)
         (void)take(node, axes, other, false, mask);
     return zs_is_no_node(status) ? ZS_OK : status;
 }
 
-enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                             struct zs_mask *mask, struct zs_error *err)
 {
     struct zs_mask found = {0};
@@ -150,7 +150,7 @@ enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, 
     char *group = zs_path_parent(node->path);
     if (group == NULL)
         return zs_fail_memory(err);
-    const enum zs_status status = find(h, group, node, axes, &found, err);
+    const enum zs_status status = find(hierarchy, group, node, axes, &found, err);
     free(group);
     if (status == ZS_OK && found.node != NULL)
         *mask = found;
@@ -160,7 +160,7 @@ enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, 
 /* ---- Listing ---- */
 
 /* Marks the mask of nodes[i], if it has one. */
-static enum zs_status mark_of(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count,
+static enum zs_status mark_of(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                               const struct zs_node *node, const char *group_path, bool *marks, struct zs_error *err)
 {
     size_t at;
@@ -172,7 +172,7 @@ static enum zs_status mark_of(struct zs_hierarchy *h, const struct zs_node *cons
     const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
     if (list == NULL && name == NULL)
         return ZS_OK;
-    const enum zs_status status = zs_axes_find(h, node, NULL, NULL, &axes, err);
+    const enum zs_status status = zs_axes_find(hierarchy, node, NULL, NULL, &axes, err);
     if (status != ZS_OK)
         return status == ZS_NO_MEMORY ? status : ZS_OK;
     for (int i = 0; i < MAX_NAMED && (list = next_named(list, word, sizeof word)) != NULL; i++) {
@@ -190,14 +190,14 @@ static enum zs_status mark_of(struct zs_hierarchy *h, const struct zs_node *cons
     return ZS_OK;
 }
 
-enum zs_status zs_masks_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
-                             struct zs_error *err)
+enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
+                             bool *marks, struct zs_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         if (nodes[i]->array == NULL || nodes[i]->array->ndim < 2 || nodes[i]->path[0] == '\0')
             continue;
         char *group = zs_path_parent(nodes[i]->path);
-        const enum zs_status status = group != NULL ? mark_of(h, nodes, count, nodes[i], group, marks, err)
+        const enum zs_status status = group != NULL ? mark_of(hierarchy, nodes, count, nodes[i], group, marks, err)
                                                     : zs_fail_memory(err);
         free(group);
         ZS_TRY(status);

@@ -26,13 +26,13 @@ struct zs_mask {
 
 /* The mask of an array. What `ancillary_variables` names costs a request each, as do names of zagg and Tessera where
  * the array is theirs. Fails where a node that may be one cannot be asked for. */
-enum zs_status zs_mask_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                             struct zs_mask *mask, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is the mask of another one. Asks
  * the store for nothing but what finding X and Y takes. */
-enum zs_status zs_masks_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
-                             struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
+                             bool *marks, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Making (masks_make.c) ---- */
 
@@ -49,8 +49,9 @@ bool zs_mask_name(zs_json *attributes, const char *name) ZS_MUST_CHECK;
  * something is called so). The hierarchy has it, and the arrays name it; the next flush of the hierarchy puts that into
  * the store, before which the array, closed with zs_array_close(), is to be flushed. ZS_ARGUMENT where the array is the
  * root of its store. */
-enum zs_status zs_mask_create(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                              size_t count, int chunk_order, const struct zs_array_options *options,
-                              struct zs_mask *mask, struct zs_array **array, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes,
+                              const struct zs_axes *axes, size_t count, int chunk_order,
+                              const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
+                              struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

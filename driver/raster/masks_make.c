@@ -134,14 +134,15 @@ bool zs_mask_name(zs_json *attributes, const char *name)
 /* ---- In a store that is there ---- */
 
 /* A path where nothing is, freed with free(). */
-static enum zs_status find_name(struct zs_hierarchy *h, const struct zs_node *base, char **path, struct zs_error *err)
+static enum zs_status find_name(struct zs_hierarchy *hierarchy, const struct zs_node *base, char **path,
+                                struct zs_error *err)
 {
     char name[24] = "mask";
     for (int i = 1; i <= MAX_NAMES; i++) {
         struct zs_slot slot;
         if (i > 1)
             (void)snprintf(name, sizeof name, "mask_%d", i);
-        ZS_TRY(zs_slot_find(h, base, name, NULL, &slot, err));
+        ZS_TRY(zs_slot_find(hierarchy, base, name, NULL, &slot, err));
         if (slot.is_usable) {
             *path = slot.path;
             return ZS_OK;
@@ -150,41 +151,42 @@ static enum zs_status find_name(struct zs_hierarchy *h, const struct zs_node *ba
     return zs_fail(err, ZS_ARGUMENT, "%s: expected a free name for a mask, found mask to %s taken", base->path, name);
 }
 
-static enum zs_status add(struct zs_hierarchy *h, const char *path, const struct zs_node *const *nodes,
+static enum zs_status add(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node *const *nodes,
                           const struct zs_axes *axes, size_t count, const struct zs_node **node, struct zs_error *err)
 {
     zs_json *document = NULL, *attributes;
     char *group = zs_path_parent(path);
     enum zs_status status = group != NULL ? zs_mask_document(nodes[0], axes[0], &document, err) : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_node_make(h, group, zs_path_name(path), document, node, err);
+        status = zs_node_make(hierarchy, group, zs_path_name(path), document, node, err);
     free(group);
     ZS_TRY(status);
     for (size_t i = 0; i < count; i++) {
-        ZS_TRY(zs_hierarchy_edit(h, nodes[i], &attributes, err));
+        ZS_TRY(zs_hierarchy_edit(hierarchy, nodes[i], &attributes, err));
         if (!zs_mask_name(attributes, zs_path_name(path)))
             return zs_fail_memory(err);
     }
     return ZS_OK;
 }
 
-enum zs_status zs_mask_create(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                              size_t count, int chunk_order, const struct zs_array_options *options,
-                              struct zs_mask *mask, struct zs_array **array, struct zs_error *err)
+enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes,
+                              const struct zs_axes *axes, size_t count, int chunk_order,
+                              const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
+                              struct zs_error *err)
 {
     char *path = NULL;
     const struct zs_node *node = NULL;
-    ZS_TRY(zs_hierarchy_check_writable(h, err));
+    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     if (nodes[0]->path[0] == '\0' || axes[0].y < 0)
         return zs_fail(err, ZS_ARGUMENT,
                        "%s: expected an array of two dimensions in a group, beside which a mask can be; a copy of it "
                        "(gdal_translate -of ShardedZarr) is in one",
-                       zs_hierarchy_store(h)->root);
-    ZS_TRY(find_name(h, nodes[0], &path, err));
-    enum zs_status status = add(h, path, nodes, axes, count, &node, err);
+                       zs_hierarchy_store(hierarchy)->root);
+    ZS_TRY(find_name(hierarchy, nodes[0], &path, err));
+    enum zs_status status = add(hierarchy, path, nodes, axes, count, &node, err);
     free(path);
     ZS_TRY(status);
-    ZS_TRY(zs_array_open_in(zs_hierarchy_store(h), node, options, array, err));
+    ZS_TRY(zs_array_open_in(zs_hierarchy_store(hierarchy), node, options, array, err));
     zs_array_set_new(*array, chunk_order);
     *mask = (struct zs_mask){.node = node, .axes = {.x = 1, .y = 0}, .is_named = true};
     mask->dims[0] = axes[0].y;

@@ -18,7 +18,7 @@ static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 12
 
 /* Other levels of the pyramid that a base array belongs to. */
 struct family {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_node *base;
     const struct zs_node *found[MAX_FOUND];
     /* The base is derived from this one: it is not an overview of the base, however small. */
@@ -59,16 +59,16 @@ static void add_found(struct family *f, const struct zs_node *node, bool is_ance
 static const struct zs_node *node_at(const struct family *f, const char *group, const char *name)
 {
     const struct zs_node *node;
-    return zs_hierarchy_node_at(f->h, group, name, &node, NULL) == ZS_OK ? node : NULL;
+    return zs_hierarchy_node_at(f->hierarchy, group, name, &node, NULL) == ZS_OK ? node : NULL;
 }
 
 /* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. Only where
  * the whole store is known already: listing costs requests. */
-static const struct zs_node *only_raster(struct zs_hierarchy *h, const char *group)
+static const struct zs_node *only_raster(struct zs_hierarchy *hierarchy, const char *group)
 {
     const struct zs_node **nodes, *only = NULL;
     size_t count;
-    if (!zs_hierarchy_is_consolidated(h) || zs_hierarchy_list(h, &nodes, &count, NULL) != ZS_OK)
+    if (!zs_hierarchy_is_consolidated(hierarchy) || zs_hierarchy_list(hierarchy, &nodes, &count, NULL) != ZS_OK)
         return NULL;
     int rasters = 0;
     size_t at = 0;
@@ -116,9 +116,9 @@ static void add_layout(struct family *f, const struct zs_node *group, const stru
                 /* When names differ between levels, a level's only raster counts, if the base is the only raster of its
                  * level, too. */
                 char *own_group = zs_path_parent(f->base->path);
-                const bool is_alone = own_group != NULL && only_raster(f->h, own_group) == f->base;
+                const bool is_alone = own_group != NULL && only_raster(f->hierarchy, own_group) == f->base;
                 free(own_group);
-                level = is_alone ? only_raster(f->h, path) : NULL;
+                level = is_alone ? only_raster(f->hierarchy, path) : NULL;
             }
         }
         if (level != NULL && level->array != NULL && shape_agrees(layout->level[i].entry, level->array))
@@ -135,10 +135,10 @@ static void add_overview_groups(struct family *f, const char *group, const char 
         add_found(f, base, false, false);
     if (strlen(name) > 200)
         return;
-    if (zs_hierarchy_is_consolidated(f->h)) {
+    if (zs_hierarchy_is_consolidated(f->hierarchy)) {
         const struct zs_node **nodes;
         size_t count;
-        if (zs_hierarchy_list(f->h, &nodes, &count, NULL) != ZS_OK)
+        if (zs_hierarchy_list(f->hierarchy, &nodes, &count, NULL) != ZS_OK)
             return;
         for (size_t i = 0; i < count; i++) {
             const char *below = zs_path_below(group, nodes[i]->path);
@@ -155,7 +155,7 @@ static void add_overview_groups(struct family *f, const char *group, const char 
         return;
     }
     /* Writers of such groups write a multiscales beside them; without one, requests would be in vain. */
-    if (zs_hierarchy_store(f->h)->is_remote)
+    if (zs_hierarchy_store(f->hierarchy)->is_remote)
         return;
     for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
         snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
@@ -165,15 +165,15 @@ static void add_overview_groups(struct family *f, const char *group, const char 
     }
 }
 
-static void find_family(struct zs_hierarchy *h, const struct zs_node *node, struct family *f)
+static void find_family(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct family *f)
 {
     memset(f, 0, sizeof *f);
-    f->h = h;
+    f->hierarchy = hierarchy;
     f->base = node;
     if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
         return;
     struct zs_scope scope;
-    zs_scope_find(h, node, &scope);
+    zs_scope_find(hierarchy, node, &scope);
     for (int g = 0; g < scope.groups; g++) {
         struct zs_layout layout;
         bool is_there = zs_layout_first(scope.group[g]->attributes, &layout);
@@ -258,16 +258,16 @@ static bool is_current(const struct zs_node *small, const struct zs_node *large,
     return is_by_one_factor(small, large, axes);
 }
 
-static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes, bool with_outdated,
-                           struct zs_names *levels, struct zs_error *err)
+static enum zs_status find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                           bool with_outdated, struct zs_names *levels, struct zs_error *err)
 {
     struct family f;
     const struct zs_node *found[MAX_FOUND];
     size_t n = 0;
     *levels = (struct zs_names){0};
-    const size_t failures = zs_hierarchy_failures(h);
-    find_family(h, node, &f);
-    ZS_TRY(zs_hierarchy_check_since(h, failures, err));
+    const size_t failures = zs_hierarchy_failures(hierarchy);
+    find_family(hierarchy, node, &f);
+    ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
     for (int i = 0; i < f.count; i++)
         if (!f.is_ancestor[i] && axes.y >= 0 && is_version(f.found[i], node, axes) &&
             (with_outdated || (!f.is_outdated[i] && is_current(f.found[i], node, axes))))
@@ -283,10 +283,10 @@ static enum zs_status find(struct zs_hierarchy *h, const struct zs_node *node, s
     return status;
 }
 
-enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                  struct zs_names *levels, struct zs_error *err)
 {
-    return find(h, node, axes, false, levels, err);
+    return find(hierarchy, node, axes, false, levels, err);
 }
 
 static bool is_ours(const struct zs_node *base, const char *path)
@@ -303,11 +303,11 @@ static bool is_ours(const struct zs_node *base, const char *path)
     return result;
 }
 
-enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 struct zs_names *levels, struct zs_error *err)
 {
     size_t n = 0;
-    ZS_TRY(find(h, node, axes, true, levels, err));
+    ZS_TRY(find(hierarchy, node, axes, true, levels, err));
     for (size_t i = 0; i < levels->count; i++) {
         if (is_ours(node, levels->list[i]))
             levels->list[n++] = levels->list[i];
@@ -323,7 +323,7 @@ enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *no
 /* ---- All overviews of a store ---- */
 
 struct marking {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_node *const *nodes;
     size_t count;
     bool *marks;
@@ -360,7 +360,7 @@ static bool is_marked_by(struct marking *m, const struct zs_node *node, const st
     if (large == node || large->array == NULL || large->array->ndim != node->array->ndim ||
         strcmp(large->array->dtype.name, node->array->dtype.name) != 0)
         return false;
-    const enum zs_status status = zs_axes_find(m->h, node, NULL, NULL, &axes, NULL);
+    const enum zs_status status = zs_axes_find(m->hierarchy, node, NULL, NULL, &axes, NULL);
     m->has_no_memory |= status == ZS_NO_MEMORY;
     return status == ZS_OK && axes.y >= 0 && is_version(node, large, axes);
 }
@@ -390,7 +390,7 @@ static const struct zs_node *counterpart(struct marking *m, const struct zs_node
     if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
         return level;
     const struct zs_node *same = find_node(m, level->path, zs_path_name(node->path));
-    if (same != NULL || !zs_hierarchy_is_consolidated(m->h))
+    if (same != NULL || !zs_hierarchy_is_consolidated(m->hierarchy))
         return same;
     char *group = parent_of(m, node->path);
     const bool is_alone = group != NULL && only_listed_raster(m, group) == node;
@@ -457,10 +457,10 @@ static void mark_overview_groups(struct marking *m)
     }
 }
 
-enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
-                                 struct zs_error *err)
+enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
+                                 bool *marks, struct zs_error *err)
 {
-    struct marking m = {h, nodes, count, marks, zs_calloc(count, sizeof(bool)), false};
+    struct marking m = {hierarchy, nodes, count, marks, zs_calloc(count, sizeof(bool)), false};
     if (m.has_layout == NULL)
         return zs_fail_memory(err);
     for (size_t i = 0; i < count; i++) {

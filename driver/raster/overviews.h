@@ -15,18 +15,18 @@
  * small. `levels` gets their paths; its list, NULL when there are none, is freed with zs_names_free(). The base itself
  * may be any level; only smaller ones are its overviews. A node that cannot be asked for (network, disk) is an error;
  * one that is absent, broken or of a kind that is not known is no overview. */
-enum zs_status zs_overviews_find(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                  struct zs_names *levels, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Like zs_overviews_find(), only of levels in a group ovr_<N>x beside the array, under its name, outdated ones too:
  * they are renamed and removed with the array. */
-enum zs_status zs_overviews_own(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                 struct zs_names *levels, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is an overview of another one,
  * current or outdated. The work is in proportion to the documents, however many arrays or pyramids a group has. */
-enum zs_status zs_overviews_mark(struct zs_hierarchy *h, const struct zs_node *const *nodes, size_t count, bool *marks,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
+                                 bool *marks, struct zs_error *err) ZS_MUST_CHECK;
 
 /* ---- Making (overviews_make.c). As in raster/update.h: nobody else may use the hierarchy meanwhile. ---- */
 
@@ -48,7 +48,7 @@ struct zs_overviews;
  * may be NULL; `chunk_order` is zs_array_chunk_order() of the array, 0 where it is not known. Nothing is in the store
  * yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root of the store (there
  * is no group for the levels), or axes.y < 0. */
-enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
                                    struct zs_error *err) ZS_MUST_CHECK;
@@ -73,10 +73,10 @@ void zs_overviews_free(struct zs_overviews *overviews);
  * cannot be looked into is an error. Levels in those groups that nothing lists, since a writer was killed, go too;
  * levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay. Flushes the hierarchy. No array of
  * those levels may be open. *removed (NULL is allowed) is their number. */
-enum zs_status zs_overviews_remove(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
 /* The same at the next flush, which is the caller's: for who removes more with them. */
-enum zs_status zs_overviews_take_out(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                      size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -47,10 +47,11 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
 }
 
 /* The group whose multiscales list the base: the one that does now, else the base's own group. */
-static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct zs_node *base, struct zs_layout *layout)
+static const struct zs_node *pyramid_group(struct zs_hierarchy *hierarchy, const struct zs_node *base,
+                                           struct zs_layout *layout)
 {
     struct zs_scope scope;
-    zs_scope_find(h, base, &scope);
+    zs_scope_find(hierarchy, base, &scope);
     for (int g = 0; g < scope.groups; g++) {
         const char *below = zs_path_below(scope.group[g]->path, base->path);
         if (below != NULL && zs_layout_first(scope.group[g]->attributes, layout) && !layout->is_foreign &&
@@ -67,13 +68,13 @@ static const struct zs_node *pyramid_group(struct zs_hierarchy *h, const struct 
 }
 
 /* Whether there are other pictures than the base directly in a group. */
-static enum zs_status has_other_rasters(struct zs_hierarchy *h, const struct zs_node *base, const char *group,
+static enum zs_status has_other_rasters(struct zs_hierarchy *hierarchy, const struct zs_node *base, const char *group,
                                         bool *any, struct zs_error *err)
 {
     const struct zs_node **nodes;
     size_t count;
     *any = false;
-    ZS_TRY(zs_hierarchy_list(h, &nodes, &count, err));
+    ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &count, err));
     for (size_t i = 0; i < count; i++) {
         const char *below = zs_path_below(group, nodes[i]->path);
         *any = *any || (nodes[i] != base && below != NULL && below[0] != '\0' && strchr(below, '/') == NULL &&
@@ -84,15 +85,15 @@ static enum zs_status has_other_rasters(struct zs_hierarchy *h, const struct zs_
 }
 
 /* Whether there is a picture at an asset, or in it. */
-static enum zs_status is_present(struct zs_hierarchy *h, const struct zs_node *group, const struct zs_node *base,
-                                 const char *asset, bool *result, struct zs_error *err)
+static enum zs_status is_present(struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                                 const struct zs_node *base, const char *asset, bool *result, struct zs_error *err)
 {
     const struct zs_node *node = NULL;
     char *path = zs_path_join(group->path, asset);
-    enum zs_status status = path != NULL ? zs_hierarchy_stored_node(h, path, &node, err) : zs_fail_memory(err);
+    enum zs_status status = path != NULL ? zs_hierarchy_stored_node(hierarchy, path, &node, err) : zs_fail_memory(err);
     *result = status == ZS_OK;
     if (status == ZS_NOT_FOUND || (status == ZS_OK && node->type == ZS_NODE_GROUP))
-        status = has_other_rasters(h, base, path, result, err);
+        status = has_other_rasters(hierarchy, base, path, result, err);
     free(path);
     return status;
 }
@@ -121,7 +122,7 @@ static enum zs_status add_path(struct entries *e, const struct zs_node *group, c
 
 /* Collects the entries of the new list: the base, those it had before, and the overviews there are now. `only_present`
  * leaves out levels that no longer exist. */
-static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
+static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                       const struct zs_node *group, const struct zs_layout *layout, bool only_present,
                                       struct entries *e, struct zs_error *err)
 {
@@ -130,7 +131,7 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
     const bool is_direct = strchr(below, '/') == NULL;
     if (is_direct) { /* with several arrays in the group the base is the group itself */
         bool has_others;
-        ZS_TRY(has_other_rasters(h, base, group->path, &has_others, err));
+        ZS_TRY(has_other_rasters(hierarchy, base, group->path, &has_others, err));
         ZS_TRY(add_entry(e, has_others ? "." : below, width, height, err));
     }
     for (int i = 0; i < layout->count; i++) {
@@ -138,15 +139,15 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
         const struct zs_node *node;
         uint64_t w, v;
         if (is_direct &&
-            (l->asset[0] == '\0' ||
-             (strchr(l->asset, '/') == NULL && zs_hierarchy_node_at(h, group->path, l->asset, &node, NULL) == ZS_OK &&
-              node->type == ZS_NODE_ARRAY && node->array != NULL && node->array->shape[axes.x] == width &&
-              node->array->shape[axes.y] == height)))
+            (l->asset[0] == '\0' || (strchr(l->asset, '/') == NULL &&
+                                     zs_hierarchy_node_at(hierarchy, group->path, l->asset, &node, NULL) == ZS_OK &&
+                                     node->type == ZS_NODE_ARRAY && node->array != NULL &&
+                                     node->array->shape[axes.x] == width && node->array->shape[axes.y] == height)))
             continue; /* the base, as it was called when it was alone */
         bool is_kept = true;
         if (only_present)
-            ZS_TRY(is_present(h, group, base, l->asset, &is_kept, err));
-        if (is_kept && zs_level_size(h, group, l, base, axes, &w, &v))
+            ZS_TRY(is_present(hierarchy, group, base, l->asset, &is_kept, err));
+        if (is_kept && zs_level_size(hierarchy, group, l, base, axes, &w, &v))
             ZS_TRY(add_entry(e, l->asset, w, v, err));
     }
     if (!is_direct)
@@ -155,7 +156,7 @@ static enum zs_status collect_entries(struct zs_hierarchy *h, const struct zs_no
 }
 
 /* Writes the list to the group. */
-static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node *group,
+static enum zs_status write_entries(struct zs_hierarchy *hierarchy, const struct zs_node *group,
                                     const struct zs_georef_out *geo, const struct entries *e, const char *resampling,
                                     struct zs_error *err)
 {
@@ -167,28 +168,28 @@ static enum zs_status write_entries(struct zs_hierarchy *h, const struct zs_node
         widths[i] = e->list[i].width;
         heights[i] = e->list[i].height;
     }
-    ZS_TRY(zs_hierarchy_edit(h, group, &attributes, err));
+    ZS_TRY(zs_hierarchy_edit(hierarchy, group, &attributes, err));
     const struct zs_georef_out at =
         e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
     return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
 }
 
-enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
+enum zs_status zs_overviews_list(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                  const struct zs_georef_out *geo, const struct zs_node *const *made, size_t made_count,
                                  bool only_present, const char *resampling, struct zs_error *err)
 {
     struct zs_layout layout;
     struct entries e = {.count = 0};
     struct zs_names levels = {0};
-    const struct zs_node *group = pyramid_group(h, base, &layout);
+    const struct zs_node *group = pyramid_group(hierarchy, base, &layout);
     if (group == NULL || (made_count == 0 && layout.count == 0))
         return ZS_OK;
-    enum zs_status status = collect_entries(h, base, axes, group, &layout, only_present, &e, err);
+    enum zs_status status = collect_entries(hierarchy, base, axes, group, &layout, only_present, &e, err);
     if (status == ZS_OK)
-        status = zs_overviews_find(h, base, axes, &levels, err);
+        status = zs_overviews_find(hierarchy, base, axes, &levels, err);
     for (size_t i = 0; i < levels.count && status == ZS_OK; i++) {
         const struct zs_node *level;
-        if (zs_hierarchy_node(h, levels.list[i], &level, NULL) == ZS_OK &&
+        if (zs_hierarchy_node(hierarchy, levels.list[i], &level, NULL) == ZS_OK &&
             zs_path_below(group->path, level->path) != NULL)
             status = add_path(&e, group, base, axes, level, err);
     }
@@ -200,7 +201,7 @@ enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *b
         base_geo.ndim = base->array->ndim;
         base_geo.x = axes.x;
         base_geo.y = axes.y;
-        status = write_entries(h, group, &base_geo, &e, resampling, err);
+        status = write_entries(hierarchy, group, &base_geo, &e, resampling, err);
     }
     zs_names_free(levels.list);
     entries_clear(&e);

@@ -32,7 +32,7 @@ struct made_level {
 };
 
 struct zs_overviews {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_node *base;
     struct zs_axes axes;
     char *group; /* that holds the base */
@@ -125,7 +125,7 @@ static const struct zs_node *existing_level(const struct zs_overviews *made, int
 {
     for (size_t i = 0; i < there->count; i++) {
         const struct zs_node *node;
-        if (zs_hierarchy_node(made->h, there->list[i], &node, NULL) == ZS_OK &&
+        if (zs_hierarchy_node(made->hierarchy, there->list[i], &node, NULL) == ZS_OK &&
             node->array->shape[made->axes.x] == level_size(made, made->axes.x, factor) &&
             node->array->shape[made->axes.y] == level_size(made, made->axes.y, factor))
             return node;
@@ -140,14 +140,14 @@ static enum zs_status try_path(struct zs_overviews *made, struct made_level *lev
                                const char *path, bool *is_free, struct zs_error *err)
 {
     const struct zs_node *above, *node;
-    const char *root = zs_hierarchy_store(made->h)->root;
-    const bool is_listed = zs_hierarchy_node(made->h, path, &node, NULL) == ZS_OK;
-    ZS_TRY(zs_hierarchy_occupant(made->h, group, &above, err));
+    const char *root = zs_hierarchy_store(made->hierarchy)->root;
+    const bool is_listed = zs_hierarchy_node(made->hierarchy, path, &node, NULL) == ZS_OK;
+    ZS_TRY(zs_hierarchy_occupant(made->hierarchy, group, &above, err));
     level->has_group = above != NULL;
     if (above != NULL && above->type == ZS_NODE_ARRAY)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root,
                        group);
-    ZS_TRY(zs_hierarchy_occupant(made->h, path, &node, err));
+    ZS_TRY(zs_hierarchy_occupant(made->hierarchy, path, &node, err));
     if (node != NULL && !zs_overviews_is_level(made->base, node))
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
                        made->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
@@ -189,13 +189,13 @@ static enum zs_status look_into_group(struct zs_overviews *made, const char *pat
     char **names, *group = zs_path_parent(path);
     if (group == NULL)
         return zs_fail_memory(err);
-    const enum zs_status listed = zs_store_list(zs_hierarchy_store(made->h), group, &names, err);
+    const enum zs_status listed = zs_store_list(zs_hierarchy_store(made->hierarchy), group, &names, err);
     *is_empty = listed == ZS_NOT_FOUND || (listed == ZS_OK && names[0] == NULL);
     if (listed == ZS_OK)
         zs_names_free(names);
     enum zs_status status = listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
     if (status == ZS_OK && *is_empty)
-        status = zs_hierarchy_note_empty(made->h, group, err);
+        status = zs_hierarchy_note_empty(made->hierarchy, group, err);
     free(group);
     return status;
 }
@@ -204,9 +204,9 @@ static enum zs_status look_into_group(struct zs_overviews *made, const char *pat
  * fails. Removes what a killed process left of a level: chunks would show through where only fill values are. */
 static enum zs_status claim_path(struct zs_overviews *made, struct made_level *level, struct zs_error *err)
 {
-    struct zs_store *store = zs_hierarchy_store(made->h);
+    struct zs_store *store = zs_hierarchy_store(made->hierarchy);
     bool is_empty = false, was_left;
-    if (zs_hierarchy_is_new(made->h))
+    if (zs_hierarchy_is_new(made->hierarchy))
         return ZS_OK;
     if (store->is_remote && !level->has_group)
         ZS_TRY(look_into_group(made, level->own->path, &is_empty, err));
@@ -232,7 +232,7 @@ static enum zs_status remove_marks(struct zs_overviews *made, struct zs_error *e
         if (level->mark == NULL)
             continue;
         const enum zs_status status =
-            zs_mark_remove(zs_hierarchy_store(made->h), level->mark, first == ZS_OK ? err : &ignored);
+            zs_mark_remove(zs_hierarchy_store(made->hierarchy), level->mark, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
         free(level->mark);
         level->mark = NULL;
@@ -245,8 +245,8 @@ static enum zs_status set_up_level(struct zs_overviews *made, struct made_level 
 {
     level->node = existing_level(made, level->factor, there);
     if (level->node != NULL)
-        return zs_array_open_node(made->h, level->node, options, &level->array, err);
-    struct zs_store *store = zs_hierarchy_store(made->h);
+        return zs_array_open_node(made->hierarchy, level->node, options, &level->array, err);
+    struct zs_store *store = zs_hierarchy_store(made->hierarchy);
     char *path = NULL;
     ZS_TRY(find_path(made, level, &path, err));
     zs_json *document = level_document(made, level->factor);
@@ -276,8 +276,8 @@ static enum zs_status set_up(struct zs_overviews *made, const int *factors, cons
         return zs_fail_memory(err);
     }
     struct zs_names there;
-    ZS_TRY(zs_overviews_own(made->h, made->base, made->axes, &made->before, err));
-    ZS_TRY(zs_overviews_find(made->h, made->base, made->axes, &there, err));
+    ZS_TRY(zs_overviews_own(made->hierarchy, made->base, made->axes, &made->before, err));
+    ZS_TRY(zs_overviews_find(made->hierarchy, made->base, made->axes, &there, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
         made->levels[i].factor = factors[i];
@@ -292,7 +292,8 @@ static enum zs_status set_up(struct zs_overviews *made, const int *factors, cons
 static enum zs_status check_base(const struct zs_overviews *made, struct zs_error *err)
 {
     uint64_t version = 0;
-    return zs_hierarchy_is_new(made->h) ? ZS_OK : zs_hierarchy_check_array(made->h, made->base, &version, err);
+    return zs_hierarchy_is_new(made->hierarchy) ? ZS_OK
+                                                : zs_hierarchy_check_array(made->hierarchy, made->base, &version, err);
 }
 
 static enum zs_status check_factors(const int *factors, size_t count, struct zs_error *err)
@@ -308,25 +309,25 @@ static enum zs_status check_factors(const int *factors, size_t count, struct zs_
     return ZS_OK;
 }
 
-enum zs_status zs_overviews_create(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
+enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
                                    struct zs_error *err)
 {
     if (node->array == NULL || axes.y < 0 || axes.x < 0)
         return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array of two dimensions and more, to have overviews",
-                       zs_hierarchy_store(h)->root, node->path);
+                       zs_hierarchy_store(hierarchy)->root, node->path);
     if (node->path[0] == '\0')
         return zs_fail(
             err, ZS_ARGUMENT,
             "%s: overviews of an array are kept in the group it is in, and this one is the root of its store, in "
             "none; a copy of it (gdal_translate -of ShardedZarr) is in a group, and gets overviews",
-            zs_hierarchy_store(h)->root);
+            zs_hierarchy_store(hierarchy)->root);
     ZS_TRY(check_factors(factors, count, err));
     struct zs_overviews *made = zs_calloc(1, sizeof *made);
     if (made == NULL)
         return zs_fail_memory(err);
-    made->h = h;
+    made->hierarchy = hierarchy;
     made->base = node;
     made->axes = axes;
     made->count = count;
@@ -362,11 +363,11 @@ static enum zs_status add_group(struct zs_overviews *made, const struct zs_node 
     zs_json *attributes;
     if (path == NULL)
         return zs_fail_memory(err);
-    enum zs_status status = zs_hierarchy_occupant(made->h, path, &group, err);
+    enum zs_status status = zs_hierarchy_occupant(made->hierarchy, path, &group, err);
     if (status == ZS_OK && (group == NULL || group->is_implicit))
-        status = zs_add_document(made->h, path, zs_group_document(), &group, err);
+        status = zs_add_document(made->hierarchy, path, zs_group_document(), &group, err);
     else if (status == ZS_OK) /* consolidated metadata may not list it */
-        status = zs_hierarchy_edit(made->h, group, &attributes, err);
+        status = zs_hierarchy_edit(made->hierarchy, group, &attributes, err);
     free(path);
     return status;
 }
@@ -384,22 +385,24 @@ static enum zs_status copy_coordinate(struct zs_overviews *made, const struct zs
     struct zs_slot slot;
     void *values;
     bool is_blank;
-    ZS_TRY(zs_slot_find(made->h, level, name, is_named, &slot, err));
+    ZS_TRY(zs_slot_find(made->hierarchy, level, name, is_named, &slot, err));
     if (!slot.is_usable)
         return ZS_OK;
     /* of a level before this one, which consolidated metadata may not list: from now on they do */
     if (slot.own != NULL) {
         zs_json *ignored;
         free(slot.path);
-        return slot.own->array->shape[0] == from->array->shape[0] ? zs_hierarchy_edit(made->h, slot.own, &ignored, err)
-                                                                  : ZS_OK;
+        return slot.own->array->shape[0] == from->array->shape[0]
+                   ? zs_hierarchy_edit(made->hierarchy, slot.own, &ignored, err)
+                   : ZS_OK;
     }
-    enum zs_status status = zs_coordinate_elements(made->h, from, 0, from->array->shape[0], &values, &is_blank, err);
+    enum zs_status status =
+        zs_coordinate_elements(made->hierarchy, from, 0, from->array->shape[0], &values, &is_blank, err);
     if (status == ZS_OK && values != NULL) {
         const struct zs_node *copy = NULL;
-        status = zs_add_document(made->h, slot.path, zs_json_copy(from->document), &copy, err);
+        status = zs_add_document(made->hierarchy, slot.path, zs_json_copy(from->document), &copy, err);
         if (status == ZS_OK && !is_blank)
-            status = zs_write_small_array(zs_hierarchy_store(made->h), copy, true, values, err);
+            status = zs_write_small_array(zs_hierarchy_store(made->hierarchy), copy, true, values, err);
         free(values);
     }
     free(slot.path);
@@ -411,7 +414,7 @@ static enum zs_status copy_coordinates(struct zs_overviews *made, const struct z
 {
     for (int d = 0; d < made->base->array->ndim; d++) {
         const bool is_xy = d == made->axes.x || d == made->axes.y;
-        const struct zs_node *from = is_xy ? NULL : zs_coordinate_find(made->h, made->base, d);
+        const struct zs_node *from = is_xy ? NULL : zs_coordinate_find(made->hierarchy, made->base, d);
         if (from != NULL)
             ZS_TRY(copy_coordinate(made, level, from, zs_dimension_name(made->base, d), err));
     }
@@ -425,12 +428,12 @@ static enum zs_status publish_level(struct zs_overviews *made, struct made_level
     ZS_TRY(add_group(made, level->node, err));
     struct zs_node *own = level->own;
     level->own = NULL; /* the hierarchy owns it now, also after a failure */
-    ZS_TRY(zs_hierarchy_add(made->h, own, err));
+    ZS_TRY(zs_hierarchy_add(made->hierarchy, own, err));
     struct zs_georef_out at = zs_georef_at_size(geo, own->array->shape[made->axes.x], own->array->shape[made->axes.y]);
     zs_georef_out_name_dimensions(&at, own, made->axes);
     struct zs_georef_conventions brief = *style;
     brief.is_brief = style->spatial_proj && style->cf;
-    ZS_TRY(zs_georef_write(made->h, own, made->axes, &brief, &at, err));
+    ZS_TRY(zs_georef_write(made->hierarchy, own, made->axes, &brief, &at, err));
     return copy_coordinates(made, own, err);
 }
 
@@ -438,16 +441,16 @@ static enum zs_status publish_level(struct zs_overviews *made, struct made_level
 static enum zs_status remove_outdated(struct zs_overviews *made, bool *any, struct zs_error *err)
 {
     struct zs_names current;
-    ZS_TRY(zs_overviews_find(made->h, made->base, made->axes, &current, err));
+    ZS_TRY(zs_overviews_find(made->hierarchy, made->base, made->axes, &current, err));
     enum zs_status status = ZS_OK;
     for (size_t i = 0; i < made->before.count && status == ZS_OK; i++) {
         const struct zs_node *node;
         const char *path = made->before.list[i];
         if (zs_is_one_of(path, (const char *const *)current.list) ||
-            zs_hierarchy_node(made->h, path, &node, NULL) != ZS_OK)
+            zs_hierarchy_node(made->hierarchy, path, &node, NULL) != ZS_OK)
             continue; /* or it was removed for the level of its factor */
         *any = true;
-        status = zs_overviews_remove_level(made->h, path, err);
+        status = zs_overviews_remove_level(made->hierarchy, path, err);
     }
     zs_names_free(current.list);
     return status;
@@ -461,9 +464,8 @@ static enum zs_status list_levels(struct zs_overviews *made, const struct zs_geo
         return zs_fail_memory(err);
     for (size_t i = 0; i < made->count; i++)
         nodes[i] = made->levels[i].node;
-    const enum zs_status status =
-        zs_overviews_list(made->h, made->base, made->axes, geo, nodes, made->count, only_present, made->resampling,
-                          err);
+    const enum zs_status status = zs_overviews_list(made->hierarchy, made->base, made->axes, geo, nodes, made->count,
+                                                    only_present, made->resampling, err);
     free(nodes);
     return status;
 }
@@ -473,9 +475,9 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
     for (size_t i = 0; i < made->count; i++)
         ZS_TRY(zs_array_flush(made->levels[i].array, err));
     struct zs_georef georef;
-    ZS_TRY(zs_georef_read(made->h, made->base, made->axes, &georef, err));
+    ZS_TRY(zs_georef_read(made->hierarchy, made->base, made->axes, &georef, err));
     struct zs_georef_conventions style;
-    zs_georef_conventions_find(made->h, made->base, made->axes, &style);
+    zs_georef_conventions_find(made->hierarchy, made->base, made->axes, &style);
     struct zs_georef_out geo = zs_georef_out_make(made->base, made->axes, &georef);
     enum zs_status status = ZS_OK;
     bool has_older = false;
@@ -483,7 +485,7 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
         if (made->levels[i].own != NULL)
             status = publish_level(made, &made->levels[i], &style, &geo, err);
         for (int k = 0; k < made->levels[i].older_count && status == ZS_OK; k++)
-            status = zs_overviews_remove_level(made->h, made->levels[i].older[k], err);
+            status = zs_overviews_remove_level(made->hierarchy, made->levels[i].older[k], err);
         has_older = has_older || made->levels[i].older_count > 0;
     }
     if (status == ZS_OK)
@@ -493,7 +495,7 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
         status = list_levels(made, &geo, has_older, err);
     zs_georef_clear(&georef);
     if (status == ZS_OK)
-        status = zs_hierarchy_flush(made->h, err);
+        status = zs_hierarchy_flush(made->hierarchy, err);
     for (size_t i = 0; i < made->count && status == ZS_OK; i++)
         made->levels[i].is_new = false; /* published: nothing to take back */
     return status == ZS_OK ? remove_marks(made, err) : status;
@@ -503,9 +505,9 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
 static void remove_directories(const struct zs_overviews *made, const char *path)
 {
     char *group = zs_path_parent(path);
-    zs_store_remove_directory(zs_hierarchy_store(made->h), path);
+    zs_store_remove_directory(zs_hierarchy_store(made->hierarchy), path);
     if (group != NULL)
-        zs_store_remove_directory(zs_hierarchy_store(made->h), group);
+        zs_store_remove_directory(zs_hierarchy_store(made->hierarchy), group);
     free(group);
 }
 
@@ -518,7 +520,8 @@ void zs_overviews_free(struct zs_overviews *made)
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
             /* Only chunks without a document can stay behind, and no reader finds these. */
-            const enum zs_status ignored = zs_contents_remove_left(zs_hierarchy_store(made->h), level->own, NULL);
+            const enum zs_status ignored =
+                zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level->own, NULL);
             (void)ignored;
         }
     }

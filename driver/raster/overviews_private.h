@@ -11,12 +11,13 @@ bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *nod
 
 /* Brings the multiscales of the pyramid's group up to date in memory (overviews_list.c): adds the levels made[count],
  * which the hierarchy has; with `only_present` leaves out those that are gone. `resampling` may be NULL. */
-enum zs_status zs_overviews_list(struct zs_hierarchy *h, const struct zs_node *base, struct zs_axes axes,
+enum zs_status zs_overviews_list(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                  const struct zs_georef_out *geo, const struct zs_node *const *made, size_t count,
                                  bool only_present, const char *resampling, struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes one level ovr_<N>x/<name> at the next flush (overviews_remove.c): its array; what was copied for it, where
  * nothing else may use that; the group, where nothing else is in it. */
-enum zs_status zs_overviews_remove_level(struct zs_hierarchy *h, const char *path, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_overviews_remove_level(struct zs_hierarchy *hierarchy, const char *path,
+                                         struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -55,7 +55,7 @@ static char *replaced(const char *list, const char *from, const char *to, bool h
     return out;
 }
 
-static enum zs_status change_attributes(struct zs_hierarchy *h, const struct zs_node *array, const char *from,
+static enum zs_status change_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *array, const char *from,
                                         const char *to, struct zs_error *err)
 {
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -65,7 +65,8 @@ static enum zs_status change_attributes(struct zs_hierarchy *h, const struct zs_
             !has_word(list, from, lists[i].has_colon))
             continue;
         char *text = replaced(list, from, to, lists[i].has_colon);
-        enum zs_status status = text != NULL ? zs_hierarchy_edit(h, array, &attributes, err) : zs_fail_memory(err);
+        enum zs_status status =
+            text != NULL ? zs_hierarchy_edit(hierarchy, array, &attributes, err) : zs_fail_memory(err);
         if (status == ZS_OK && text[0] == '\0')
             zs_json_remove(attributes, lists[i].name);
         else if (status == ZS_OK && !zs_json_set_string(attributes, lists[i].name, text))
@@ -76,18 +77,19 @@ static enum zs_status change_attributes(struct zs_hierarchy *h, const struct zs_
     return ZS_OK;
 }
 
-static enum zs_status change_siblings(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+static enum zs_status change_siblings(struct zs_hierarchy *hierarchy, const char *from, const char *to,
+                                      struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0, at = 0;
-    enum zs_status status = zs_hierarchy_list(h, &nodes, &count, err);
+    enum zs_status status = zs_hierarchy_list(hierarchy, &nodes, &count, err);
     if (status != ZS_OK) /* in a store that cannot be listed nothing that is known names it */
         return status == ZS_UNSUPPORTED ? ZS_OK : status;
     char *group = zs_path_parent(from);
     status = group != NULL ? ZS_OK : zs_fail_memory(err);
     for (const struct zs_node *node; status == ZS_OK && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
         if (node->array != NULL && strcmp(node->path, from) != 0)
-            status = change_attributes(h, node, zs_path_name(from), to != NULL ? zs_path_name(to) : NULL, err);
+            status = change_attributes(hierarchy, node, zs_path_name(from), to != NULL ? zs_path_name(to) : NULL, err);
     free(group);
     free(nodes);
     return status;
@@ -218,17 +220,18 @@ static bool change_layout(zs_json *attributes, const char *from, const char *to)
     return false;
 }
 
-static enum zs_status change_pyramids(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+static enum zs_status change_pyramids(struct zs_hierarchy *hierarchy, const char *from, const char *to,
+                                      struct zs_error *err)
 {
     enum zs_status status = ZS_OK;
     for (char *above = zs_path_parent(from), *next; above != NULL; above = next) {
         const struct zs_node *group;
         zs_json *attributes;
-        if (status == ZS_OK && zs_hierarchy_node(h, above, &group, NULL) == ZS_OK) {
+        if (status == ZS_OK && zs_hierarchy_node(hierarchy, above, &group, NULL) == ZS_OK) {
             const zs_json *layout = zs_json_get(zs_json_get(group->attributes, "multiscales"), "layout");
             const char *name = zs_path_below(above, from);
             if (zs_json_is_array(layout) && name != NULL && names(layout, name)) {
-                status = zs_hierarchy_edit(h, group, &attributes, err);
+                status = zs_hierarchy_edit(hierarchy, group, &attributes, err);
                 if (status == ZS_OK && !change_layout(attributes, name, to != NULL ? zs_path_below(above, to) : NULL))
                     status = zs_fail_memory(err);
             }
@@ -239,8 +242,9 @@ static enum zs_status change_pyramids(struct zs_hierarchy *h, const char *from, 
     return status;
 }
 
-enum zs_status zs_references_change(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err)
+enum zs_status zs_references_change(struct zs_hierarchy *hierarchy, const char *from, const char *to,
+                                    struct zs_error *err)
 {
-    ZS_TRY(change_siblings(h, from, to, err));
-    return change_pyramids(h, from, to, err);
+    ZS_TRY(change_siblings(hierarchy, from, to, err));
+    return change_pyramids(hierarchy, from, to, err);
 }

@@ -14,10 +14,10 @@
 
 /* Whether an array takes a variable from a group at or above its own: by its name, unless a nearer one has that, as
  * xarray and this driver look for coordinates, and CF for grid mappings. */
-static bool inherits(struct zs_hierarchy *h, const struct zs_node *array, const char *group, const char *name)
+static bool inherits(struct zs_hierarchy *hierarchy, const struct zs_node *array, const char *group, const char *name)
 {
     char *own = zs_path_parent(array->path);
-    const bool is_nearest = own == NULL || zs_nearest_array(h, own, group, name) == NULL;
+    const bool is_nearest = own == NULL || zs_nearest_array(hierarchy, own, group, name) == NULL;
     free(own);
     return is_nearest;
 }
@@ -45,16 +45,16 @@ static void clear_listed(struct listed *l)
     free(l->serves);
 }
 
-static enum zs_status list_all(struct zs_hierarchy *h, struct listed *l, struct zs_error *err)
+static enum zs_status list_all(struct zs_hierarchy *hierarchy, struct listed *l, struct zs_error *err)
 {
     *l = (struct listed){.nodes = NULL};
-    ZS_TRY(zs_edited_list_nodes(h, &l->nodes, &l->count, err));
+    ZS_TRY(zs_edited_list_nodes(hierarchy, &l->nodes, &l->count, err));
     l->serves = zs_calloc(l->count + 1, sizeof *l->serves);
     enum zs_status status = l->serves != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_auxiliary_mark(l->nodes, l->count, l->serves, err);
     if (status == ZS_OK)
-        status = zs_masks_mark(h, l->nodes, l->count, l->serves, err);
+        status = zs_masks_mark(hierarchy, l->nodes, l->count, l->serves, err);
     if (status != ZS_OK)
         clear_listed(l);
     return status;
@@ -78,14 +78,14 @@ static bool has_crs_of(const struct zs_edited *one, const struct zs_edited *othe
 }
 
 /* Whether an array that does not follow uses the grid mapping `name` of `one`. */
-static bool has_user(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_edited *one,
+static bool has_user(struct zs_hierarchy *hierarchy, const struct zs_edits *edits, const struct zs_edited *one,
                      const struct listed *l, const char *name)
 {
     char *group = zs_path_parent(one->node->path);
     bool has = group == NULL;
     for (size_t i = 0; i < l->count && !has; i++) {
         const struct zs_node *other = l->nodes[i];
-        const bool names = names_mapping(other->attributes, name) && inherits(h, other, group, name);
+        const bool names = names_mapping(other->attributes, name) && inherits(hierarchy, other, group, name);
         has = other != one->node && zs_path_below(group, other->path) != NULL &&
               (names || takes_default(l, i, one->node, name)) && !has_crs_of(one, zs_edited_find(edits, other));
     }
@@ -95,17 +95,17 @@ static bool has_user(struct zs_hierarchy *h, const struct zs_edits *edits, const
 
 /* Whether an array has its transform, or a part of it, from the GeoTransform of its grid mapping. One that cannot be
  * read counts as one: the text stays. */
-static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_node *mapping)
+static bool needs_text(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_node *mapping)
 {
     struct zs_axes axes = {-1, -1};
     struct zs_georef now;
     double t[6];
     if (mapping == NULL || !zs_parse_geotransform(mapping->attributes, t) ||
-        zs_axes_find(h, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.x < 0 || axes.y < 0)
+        zs_axes_find(hierarchy, node, NULL, NULL, &axes, NULL) != ZS_OK || axes.x < 0 || axes.y < 0)
         return false;
-    if (t[2] != 0 || t[4] != 0 || zs_coordinate_find(h, node, axes.x) == NULL ||
-        zs_coordinate_find(h, node, axes.y) == NULL || node->array->shape[axes.x] == 1 ||
-        node->array->shape[axes.y] == 1 || zs_georef_read(h, node, axes, &now, NULL) != ZS_OK)
+    if (t[2] != 0 || t[4] != 0 || zs_coordinate_find(hierarchy, node, axes.x) == NULL ||
+        zs_coordinate_find(hierarchy, node, axes.y) == NULL || node->array->shape[axes.x] == 1 ||
+        node->array->shape[axes.y] == 1 || zs_georef_read(hierarchy, node, axes, &now, NULL) != ZS_OK)
         return true;
     const bool has_text = now.has_transform && memcmp(now.transform, t, sizeof t) == 0;
     zs_georef_clear(&now);
@@ -113,10 +113,10 @@ static bool needs_text(struct zs_hierarchy *h, const struct zs_node *node, const
 }
 
 /* Whether arrays of other grids beside `one` use the grid mapping `name`, and one needs the text of that. */
-static void find_text(struct zs_hierarchy *h, const struct zs_edits *edits, const struct zs_edited *one,
+static void find_text(struct zs_hierarchy *hierarchy, const struct zs_edits *edits, const struct zs_edited *one,
                       const struct listed *l, const char *name, bool *is_shared, bool *is_needed)
 {
-    const struct zs_node *mapping = zs_sibling(h, one->node, name);
+    const struct zs_node *mapping = zs_sibling(hierarchy, one->node, name);
     *is_shared = *is_needed = false;
     for (size_t i = 0; i < l->count && !*is_needed; i++) {
         const struct zs_node *node = l->nodes[i];
@@ -128,13 +128,13 @@ static void find_text(struct zs_hierarchy *h, const struct zs_edits *edits, cons
             !(names || takes_default(l, i, one->node, name)))
             continue;
         *is_shared = true;
-        *is_needed = names && needs_text(h, node, mapping);
+        *is_needed = names && needs_text(hierarchy, node, mapping);
     }
 }
 
 /* The arguments of zs_sharing_choose_mapping(). */
 struct choice {
-    struct zs_hierarchy *h;
+    struct zs_hierarchy *hierarchy;
     const struct zs_edits *r;
     const struct zs_edited *one;
     const struct listed *l;
@@ -153,10 +153,10 @@ static bool may_use(void *context, const char *name, const struct zs_node *own)
     const struct choice *c = context;
     bool is_shared, is_needed;
     if (own == NULL)
-        return !has_user(c->h, c->r, c->one, c->l, name);
+        return !has_user(c->hierarchy, c->r, c->one, c->l, name);
     if (c->one->keeps_transform)
         return true;
-    find_text(c->h, c->r, c->one, c->l, name, &is_shared, &is_needed);
+    find_text(c->hierarchy, c->r, c->one, c->l, name, &is_shared, &is_needed);
     return !is_needed && !(is_shared && is_stated_by_text(&c->one->at));
 }
 
@@ -167,29 +167,29 @@ static enum zs_status choose_name(struct choice *context, struct zs_edited *one,
     const struct zs_mapping_choice choice = {may_use, context};
     const char *name = one->conventions.mapping_name;
     bool is_free = has_crs || own == NULL ? may_use(context, name, own)
-                                          : !has_user(context->h, context->r, one, context->l, name);
+                                          : !has_user(context->hierarchy, context->r, one, context->l, name);
     /* One with its CRS is its own though it does not name that: older versions named none of overviews. */
     if (own != NULL && !has_crs)
         is_free = is_free && (names_mapping(one->node->attributes, name) || zs_mapping_has_crs(own, one->srs));
     if (is_free)
         return ZS_OK;
-    ZS_TRY(zs_array_mapping_find(context->h, one->node, one->at.srs, &choice, &one->mapping, err));
+    ZS_TRY(zs_array_mapping_find(context->hierarchy, one->node, one->at.srs, &choice, &one->mapping, err));
     one->conventions.mapping_name = one->mapping;
     return ZS_OK;
 }
 
-enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *h, const struct zs_edits *edits, struct zs_edited *one,
-                                         const struct zs_node *own, struct zs_error *err)
+enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *hierarchy, const struct zs_edits *edits,
+                                         struct zs_edited *one, const struct zs_node *own, struct zs_error *err)
 {
     struct listed l;
     struct zs_georef_out *at = &one->at;
     const bool has_crs = own != NULL && zs_mapping_has_crs(own, at->srs);
     if (has_crs && one->keeps_transform)
         return ZS_OK;
-    ZS_TRY(list_all(h, &l, err));
-    const enum zs_status status = choose_name(&(struct choice){h, edits, one, &l}, one, own, has_crs, err);
+    ZS_TRY(list_all(hierarchy, &l, err));
+    const enum zs_status status = choose_name(&(struct choice){hierarchy, edits, one, &l}, one, own, has_crs, err);
     if (status == ZS_OK && !one->keeps_transform) {
-        find_text(h, edits, one, &l, one->conventions.mapping_name, &at->is_text_shared, &at->is_text_needed);
+        find_text(hierarchy, edits, one, &l, one->conventions.mapping_name, &at->is_text_shared, &at->is_text_needed);
         one->conventions.spatial_proj =
             one->conventions.spatial_proj || at->is_text_needed || (at->is_text_shared && is_stated_by_text(at));
     }
@@ -206,26 +206,27 @@ static bool is_left(const struct zs_edited *one, const struct zs_edited *other)
 }
 
 /* Whether an array has a dimension of a name, in the size, whose coordinates are those of a group above. */
-static bool has_coordinate_of(struct zs_hierarchy *h, const struct zs_node *other, const char *group, const char *name)
+static bool has_coordinate_of(struct zs_hierarchy *hierarchy, const struct zs_node *other, const char *group,
+                              const char *name)
 {
     bool has = false;
     for (int d = 0; d < other->array->ndim && !has; d++)
         has = zs_is_same_text(zs_dimension_name(other, d), name);
-    return has && strcmp(zs_path_name(other->path), name) != 0 && inherits(h, other, group, name);
+    return has && strcmp(zs_path_name(other->path), name) != 0 && inherits(hierarchy, other, group, name);
 }
 
 /* Whether an array that has one of two coordinates, of that name, lies on a grid of that and another one: moved along
  * one axis, it would lie elsewhere. Where the coordinate itself `is_above`, the other one may be, too, where this
  * driver does not look for it without consolidated metadata: then its name counts. */
-static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, const char *name, uint64_t size,
+static bool has_other_axis(struct zs_hierarchy *hierarchy, const struct zs_node *other, const char *name, uint64_t size,
                            bool is_above)
 {
     struct zs_axes axes = {-1, -1};
     const int shared = zs_same_dimension(other, name, size);
-    if (other->array->ndim < 2 || shared < 0 || zs_axes_find(h, other, NULL, NULL, &axes, NULL) != ZS_OK)
+    if (other->array->ndim < 2 || shared < 0 || zs_axes_find(hierarchy, other, NULL, NULL, &axes, NULL) != ZS_OK)
         return false;
     const int own = axes.x == shared ? axes.y : axes.y == shared ? axes.x : -1;
-    const struct zs_node *c = own >= 0 ? zs_coordinate_find(h, other, own) : NULL;
+    const struct zs_node *c = own >= 0 ? zs_coordinate_find(hierarchy, other, own) : NULL;
     const char *own_name = zs_dimension_name(other, own);
     const bool has_name = own_name != NULL && zs_name_axis(own_name) != 0;
     return c != NULL ? has_name || zs_cf_axis(c->attributes, NULL) != 0 : has_name && is_above;
@@ -233,17 +234,17 @@ static bool has_other_axis(struct zs_hierarchy *h, const struct zs_node *other, 
 
 /* Whether an array that has both coordinates may be moved with them: it has the CRS that their array gets, or none. New
  * values in another CRS would put it where nothing ever lay. */
-static enum zs_status may_move(struct zs_hierarchy *h, const struct zs_node *other, struct zs_axes axes,
+static enum zs_status may_move(struct zs_hierarchy *hierarchy, const struct zs_node *other, struct zs_axes axes,
                                const struct zs_georef_out *at, bool *may, struct zs_error *err)
 {
     struct zs_georef now;
-    ZS_TRY(zs_georef_read(h, other, axes, &now, err));
+    ZS_TRY(zs_georef_read(hierarchy, other, axes, &now, err));
     *may = now.srs == NULL || zs_crs_is_same(now.srs, at->srs);
     zs_georef_clear(&now);
     return ZS_OK;
 }
 
-enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct zs_edits *edits,
+enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *hierarchy, const struct zs_edits *edits,
                                            const struct zs_edited *one, struct zs_georef_out *at, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL, *node = one->node;
@@ -253,7 +254,7 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
     if (node->path[0] == '\0') /* the root is alone */
         return ZS_OK;
     char *group = zs_path_parent(node->path);
-    enum zs_status status = group != NULL ? zs_edited_list_nodes(h, &nodes, &count, err) : zs_fail_memory(err);
+    enum zs_status status = group != NULL ? zs_edited_list_nodes(hierarchy, &nodes, &count, err) : zs_fail_memory(err);
     for (size_t k = 0; k < count && status == ZS_OK; k++) {
         const struct zs_node *other = nodes[k];
         bool has[2] = {false, false};
@@ -261,12 +262,12 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
             !is_left(one, zs_edited_find(edits, other)))
             continue;
         for (int i = 0; i < 2; i++)
-            has[i] = names[i] != NULL && has_coordinate_of(h, other, group, names[i]);
+            has[i] = names[i] != NULL && has_coordinate_of(hierarchy, other, group, names[i]);
         for (int i = 0; i < 2; i++) {
             at->is_shared[i] = at->is_shared[i] || has[i];
             if (has[i] && !has[1 - i])
-                at->is_fixed[i] = at->is_fixed[i] || has_other_axis(h, other, names[i], sizes[i],
-                                                                    zs_sibling(h, node, names[i]) == NULL);
+                at->is_fixed[i] = at->is_fixed[i] || has_other_axis(hierarchy, other, names[i], sizes[i],
+                                                                    zs_sibling(hierarchy, node, names[i]) == NULL);
         }
         const struct zs_axes axes = {zs_same_dimension(other, names[1], sizes[1]),
                                      zs_same_dimension(other, names[0], sizes[0])};
@@ -275,7 +276,7 @@ enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *h, const struct 
             continue;
         at->is_grid_shared = true;
         if (!one->keeps_transform && !(at->is_fixed[0] && at->is_fixed[1]))
-            status = may_move(h, other, axes, at, &may, err);
+            status = may_move(hierarchy, other, axes, at, &may, err);
         at->is_fixed[0] = at->is_fixed[0] || !may;
         at->is_fixed[1] = at->is_fixed[1] || !may;
     }

@@ -108,7 +108,7 @@ static enum zs_status check_entry(const struct consolidated *copy, const zs_json
     if (path == NULL)
         return zs_fail_memory(err);
     const struct zs_node *node = NULL;
-    const enum zs_status status = zs_hierarchy_node(copy->c->h, path, &node, err);
+    const enum zs_status status = zs_hierarchy_node(copy->c->hierarchy, path, &node, err);
     const bool is_path =
         name[0] != '\0' && name[0] != '/' && name[strlen(name) - 1] != '/' && (status != ZS_INVALID || node != NULL);
     free(path);

@@ -31,7 +31,7 @@ static bool is_declared(const struct declared *d, const struct zs_convention *co
     char *path = zs_path_parent(d->node->path);
     while (path != NULL && !found) {
         const struct zs_node *group;
-        found = zs_hierarchy_node(d->c->h, path, &group, NULL) == ZS_OK &&
+        found = zs_hierarchy_node(d->c->hierarchy, path, &group, NULL) == ZS_OK &&
                 zs_convention_is_declared(convention, group->attributes);
         char *above = zs_path_parent(path);
         free(path);

@@ -30,7 +30,7 @@ struct georef_check {
 static enum zs_status key_of(const struct georef_check *check, const char *path, const char **key, struct zs_error *err)
 {
     const struct zs_node *node;
-    ZS_TRY(zs_hierarchy_node(check->c->h, path, &node, err)); /* known: its document was read */
+    ZS_TRY(zs_hierarchy_node(check->c->hierarchy, path, &node, err)); /* known: its document was read */
     *key = node->key;
     return ZS_OK;
 }
@@ -106,7 +106,7 @@ static enum zs_status compare_elements(const struct georef_check *check, const s
     double *v;
     bool is_blank;
     const double factor = zs_coordinate_factor(coordinate, check->used.srs);
-    ZS_TRY(zs_coordinate_values(check->c->h, coordinate, first, n, &v, &is_blank, err));
+    ZS_TRY(zs_coordinate_values(check->c->hierarchy, coordinate, first, n, &v, &is_blank, err));
     /* Blank is what a store without its chunks looks like; a raster of one column at 0 as well. */
     for (uint64_t i = 0; i < n && v != NULL && !is_blank && !*is_wrong; i++) {
         const double expected = origin + (double)(first + i) * step;
@@ -131,7 +131,7 @@ static enum zs_status compare_elements(const struct georef_check *check, const s
 static enum zs_status compare_axis(const struct georef_check *check, int dim, double origin, double step,
                                    struct zs_error *err)
 {
-    const struct zs_node *coordinate = zs_coordinate_find(check->c->h, check->node, dim);
+    const struct zs_node *coordinate = zs_coordinate_find(check->c->hierarchy, check->node, dim);
     if (coordinate == NULL)
         return ZS_OK;
     const uint64_t size = check->node->array->shape[dim], n = zs_min_u64(size, AXIS_SAMPLE);
@@ -261,7 +261,7 @@ static enum zs_status compare_all(struct georef_check *check, struct zs_error *e
     struct zs_georef ignored = {0};
     struct zs_search s;
     enum zs_status status = ZS_OK;
-    if (!zs_search_begin(&s, check->c->h, check->node, check->axes, &ignored))
+    if (!zs_search_begin(&s, check->c->hierarchy, check->node, check->axes, &ignored))
         return ZS_OK;
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL && status == ZS_OK; c++)
         if ((*c)->visit != NULL)
@@ -273,12 +273,12 @@ enum zs_status zs_check_georef(struct zs_check *c, const struct zs_node *node, s
 {
     struct georef_check check = {.c = c, .node = node};
     if (node->array == NULL || node->array->ndim < 2 ||
-        zs_axes_find(c->h, node, NULL, NULL, &check.axes, err) != ZS_OK || check.axes.y < 0)
+        zs_axes_find(c->hierarchy, node, NULL, NULL, &check.axes, err) != ZS_OK || check.axes.y < 0)
         return ZS_OK;
     check.width = node->array->shape[check.axes.x];
     check.height = node->array->shape[check.axes.y];
     enum zs_status status =
-        zs_report_unread(c, node->key, zs_georef_read(c->h, node, check.axes, &check.used, err), err);
+        zs_report_unread(c, node->key, zs_georef_read(c->hierarchy, node, check.axes, &check.used, err), err);
     if (status == ZS_OK)
         status = compare_all(&check, err);
     zs_georef_clear(&check.used);

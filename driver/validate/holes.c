@@ -219,7 +219,7 @@ enum zs_status zs_check_holes(struct zs_check *c, const struct zs_node *base, co
         return ZS_OK;
     const struct zs_array_options options = {.threads = c->threads};
     h.elements = zs_calloc((size_t)MAX_ELEMENTS, base->array->dtype.size);
-    enum zs_status status = h.elements != NULL ? zs_array_open_node(c->h, small, &options, &h.pixels, err)
+    enum zs_status status = h.elements != NULL ? zs_array_open_node(c->hierarchy, small, &options, &h.pixels, err)
                                                : zs_fail_memory(err);
     if (status == ZS_OK)
         status = check_holes(c, &h, err);

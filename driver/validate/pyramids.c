@@ -86,8 +86,8 @@ static enum zs_status check_ground(const struct pyramid *p, int level, const str
                                    const struct zs_node *small, struct zs_axes axes, struct zs_error *err)
 {
     struct zs_georef a, b;
-    ZS_TRY(zs_report_unread(p->c, base->path, zs_georef_read(p->c->h, base, axes, &a, err), err));
-    enum zs_status status = zs_georef_read(p->c->h, small, axes, &b, err);
+    ZS_TRY(zs_report_unread(p->c, base->path, zs_georef_read(p->c->hierarchy, base, axes, &a, err), err));
+    enum zs_status status = zs_georef_read(p->c->hierarchy, small, axes, &b, err);
     if (status == ZS_OK && a.has_transform && b.has_transform) {
         double worst = 0, first = 0;
         const double pixel = fabs(b.transform[1]) + fabs(b.transform[2]) + fabs(b.transform[4]) + fabs(b.transform[5]);
@@ -147,7 +147,7 @@ static enum zs_status check_pair(const struct pyramid *p, int level, const struc
                      (uint64_t)small->array->ndim);
         return ZS_OK;
     }
-    if (zs_axes_find(p->c->h, base, NULL, NULL, &axes, err) != ZS_OK || axes.y < 0)
+    if (zs_axes_find(p->c->hierarchy, base, NULL, NULL, &axes, err) != ZS_OK || axes.y < 0)
         return ZS_OK;
     check_sizes(p, level, base, small, axes);
     const struct zs_shrink shrink = shrink_of(p, level, base, small, axes);
@@ -164,7 +164,7 @@ static const struct zs_node *node_of(const struct pyramid *p, int level)
     const char *asset = p->layout.level[level].asset;
     if (asset[0] == '\0')
         return p->group;
-    return zs_hierarchy_node_at(p->c->h, p->group->path, asset, &node, NULL) == ZS_OK ? node : NULL;
+    return zs_hierarchy_node_at(p->c->hierarchy, p->group->path, asset, &node, NULL) == ZS_OK ? node : NULL;
 }
 
 /* The level that a level is derived from: the declared one, else the first. */
@@ -185,7 +185,7 @@ static enum zs_status check_raster(const struct pyramid *p, int level, const str
 {
     const struct zs_node *other = small;
     if (small->type == ZS_NODE_GROUP &&
-        zs_hierarchy_node_at(p->c->h, small->path, zs_path_name(base->path), &other, NULL) != ZS_OK)
+        zs_hierarchy_node_at(p->c->hierarchy, small->path, zs_path_name(base->path), &other, NULL) != ZS_OK)
         return ZS_OK; /* a level may have fewer rasters (bands of Sentinel-2) */
     return check_pair(p, level, base, other, err);
 }
@@ -216,7 +216,8 @@ static enum zs_status check_level(const struct pyramid *p, int level, struct zs_
     const struct zs_node *base = from != level ? node_of(p, from) : NULL;
     struct zs_axes axes;
     if (base == NULL || base == small) {
-        if (small->array != NULL && zs_axes_find(p->c->h, small, NULL, NULL, &axes, NULL) == ZS_OK && axes.y >= 0)
+        if (small->array != NULL && zs_axes_find(p->c->hierarchy, small, NULL, NULL, &axes, NULL) == ZS_OK &&
+            axes.y >= 0)
             check_shape(p, level, small, axes);
         return ZS_OK;
     }

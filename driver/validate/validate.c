@@ -125,12 +125,12 @@ static enum zs_status open_repository(struct zs_check *check, const char *commit
     const enum zs_status status = zs_icechunk_open(&check->store, commit, zs_zstd_decode, &why);
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         *err = why;
-    return status == ZS_OK ? zs_hierarchy_open(check->store, true, &check->h, err) : status;
+    return status == ZS_OK ? zs_hierarchy_open(check->store, true, &check->hierarchy, err) : status;
 }
 
 static enum zs_status check_all(struct zs_check *check, const char *commit, struct zs_error *err)
 {
-    enum zs_status status = zs_hierarchy_open(check->store, false, &check->h, err);
+    enum zs_status status = zs_hierarchy_open(check->store, false, &check->hierarchy, err);
     const bool has_root = status != ZS_NOT_FOUND;
     if (!has_root)
         status = open_repository(check, commit, err);
@@ -157,7 +157,7 @@ static void clear(struct zs_check *check)
     }
     free(check->arrays);
     free(check->nodes);
-    zs_hierarchy_free(check->h);
+    zs_hierarchy_free(check->hierarchy);
     zs_store_free(check->store);
     pthread_mutex_destroy(&check->lock);
 }

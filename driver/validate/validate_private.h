@@ -26,7 +26,7 @@ struct zs_checked_array {
 /* One run. */
 struct zs_check {
     struct zs_store *store;
-    struct zs_hierarchy *h; /* each node by its own document: consolidated metadata are not used */
+    struct zs_hierarchy *hierarchy; /* each node by its own document: consolidated metadata are not used */
     const struct zs_validate_options *options;
     int threads;
     uint64_t memory;

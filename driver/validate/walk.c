@@ -146,7 +146,7 @@ static enum zs_status check_text(struct zs_check *check, const struct zs_node *n
             return ZS_OK;
     }
     if (status == ZS_OK)
-        status = zs_texts_read(check->h, node, &all, pass_over, NULL, NULL, err);
+        status = zs_texts_read(check->hierarchy, node, &all, pass_over, NULL, NULL, err);
     return status == ZS_OK ? ZS_OK : zs_report_failure(check, status == ZS_INVALID ? key : node->path, status, err);
 }
 
@@ -213,7 +213,7 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
     char *key = zs_document_key(path);
     if (key == NULL)
         return zs_fail_memory(err);
-    enum zs_status status = zs_hierarchy_node(c->h, path, node, err);
+    enum zs_status status = zs_hierarchy_node(c->hierarchy, path, node, err);
     if (status != ZS_OK) {
         *node = NULL;
         status = zs_report_failure(c, key, status, err);
@@ -311,7 +311,7 @@ static enum zs_status walk_consolidated(struct walk *w, struct zs_error *err)
     for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
         ZS_TRY(zs_check_advance(w->c, 0, 0, 0, err));
         const struct zs_node *found;
-        const enum zs_status status = zs_hierarchy_node(w->c->h, zs_json_name(m), &found, err);
+        const enum zs_status status = zs_hierarchy_node(w->c->hierarchy, zs_json_name(m), &found, err);
         if (status == ZS_NO_MEMORY)
             return status;
         if (status != ZS_NOT_FOUND && status != ZS_INVALID) /* those are reported with the consolidated metadata */
@@ -328,7 +328,7 @@ static enum zs_status walk_draft(struct walk *w, struct zs_error *err)
     size_t count;
     zs_report(w->c, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3",
               "the 2022 draft, of which only arrays and their chunks are checked");
-    enum zs_status status = zs_hierarchy_list(w->c->h, &nodes, &count, err);
+    enum zs_status status = zs_hierarchy_list(w->c->hierarchy, &nodes, &count, err);
     if (status != ZS_OK)
         return zs_report_failure(w->c, "zarr.json", status, err);
     for (size_t i = 0; i < count && status == ZS_OK; i++) {
@@ -351,7 +351,7 @@ enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err)
     char **names;
     const enum zs_status status = zs_store_list(check->store, "", &names, err);
     check->is_listed = status == ZS_OK;
-    if (zs_hierarchy_is_draft(check->h)) {
+    if (zs_hierarchy_is_draft(check->hierarchy)) {
         zs_names_free(check->is_listed ? names : NULL);
         return walk_draft(&w, err);
     }

@@ -431,13 +431,13 @@ void ZSMdimArray::DropStatistics()
     if (!m_isWritten && m_store->Pam() != nullptr && zsExists(sideCar))
         GDALPamMDArray::ClearStatistics();
     if (!m_isWritten && zs_has_statistics(m_node->attributes, true)) // of the raster
-        Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-            return zs_update_drop_statistics(h, node, true, err);
+        Change([](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
+            return zs_update_drop_statistics(hierarchy, node, true, err);
         });
     if (!m_isWritten && !m_isMade)
-        Change([](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+        Change([](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
             bool any;
-            return zs_update_drop_statistics_of_masked(h, node, &any, err);
+            return zs_update_drop_statistics_of_masked(hierarchy, node, &any, err);
         });
     m_isWritten = true;
 }
@@ -469,9 +469,9 @@ bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_ba
     struct zs_axes axes = {};
     std::vector<std::string> levels;
     const enum zs_data_type type = m_node->array->dtype.type;
-    const auto write = [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+    const auto write = [&](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
         const bool isHeld = property != ZS_BAND_NODATA || node->array->dtype.type == type; // by a level of another type
-        return isHeld ? zs_properties_write(h, node, &wanted, property, err) : ZS_OK;
+        return isHeld ? zs_properties_write(hierarchy, node, &wanted, property, err) : ZS_OK;
     };
     ZSSavepoint edit(m_store->Hierarchy());
     if (!Change(write) || !m_store->OwnLevels(m_node->path, axes, levels) ||
@@ -538,19 +538,19 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
 /* Changes the CRS of an existing array, in every convention that the array uses. */
 bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
 {
-    return Change([srs](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+    return Change([srs](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
         struct zs_axes axes;
         const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
         OGRSpatialReferenceH handle = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
         if (node->array->ndim < 2)
-            return zs_array_crs_write(h, node, handle, err);
-        enum zs_status status = zs_axes_find(h, node, nullptr, nullptr, &axes, err);
+            return zs_array_crs_write(hierarchy, node, handle, err);
+        enum zs_status status = zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err);
         if (status == ZS_OK && axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
         struct zs_georef_update update = {};
         update.keeps_transform = true;
         update.srs = handle;
-        return status == ZS_OK ? zs_update_georef(h, node, axes, &update, err) : status;
+        return status == ZS_OK ? zs_update_georef(hierarchy, node, axes, &update, err) : status;
     });
 }
 

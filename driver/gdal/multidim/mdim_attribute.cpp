@@ -322,8 +322,8 @@ bool ZSMdimAttribute::WriteValues()
         convert(integers.data(), own == GDT_UInt64 ? GDT_UInt64 : GDT_Int64);
         a.integers = integers.data();
     }
-    const auto change = [&a](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
-        return zs_attribute_write(h, node, &a, err);
+    const auto change = [&a](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
+        return zs_attribute_write(hierarchy, node, &a, err);
     };
     return m_store->Change(m_handle->path, change);
 }
@@ -366,9 +366,9 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
 bool zsMdimDeleteAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                            const std::string &name)
 {
-    if (!store->Change(path, [&](struct zs_hierarchy *h, const struct zs_node *node, struct zs_error *err) {
+    if (!store->Change(path, [&](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
             return zs_attribute_exists(node, name.c_str())
-                       ? zs_attribute_remove(h, node, name.c_str(), err)
+                       ? zs_attribute_remove(hierarchy, node, name.c_str(), err)
                        : zs_fail(err, ZS_NOT_FOUND, "attribute %s of %s: there is none", name.c_str(), owner.c_str());
         }))
         return false;

@@ -138,14 +138,14 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     const auto axes = std::move(m_axes);
     m_nodes.clear();
     m_axes.clear();
-    struct zs_hierarchy *h = m_view.store->hierarchy;
+    struct zs_hierarchy *hierarchy = m_view.store->hierarchy;
     if ((m_changed & POINTS) != 0)
         ZS_TRY(FlushGCPs(err));
     if ((m_changed & (TRANSFORM | CRS)) != 0)
-        ZS_TRY(zs_update_georefs(h, nodes.data(), axes.data(), nodes.size(), &update, err));
+        ZS_TRY(zs_update_georefs(hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err));
     if ((m_changed & (TRANSFORM | REGISTRATION)) != REGISTRATION)
         return ZS_OK; // written with the transform
-    return zs_update_registrations(h, nodes.data(), axes.data(), nodes.size(), update.pixel_is_point, err);
+    return zs_update_registrations(hierarchy, nodes.data(), axes.data(), nodes.size(), update.pixel_is_point, err);
 }
 
 /* ---- Ground control points (geo/gcps.c), and two-dimensional coordinates ---- */

@@ -244,7 +244,7 @@ static bool countsBands(const struct zs_node *node, int dim, uint64_t first, con
 }
 
 /* The labels of the only band dimension as numbers, when all are numbers. */
-static void readNumbers(struct zs_hierarchy *h, ZSArray &array, int dim)
+static void readNumbers(struct zs_hierarchy *hierarchy, ZSArray &array, int dim)
 {
     std::vector<const char *> texts;
     for (const auto &label : array.labels[0])
@@ -253,7 +253,7 @@ static void readNumbers(struct zs_hierarchy *h, ZSArray &array, int dim)
     struct zs_error err;
     if (texts.empty() || zs_dimension_name(array.node, dim) == nullptr || array.labelsCount)
         return;
-    if (zs_label_attributes(h, array.node, dim, &attributes, &err) != ZS_OK)
+    if (zs_label_attributes(hierarchy, array.node, dim, &attributes, &err) != ZS_OK)
         zsReport(err);
     const ZSOwned<char *> attributesFreed(attributes, zs_names_free);
     if (zs_extra_axis_numbers(texts.data(), texts.size(), attributes, &array.numbersType, &numbers, &err) != ZS_OK)
