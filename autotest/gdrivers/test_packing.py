@@ -206,8 +206,7 @@ def test_a_value_out_of_the_range_of_a_reopened_raster_is_an_error_of_the_write(
     values[1, 3, 2] = np.inf
     assert error_of(dataset.WriteArray, values) == message % "inf"
     band = dataset.GetRasterBand(1)
-    assert band.WriteRaster(0, 0, 8, 6, np.zeros((3, 4), "float32").tobytes(), 4, 3) == 0  # into GDAL's blocks
-    assert error_of(band.ReadAsArray) == message % "0"
+    assert error_of(band.WriteRaster, 0, 0, 8, 6, np.zeros((3, 4), "float32").tobytes(), 4, 3) == message % "0"
     values[1, 3, 2] = np.nan
     dataset.WriteArray(values[:, :4])
     del band, dataset

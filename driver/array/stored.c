@@ -55,6 +55,8 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
         }
     } while (status == ZS_OK && zs_next_position(n, at, low, high));
     bool is_stale = false;
+    if (status == ZS_OK && chunks > 1) /* else a small remote shard would come as a whole */
+        status = zs_locate(array, list, 1, &pins, &is_stale, err);
     if (status == ZS_OK)
         status = zs_locate(array, list, chunks, &pins, &is_stale, err);
     *is_stored = is_stale;
