@@ -440,33 +440,42 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     return zs_parallel_for(threads, plan->task_count, run_task, plan, err);
 }
 
-/* A shard is read again so many times when it was replaced each time: each takes two round trips. */
-#define MOST_TURNS 10
+/* Turns on end that read no more than the turn before, because shards were replaced again: each takes two round
+ * trips. */
+#define MOST_VAIN_TURNS 10
 
-/* Reads windows once. *windows and *n become, and *parts holds, what is left: of shards that were replaced meanwhile.
- * *is_stale: nothing was read, since one was replaced before. */
-static enum zs_status run_turn(const struct zs_plan *asked, const struct zs_window **windows, size_t *n,
-                               struct zs_window **parts, bool *is_stale, size_t *left, struct zs_error *err)
+/* What is still to be read: all windows at first, then their parts in shards that were replaced meanwhile. */
+struct rest {
+    const struct zs_window *windows;
+    size_t count;
+    struct zs_window *parts; /* these windows, but for the first ones; freed with free() */
+    size_t shards;           /* of the parts; 0: all is read */
+    bool is_stale;           /* nothing was read, because a shard was replaced before */
+};
+
+/* Reads the rest once. Where something of it is left, the status is the error of the first shard that is. */
+static enum zs_status read_rest(const struct zs_plan *asked, struct rest *rest, struct zs_error *err)
 {
     struct zs_plan plan = *asked;
-    struct zs_window *next = NULL;
-    plan.windows = *windows;
-    plan.window_count = *n;
+    struct zs_window *parts = NULL;
+    plan.windows = rest->windows;
+    plan.window_count = rest->count;
     zs_plan_init(&plan);
     enum zs_status status = zs_plan_chunks(&plan, err);
     if (status == ZS_OK)
         status = run_planned(&plan, err);
-    *is_stale = status != ZS_OK && plan.is_stale;
-    *left = status == ZS_OK ? plan.left_count : 0;
-    if (*left > 0) {
-        status = zs_parts_in_shards(plan.array, plan.windows, plan.window_count, plan.left, plan.left_count, &next, n,
-                                    err);
-        free(*parts);
-        *windows = *parts = next;
-        *left = status == ZS_OK ? *left : 0;
+    rest->is_stale = status != ZS_OK && plan.is_stale;
+    rest->shards = 0;
+    if (status == ZS_OK && plan.left_count > 0) {
+        status = zs_parts_in_shards(plan.array, plan.windows, plan.window_count, plan.left, plan.left_count, &parts,
+                                    &rest->count, err);
+        free(rest->parts);
+        rest->windows = rest->parts = parts;
+        if (status == ZS_OK) {
+            rest->shards = plan.left_count;
+            status = zs_fail(err, plan.left_status, "%s", plan.left_err.message);
+        }
     }
-    if (*left > 0)
-        status = zs_fail(err, plan.left_status, "%s", plan.left_err.message);
     zs_plan_clear(&plan);
     return status;
 }
@@ -474,19 +483,19 @@ static enum zs_status run_turn(const struct zs_plan *asked, const struct zs_wind
 static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
     const struct zs_plan *asked = ctx;
-    struct zs_window *parts = NULL;
-    size_t left, before = SIZE_MAX;
-    bool is_stale;
+    struct rest rest = {.windows = windows, .count = n};
+    size_t shards = SIZE_MAX;
+    int vain_turns = 0;
     if (asked->is_prefetch && *asked->room == 0)
         return ZS_OK;
-    enum zs_status status = run_turn(asked, &windows, &n, &parts, &is_stale, &left, err);
-    for (int turn = 0; is_stale ? turn < ZS_STALE_RETRIES : left > 0 && turn < MOST_TURNS; turn++) {
+    enum zs_status status = read_rest(asked, &rest, err);
+    while (rest.is_stale ? vain_turns < ZS_STALE_RETRIES : rest.shards > 0 && vain_turns < MOST_VAIN_TURNS) {
+        vain_turns = rest.shards > 0 && rest.shards < shards ? 1 : vain_turns + 1;
+        shards = rest.shards > 0 ? rest.shards : shards;
         zs_array_distrust(asked->array);
-        turn = left > 0 && left < before ? 0 : turn;
-        before = left > 0 ? left : before;
-        status = run_turn(asked, &windows, &n, &parts, &is_stale, &left, err);
+        status = read_rest(asked, &rest, err);
     }
-    free(parts);
+    free(rest.parts);
     return status;
 }
 
