@@ -48,12 +48,12 @@ asan_build() {
         -DSHARDEDZARR_SANITIZE=address,undefined && cmake --build build-asan -j "$(nproc)"
 }
 asan_c() {
-    FAULTS_STEP=13 ctest --test-dir build-asan --output-on-failure -j "$(nproc)"
+    FAULTS_STEP=29 ctest --test-dir build-asan --output-on-failure -j "$(nproc)"
 }
 asan_python() {
     # Python is not built with ASan, which must then be loaded first (and libstdc++, whose exceptions ASan watches), and never
-    # frees all that it has. At most eight cases of each test, which are four of seven: a run must end in time.
-    LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 PYTEST_CASES=8 \
+    # frees all that it has. At most four cases of each test: a run must end in time.
+    LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 PYTEST_CASES=4 \
         sh autotest/pytest.sh build-asan build/peers
 }
 
