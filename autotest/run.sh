@@ -1,7 +1,7 @@
 #!/bin/sh
 # The tests, on a Debian 12 with nothing but sh and apt-get, as root:
 #   sh autotest/run.sh        builds, and runs the tests with the GDAL of this Debian: some ten minutes on two cores
-#   sh autotest/run.sh all    everything: also with sanitizers and fuzzing, on i386, and with the GDALs of Debian 13 and sid; forty
+#   sh autotest/run.sh all    everything: also with sanitizers and fuzzing, on i386, and with the GDALs of Debian 13 and sid; fifty
 #                             minutes and some 12 GB.
 #                             CI=true means the same.
 #   sh autotest/run.sh NAME   one test: of a file in autotest/unit (test_codec), else what pytest finds by that name (-k)
