@@ -30,6 +30,19 @@ static void find_chunks(const struct zs_array *array, int level, const uint64_t 
     }
 }
 
+/* Like zs_locate(), by the index alone: while it is cached, no small remote shard is fetched as a whole. */
+static enum zs_status locate_by_index(struct zs_array *array, struct zs_location **locations, size_t n,
+                                      struct zs_pins *pins, bool *is_stale, struct zs_error *err)
+{
+    enum zs_status status = ZS_OK;
+    if (array->chain.count > 1 && array->chain.levels[0].bytes_codec_count == 0)
+        status = zs_index_get(array, 0, locations[0]->shard, NULL, &pins->index, err);
+    if (status == ZS_OK)
+        return zs_locate(array, locations, n, pins, is_stale, err);
+    *is_stale = zs_shard_is_stale(array, locations[0]->shard);
+    return zs_fail_in_chunk(array, locations[0]->chunk, status, err);
+}
+
 /* Searches the index of one shard for chunks of a window. */
 static enum zs_status search_shard(struct zs_array *array, const struct zs_window *window, uint64_t shard,
                                    bool *is_stored, struct zs_error *err)
@@ -55,10 +68,8 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
         }
     } while (status == ZS_OK && zs_next_position(n, at, low, high));
     bool is_stale = false;
-    if (status == ZS_OK && chunks > 1) /* else a small remote shard would come as a whole */
-        status = zs_locate(array, list, 1, &pins, &is_stale, err);
     if (status == ZS_OK)
-        status = zs_locate(array, list, chunks, &pins, &is_stale, err);
+        status = locate_by_index(array, list, chunks, &pins, &is_stale, err);
     *is_stored = is_stale;
     for (i = 0; status == ZS_OK && i < chunks && !*is_stored; i++)
         *is_stored = locations[i].kind != ZS_LOCATION_EMPTY;
@@ -215,14 +226,8 @@ static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, bool
 {
     struct zs_location where = {.chunk = chunk, .shard = zs_grid_shard(&array->grid, chunk)}, *location = &where;
     struct zs_pins pins = {0};
-    enum zs_status status = ZS_OK;
     *is_stale = false;
-    if (array->chain.levels[0].bytes_codec_count == 0) { /* while its index is cached, no shard is fetched whole */
-        status = zs_index_get(array, 0, where.shard, NULL, &pins.index, err);
-        if (status != ZS_OK)
-            return zs_fail_in_chunk(array, chunk, status, err);
-    }
-    status = zs_locate(array, &location, 1, &pins, is_stale, err);
+    enum zs_status status = locate_by_index(array, &location, 1, &pins, is_stale, err);
     if (status == ZS_OK)
         status = take_location(array, &where, found, err);
     zs_pins_release(array, &pins);
