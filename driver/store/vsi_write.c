@@ -265,8 +265,8 @@ static char *condition_of(const struct zs_expectation *expected)
     return expects_none ? zs_strdup("If-None-Match: *") : zs_format("If-Match: %s", expected->etag);
 }
 
-/* Has GDAL read the condition from a file. Where one is set for the path, the condition cannot be sent, and who writes
- * is warned. */
+/* Makes GDAL read the condition from a file of headers. Where the user set such a file for the path, the condition
+ * cannot be sent, and the writer is warned. */
 static enum zs_status begin_header_file(const struct vsi_writer *w, const char *condition, struct upload_settings *u,
                                         struct zs_error *err)
 {

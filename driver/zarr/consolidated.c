@@ -1,4 +1,4 @@
-/* Updates inline consolidated metadata: the documents of changed nodes take the place of what is listed of them. */
+/* Updates inline consolidated metadata: replaces the listed documents of changed nodes by the present ones. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -34,7 +34,7 @@
  *
  * Finished are only documents that are as the dead writer left them. What another writer changed since stays, and is
  * what consolidated metadata list. A flush that fails before it has removed or edited a document removes its journal:
- * it returned the error, and nobody finishes it later. One that fails after that leaves the journal. Either way
+ * it returned the error, and no writer finishes it later. A flush that fails after that leaves the journal. After both,
  * everything stays pending, and the next flush of this hierarchy writes all again.
  *
  * One rule merges a change into the document that is stored by then (change_merge.c): what changed since it was read is

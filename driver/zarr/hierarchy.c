@@ -82,7 +82,7 @@ enum zs_status zs_hierarchy_children(struct zs_hierarchy *hierarchy, const char 
                                      struct zs_error *err)
 {
     return hierarchy->is_draft ? zs_draft_list(&hierarchy->draft, hierarchy->store, path, names, err)
-                       : zs_store_list(hierarchy->store, path, names, err);
+                               : zs_store_list(hierarchy->store, path, names, err);
 }
 
 /* Returns whether a path without zarr.json is a group, since old writers left out the documents of groups: it holds
@@ -118,7 +118,7 @@ static enum zs_status ask(struct zs_hierarchy *hierarchy, const char *path, bool
                           struct zs_error *err)
 {
     enum zs_status status = hierarchy->is_draft ? zs_draft_load(&hierarchy->draft, hierarchy->store, path, node, err)
-                                        : zs_document_get_node(hierarchy->store, path, node, err);
+                                                : zs_document_get_node(hierarchy->store, path, node, err);
     if (status != ZS_NOT_FOUND)
         return status;
     if (guess_groups && is_implicit_group(hierarchy, path))
@@ -135,10 +135,10 @@ static enum zs_status not_listed(struct zs_hierarchy *hierarchy, const char *pat
         if (hierarchy->entries[i].node != NULL &&
             strcmp(zs_path_name(hierarchy->entries[i].path), zs_path_name(path)) == 0)
             elsewhere = hierarchy->entries[i].path;
-    const enum zs_status status = zs_fail(
-        err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s", hierarchy->store->root,
-            path,
-        elsewhere != NULL ? "; they list \"" : "", elsewhere != NULL ? elsewhere : "", elsewhere != NULL ? "\"" : "");
+    const enum zs_status status =
+        zs_fail(err, ZS_NOT_FOUND, "%s: the consolidated metadata list no array or group \"%s\"%s%s%s",
+                hierarchy->store->root, path, elsewhere != NULL ? "; they list \"" : "",
+                elsewhere != NULL ? elsewhere : "", elsewhere != NULL ? "\"" : "");
     (void)pthread_mutex_unlock(&hierarchy->lock);
     return status;
 }

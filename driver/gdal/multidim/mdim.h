@@ -440,7 +440,7 @@ inline std::string zsParentPath(const std::string &path)
     return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-/* Path of what is called so in a group. */
+/* Path of the node of a name in a group. */
 inline std::string zsPathIn(const std::string &group, const std::string &name)
 {
     return (group.empty() ? "" : group + "/") + name;

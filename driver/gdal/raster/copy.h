@@ -66,8 +66,8 @@ class ZSScratch
     }
     /* In a directory, or that of temporary files where it is none of a local disk. False where it cannot be made. */
     bool Open(const std::string &folder);
-    /* Takes a band (from 0) from the source, as one of those from `first` on, instead of what was there. False
-     * with CPLError emitted. */
+    /* Copies a band of the source into the file, over its former content. `first` is the band of the source that the
+     * file has first; both count from 0. False with CPLError emitted. */
     bool Take(int first, int band);
     /* A window of some of these bands (the first from 0), dense. False with CPLError emitted. */
     bool Read(int band, int bands, int x, int y, int columns, int rows, unsigned char *pixels) const;
