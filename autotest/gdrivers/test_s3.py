@@ -449,8 +449,8 @@ def test_operations_cost_the_requests_that_performance_md_says(s3, config):
     s3.fault = lambda method, key, query: looks.append(key) if query.get("prefix", "").endswith("/zarr.json/") else None
 
     def costs(what, function, store=None):
-        name = "/vsis3/bucket/%d.zarr" % len(counts)
-        s3.objects = {key.replace("bucket/0.zarr", name[len("/vsis3/"):]): data for key, data in objects.get(store, {}).items()}
+        name = "/vsis3/bucket/cost%d.zarr" % len(counts)
+        s3.objects = {key.replace("bucket/cost0.zarr", name[len("/vsis3/"):]): data for key, data in objects.get(store, {}).items()}
         gdal.VSICurlClearCache()
         s3.log.clear()
         looks.clear()
@@ -476,9 +476,9 @@ def test_operations_cost_the_requests_that_performance_md_says(s3, config):
             driver().CreateCopy(name, source(array, UTM, "EPSG:32633"), options=["%s=%s" % option for option in options.items()])
         return run
     pixels = np.random.default_rng(1).integers(1, 4000, (1, 4096, 4096)).astype("uint16")
-    copies(np.resize(pixels, (48, 256, 256)), CHUNK_SHAPE="12,64,64", SHARD_SHAPE="48,256,256", OVERVIEWS="NONE", ARRAY_NAME="v")("/vsis3/bucket/0.zarr")
+    copies(np.resize(pixels, (48, 256, 256)), CHUNK_SHAPE="12,64,64", SHARD_SHAPE="48,256,256", OVERVIEWS="NONE", ARRAY_NAME="v")("/vsis3/bucket/cost0.zarr")
     objects["cube"], s3.objects = s3.objects, {}
-    copies(pixels, CHUNK_SHAPE=256, SHARD_SHAPE=1024, OVERVIEWS="NONE", ARRAY_NAME="v")("/vsis3/bucket/0.zarr")
+    copies(pixels, CHUNK_SHAPE=256, SHARD_SHAPE=1024, OVERVIEWS="NONE", ARRAY_NAME="v")("/vsis3/bucket/cost0.zarr")
     objects["plain"], s3.objects = s3.objects, {}
     costs("copy", copies(pixels, CHUNK_SHAPE=256, SHARD_SHAPE=1024, ARRAY_NAME="v"))
     objects["scene"] = s3.objects

@@ -357,7 +357,7 @@ def test_endless_conflicts_are_an_error_that_keeps_pending_writes(s3):
 @pytest.mark.parametrize("times", [(0, 1, 2, 3, 4, 5, 0, 1), (0, 0, 8, 0, 0, 0, 0, 0), (0,) * 8], ids=["some", "one again and again", "none"])
 def test_shards_that_are_replaced_while_they_are_read_are_read_again_and_no_others(s3, times):
     """Each of eight shards is replaced so many times between the reading of its index and that of its pixels."""
-    path, versions = "/vsis3/bucket/%d.zarr" % sum(times), []  # of which nothing is remembered
+    path, versions = "/vsis3/bucket/replaced%d.zarr" % sum(times), []  # of which nothing is remembered
     for value in (1, 2):
         pixels = np.random.default_rng(value).integers(1, 200, (1, 1024, 8192)).astype("uint8")
         copy(path, source(pixels), ARRAY_NAME="v", CHUNK_SHAPE=256, SHARD_SHAPE=1024, COMPRESS="NONE", OVERVIEWS="NONE").FlushCache()
@@ -391,7 +391,7 @@ def test_shards_that_are_replaced_while_they_are_read_are_read_again_and_no_othe
 @pytest.mark.parametrize("holds, warned", [(("If-Match", "If-None-Match"), False), ((), True), (("If-None-Match",), True), (("If-Match",), True)],
                          ids=["both", "none", "only new", "only old"])
 def test_server_is_asked_once_whether_it_enforces_conditions(s3, holds, warned):
-    name = "/vsis3/bucket/%d%s.zarr" % (len(holds), "".join(holds)[:4])
+    name = "/vsis3/bucket/holds%d%s.zarr" % (len(holds), "".join(holds)[:4])
     gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
     copy(name, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", OVERVIEWS="NONE").FlushCache()
     s3.holds = holds
