@@ -31,7 +31,7 @@ struct ZSContents
     bool Find(const std::string &path, bool orNoListings = false);
     bool FindSilently(const std::string &path);
     /* False with CPLError emitted. */
-    bool Remove(bool andMark);
+    bool Remove(enum zs_marks marks);
 
     /* Whether a mark is at the root: that of a store that somebody makes, or made. */
     bool HasMark() const;
@@ -51,7 +51,7 @@ struct ZSContents
 bool zsDeleteStore(const std::string &store);
 
 /* Removes the store's own files, without a message: the store was never in place. */
-void zsRemoveSilently(const std::string &store, bool andMark = true);
+void zsRemoveSilently(const std::string &store, enum zs_marks marks = ZS_MARKS_GO);
 
 /* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Our mark stays, and so
  * does all while somebody appends an array: what he puts after this listing stays too. */

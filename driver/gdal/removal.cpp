@@ -50,10 +50,10 @@ bool ZSContents::FindSilently(const std::string &path)
     return Find(path, &err) == ZS_OK;
 }
 
-bool ZSContents::Remove(bool andMark)
+bool ZSContents::Remove(enum zs_marks marks)
 {
     struct zs_error err;
-    return (andMark ? zs_contents_remove : zs_contents_remove_unmarked)(store, &found, &err) == ZS_OK || zsReport(err);
+    return zs_contents_remove(store, &found, marks, &err) == ZS_OK || zsReport(err);
 }
 
 bool ZSContents::HasMark() const
@@ -132,7 +132,7 @@ bool zsIsAllOwn(const std::string &store)
 /* ---- Removing ---- */
 
 /* Removes what was found in a store. */
-static bool removeFound(const std::string &store, ZSContents &contents, bool andMark)
+static bool removeFound(const std::string &store, ZSContents &contents, enum zs_marks marks)
 {
     std::string path = store;
     if (contents.found.foreign_count == 0)
@@ -145,7 +145,7 @@ static bool removeFound(const std::string &store, ZSContents &contents, bool and
         if (path != store && zs_store_moved(contents.store, path.c_str(), &err) != ZS_OK)
             return zsReport(err);
     }
-    const bool ok = contents.Remove(andMark);
+    const bool ok = contents.Remove(marks);
     if (contents.found.foreign_count > 0)
         CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
                  zsShown(store).c_str(), static_cast<unsigned long long>(contents.found.foreign_count),
@@ -158,11 +158,11 @@ static bool removeFound(const std::string &store, ZSContents &contents, bool and
     return ok;
 }
 
-void zsRemoveSilently(const std::string &path, bool andMark)
+void zsRemoveSilently(const std::string &path, enum zs_marks marks)
 {
     const ZSQuiet quiet;
     ZSContents contents;
-    if (contents.FindSilently(path) && contents.Remove(andMark) && contents.found.foreign_count == 0)
+    if (contents.FindSilently(path) && contents.Remove(marks) && contents.found.foreign_count == 0)
         VSIRmdir(path.c_str());
 }
 
@@ -297,7 +297,7 @@ static bool mayDelete(const std::string &store, const ZSContents &contents)
 bool zsRemoveReplaced(const std::string &store)
 {
     ZSContents contents;
-    return contents.Find(store) && isUnmarked(contents, false) && removeFound(store, contents, false);
+    return contents.Find(store) && isUnmarked(contents, false) && removeFound(store, contents, ZS_MARKS_STAY);
 }
 
 bool zsDeleteStore(const std::string &store)
@@ -306,7 +306,7 @@ bool zsDeleteStore(const std::string &store)
     if (!contents.Find(store) || !mayDelete(store, contents) || !isRemovable(contents))
         return false;
     zsRemoveLeftovers(store);
-    if (!removeFound(store, contents, true)) // what is left of it keeps its overviews
+    if (!removeFound(store, contents, ZS_MARKS_GO)) // what is left of it keeps its overviews
         return false;
     zsRemoveExternalOverviews(store);
     return true;

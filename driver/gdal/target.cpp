@@ -280,7 +280,7 @@ bool ZSTarget::Move()
     if (!m_isOpen)
         return false;
     const ZSQuiet quiet;
-    from.Remove(true); // or the next replacement does
+    from.Remove(ZS_MARKS_GO); // or the next replacement does
     return true;
 }
 
@@ -331,6 +331,6 @@ ZSTarget::~ZSTarget()
     struct zs_error ignored;
     const bool isAtRoot = m_isOpen && m_path == m_staging.root;
     if (m_isOpen && (!isAtRoot || CheckMark(&ignored) == ZS_OK)) // else all that is there is another maker's
-        zsRemoveSilently(m_path, false);
+        zsRemoveSilently(m_path, ZS_MARKS_STAY);
     zs_staging_end(&m_staging);
 }

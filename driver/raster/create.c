@@ -387,7 +387,7 @@ static enum zs_status make_room(struct zs_hierarchy *hierarchy, const char *grou
         ZS_TRY(zs_hierarchy_flush(hierarchy, err)); /* the mark goes with it; nothing of ours is there yet */
         ZS_TRY(zs_mark_put(zs_hierarchy_store(hierarchy), mark, NULL, &is_left, err));
     }
-    return zs_contents_remove_unmarked_below(zs_hierarchy_store(hierarchy), group, err);
+    return zs_contents_remove_below(zs_hierarchy_store(hierarchy), group, ZS_MARKS_STAY, err);
 }
 
 static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)

@@ -287,26 +287,15 @@ static enum zs_status remove_marks(struct zs_store *store, const struct zs_names
     return status;
 }
 
-static enum zs_status remove_own(struct zs_store *store, const struct zs_contents *contents, bool and_marks,
-                                 struct zs_error *err)
+enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
+                                  struct zs_error *err)
 {
     ZS_TRY(remove_marks(store, &contents->own, false, err));
-    if (and_marks)
+    if (marks == ZS_MARKS_GO)
         ZS_TRY(remove_marks(store, &contents->own, true, err));
     for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
         zs_store_remove_directory(store, contents->directories.list[i]);
     return ZS_OK;
-}
-
-enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
-                                           struct zs_error *err)
-{
-    return remove_own(store, contents, false, err);
-}
-
-enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, struct zs_error *err)
-{
-    return remove_own(store, contents, true, err);
 }
 
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
@@ -359,29 +348,20 @@ enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_n
     for (size_t i = 0; i < contents.own.count; i++)
         has_document = has_document || zs_is_document(contents.own.list[i]);
     if (status == ZS_OK && !has_document)
-        status = remove_own(store, &contents, false, err);
+        status = zs_contents_remove(store, &contents, ZS_MARKS_STAY, err);
     zs_contents_clear(&contents);
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
-static enum zs_status remove_below(struct zs_store *store, const char *path, bool and_marks, struct zs_error *err)
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, enum zs_marks marks,
+                                        struct zs_error *err)
 {
     struct zs_contents contents = {0};
     enum zs_status status = zs_contents_find_below(store, path, &contents, err);
     if (status == ZS_OK)
-        status = remove_own(store, &contents, and_marks, err);
+        status = zs_contents_remove(store, &contents, marks, err);
     zs_contents_clear(&contents);
     return status;
-}
-
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    return remove_below(store, path, true, err);
-}
-
-enum zs_status zs_contents_remove_unmarked_below(struct zs_store *store, const char *path, struct zs_error *err)
-{
-    return remove_below(store, path, false, err);
 }
 
 void zs_contents_clear(struct zs_contents *contents)

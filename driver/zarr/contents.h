@@ -28,14 +28,14 @@ void zs_contents_clear(struct zs_contents *contents);
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err) ZS_MUST_CHECK;
 
-/* Removes the store's own files, then empty directories, except the root. The root's zarr.json goes first: a
- * half-removed store does not open. Marks (store/mark.h) go last: they keep other makers away meanwhile. */
-enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+/* What becomes of marks (store/mark.h): they stay, for their makers, or go last: they keep other makers away
+ * meanwhile. */
+enum zs_marks { ZS_MARKS_STAY, ZS_MARKS_GO };
 
-/* Like zs_contents_remove(), but marks stay, for their makers. */
-enum zs_status zs_contents_remove_unmarked(struct zs_store *store, const struct zs_contents *contents,
-                                           struct zs_error *err) ZS_MUST_CHECK;
+/* Removes the store's own files, then empty directories, except the root. The root's zarr.json goes first: a
+ * half-removed store does not open. */
+enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
+                                  struct zs_error *err) ZS_MUST_CHECK;
 
 /* Removes the documents alone, in their order, from the store and from `contents`. */
 enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents,
@@ -47,9 +47,7 @@ enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_n
                                        struct zs_error *err) ZS_MUST_CHECK;
 
 /* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
-enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, struct zs_error *err) ZS_MUST_CHECK;
-/* Like zs_contents_remove_below(), but marks stay. */
-enum zs_status zs_contents_remove_unmarked_below(struct zs_store *store, const char *path,
-                                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, enum zs_marks marks,
+                                        struct zs_error *err) ZS_MUST_CHECK;
 
 #endif

@@ -320,7 +320,7 @@ static enum zs_status put_and_remove(struct zs_hierarchy *hierarchy, struct outg
     for (size_t i = 0; i < all->count; i++)
         ZS_TRY(put(hierarchy, all, &all->list[i], err));
     ZS_TRY(zs_store_wait_commits(hierarchy->store, err));
-    ZS_TRY(zs_contents_remove(hierarchy->store, removed, err));
+    ZS_TRY(zs_contents_remove(hierarchy->store, removed, ZS_MARKS_GO, err));
     return remove_replaced(hierarchy, err);
 }
 

@@ -62,8 +62,7 @@ static enum zs_status remove_left(struct zs_hierarchy *hierarchy, const char *pa
     if (status == ZS_OK)
         status = check_found(hierarchy, path, &found, mark, err);
     if (status == ZS_OK)
-        status = mark != NULL ? zs_contents_remove_unmarked(store, &found, err)
-                              : zs_contents_remove(store, &found, err);
+        status = zs_contents_remove(store, &found, mark != NULL ? ZS_MARKS_STAY : ZS_MARKS_GO, err);
     zs_contents_clear(&found);
     if (status == ZS_UNSUPPORTED) /* of a store that cannot be listed */
         return ZS_OK;

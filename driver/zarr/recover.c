@@ -288,7 +288,7 @@ static enum zs_status remove_gone(struct zs_store *store, const struct zs_names 
         struct zs_contents found = {0};
         status = zs_contents_find_below(store, gone->list[i], &found, err);
         if (status == ZS_OK && is_alone(store, &found, gone->list[i]))
-            status = zs_contents_remove(store, &found, err);
+            status = zs_contents_remove(store, &found, ZS_MARKS_GO, err);
         zs_contents_clear(&found);
     }
     return status == ZS_NO_MEMORY ? status : ZS_OK;

@@ -162,7 +162,7 @@ static enum zs_status take_back(struct search *search, const char *path, struct 
     ZS_TRY(find_theirs(search, err));
     keep_theirs(search);
     ZS_TRY(unlist(search, err));
-    return zs_contents_remove_unmarked(search->store, &search->found, err);
+    return zs_contents_remove(search->store, &search->found, ZS_MARKS_STAY, err);
 }
 
 enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,

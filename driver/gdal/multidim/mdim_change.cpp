@@ -133,7 +133,7 @@ bool ZSMdimStore::Remove(const std::string &path)
     if (!RemoveLevels(path))
         return false;
     // Remove its chunks from a new store now: another array that takes the path must not find them.
-    if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), &err) != ZS_OK) ||
+    if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), ZS_MARKS_GO, &err) != ZS_OK) ||
         zs_references_change(Hierarchy(), path.c_str(), nullptr, &err) != ZS_OK ||
         zs_hierarchy_remove(Hierarchy(), path.c_str(), &err) != ZS_OK)
         return zsReport(err);
