@@ -30,7 +30,18 @@ extern "C" {
 
 /* ---- Status and message ---- */
 
-enum zs_status {
+/* An enum whose values must not be ignored: compilers that can warn of it do. */
+#if defined(__clang__)
+#define ZS_CHECKED_ENUM enum __attribute__((warn_unused_result))
+#elif defined(__cplusplus) && __cplusplus >= 201703L
+#define ZS_CHECKED_ENUM enum [[nodiscard]]
+#elif defined(__GNUC__) && __GNUC__ >= 11 && !defined(__cplusplus)
+#define ZS_CHECKED_ENUM __extension__ enum [[nodiscard]]
+#else
+#define ZS_CHECKED_ENUM enum
+#endif
+
+ZS_CHECKED_ENUM zs_status {
     ZS_OK = 0,
     ZS_NOT_FOUND,   /* there is no such object, node or array */
     ZS_IO,          /* reading or writing failed: permission, network, disk; nothing is known about the data */

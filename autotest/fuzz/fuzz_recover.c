@@ -142,8 +142,7 @@ static void edit_all(struct zs_store *store)
         for (size_t i = 0; i < count; i++)
             if (zs_hierarchy_edit(h, nodes[i], &attributes, NULL) == ZS_OK)
                 (void)zs_json_set_string(attributes, "k", "v");
-    const enum zs_status ignored = zs_hierarchy_flush(h, NULL);
-    (void)ignored;
+    (void)zs_hierarchy_flush(h, NULL);
     free(nodes);
     zs_hierarchy_free(h);
 }
@@ -156,9 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (zs_store_open_memory(&store, NULL) != ZS_OK)
         abort();
     for (size_t i = 0; i < tree.count; i++) {
-        const enum zs_status ignored =
-            zs_store_put(store, tree.files[i].path, tree.files[i].data, tree.files[i].size, NULL);
-        (void)ignored;
+        (void)zs_store_put(store, tree.files[i].path, tree.files[i].data, tree.files[i].size, NULL);
     }
     struct objects before = read_all(store);
     const struct zs_buffer *text = find(&before, JOURNAL);

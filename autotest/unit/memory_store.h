@@ -5,7 +5,7 @@
 
 #include "store/store.h"
 
-enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_open_memory(struct zs_store **store, struct zs_error *err);
 
 /* Removes every object below a prefix of any store, if there are; of symbolic links themselves, not what they lead to.
  * Ends the test where it cannot. */

@@ -9,12 +9,11 @@
  * Fails with the node's array_status where the array cannot be read. */
 enum zs_status zs_array_open_node(struct zs_hierarchy *h, const struct zs_node *node,
                                   const struct zs_array_options *options, struct zs_array **array,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 /* Like zs_array_open_node(), in a store that need not have the node yet: for arrays that are being created. */
 enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *node,
-                                const struct zs_array_options *options, struct zs_array **array,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                const struct zs_array_options *options, struct zs_array **array, struct zs_error *err);
 
 /* Declares that this process creates the array, so that writing need not look for older shards, and sets the physical
  * order of chunks in its shards (enum zs_chunk_order of shard/writer.h). Called before other threads have the array:
@@ -29,7 +28,7 @@ int zs_array_chunk_order(struct zs_array *array);
 
 /* Like zs_array_flush(), before the array is closed. Drops pending writes that cannot be stored, newest first, which
  * frees space on a full disk for the rest. */
-enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err);
 
 /* Number of threads that decode. */
 int zs_array_threads(const struct zs_array *array);
@@ -46,7 +45,7 @@ bool zs_array_keeps_element(const struct zs_array *array, const void *element);
  * caller may not learn of a failure. ZS_INVALID names the array, the range, and the first element outside of it. */
 enum zs_status zs_array_check_storable(const struct zs_array *array, int ndim, const uint64_t *count, const void *data,
                                        const ptrdiff_t *stride, size_t item_size, zs_convert_fn convert, void *ctx,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err);
 
 /* Takes elements: count[d] of them from start[d] on in each dimension of the array, at src + sum i[d] * stride[d]
  * (bytes; 0 repeats a fill value). `data` is that of the window which wants them. Called from many threads; each
@@ -56,7 +55,7 @@ typedef void (*zs_take_fn)(void *ctx, void *data, const uint64_t *start, const u
 
 /* Like zs_array_read_windows(), for callers that place elements themselves: the strides of the windows are not used. */
 enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
-                                     void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+                                     void *ctx, struct zs_error *err);
 
 /* ---- Windows with steps (steps.c) ---- */
 
@@ -78,7 +77,7 @@ typedef enum zs_status (*zs_windows_fn)(void *ctx, const struct zs_window *windo
  * are apart, each element is a window of its own; along others a window goes from the first element to the last,
  * whatever lies between, and stride[d] is that of neighbours in the array. Stops at the first error. */
 enum zs_status zs_stepped_windows(const struct zs_stepped_window *stepped, const bool *is_apart, zs_windows_fn run,
-                                  void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+                                  void *ctx, struct zs_error *err);
 
 /* ---- What is stored ---- */
 
@@ -86,7 +85,7 @@ enum zs_status zs_stepped_windows(const struct zs_stepped_window *stepped, const
  * as in an array that is not sharded. Reads at most the indexes of the shards, and lists the store where many shards
  * are absent; data and strides of the windows are ignored. */
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* Location of the encoded bytes of an innermost chunk. */
 struct zs_chunk_bytes {
@@ -102,7 +101,7 @@ void zs_chunk_bytes_clear(struct zs_chunk_bytes *found);
  * encoded as a whole), without shards the size of its object. ZS_ARGUMENT where there is no such chunk, and while
  * writes are pending, which will move it. */
 enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *found,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* The order of dimensions in which the elements of a chunk are stored, slowest first: axis[j] is the array's dimension
  * that stands at j. */

@@ -77,8 +77,7 @@ enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, en
                                 struct zs_error *err);
 
 /* ZS_UNSUPPORTED when an innermost chunk is too large to be decoded. */
-enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs_level *level, struct zs_error *err);
 
 /* Strides in bytes, per dimension of the array, of a decoded innermost chunk or an extent of one that has `count`
  * elements per dimension. */
@@ -114,24 +113,22 @@ void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
  * that locations point into are pinned in `pins`. *is_stale is set when it fails because the shard was replaced since
  * its index was read. */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                         bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+                         bool *is_stale, struct zs_error *err);
 
 /* zs_locate() for readers of pixels: asks for no shard that the list of a store's shards lacks, and lists the store
  * when that costs less than the look-ups of absent shards did (shard_list.h). */
 enum zs_status zs_locate_listed(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                                bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+                                bool *is_stale, struct zs_error *err);
 
 /* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where
  * that costs no request beyond those for reading the chunk; else the index is kept until zs_pins_release(). */
-enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins, struct zs_error *err);
 
 /* Whether the cached indexes, or the list of shards, show that nothing of a level-k shard is stored; false where they
  * are not cached. */
 bool zs_is_known_empty(struct zs_array *array, int level, uint64_t number);
 
 /* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
-enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key,
-                            struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key, struct zs_error *err);
 
 #endif

@@ -20,7 +20,7 @@ struct zs_span {
 /* `meta` and `chain` stay where they are. ZS_INVALID where the end of the last chunk or the number of chunks does not
  * fit 64 bits: numbers are what caches and plans count in. */
 enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *meta, const struct zs_chain *chain,
-                            struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_error *err);
 
 /* Only level-0 chunks may differ in length; each consists of whole inner chunks, whose grid is regular. */
 static inline const struct zs_edges *zs_grid_edges(const struct zs_grid *grid, int level, int dim)

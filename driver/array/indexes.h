@@ -8,16 +8,16 @@
 
 /* The opened object of a level-0 chunk, pinned in array->objects. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Caches an opened object of a level-0 chunk, in place of any other, and pins it. It is closed on failure. */
 enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
-                                    struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_cache_entry **entry, struct zs_error *err);
 
 /* Like zs_shard_object(), for an object whose index was read already, from this version of it. ZS_IO where it was
  * replaced or removed since: *is_stale is set then, else left as it is. */
 enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64_t version,
-                                  struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err);
 
 /* Whether a read found that the opened object of a level-0 chunk was replaced. */
 bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
@@ -39,12 +39,11 @@ void zs_array_distrust(struct zs_array *array);
 /* The index of level-k shard `number`, pinned. For level 0 without `source` the object is opened as needed, and an
  * object that is absent gives an absent index. */
 enum zs_status zs_index_get(struct zs_array *array, int level, uint64_t number, const struct zs_source *source,
-                            struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_cache_entry **entry, struct zs_error *err);
 
 /* Opens the object `key` of a level-0 shard of this level and reads its index, both handed to the caller, past all
  * caches. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
-                                   struct zs_object **object, struct zs_shard_index **index,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_object **object, struct zs_shard_index **index, struct zs_error *err);
 
 #endif

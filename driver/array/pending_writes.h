@@ -83,8 +83,7 @@ struct zs_pending_writes {
 };
 
 /* Returns the pending writes of an array, created at first use. */
-enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes **pending,
-                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes **pending, struct zs_error *err);
 void zs_pending_free(struct zs_array *array);               /* drops writes that were not flushed */
 void zs_pending_account(struct zs_pending_writes *pending); /* after any change of dirty_bytes or shard_bytes */
 void zs_dirty_free(struct zs_dirty *dirty);
@@ -114,13 +113,13 @@ void zs_chunk_fill(const struct zs_array *array, const struct zs_level *level, v
 /* Decodes the current content of an innermost chunk into `data`. *written marks its pending elements; NULL when all
  * are. */
 enum zs_status zs_pending_load(struct zs_array *array, uint64_t chunk, void *data, struct zs_written **written,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Puts an innermost chunk (n encoded bytes; data NULL: empty) into its shard's writer, or stores it as an object of its
  * own. Takes over `written` (NULL: the chunk was written whole); a failure changes nothing. *later is the status of
  * publishing other shards to make room, which loses nothing. */
 enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void *data, size_t n,
-                              struct zs_written *written, enum zs_status *later, struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_written *written, enum zs_status *later, struct zs_error *err);
 
 /* Sets array->pending->order to that of the stored shards, if any; once, and not when the caller set the order. */
 void zs_pending_find_order(struct zs_array *array);
@@ -128,6 +127,6 @@ void zs_pending_find_order(struct zs_array *array);
 /* Publishes all shards, the oldest first, side by side to a remote store. Returns the first failure; failed shards stay
  * for another try. With is_last there is no other try: a failed shard is dropped, or the newest one in its place, since
  * the disk may be full of them. */
-enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err);
 
 #endif

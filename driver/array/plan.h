@@ -107,16 +107,16 @@ static inline const struct zs_window *zs_planned_window(const struct zs_plan *pl
 
 /* ZS_ARGUMENT when a window reaches beyond the array. */
 enum zs_status zs_windows_check(const struct zs_array *array, const struct zs_window *windows, size_t n,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 bool zs_is_empty_window(const struct zs_array *array, const struct zs_window *window);
 
 /* The steps, once array, windows and conversion are set (zs_plan_blocks() is below). zs_plan_clear() releases the plan
  * after any of them. */
 void zs_plan_init(struct zs_plan *plan);
-enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err);
+enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err);
+enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err);
 void zs_plan_clear(struct zs_plan *plan);
 
 /* The part of level-k chunk `number` that lies in the window: start and count in elements of the array. */
@@ -142,12 +142,12 @@ bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item
  * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts, and shards
  * that are found absent are not cut. Stops at the first error. */
 enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_windows_fn run, void *ctx,
-                      struct zs_error *err) ZS_MUST_CHECK;
+                      struct zs_error *err);
 
 /* The parts of windows that lie in some level-0 shards: *parts is freed with free(). */
 enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_window *windows, size_t n,
                                   const uint64_t *shards, size_t shard_count, struct zs_window **parts,
-                                  size_t *part_count, struct zs_error *err) ZS_MUST_CHECK;
+                                  size_t *part_count, struct zs_error *err);
 
 /* At most so many innermost chunks overlap the windows; one that several windows overlap may be counted more than once.
  * UINT64_MAX when 64 bits cannot count them. */
@@ -157,11 +157,11 @@ uint64_t zs_count_chunks(struct zs_array *array, const struct zs_window *windows
 
 /* After zs_plan_locations(): chunks that are read block by block get their tables, and an item for each block that is
  * wanted; cached blocks are pinned. A chunk that is an object of its own gets its range. */
-enum zs_status zs_plan_blocks(struct zs_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_plan_blocks(struct zs_plan *plan, struct zs_error *err);
 
 /* Decodes a block, its encoded bytes at src, copies it to the windows and caches it. */
 enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item, struct zs_scratch *scratch,
-                                const void *src, struct zs_error *err) ZS_MUST_CHECK;
+                                const void *src, struct zs_error *err);
 /* Copies a cached block to the windows. */
 void zs_block_scatter(const struct zs_plan *plan, const struct zs_item *item);
 

@@ -33,24 +33,23 @@ typedef enum zs_status (*zs_text_take_fn)(void *ctx, const uint64_t *number, con
  * chunks are absent. ZS_ARGUMENT: not an array of text, or elements outside of it. ZS_CORRUPT: what is stored is not
  * Unicode, has a NUL in it, or is not laid out as its codecs say. Decodes one chunk at a time. */
 enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
-                             zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+                             zs_text_take_fn take, void *ctx, bool *is_blank, struct zs_error *err);
 
 /* Whether the node is an array of text of one dimension; *length is then its number of elements. */
 bool zs_strings_length(const struct zs_node *node, uint64_t *length);
 /* The shape of an array of text. ZS_INVALID where it has none. */
-enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_strings_shape(const struct zs_node *node, int *ndim, uint64_t *shape, struct zs_error *err);
 
 /* The shapes of its chunks (where they differ, the largest) and of the objects that they are stored in, which are the
  * same where it is not sharded. */
 enum zs_status zs_strings_chunks(struct zs_hierarchy *h, const struct zs_node *node, uint64_t *chunk, uint64_t *object,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* Reads elements [first, first + count) of an array of one dimension. *values is an array of `count` texts, freed with
  * zs_strings_free(). On failure nothing needs to be freed. ZS_UNSUPPORTED: more than ZS_STRINGS_MAX_BYTES. Else as
  * above. */
 enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *node, uint64_t first, uint64_t count,
-                               char ***values, bool *is_blank, struct zs_error *err) ZS_MUST_CHECK;
+                               char ***values, bool *is_blank, struct zs_error *err);
 void zs_strings_free(char **values, size_t count);
 
 /* ---- Writing ---- */
@@ -67,6 +66,6 @@ typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, con
  * elements, some may be published before a failure. ZS_ARGUMENT for elements outside of the array, text that is not
  * UTF-8 or too long, and chunks too large to be read; ZS_UNSUPPORTED for an array of the draft. */
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
-                              zs_text_give_fn give, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+                              zs_text_give_fn give, void *ctx, struct zs_error *err);
 
 #endif

@@ -17,16 +17,15 @@ int zs_create_file(const char *path, int flags, unsigned rights);
 DIR *zs_open_directory(const char *path); /* opendir(), likewise */
 
 /* Reads all n bytes at `offset`, or fails with ZS_IO; `path` is for the message alone. */
-enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data,
-                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err);
 /* Writes likewise, also beyond the end. */
 enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 /* Flush the entries of a directory, or of the directory that `path` is in, to the disk. ZS_OK where it cannot be
  * opened, or its file system cannot do that. */
-enum zs_status zs_directory_sync(const char *path, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_entry_sync(const char *path, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_directory_sync(const char *path, struct zs_error *err);
+enum zs_status zs_entry_sync(const char *path, struct zs_error *err);
 
 /* Whether the errno `code` means that no file can be opened because too many are open. */
 bool zs_means_too_many_files(int code);

@@ -30,13 +30,12 @@ struct zs_names {
     size_t count, capacity;
 };
 /* Takes `name` over, also on failure. NULL is allowed and fails: what was to be the name had no memory. */
-enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_names_add(struct zs_names *names, char *name, struct zs_error *err);
 /* Hands the list over when `status` is ZS_OK, an empty one too, and else frees it. Returns that status. */
-enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list,
-                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_names_finish(struct zs_names *names, enum zs_status status, char ***list, struct zs_error *err);
 void zs_names_free(char **list); /* NULL is allowed */
 /* Copies a list. *copy is NULL for an empty one, and without memory, when the return is false. */
-bool zs_names_copy(const char *const *list, char ***copy) ZS_MUST_CHECK;
+bool zs_names_copy(const char *const *list, char ***copy);
 void zs_names_sort(char **list); /* by their bytes */
 /* Whether a text is in a NULL-terminated list; NULL is an empty one. */
 bool zs_is_one_of(const char *text, const char *const *list);
@@ -50,14 +49,13 @@ struct zs_buffer {
 };
 
 /* Makes room for `capacity` bytes without changing size. The content up to size is kept. */
-enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_buffer_reserve(struct zs_buffer *buffer, size_t capacity, struct zs_error *err);
 
 /* Makes room for `capacity` bytes and forgets the content: no copy when it has to grow. */
-enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct zs_error *err);
 
 /* Appends a copy of n bytes. ZS_NO_MEMORY only: then the content is as it was. */
-enum zs_status zs_buffer_append(struct zs_buffer *buffer, const void *data, size_t n,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_buffer_append(struct zs_buffer *buffer, const void *data, size_t n, struct zs_error *err);
 
 void zs_buffer_free(struct zs_buffer *buffer); /* releases the memory; then it is as zero-initialised */
 

@@ -13,7 +13,7 @@ typedef enum zs_status (*zs_parallel_fn)(void *ctx, size_t item, struct zs_error
 /* Runs fn for each item on up to `threads` threads, the calling thread being one of them, so that it makes progress
  * even when the pool has no thread to give (nested loops, a forked child). Items start in order. After the first
  * failure no new item starts; that failure is returned when all running items have ended. */
-enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err);
 
 /* Work that runs beside the caller's: start it, then wait for it. `fn` gets item 0. */
 struct zs_async;
@@ -22,7 +22,7 @@ struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx);
 /* Whether it has a thread. */
 bool zs_async_has_thread(const struct zs_async *async);
 /* Waits until the work has ended, releases it, and returns its status and message. NULL gives ZS_OK. */
-enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_async_wait(struct zs_async *async, struct zs_error *err);
 
 /* Number of processors this process may use, at least 1. */
 int zs_cpu_count(void);

@@ -10,10 +10,8 @@
 
 #if defined(__GNUC__)
 #define ZS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
-#define ZS_MUST_CHECK __attribute__((warn_unused_result))
 #else
 #define ZS_PRINTF(fmt, args)
-#define ZS_MUST_CHECK
 #endif
 
 /* Sets the message (cut at the capacity, never overflowing). `err` may be NULL. */

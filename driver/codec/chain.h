@@ -65,8 +65,7 @@ struct zs_chain {
 
 /* Compiles meta->codecs, where chunks differ for the largest. ZS_UNSUPPORTED or ZS_INVALID with the codec's name and
  * member. */
-enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chain_compile(const struct zs_array_meta *meta, struct zs_chain *chain, struct zs_error *err);
 void zs_chain_clear(struct zs_chain *chain);
 
 /* Makes a level for smaller chunks; for a shard the shape must consist of whole inner chunks, those of level[1].
@@ -80,7 +79,7 @@ size_t zs_level_bound(const struct zs_level *level);
 /* Decodes the n bytes of one innermost chunk into dst (decoded_size bytes): elements in native byte order, laid out as
  * stored (dimensions in the order of level->axis). Elements of text point into the scratch, until it decodes again. */
 enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
-                               void *dst, struct zs_error *err) ZS_MUST_CHECK;
+                               void *dst, struct zs_error *err);
 
 /* Whether n encoded bytes at src are the elements, as zs_chunk_decode() would copy them, and where they can be read. */
 bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n);
@@ -89,12 +88,12 @@ bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n);
  * level->lookup turns into those of the array while they are copied. Where that table is not ready, *data is NULL and
  * nothing is done. */
 enum zs_status zs_chunk_decode_stored(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
-                                      size_t n, const void **data, struct zs_error *err) ZS_MUST_CHECK;
+                                      size_t n, const void **data, struct zs_error *err);
 
 /* Like zs_chunk_decode(), for a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the
  * others again would change them, as some roundings do. Elements of text stay valid until zs_texts_drop(). */
 enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
-                                          size_t n, void *dst, struct zs_error *err) ZS_MUST_CHECK;
+                                          size_t n, void *dst, struct zs_error *err);
 
 /* Whether encoded innermost chunks may have blocks. */
 bool zs_chunk_has_blocks(const struct zs_level *level);
@@ -102,8 +101,7 @@ bool zs_chunk_has_blocks(const struct zs_level *level);
 /* Reads the blocks of an innermost chunk of n encoded bytes, as read_blocks() of its codec (codec.h); each has whole
  * elements. Without codecs it needs no bytes for that. */
 enum zs_status zs_chunk_read_blocks(const struct zs_level *level, const void *head, size_t have, uint64_t n,
-                                    uint64_t plain_size, size_t *need, struct zs_blocks **blocks,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    uint64_t plain_size, size_t *need, struct zs_blocks **blocks, struct zs_error *err);
 
 /* The elements that a block holds: first and count, in the order in which they are stored. */
 void zs_chunk_block_elements(const struct zs_level *level, const struct zs_blocks *blocks, size_t index,
@@ -112,12 +110,12 @@ void zs_chunk_block_elements(const struct zs_level *level, const struct zs_block
 /* Like zs_chunk_decode(), for one block, whose encoded bytes are at src. */
 enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scratch *scratch,
                                      const struct zs_blocks *blocks, size_t index, const void *src, void *dst,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Encodes an innermost chunk: src holds decoded_size bytes laid out as stored, and is undefined afterwards. *encoded as
  * in zs_bytes_encode(). */
 enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
-                               const void **encoded, size_t *n, struct zs_error *err) ZS_MUST_CHECK;
+                               const void **encoded, size_t *n, struct zs_error *err);
 
 /* ---- Chunks whose last stage gives bytes of no fixed size (packed.c; codec.h: pack, unpack) ---- */
 
@@ -125,13 +123,13 @@ enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *
 bool zs_chunk_is_packed(const struct zs_level *level);
 
 /* Most bytes that its last stage may give. */
-enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, struct zs_error *err);
 
 /* Like zs_chunk_decode() and zs_chunk_encode(), for such a chunk. */
 enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
-                                void *dst, struct zs_error *err) ZS_MUST_CHECK;
+                                void *dst, struct zs_error *err);
 enum zs_status zs_packed_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
-                                const void **encoded, size_t *n, struct zs_error *err) ZS_MUST_CHECK;
+                                const void **encoded, size_t *n, struct zs_error *err);
 
 /* ---- Elements that can be encoded (storable.c) ---- */
 
@@ -140,6 +138,6 @@ struct zs_storable zs_storable_of(const struct zs_stage *stages, int count);
 
 /* Checks that they can encode n elements at src, which is aligned. ZS_INVALID with the range and what was found. */
 enum zs_status zs_storable_check(const struct zs_storable *storable, const struct zs_stage *stages, size_t n,
-                                 const void *src, struct zs_error *err) ZS_MUST_CHECK;
+                                 const void *src, struct zs_error *err);
 
 #endif

@@ -120,25 +120,23 @@ struct zs_codec {
 
 /* The codec of that name. ZS_UNSUPPORTED, with the reason in the message, when the codec is unknown or its library was
  * absent at build time. */
-enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err);
 
 /* Checks that a configuration (NULL when absent) has no members but those of the codec: others must not be ignored.
  * ZS_INVALID with the name of the first. */
-enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_json *configuration,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_json *configuration, struct zs_error *err);
 
 /* Configures a stage for an array of `form`, which becomes what the codec gives: its data type, and the fill value that
  * an elementwise codec makes. Not for codecs with `arrange`. On failure nothing needs to be released; else
  * zs_stage_clear(). */
 enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form,
-                              struct zs_stage *stage, struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_stage *stage, struct zs_error *err);
 void zs_stage_clear(struct zs_stage *stage);
 
 /* Reads integer `member` of a codec's configuration, from `low` to `high`; one that is absent, and not required, leaves
  * *value alone. ZS_INVALID names the codec, the member and the limits. */
 enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
-                                bool is_required, int64_t low, int64_t high, int64_t *value,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                bool is_required, int64_t low, int64_t high, int64_t *value, struct zs_error *err);
 
 /* ---- Stages that take arrays (stages.c) ---- */
 
@@ -148,17 +146,17 @@ size_t zs_stage_size(const struct zs_stage *stage, size_t n);
 /* Undoes the stages, last first, for one chunk of n elements: src is what the last one gave, dst takes what the first
  * one received. src may be dst where zs_stages_keep_size(), and need not be aligned. */
 enum zs_status zs_stages_decode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
-                                const void *src, void *dst, struct zs_error *err) ZS_MUST_CHECK;
+                                const void *src, void *dst, struct zs_error *err);
 /* Applies the stages in order to one chunk. *encoded is src, changed in place where zs_stages_keep_size(), or memory of
  * the scratch that is valid until its next use; its size is the last stage's zs_stage_size(). */
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
-                                void *src, const void **encoded, struct zs_error *err) ZS_MUST_CHECK;
+                                void *src, const void **encoded, struct zs_error *err);
 /* Undoes elementwise stages for n elements, under the same terms. */
 enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_error *err);
 /* Applies elementwise stages to n elements; src is aligned. */
 enum zs_status zs_stages_encode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_error *err);
 /* Whether all of them are elementwise and leave the size of an element alone. */
 bool zs_stages_keep_size(const struct zs_stage *stages, int count);
 
@@ -170,17 +168,17 @@ bool zs_stages_keep_element(const struct zs_stage *stages, int count, const void
 /* Decodes with the codecs in reverse order into dst. The last step must give exactly n_dst bytes: else ZS_CORRUPT, with
  * expected and found. dst must not overlap src. */
 enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
-                               size_t n, void *dst, size_t n_dst, struct zs_error *err) ZS_MUST_CHECK;
+                               size_t n, void *dst, size_t n_dst, struct zs_error *err);
 
 /* Like zs_bytes_decode(), when the decoded size is not known, but at most `limit`: into `out`, which is reset first. */
 enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
                                      const void *src, size_t n, size_t limit, struct zs_buffer *out,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Encodes with the codecs in order. *encoded is either src itself (no codec) or memory of the scratch that is valid
  * until its next use. */
 enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
-                               size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err) ZS_MUST_CHECK;
+                               size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err);
 
 /* Most bytes that `n` bytes may be encoded to by a chain of known codecs. Bounds intermediate results. */
 size_t zs_bytes_bound(size_t n);
@@ -210,7 +208,7 @@ void zs_lookup_convert(void *lookup, const void *src, void *dst, ptrdiff_t dst_s
 /* Byte order (bytes.c). */
 
 /* Reads {"endian": ...} of a `bytes` codec (or `endian`, its name before 2023); little where it is missing. */
-enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, struct zs_error *err);
 
 /* Copies n bytes, and reverses the bytes of each element of `size` bytes. `to` is `from`, or does not overlap it. */
 void zs_swap_bytes(const void *from, void *to, size_t n, size_t size);
@@ -220,12 +218,11 @@ void zs_swap_bytes(const void *from, void *to, size_t n, size_t size);
 /* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
  * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_INVALID when that is NULL. */
 enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
-                                  const struct zs_dtype *standard, struct zs_dtype *dtype,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err);
 
 /* Checks that the data type that `member` names is what the codec receives. */
 enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member,
-                                        bool is_required, struct zs_error *err) ZS_MUST_CHECK;
+                                        bool is_required, struct zs_error *err);
 
 /* ---- Frames of zstd outside of chunks (zstd.c) ---- */
 
@@ -233,6 +230,6 @@ enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_j
  * up to `limit` bytes; with the dictionary that the frame was made with, or NULL. ZS_UNSUPPORTED where this build has
  * no zstd. */
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
-                              struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_buffer *out, struct zs_error *err);
 
 #endif

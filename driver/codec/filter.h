@@ -18,6 +18,6 @@ struct zs_samples {
  * same filter wherever blosc is the same.
  *   spec  dtype, fill value, encoding (blosc) and chunk_shape of the array */
 enum zs_status zs_filter_choose(const struct zs_array_spec *spec, const struct zs_samples *samples, const char **filter,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 #endif

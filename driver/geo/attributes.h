@@ -28,7 +28,7 @@ struct zs_attribute {
  * attributes that hold nodata, scale, offset and unit of these are left out; with `has_srs` those that name the CRS.
  * ZS_NO_MEMORY only. */
 enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_band_properties *properties, bool has_srs,
-                                  struct zs_attribute **attributes, size_t *count, struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_attribute **attributes, size_t *count, struct zs_error *err);
 void zs_attributes_free(struct zs_attribute *attributes, size_t count);
 
 /* Whether a member of a document reads as this attribute already, however its numbers are spelt: 1E5 is 100000.0, and 5
@@ -41,17 +41,16 @@ bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attr
  * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. The attribute keeps its
  * position, and its spelling where it reads as that value already. ZS_ARGUMENT where a text is no JSON, or no UTF-8. */
 enum zs_status zs_attribute_write(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                  const struct zs_attribute *attribute, struct zs_error *err) ZS_MUST_CHECK;
+                                  const struct zs_attribute *attribute, struct zs_error *err);
 /* Removes one; that there is none is fine. */
 enum zs_status zs_attribute_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 bool zs_attribute_exists(const struct zs_node *node, const char *name);
 
 /* Makes properties `which` (ZS_BAND_...) those of an array for all its elements, as zs_write_band_properties() and
  * zs_write_nodata() do. */
 enum zs_status zs_properties_write(struct zs_hierarchy *hierarchy, const struct zs_node *array,
-                                   const struct zs_band_properties *properties, unsigned which,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   const struct zs_band_properties *properties, unsigned which, struct zs_error *err);
 
 /* Whether attributes declare missing elements, rather than the fill value alone. */
 bool zs_declares_nodata(const struct zs_node *node);

@@ -30,7 +30,7 @@ bool zs_dimension_is_of(const char *name, const char *base);
  * same. When only one of dim_x and dim_y is given, the other one is found among the remaining dimensions. ZS_ARGUMENT
  * when dim_x or dim_y names no dimension, both name the same one, or the array has no dimension. */
 enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *dim_x,
-                            const char *dim_y, struct zs_axes *axes, struct zs_error *err) ZS_MUST_CHECK;
+                            const char *dim_y, struct zs_axes *axes, struct zs_error *err);
 
 /* ---- Labels (labels.c) ---- */
 
@@ -54,10 +54,10 @@ struct zs_labels {
  * cannot read, one none of whose chunks is there: values NULL, ZS_OK. ZS_IO when reading failed. ZS_ARGUMENT when the
  * elements are outside the dimension. */
 enum zs_status zs_labels_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                              uint64_t count, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
+                              uint64_t count, struct zs_labels *labels, struct zs_error *err);
 /* The labels of elements at[0..n), in increasing order; what lies between is read with them. */
 enum zs_status zs_labels_pick(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const uint64_t *at,
-                              size_t n, struct zs_labels *labels, struct zs_error *err) ZS_MUST_CHECK;
+                              size_t n, struct zs_labels *labels, struct zs_error *err);
 void zs_labels_clear(struct zs_labels *labels);
 
 /* Attributes of the coordinate variable of dimension `dim` that are texts, as NULL-terminated "NAME=VALUE", and
@@ -65,7 +65,7 @@ void zs_labels_clear(struct zs_labels *labels);
  * zs_extra_axis_parse() makes of the labels what the variable holds. No data are read. *items is NULL when there are
  * none; released with zs_names_free(). ZS_NO_MEMORY only. */
 enum zs_status zs_label_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, char ***items,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* ---- Elements by index and value (selection.c) ---- */
 
@@ -86,7 +86,7 @@ struct zs_selection {
  * (the message names the two nearest), or several do (it counts them and names the first), or the variable cannot be
  * read or is longer than ZS_LABELS_MAX. */
 enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
-                               struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_selection *selection, struct zs_error *err);
 
 /* Elements from one to another, both included; NULL is the first or the last. Ends that are whole numbers without a
  * sign are indices, whatever the coordinate variable holds; else they are times as above, all of which is included
@@ -94,7 +94,7 @@ enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_n
  * increasing order. ZS_ARGUMENT for ends that are reversed, outside of the dimension, of two kinds or of neither, and
  * where no element lies between them. */
 enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *from,
-                               const char *to, struct zs_selection *selection, struct zs_error *err) ZS_MUST_CHECK;
+                               const char *to, struct zs_selection *selection, struct zs_error *err);
 
 /* ---- A dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of
  * labels (extra_axis.c) ---- */
@@ -118,17 +118,16 @@ const char *zs_extra_axis_attribute(char *const *attributes, const char *name);
  * whole, else float64. *elements is freed with free(). ZS_INVALID when a text is neither, is no number of that type, or
  * is not all (scale_factor, add_offset). */
 enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char *const *attributes,
-                                   enum zs_data_type *type, void **elements, struct zs_error *err) ZS_MUST_CHECK;
+                                   enum zs_data_type *type, void **elements, struct zs_error *err);
 
 /* Labels as numbers that `units` counts, as the netCDF driver of GDAL shows coordinates: *numbers is a list of `count`
  * texts, freed with zs_names_free(). *type is a data type of classic netCDF that holds them all, which int64 is none
  * of. ZS_INVALID when there is none, too. */
 enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, char *const *attributes,
-                                     enum zs_data_type *type, char ***numbers, struct zs_error *err) ZS_MUST_CHECK;
+                                     enum zs_data_type *type, char ***numbers, struct zs_error *err);
 
 /* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as
  * they were stored elsewhere, are left out. */
-enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err);
 
 #endif

@@ -58,7 +58,7 @@ struct zs_band_properties {
 /* Reads the properties that the attributes of the array `node` declare for all its bands. Odd attributes are no
  * failure: they become metadata. ZS_NO_MEMORY only. */
 enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err);
 void zs_band_properties_clear(struct zs_band_properties *properties);
 
 /* The unit in the attributes of an array; borrowed, NULL where there is none. */
@@ -66,12 +66,11 @@ const char *zs_unit_attribute(const zs_json *attributes);
 
 /* Makes a copy that owns its members; the original keeps its own. Fails with ZS_NO_MEMORY only. */
 enum zs_status zs_band_properties_copy(const struct zs_band_properties *properties, struct zs_band_properties *copy,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err);
 
 /* The plain attributes of a group as NULL-terminated "NAME=VALUE" (the conventions' members left out), NULL when it has
  * none; released with zs_names_free(). */
-enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_group_metadata_read(const struct zs_node *group, char ***metadata, struct zs_error *err);
 
 /* Whether an attribute of this name is one that the conventions (georeferencing, overviews, nodata, scale, ...) own, so
  * that it is neither handed out as metadata nor written as such. */

@@ -69,7 +69,7 @@ bool zs_items_write(zs_json *attributes, char *const *items);
 
 /* Splits "NAME=VALUE" at its first '='. *name is a copy, freed with free(); NULL when the text has no '=' or no name,
  * and is thus not an item. *value is borrowed. False without memory. */
-bool zs_item_split(const char *item, char **name, const char **value) ZS_MUST_CHECK;
+bool zs_item_split(const char *item, char **name, const char **value);
 
 /* Whether "NAME=VALUE" can carry the name: it is not empty, has no '=', and is a text. An attribute of another name is
  * no item: it is neither shown nor changed as one. */

@@ -28,11 +28,11 @@ const zs_json *zs_list_of_bands(const zs_json *attributes, const char *name, uin
  * ZS_NO_MEMORY only, and then nothing is held. Release each with zs_band_properties_clear(). */
 enum zs_status zs_bands_read_some(const struct zs_node *node, uint64_t first, uint64_t count, uint64_t bands,
                                   const struct zs_band_properties *base, struct zs_band_properties *list,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 /* Like zs_bands_read_some(), for all bands: a list of `bands` elements, freed with zs_bands_free(). */
 enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const struct zs_band_properties *base,
-                             struct zs_band_properties **list, struct zs_error *err) ZS_MUST_CHECK;
+                             struct zs_band_properties **list, struct zs_error *err);
 void zs_bands_free(struct zs_band_properties *list, uint64_t bands);
 
 /* Writes properties `which` of all bands into the attributes of their array of type `dtype`. A property that is the
@@ -45,7 +45,7 @@ void zs_bands_free(struct zs_band_properties *list, uint64_t bands);
  * entry unless all are the same. ZS_INVALID where gdal:bands belongs to another program. */
 enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype, const struct zs_array_meta *meta,
                               bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
 
 /* Whether attributes of an array hold GDAL's statistics (STATISTICS_MINIMUM ...), of the array or, with `of_bands`, of
  * any band; and removing them. */
@@ -62,18 +62,17 @@ void zs_remove_statistics(zs_json *attributes, bool of_bands);
 size_t zs_band_list_position(const zs_json *attributes, const char *name);
 
 /* ZS_NO_MEMORY only. */
-enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_band_list_write(zs_json *attributes, const char *const *names, size_t n, struct zs_error *err);
 
 /* Grows an array to `shape` (no size may shrink; zs_array_update_document()), and in the same change the lists in its
  * attributes with an element for each slice along X and Y (gdal:bands, a list as long_name): elements stay with their
  * slices, new slices get an empty one. Lists of another length stay. ZS_UNSUPPORTED where a list would exceed
  * ZS_MOST_LISTED_SLICES elements. On failure nothing is changed. */
 enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_node *node, const uint64_t *shape,
-                             struct zs_error *err) ZS_MUST_CHECK;
+                             struct zs_error *err);
 /* Makes a copy of attributes with the lists grown, freed with zs_json_free(); *grown is NULL where nothing changes.
  * Sizes `from` and `to` are of all ndim dimensions. */
 enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
-                                  const uint64_t *to, zs_json **grown, struct zs_error *err) ZS_MUST_CHECK;
+                                  const uint64_t *to, zs_json **grown, struct zs_error *err);
 
 #endif

@@ -33,12 +33,11 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6]);
 /* Writes the variable `name` beside the array, and makes it where there is none. *is_current is false when the name
  * belongs to another variable, which stays. */
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
-                                     const struct zs_georef_out *geo, bool *is_current,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     const struct zs_georef_out *geo, bool *is_current, struct zs_error *err);
 
 /* Passes each CRS that a grid mapping variable declares to the visitor. */
 enum zs_status zs_grid_mapping_visit(const struct zs_node *mapping, const struct zs_georef_visitor *visitor,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Cells of HEALPix as a grid mapping declares them (cf_healpix.c); see find_healpix of struct zs_convention. */
 bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
@@ -52,13 +51,13 @@ bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *sc
                        const char **mapping_name);
 
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
-enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err);
 
 /* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
  * where there is no transform (else only a rotation drops them). Values of the same transform stay, and all do with
  * geo->keeps_transform. *has_all: all are as they should be; *has_mapping: the grid mapping is. */
 enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
-                           bool *has_mapping, struct zs_error *err) ZS_MUST_CHECK;
+                           bool *has_mapping, struct zs_error *err);
 
 #endif

@@ -153,8 +153,7 @@ extern const struct zs_convention zs_dggs;
 extern const struct zs_convention zs_gdal_members;
 /* Writes the transform (GDAL's order, pixel corners) of an array that names no dimensions: other conventions ask for
  * names. */
-enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform, struct zs_error *err);
 
 /* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
 extern const struct zs_convention zs_ome;

@@ -16,7 +16,7 @@ const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const s
  * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
  * handed on. */
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
-                                   uint64_t count, char ***texts, struct zs_error *err) ZS_MUST_CHECK;
+                                   uint64_t count, char ***texts, struct zs_error *err);
 
 /* Budget of coordinates: the longest axis or row that is looked through, block by block, and the largest chunk that is
  * decoded for it. No raster is so wide; a longer one is left out rather than judged by samples: a wrong transform is
@@ -29,24 +29,22 @@ enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct 
  * *is_blank: no element differs from the array's fill value, which is what a store without its chunks looks like.
  * ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are handed on. */
 enum zs_status zs_coordinate_elements(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                      uint64_t count, void **elements, bool *is_blank,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      uint64_t count, void **elements, bool *is_blank, struct zs_error *err);
 
 /* Like zs_coordinate_elements(), as doubles, scale_factor and add_offset applied, _FillValue as NaN; 64-bit integers
  * are rounded to double. */
 enum zs_status zs_coordinate_values(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, double **values, bool *is_blank,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    uint64_t count, double **values, bool *is_blank, struct zs_error *err);
 
 /* All values of a variable of any rank, in row-major order. *values is freed with free(), and NULL for one of more than
  * `most` elements, for one that is blank, and where zs_coordinate_values() gives none. */
 enum zs_status zs_variable_values(struct zs_hierarchy *hierarchy, const struct zs_node *variable, uint64_t most,
-                                  double **values, struct zs_error *err) ZS_MUST_CHECK;
+                                  double **values, struct zs_error *err);
 /* Whether the middle row of a two-dimensional coordinate variable is nothing but fill value, or of a kind that is not
  * read: then it is no geolocation. Rows at the edge of a swath may well be missing. *is_too_large: it was not looked
  * at, and counts as blank. */
 enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate,
-                                        bool *is_blank, bool *is_too_large, struct zs_error *err) ZS_MUST_CHECK;
+                                        bool *is_blank, bool *is_too_large, struct zs_error *err);
 
 /* Whether values of a coordinate variable are degrees east, and such a value so many turns on or back that it is
  * nearest to what is expected: -179 is 181. */
@@ -68,7 +66,7 @@ struct zs_regular_axis {
 /* Reads the axis of dimension `dim`; found is false where it has no coordinate variable, or one that is blank or not
  * regular. */
 enum zs_status zs_regular_axis_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                    struct zs_regular_axis *axis, struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_regular_axis *axis, struct zs_error *err);
 
 /* The axis of a variable by its CF attributes (axis, standard_name, units): 'X', 'Y', or 0 when they do not declare it.
  * *is_degrees when units are degrees of longitude or latitude. */

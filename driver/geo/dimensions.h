@@ -22,17 +22,17 @@ struct zs_dimension {
 /* The dimensions of an array that can be read, or of one of text: `dims` has room for ZS_MAX_NDIM. ZS_INVALID where its
  * document does not have them. One request for each dimension at most, where metadata are not consolidated. */
 enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_dimension *dims,
-                                  int *count, struct zs_error *err) ZS_MUST_CHECK;
+                                  int *count, struct zs_error *err);
 
 /* Writes type and direction of a dimension (either may be "") into the attributes of its variable, in CF's words, where
  * name and attributes do not imply them. Leaves out what CF has no word for. */
 enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struct zs_node *variable, const char *type,
-                                     const char *direction, struct zs_error *err) ZS_MUST_CHECK;
+                                     const char *direction, struct zs_error *err);
 
 /* Makes attributes of a node that call a dimension by its name (_ARRAY_DIMENSIONS, and those of conventions) call it by
  * another. */
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                              const char *from, const char *to, struct zs_error *err) ZS_MUST_CHECK;
+                                              const char *from, const char *to, struct zs_error *err);
 
 /* Like zs_dimension_rename_attributes(), in one attribute, a list of names; what is no list stays. False without
  * memory. */
@@ -59,7 +59,7 @@ struct zs_mapping_choice {
  * above, of those that `choice` allows (NULL: all): *name is freed with free(). */
 enum zs_status zs_array_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                      OGRSpatialReferenceH srs, const struct zs_mapping_choice *choice, char **name,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* The CRS of the grid mapping that the array names; NULL: there is none. Released with OSRRelease(). */
 OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const struct zs_node *node);
@@ -67,6 +67,6 @@ OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const str
 /* Makes the array name a grid mapping of that CRS (NULL: none): the one that it names if that has it, else one beside
  * it that has, else a new one. Others may name what is there, so that it is not changed. */
 enum zs_status zs_array_crs_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, OGRSpatialReferenceH srs,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 #endif

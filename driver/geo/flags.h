@@ -28,7 +28,7 @@ struct zs_flags {
 
 /* Reads the flags of an array. None where an attribute is odd: values that are no whole numbers of 64 bits, lists of
  * different lengths. Colours that are odd are none. ZS_NO_MEMORY only. */
-enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, struct zs_error *err);
 void zs_flags_clear(struct zs_flags *flags);
 
 /* ---- Validity ---- */

@@ -44,7 +44,7 @@ struct zs_georef {
  * without an error. Fails only when a coordinate variable exists and reading it failed (ZS_IO, ZS_CORRUPT,
  * ZS_NO_MEMORY, ZS_CANCELLED). With axes.y < 0 only the CRS is looked for. */
 enum zs_status zs_georef_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                              struct zs_georef *georef, struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_georef *georef, struct zs_error *err);
 void zs_georef_clear(struct zs_georef *georef);
 
 /* Whether a transform is one that a store keeps: finite, and such that it can be inverted. */
@@ -79,9 +79,9 @@ struct zs_gcps {
  * or that is odd. gcps->list is freed with free(). Fails only where an array is there and reading it fails (ZS_IO,
  * ZS_NO_MEMORY, ZS_CANCELLED). */
 enum zs_status zs_gcps_read(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_gcps *gcps,
-                            struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_error *err);
 
 /* Makes them those that the attributes of an array declare; with count 0 they declare none. */
-enum zs_status zs_gcps_write(zs_json *attributes, const struct zs_gcps *gcps, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_gcps_write(zs_json *attributes, const struct zs_gcps *gcps, struct zs_error *err);
 
 #endif

@@ -46,7 +46,7 @@ char *zs_georef_text(const zs_json *attributes);
  * in memory (zs_hierarchy_flush()), values of coordinates in the store. */
 enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Coordinates and the grid mapping beside an array, written once for all arrays of one group, grid and conventions. */
 struct zs_georef_shared {
@@ -55,6 +55,6 @@ struct zs_georef_shared {
 };
 enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                       const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
-                                      struct zs_georef_shared *shared, struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_georef_shared *shared, struct zs_error *err);
 
 #endif

@@ -23,7 +23,7 @@ struct zs_label_source {
 /* Reads elements [first, first + count) of the coordinate variable `coordinate`, which is of numbers or times: see
  * zs_labels_read(). Released with zs_label_source_clear(), on failure nothing is held. */
 enum zs_status zs_label_source_read(struct zs_hierarchy *hierarchy, const struct zs_node *coordinate, uint64_t first,
-                                    uint64_t count, struct zs_label_source *source, struct zs_error *err) ZS_MUST_CHECK;
+                                    uint64_t count, struct zs_label_source *source, struct zs_error *err);
 void zs_label_source_clear(struct zs_label_source *source);
 
 /* Whether the elements of a coordinate variable have labels: numbers, times, truths. */

@@ -14,7 +14,7 @@ zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint6
 
 /* Writes all values (elements of its type) of a one-dimensional array; `is_new`: there are no chunks of it yet. */
 enum zs_status zs_write_small_array(struct zs_store *store, const struct zs_node *node, bool is_new, const void *values,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* Whether X and Y each follow one dimension, so that coordinate variables can hold the positions of pixels. */
 bool zs_has_axes(const struct zs_georef_out *geo);
@@ -45,10 +45,10 @@ struct zs_slot {
  * since a writer failed before it could list it, is listed by the next flush. */
 enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                             bool (*is_kind)(const struct zs_node *found, const char *name), struct zs_slot *slot,
-                            struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_error *err);
 
 /* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
 enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
-                               const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+                               const struct zs_node **node, struct zs_error *err);
 
 #endif

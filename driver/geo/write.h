@@ -45,7 +45,7 @@ struct zs_georef_out {
  * keeps_transform, those of proj: with keeps_srs; the former are not written without names of dimensions, which the
  * convention wants. */
 enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef_out *geo, bool is_group,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Adds the `multiscales` convention to a group: level i has asset paths[i] (below the group), size widths[i] x
  * heights[i]; level 0 is the base, from which each level's spatial:transform follows, and each level is derived from
@@ -53,42 +53,41 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
  * 0 removes the convention. */
 enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_georef_out *geo, size_t levels,
                                     const char *const *paths, const uint64_t *widths, const uint64_t *heights,
-                                    const char *resampling, struct zs_error *err) ZS_MUST_CHECK;
+                                    const char *resampling, struct zs_error *err);
 
 /* Attributes of the 0-d `spatial_ref` variable: crs_wkt (of a CRS without an authority's code, which WKT 1 may tell
  * less well, in WKT 2, and spatial_ref in WKT 1), CF parameters that are common and simple (grid_mapping_name where
  * known), GeoTransform. In brief spatial_ref with the code alone, all that xarray needs. */
-enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_write_grid_mapping(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
 
 /* Makes the grid mapping variable `name` the array's: `grid_mapping`, and a word of `coordinates`, without which xarray
  * does not take it for a coordinate by default (decode_coords="all" does), and rioxarray finds no CRS. Or only the
  * latter: of a variable in brief, from which GDAL 3.13 would make no CRS. Or neither. */
 enum zs_mapping { ZS_MAPPING_NONE, ZS_MAPPING_COORDINATE, ZS_MAPPING_NAMED };
 enum zs_status zs_write_grid_mapping_name(zs_json *attributes, const char *name, enum zs_mapping how,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 
 /* Attributes of a coordinate variable: standard_name, long_name, units, axis; in brief without names. Those of X with
  * `is_x`, else of Y. */
 enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_out *geo, bool is_x,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for
  * integers), or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other. */
 enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Makes properties `which` (ZS_BAND_...) those of an array for all its bands: units, scale_factor, add_offset,
  * long_name, COLOR_INTERPRETATION (as GDAL), gdal:color_table, flag_values and flag_meanings; one that is absent is
  * removed. Metadata are added, items as texts: in ZS_ITEMS_ATTRIBUTE where an attribute of that name is there, or
  * belongs to a convention (zs_is_convention_attribute()). Nodata: zs_write_nodata(). */
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
-                                        unsigned which, struct zs_error *err) ZS_MUST_CHECK;
+                                        unsigned which, struct zs_error *err);
 
 /* Makes a group's arrays along `dimension` HEALPix cells, by the dggs convention: those that the array `coordinate`
  * lists, or where that is NULL all of them. */
 struct zs_healpix;
 enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healpix, const char *dimension,
-                             const char *coordinate, struct zs_error *err) ZS_MUST_CHECK;
+                             const char *coordinate, struct zs_error *err);
 
 #endif

@@ -94,8 +94,7 @@ struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
  * neither. xarray's DataTree refuses such a store, and a reader that searches groups above for a coordinate finds the
  * wrong one. */
 enum zs_status zs_raster_dimensions_taken(struct zs_hierarchy *hierarchy, const char *group,
-                                          const struct zs_raster_spec *spec, bool *taken,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          const struct zs_raster_spec *spec, bool *taken, struct zs_error *err);
 
 struct zs_raster;
 
@@ -103,24 +102,24 @@ struct zs_raster;
  * there, whether or not consolidated metadata (which may be older) list it, and where the root is an array. A mark
  * (store/mark.h) is in the group until zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was
  * killed; then its remains go, unless there are documents beside them: ZS_ARGUMENT. */
-enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
 /* ZS_IO where another process took over the group meanwhile (zs_mark_check_own()). ZS_OK for the root. */
-enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err);
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
-enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);
 
 /* Removes what was made in the claimed group through `hierarchy`, published or not, and the mark. What others have put
  * there stays (zs_hierarchy_take_back()). ZS_IO, and nothing is removed, where another process took over the group
  * meanwhile. */
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* Sets up the arrays of a new raster in the group at `group` ("" for the root; it is made). Nothing is in the store
  * yet, and chunks that a killed writer left below an array's path are removed. The spec and all it points to
  * are borrowed until zs_raster_free(). */
 enum zs_status zs_raster_create(struct zs_store *store, const char *group, const struct zs_raster_spec *spec,
                                 const struct zs_array_options *options, struct zs_raster **raster,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 /* Its bands, to be written to; borrowed. */
 struct zs_bands zs_raster_bands(const struct zs_raster *raster);
@@ -128,13 +127,12 @@ struct zs_bands zs_raster_bands(const struct zs_raster *raster);
 struct zs_bands zs_raster_mask(const struct zs_raster *raster);
 
 /* Flushes the arrays, where pixels were written after zs_raster_publish(). */
-enum zs_status zs_raster_flush(struct zs_raster *raster, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_raster_flush(struct zs_raster *raster, struct zs_error *err);
 
 /* Flushes the arrays and writes coordinates and metadata: those of the group last, then consolidated metadata of the
  * groups above. `hierarchy` is the store's, for a new store from zs_hierarchy_create(). While flushes are deferred
  * (zs_hierarchy_defer()), metadata stay pending for what else belongs to the raster (overviews). */
-enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *hierarchy,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *hierarchy, struct zs_error *err);
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
 
 #endif

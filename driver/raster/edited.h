@@ -35,11 +35,11 @@ const struct zs_edited *zs_edited_find(const struct zs_edits *edits, const struc
 /* Adds an array and its overviews, unless they are there. With `conventions` those that use none of their own get that
  * of the array. */
 enum zs_status zs_edited_add(struct zs_hierarchy *hierarchy, struct zs_edits *edits, struct zs_edited base,
-                             const struct zs_georef_conventions *conventions, struct zs_error *err) ZS_MUST_CHECK;
+                             const struct zs_georef_conventions *conventions, struct zs_error *err);
 
 /* Adds the siblings of an array, which share its coordinate variables, and their overviews. */
 enum zs_status zs_edited_add_siblings(struct zs_hierarchy *hierarchy, struct zs_edits *edits,
-                                      const struct zs_edited *of, struct zs_error *err) ZS_MUST_CHECK;
+                                      const struct zs_edited *of, struct zs_error *err);
 
 void zs_edited_clear(struct zs_edits *edits); /* releases what it owns */
 
@@ -50,7 +50,7 @@ bool zs_edited_is_on_one_grid(const struct zs_edited *a, const struct zs_edited 
 
 /* All nodes of the store, in order, freed with free(); none where they cannot be listed. */
 enum zs_status zs_edited_list_nodes(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* The dimension of `node` with this name (NULL: none) and size, -1 when it has none. */
 int zs_same_dimension(const struct zs_node *node, const char *name, uint64_t size);
@@ -71,14 +71,12 @@ bool zs_is_same_text(const char *a, const char *b);
  * rotated one would override their coordinates: `one` states its transform in spatial: instead, where coordinates do
  * not. */
 enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *hierarchy, const struct zs_edits *edits,
-                                         struct zs_edited *one, const struct zs_node *own,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_edited *one, const struct zs_node *own, struct zs_error *err);
 
 /* Sets is_shared, is_grid_shared and is_fixed of `at`, whose CRS is there: whether arrays in the group of `one` or
  * below, which do not change with it, use the coordinate variable of its Y, of its X, or both, and whether these must
  * keep their values. */
 enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *hierarchy, const struct zs_edits *edits,
-                                           const struct zs_edited *one, struct zs_georef_out *at,
-                                           struct zs_error *err) ZS_MUST_CHECK;
+                                           const struct zs_edited *one, struct zs_georef_out *at, struct zs_error *err);
 
 #endif

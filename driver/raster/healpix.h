@@ -73,12 +73,12 @@ struct zs_runs {
     size_t closed; /* of the list: to these nothing is added */
 };
 /* Adds a run, to the last one where it follows that. */
-enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err);
 void zs_runs_clear(struct zs_runs *runs);
 
 /* Adds the nested numbers of a part of a face, growing, as squares of 2^floor cells a side and larger ones: those at
  * its edge reach beyond it. */
 enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_error *err);
 
 #endif

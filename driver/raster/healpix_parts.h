@@ -30,8 +30,7 @@ struct reading {
 /* Makes the reading of a window. zs_healpix_take_box() sets its slices and slice_offsets, which the caller frees. */
 struct reading zs_healpix_reading(const struct zs_band_array *array, const struct zs_band_window *window,
                                   const struct zs_conversion *conversion);
-enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_window *box,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_window *box, struct zs_error *err);
 
 /* Bits of 0 to 31 in the even positions. */
 extern const uint16_t zs_even_bits[1 << TILE];
@@ -56,12 +55,12 @@ static inline char *zs_healpix_pixel(const struct reading *reading, const struct
  * elements, then those of the next. Released with free(). */
 enum zs_status zs_healpix_windows(const struct reading *reading, const struct zs_run *runs, size_t count,
                                   uint64_t cells, unsigned char *scratch, struct zs_window **windows,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 /* Reads runs of elements of all slices, densely one after the other; *scratch, freed with free(), holds *cells elements
  * of the first slice, then those of the next. */
 enum zs_status zs_healpix_read_runs(const struct reading *reading, const struct zs_run *runs, size_t count,
-                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err) ZS_MUST_CHECK;
+                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err);
 
 /* Parts of a window that are read together. */
 struct zs_healpix_batch {
@@ -74,13 +73,12 @@ struct zs_healpix_batch {
  * 2^floor a side; parts that are no face become empty where the caller's memory is read into. */
 enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor,
                                      enum zs_status (*read)(struct reading *reading,
-                                                            const struct zs_healpix_batch *batch, int floor,
-                                                            struct zs_error *err),
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     const struct zs_healpix_batch *batch, int floor, struct zs_error *err),
+                                     struct zs_error *err);
 
 /* Reads parts whose cells lie in no such order: by rings, or listed (healpix_scatter.c). */
 enum zs_status zs_healpix_scatter(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 /* Calls found() for each cell of a part of which there is an element. */
 struct zs_healpix_finder {
@@ -88,6 +86,6 @@ struct zs_healpix_finder {
     enum zs_status (*found)(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err);
 };
 enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
-                                     const struct zs_healpix_finder *to, struct zs_error *err) ZS_MUST_CHECK;
+                                     const struct zs_healpix_finder *to, struct zs_error *err);
 
 #endif

@@ -24,7 +24,7 @@ struct zs_healpix_cells {
  * none. ZS_UNSUPPORTED: it is too long; ZS_INVALID: a number that there is not, or one that is there twice; or as
  * reading an array fails. Released with zs_healpix_cells_clear(). */
 enum zs_status zs_healpix_cells_read(struct zs_hierarchy *hierarchy, const struct zs_healpix *healpix, uint64_t length,
-                                     struct zs_healpix_cells *cells, struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_healpix_cells *cells, struct zs_error *err);
 void zs_healpix_cells_clear(struct zs_healpix_cells *cells);
 
 /* The index of the first of the numbers that is not less than `number`; count where there is none. */
@@ -48,27 +48,27 @@ struct zs_healpix_map {
  * each with the address of its slices in the caller's memory, which is that of the window's first pixel. */
 enum zs_status zs_healpix_read(const struct zs_band_array *array, const struct zs_band_window *window,
                                const struct zs_window *boxes, size_t n, const struct zs_conversion *conversion,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Writes such a window, elements of `item_size` bytes in the caller's memory, as zs_array_write_windows(): of nested
  * cells of all the sphere, else ZS_UNSUPPORTED. What stands in squares without a face is dropped, and of face 6, which
  * stands twice, each cell comes from the end of the plane that is on its side of 180 degrees. (healpix_write.c) */
 enum zs_status zs_healpix_write(const struct zs_band_array *array, const struct zs_band_window *window,
                                 const struct zs_window *boxes, size_t n, size_t item_size,
-                                const struct zs_conversion *conversion, struct zs_error *err) ZS_MUST_CHECK;
+                                const struct zs_conversion *conversion, struct zs_error *err);
 
 /* As zs_array_prefetch(). Does nothing where a window is not a few runs. */
 enum zs_status zs_healpix_prefetch(const struct zs_band_array *array, const struct zs_band_window *window,
-                                   const struct zs_window *boxes, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+                                   const struct zs_window *boxes, size_t n, struct zs_error *err);
 
 /* Whether anything is stored of boxes[n] of the slice that `slice` is of: is_stored[n], as zs_array_find_stored(). */
 enum zs_status zs_healpix_find_stored(const struct zs_band_array *array, const struct zs_window *slice,
                                       const struct zs_pixel_box *boxes, size_t n, bool *is_stored,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_error *err);
 
 /* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
 enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
-                               ptrdiff_t line_space, struct zs_error *err) ZS_MUST_CHECK;
+                               ptrdiff_t line_space, struct zs_error *err);
 
 /* ---- The same cells at coarser orders: half as many pixels along each side, so overviews (healpix_levels.c) ---- */
 
@@ -82,6 +82,6 @@ size_t zs_healpix_levels_find(struct zs_hierarchy *hierarchy, const struct zs_no
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store) that is such a level of another. Nodes that are
  * marked as overviews already are skipped: their levels are those of their base. ZS_NO_MEMORY only. */
 enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
-                                      bool *marks, struct zs_error *err) ZS_MUST_CHECK;
+                                      bool *marks, struct zs_error *err);
 
 #endif

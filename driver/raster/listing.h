@@ -21,12 +21,11 @@ bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *hierarchy, const struc
  * no other array names. */
 enum zs_status zs_rasters_find(struct zs_hierarchy *hierarchy, const struct zs_node *group,
                                const struct zs_node ***rasters, size_t *count, size_t *unreadable,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Marks the arrays that another one beside them names in `coordinates`, `grid_mapping` or `bounds`. The nodes are all
  * of a store, in order. */
-enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_auxiliary_mark(const struct zs_node *const *nodes, size_t count, bool *marks, struct zs_error *err);
 
 /* ---- Arrays of one grid that lie in one group: they can be shown as one raster, whose bands are those of all of them
  * (groups.c) ---- */
@@ -58,7 +57,7 @@ struct zs_raster_groups {
  * zs_raster_groups_clear(); on failure (ZS_NO_MEMORY) nothing is held. */
 enum zs_status zs_raster_groups_find(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count,
                                      const char *dim_x, const char *dim_y, struct zs_raster_groups *groups,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 void zs_raster_groups_clear(struct zs_raster_groups *groups);
 
 /* Whether an array that cannot be read might belong to the group: it lies in it, and its document has dimensions of the

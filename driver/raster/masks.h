@@ -27,12 +27,12 @@ struct zs_mask {
 /* The mask of an array. What `ancillary_variables` names costs a request each, as do names of zagg and Tessera where
  * the array is theirs. Fails where a node that may be one cannot be asked for. */
 enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                            struct zs_mask *mask, struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_mask *mask, struct zs_error *err);
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is the mask of another one. Asks
  * the store for nothing but what finding X and Y takes. */
 enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
-                             bool *marks, struct zs_error *err) ZS_MUST_CHECK;
+                             bool *marks, struct zs_error *err);
 
 /* ---- Making (masks_make.c) ---- */
 
@@ -40,10 +40,10 @@ enum zs_status zs_masks_mark(struct zs_hierarchy *hierarchy, const struct zs_nod
  * `standard_name` quality_flag), with the array's Y and X, its chunks and shards along these, its compression and its
  * georeferencing attributes. The fill value is 0: pixels are invalid until they are written. */
 enum zs_status zs_mask_document(const struct zs_node *base, struct zs_axes axes, zs_json **document,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 /* Adds a name to `ancillary_variables`. False without memory. */
-bool zs_mask_name(zs_json *attributes, const char *name) ZS_MUST_CHECK;
+bool zs_mask_name(zs_json *attributes, const char *name);
 
 /* Makes the mask of arrays that are there, `count` of one group and grid: beside them, called mask (mask_2 ... where
  * something is called so). The hierarchy has it, and the arrays name it; the next flush of the hierarchy puts that into
@@ -52,6 +52,6 @@ bool zs_mask_name(zs_json *attributes, const char *name) ZS_MUST_CHECK;
 enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes,
                               const struct zs_axes *axes, size_t count, int chunk_order,
                               const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
 
 #endif

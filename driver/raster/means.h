@@ -20,7 +20,7 @@ struct zs_means;
  * are signed integers, else unsigned. ZS_NO_MEMORY only. */
 enum zs_status zs_means_create(const struct zs_means_grid *grid, uint64_t x, uint64_t y, uint64_t width,
                                uint64_t height, bool is_signed, int threads, struct zs_means **means,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 void zs_means_free(struct zs_means *means); /* NULL is allowed */
 
 /* The window of the larger raster that those pixels are made of: {x, y, width, height}. */
@@ -29,12 +29,12 @@ void zs_means_source(const struct zs_means *means, uint64_t *window);
 /* Adds a window of the larger raster, row by row: what counts is where `valid` is not 0 (NULL: everywhere), in as much
  * as it overlaps each pixel. Each pixel of zs_means_source() is added once. Signed values are given as their bits. */
 enum zs_status zs_means_add(struct zs_means *means, uint64_t x, uint64_t y, uint64_t width, uint64_t height,
-                            const uint64_t *values, const unsigned char *valid, struct zs_error *err) ZS_MUST_CHECK;
+                            const uint64_t *values, const unsigned char *valid, struct zs_error *err);
 
 /* The means, row by row, halves rounded away from zero. Pixels without a valid one are `nodata`, and no other is: a
  * mean that is equal to it becomes the next larger number (smaller at the end). `nodata` may be NULL: 0 then, and no
  * mean is changed. */
 enum zs_status zs_means_take(const struct zs_means *means, const uint64_t *nodata, uint64_t *values,
-                             struct zs_error *err) ZS_MUST_CHECK;
+                             struct zs_error *err);
 
 #endif

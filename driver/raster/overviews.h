@@ -16,17 +16,17 @@
  * may be any level; only smaller ones are its overviews. A node that cannot be asked for (network, disk) is an error;
  * one that is absent, broken or of a kind that is not known is no overview. */
 enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                 struct zs_names *levels, struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_names *levels, struct zs_error *err);
 
 /* Like zs_overviews_find(), only of levels in a group ovr_<N>x beside the array, under its name, outdated ones too:
  * they are renamed and removed with the array. */
 enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                struct zs_names *levels, struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_names *levels, struct zs_error *err);
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is an overview of another one,
  * current or outdated. The work is in proportion to the documents, however many arrays or pyramids a group has. */
 enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
-                                 bool *marks, struct zs_error *err) ZS_MUST_CHECK;
+                                 bool *marks, struct zs_error *err);
 
 /* ---- Making (overviews_make.c). As in raster/update.h: nobody else may use the hierarchy meanwhile. ---- */
 
@@ -51,7 +51,7 @@ struct zs_overviews;
 enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* Level i, in the order of factors: its array, to write pixels to, and its node. The array is borrowed until
  * zs_overviews_free(); the node until then, and after zs_overviews_publish() as long as the hierarchy. */
@@ -61,7 +61,7 @@ const struct zs_node *zs_overviews_node(const struct zs_overviews *overviews, si
 /* Flushes the levels' arrays, writes their documents and coordinates, and last the group's `multiscales`, which lists
  * them and the levels there were before, and the consolidated metadata above. Other changes of the hierarchy that were
  * not flushed yet are written as well. Once. */
-enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_error *err);
 
 /* Closes the arrays. What was not published is removed from the store, but for pixels written to levels that were there
  * before. NULL is allowed. */
@@ -74,9 +74,9 @@ void zs_overviews_free(struct zs_overviews *overviews);
  * levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay. Flushes the hierarchy. No array of
  * those levels may be open. *removed (NULL is allowed) is their number. */
 enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                   size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
+                                   size_t *removed, struct zs_error *err);
 /* The same at the next flush, which is the caller's: for who removes more with them. */
 enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                     size_t *removed, struct zs_error *err) ZS_MUST_CHECK;
+                                     size_t *removed, struct zs_error *err);
 
 #endif

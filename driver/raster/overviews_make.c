@@ -520,9 +520,7 @@ void zs_overviews_free(struct zs_overviews *made)
         zs_array_close(level->array);
         if (level->is_new && level->own != NULL) {
             /* Only chunks without a document can stay behind, and no reader finds these. */
-            const enum zs_status ignored =
-                zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level->own, NULL);
-            (void)ignored;
+            (void)zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level->own, NULL);
         }
     }
     const enum zs_status unmarked = remove_marks(made, NULL); /* else the next maker sees that this one has failed */

@@ -13,11 +13,10 @@ bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *nod
  * which the hierarchy has; with `only_present` leaves out those that are gone. `resampling` may be NULL. */
 enum zs_status zs_overviews_list(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
                                  const struct zs_georef_out *geo, const struct zs_node *const *made, size_t count,
-                                 bool only_present, const char *resampling, struct zs_error *err) ZS_MUST_CHECK;
+                                 bool only_present, const char *resampling, struct zs_error *err);
 
 /* Removes one level ovr_<N>x/<name> at the next flush (overviews_remove.c): its array; what was copied for it, where
  * nothing else may use that; the group, where nothing else is in it. */
-enum zs_status zs_overviews_remove_level(struct zs_hierarchy *hierarchy, const char *path,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_overviews_remove_level(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
 #endif

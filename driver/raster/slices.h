@@ -21,7 +21,7 @@ struct zs_slices {
  * elements. */
 enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes axes,
                               const struct zs_selection *selections, size_t n, struct zs_slices *slices,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
 
 /* Number of the dims, slowest first, that must be fixed so that at most `most` slices remain. */
 int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
@@ -73,7 +73,7 @@ struct zs_band_plan {
  * such band; readers check that a window lies within its array. Release with zs_band_plan_clear(); on failure nothing
  * is held. */
 enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *window,
-                                 struct zs_band_plan *plan, struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_band_plan *plan, struct zs_error *err);
 void zs_band_plan_clear(struct zs_band_plan *plan);
 
 #endif

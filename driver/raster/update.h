@@ -52,68 +52,67 @@ struct zs_georef_update {
  * zs_savepoint). Values that were written stay, those of the array itself last, and its documents are flushed last: as
  * long as they are not all there, the same call does all again. */
 enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const struct zs_georef_update *update, struct zs_error *err) ZS_MUST_CHECK;
+                                const struct zs_georef_update *update, struct zs_error *err);
 
 /* The same for `count` arrays of one grid, so that those without georeferencing get it in the same conventions. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                                 size_t count, const struct zs_georef_update *update,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 size_t count, const struct zs_georef_update *update, struct zs_error *err);
 
 /* Sets whether pixels are points, of arrays where spatial: declares it (zs_georef_has_registration()), and of their
  * overviews; others stay as they are. The transform is that of the store by now: spatial: gives its origin by
  * registration. */
 enum zs_status zs_update_registrations(struct zs_hierarchy *h, const struct zs_node *const *nodes,
                                        const struct zs_axes *axes, size_t count, bool pixel_is_point,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err);
 
 /* Sets the ellipsoid of HEALPix cells that their group declares by the dggs convention. */
 enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL removes it.
  * The fill value stays what it is: in a store with data it is what absent chunks mean. */
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const void *value, struct zs_error *err) ZS_MUST_CHECK;
+                                const void *value, struct zs_error *err);
 
 /* Takes away statistics of the array and, unless these are seen to, of its bands: elements were written. */
 enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_error *err);
 
 /* The same of the arrays beside it whose mask it is, by `ancillary_variables`; *any: of one at least. A mask has
  * flags; stores that it takes requests to list are not looked through. */
 enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,
-                                                   struct zs_error *err) ZS_MUST_CHECK;
+                                                   struct zs_error *err);
 
 /* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
  * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
-                                    const struct zs_node **replacement, struct zs_error *err) ZS_MUST_CHECK;
+                                    const struct zs_node **replacement, struct zs_error *err);
 
 /* Sets the filter of blosc with which chunks are encoded from now on, and what goes with it. The array's node is
  * replaced as by zs_update_fill_value(). ZS_UNSUPPORTED without the codec. */
 enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node,
                                       const struct zs_blosc_settings *settings, const struct zs_node **replacement,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_error *err);
 
 /* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that
  * all have as zs_update_nodata(). */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_band_properties *bands, size_t count, unsigned which,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 
 /* Replaces the plain attributes of an array or group by `metadata` (NULL-terminated "NAME=VALUE"; NULL or empty removes
  * them all). Attributes of conventions stay, and so does one whose text (zs_band_properties_read()) is unchanged:
  * numbers and objects of other writers keep their form. Items by names of conventions go into ZS_ITEMS_ATTRIBUTE. */
 enum zs_status zs_update_metadata(struct zs_hierarchy *h, const struct zs_node *node, const char *const *metadata,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 /* Replaces the metadata domains of an array. */
 enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_domains *domains,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* Replaces the ground control points of an array; count 0 removes them. */
 enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_gcps *gcps,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
 
 /* ---- References (references.c) ---- */
 
@@ -121,7 +120,6 @@ enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node
  * removed: in attributes of the arrays of its group (`ancillary_variables`, `coordinates`, `bounds`, `grid_mapping`,
  * `cell_measures`, `formula_terms`), and in the `multiscales` of the groups above. Changes are pending until a flush;
  * no other thread may use the hierarchy meanwhile. */
-enum zs_status zs_references_change(struct zs_hierarchy *h, const char *from, const char *to,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_references_change(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err);
 
 #endif

@@ -382,8 +382,7 @@ static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_err
 void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer)
 {
     struct zs_error ignored;
-    const enum zs_status status = zs_journal_remove(writer->store, writer->key, &ignored);
-    (void)status;
+    (void)zs_journal_remove(writer->store, writer->key, &ignored);
 }
 
 /* How a stored object is changed; NULL: it is replaced. */

@@ -24,15 +24,14 @@ struct zs_shard_index *zs_shard_index_absent(void);
 
 /* Turns the level->index_size encoded bytes at index->entries into entries: verifies every crc32c, then converts to
  * native order. ZS_CORRUPT with expected and found. */
-enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_index_decode(const struct zs_level *level, struct zs_shard_index *index, struct zs_error *err);
 
 /* Encodes `index` into `out`, which has room for level->index_size bytes. */
 void zs_shard_index_encode(const struct zs_level *level, const struct zs_shard_index *index, void *out);
 
 /* Sets the offset of the index in a shard of shard_size bytes. ZS_CORRUPT when the shard is too small to hold it. */
 enum zs_status zs_shard_index_offset(const struct zs_level *level, uint64_t shard_size, uint64_t *offset,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Number of the inner chunk at `position` (of the array's dimensions, within the shard) in the index. */
 uint64_t zs_shard_index_number(const struct zs_level *level, const uint64_t *position);
@@ -43,7 +42,6 @@ void zs_shard_index_set(struct zs_shard_index *index, uint64_t number, bool is_e
 /* Offset and size of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT when the entry lies outside of
  * the shard, overlaps the index, or has one field of 2^64 - 1. */
 enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct zs_shard_index *index, uint64_t number,
-                                    bool *is_empty, uint64_t *offset, uint64_t *size,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err);
 
 #endif

@@ -21,16 +21,14 @@
 
 /* Writes the journal of a shard that is stored as `object` with `index`; it is on the disk on return (zs_sync). */
 enum zs_status zs_journal_write(struct zs_store *store, const char *key, const struct zs_level *level,
-                                const struct zs_shard_index *index, struct zs_object *object,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                const struct zs_shard_index *index, struct zs_object *object, struct zs_error *err);
 
 /* Reads the index that the shard `object` had from its journal, and sets is_recovered in it. ZS_NOT_FOUND when there is
  * no journal, or one of another object. */
 enum zs_status zs_journal_read(struct zs_store *store, const char *key, const struct zs_level *level,
-                               struct zs_object *object, struct zs_shard_index **index,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_object *object, struct zs_shard_index **index, struct zs_error *err);
 
 /* Absent is fine. */
-enum zs_status zs_journal_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_journal_remove(struct zs_store *store, const char *key, struct zs_error *err);
 
 #endif

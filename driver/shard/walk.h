@@ -24,24 +24,24 @@ struct zs_source zs_source_range(const struct zs_source *source, uint64_t offset
 
 /* Reads n bytes. */
 enum zs_status zs_source_read(const struct zs_source *source, uint64_t offset, size_t n, void *data,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
 /* All bytes: *bytes points to them in memory, or into `buffer`, which they are read to. ZS_CORRUPT when they are more
  * than `limit`. */
 enum zs_status zs_source_fetch(const struct zs_source *source, size_t limit, struct zs_buffer *buffer,
-                               const unsigned char **bytes, struct zs_error *err) ZS_MUST_CHECK;
+                               const unsigned char **bytes, struct zs_error *err);
 
 /* Undoes the bytes codecs of a shard. Neither the encoded nor the decoded bytes are more than `limit`, else
  * ZS_CORRUPT. */
 enum zs_status zs_source_decode(const struct zs_level *level, const struct zs_source *encoded, size_t limit,
-                                struct zs_buffer *decoded, struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_buffer *decoded, struct zs_error *err);
 /* Reads and checks the index of a shard whose bytes codecs are undone; freed with free(). */
 enum zs_status zs_source_index(const struct zs_level *level, const struct zs_source *shard,
-                               struct zs_shard_index **index, struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_shard_index **index, struct zs_error *err);
 /* The encoded bytes of inner chunk `number`; *is_empty when it is not stored. ZS_CORRUPT as in zs_shard_index_entry(),
  * and when they are more than `limit`: zs_level_bound() of the chunk for decoding, UINT64_MAX for copying. */
 enum zs_status zs_source_chunk(const struct zs_level *level, const struct zs_source *shard,
                                const struct zs_shard_index *index, uint64_t number, uint64_t limit, bool *is_empty,
-                               struct zs_source *chunk, struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_source *chunk, struct zs_error *err);
 
 /* A shard of any level as it is in the store. Zero-initialise: then nothing is there, and every chunk is empty. */
 struct zs_stored_shard {
@@ -52,10 +52,10 @@ struct zs_stored_shard {
 
 /* Opens the shard whose encoded bytes these are. `shard` is zero before, and after a failure. */
 enum zs_status zs_stored_shard_open(const struct zs_level *level, const struct zs_source *encoded,
-                                    struct zs_stored_shard *shard, struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_stored_shard *shard, struct zs_error *err);
 void zs_stored_shard_clear(struct zs_stored_shard *shard);
 /* zs_source_chunk() of any size. */
 enum zs_status zs_stored_shard_chunk(const struct zs_level *level, const struct zs_stored_shard *shard, uint64_t number,
-                                     bool *is_empty, struct zs_source *chunk, struct zs_error *err) ZS_MUST_CHECK;
+                                     bool *is_empty, struct zs_source *chunk, struct zs_error *err);
 
 #endif

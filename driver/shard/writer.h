@@ -21,7 +21,7 @@ struct zs_shard_writer;
  * is read: ZS_CONFLICT where the object was replaced meanwhile. The writer takes over both, also on failure. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
                                       enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_shard_writer **writer, struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_shard_writer **writer, struct zs_error *err);
 void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not published; NULL is allowed */
 
 /* The number of an innermost chunk: that of the outermost inner chunk around it (zs_shard_index_number()) times the
@@ -30,7 +30,7 @@ void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not
 /* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails has no effect, but after a
  * failure to write (is_broken) no more bytes can be put; what was put before can be published. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 bool zs_shard_writer_is_broken(const struct zs_shard_writer *writer);
 
@@ -47,9 +47,9 @@ uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer);
 /* Reads the encoded bytes of a chunk into `out`, as the shard would now hold it, or as the stored object does;
  * *is_empty when there are none. */
 enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
-                                   struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_buffer *out, struct zs_error *err);
 enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
-                                          struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_buffer *out, struct zs_error *err);
 
 /* The stored object, which chunks that were not put are taken from; NULL when there is none. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
@@ -59,8 +59,7 @@ bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
 /* Bases the writer on another stored object, whose chunks lie in `order`; `base` and `object` as in
  * zs_shard_writer_create(). What was put stays. After a failure there is no stored object. */
 enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
-                                      struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_shard_index *base, struct zs_object *object, struct zs_error *err);
 void zs_shard_writer_forget_stored(struct zs_shard_writer *writer); /* there is none */
 
 /* Whether the index of that object comes from a journal: an append was going on when it was opened, or was cut off. */
@@ -72,7 +71,7 @@ bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
  * that zs_store_has_conditions(). After a failure everything that was put is kept for another try, unless *is_lost is
  * set. */
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool expects,
-                                       bool *is_lost, struct zs_error *err) ZS_MUST_CHECK;
+                                       bool *is_lost, struct zs_error *err);
 
 /* ---- order.c: space-filling orders of the chunks of a shard ---- */
 
@@ -80,7 +79,7 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
  * no part in the curve. Morton: bits interleaved, last stored dimension lowest. Hilbert: Skilling's transform (AIP
  * Conf. Proc. 707, 2004) on the smallest cube that holds the grid. ZS_NO_MEMORY only. */
 enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_order order, uint64_t *numbers,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* Whether the chunks of a shard lie in the order of numbers[count], by their offsets entries[2 * number]
  * (shard/index.h); empty chunks do not count. */

@@ -64,20 +64,18 @@ struct zs_shard_writer {
 /* ---- writer.c ---- */
 
 /* Puts the object's name before the message. */
-enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status, struct zs_error *err);
 
 /* Fails where bytes that were put cannot be read or published any more. */
-enum zs_status zs_shard_fail_lost(const struct zs_shard_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_fail_lost(const struct zs_shard_writer *writer, struct zs_error *err);
 
 /* The stored bytes of inner chunk `number`, of a shard that is opened; *is_empty where there are none. */
 enum zs_status zs_shard_stored_chunk(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,
-                                     uint64_t number, bool *is_empty, struct zs_source *chunk,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     uint64_t number, bool *is_empty, struct zs_source *chunk, struct zs_error *err);
 
 /* Reads what the store has of a shard, and before that of the shards around it. */
 enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct zs_changed_shard *shard,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* Whether inner chunk `number` differs from the stored one. */
 bool zs_shard_is_changed(const struct zs_changed_shard *shard, uint64_t number);
@@ -87,8 +85,7 @@ bool zs_shard_is_put(const struct zs_changed_shard *shard);
 
 /* Opens the file of the stored object, to be changed in place; NULL where that is not possible, or another object is
  * stored now. */
-enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct zs_file **file,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct zs_file **file, struct zs_error *err);
 
 /* Removes the journal of a shard that needs none any more. If that fails, it does no harm. */
 void zs_shard_writer_forget_journal(const struct zs_shard_writer *writer);
@@ -106,21 +103,19 @@ struct zs_sink {
 };
 
 /* Keeps the space of an index at the start free. */
-enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level *level,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level *level, struct zs_error *err);
 
 /* Writes the index of a shard that begins at `start`: there, or behind its chunks. */
 enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *level,
-                                   const struct zs_shard_index *index, uint64_t start,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   const struct zs_shard_index *index, uint64_t start, struct zs_error *err);
 
 /* Writes inner chunk numbers[rank] as it is to be; nothing when it is empty: *is_empty. */
 enum zs_status zs_build_chunk(struct zs_shard_writer *writer, struct zs_changed_shard *shard, const uint64_t *numbers,
-                              uint64_t rank, bool *is_empty, struct zs_sink *sink, struct zs_error *err) ZS_MUST_CHECK;
+                              uint64_t rank, bool *is_empty, struct zs_sink *sink, struct zs_error *err);
 
 /* Copies bytes that were put. */
 enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offset, uint64_t size, struct zs_sink *sink,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+                                  struct zs_error *err);
 
 /* ---- append.c, in_place.c: a stored shard is changed ----
  *
@@ -154,7 +149,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  *
  * APPEND and IN_PLACE need a file that can be changed: on a local disk, without hard links to it (a backup would change
  * too), and not through a symbolic link. A shard that is encoded as a whole is always rewritten. */
-enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
+enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
 
 #endif

@@ -244,7 +244,6 @@ static enum held ask_new(struct zs_store *store, const char *key, bool *is_there
 /* Asks with a small object. Where no object can be put, nothing is known. */
 static enum held ask_server(struct zs_store *store)
 {
-    struct zs_error ignored;
     bool is_there;
     char *path = zs_temporary_path("");
     if (path == NULL)
@@ -253,8 +252,8 @@ static enum held ask_server(struct zs_store *store)
     enum held held = ask_new(store, key, &is_there);
     if (held == HELD)
         held = ask_with(store, key);
-    const enum zs_status status = is_there ? zs_store_remove(store, key, &ignored) : ZS_OK;
-    (void)status; /* what is left has the name of a temporary file */
+    if (is_there)
+        (void)zs_store_remove(store, key, NULL); /* what is left has the name of a temporary file */
     free(path);
     return held;
 }

@@ -9,7 +9,7 @@
 /* Puts plain GET requests before a store in GDAL's virtual file systems (vsi.h), which it takes over, also on failure;
  * *store = vsi where its objects cannot be read so. Writing, listing and removing go to the inner store, and so does
  * reading once plain requests are refused. */
-enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store, struct zs_error *err);
 
 /* ---- The client (http_client.c) ----
  *
@@ -54,8 +54,7 @@ struct zs_http_client;
 
 /* Makes a client for the objects of a store of vsi.c, which is borrowed. *client is NULL where GDAL has no HTTP client,
  * and where settings ask for something that only VSI's own requests do. */
-enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client **client, struct zs_error *err);
 void zs_http_client_free(struct zs_http_client *client); /* NULL is allowed */
 
 /* Whether each object's URL is signed, of /vsis3/ and the like. */
@@ -66,7 +65,7 @@ bool zs_http_client_signs(const struct zs_http_client *client);
  * short as GDAL's client retries a server's errors (GDAL_HTTP_MAX_RETRY, GDAL_HTTP_RETRY_DELAY). Fails only without
  * memory; every other failure is in the answer. Release it with zs_http_answer_free(). */
 enum zs_status zs_http_get(struct zs_http_client *client, const char *key, const char *range, const char *etag,
-                           size_t limit, struct zs_http_answer *answer, struct zs_error *err) ZS_MUST_CHECK;
+                           size_t limit, struct zs_http_answer *answer, struct zs_error *err);
 void zs_http_answer_free(struct zs_http_answer *answer);
 
 /* The value of GDAL_HTTP_HEADERS for this path with one more line, without commas. NULL without memory, freed with

@@ -14,7 +14,7 @@ struct zs_lease {
     atomic_int_least64_t seen; /* seconds since 1970: when the mark was ours, or something was committed */
 };
 /* Call it before a commit: see zs_mark_hold(). NULL: ZS_OK. */
-enum zs_status zs_lease_check(struct zs_lease *lease, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_lease_check(struct zs_lease *lease, struct zs_error *err);
 void zs_lease_renew(struct zs_lease *lease); /* after one; NULL is allowed */
 void zs_lease_free(struct zs_lease *lease);  /* NULL is allowed */
 

@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 /* Opens a directory, which need not exist. Copies `root`. */
-enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_open_local(const char *root, struct zs_store **store, struct zs_error *err);
 
 /* ---- Inside: what the files local*.c share ---- */
 
@@ -51,30 +51,28 @@ static inline bool means_absent(int code)
 struct stat;
 uint64_t zs_local_version(const struct stat *st);
 /* ZS_IO when the root is no longer the store that was opened. */
-enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_check_root(const struct zs_store *store, struct zs_error *err);
 
 /* ---- local_write.c: the operations of zs_store_ops of these names ---- */
 
-enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
-    ZS_MUST_CHECK;
-enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_create(struct zs_store *store, const char *key, struct zs_writer **writer,
+                               struct zs_error *err);
+enum zs_status zs_local_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
 enum zs_status zs_local_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
-                              struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err)
-    ZS_MUST_CHECK;
-enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
+enum zs_status zs_local_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                                  struct zs_error *err);
+enum zs_status zs_local_commit(struct zs_writer *writer, struct zs_error *err);
 void zs_local_abort(struct zs_writer *writer);
-enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
-    ZS_MUST_CHECK;
+enum zs_status zs_local_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err);
 void zs_local_unlock(struct zs_store *store, struct zs_lock *lock);
-enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_local_sync(struct zs_store *store, struct zs_error *err);
 
-enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err)
-    ZS_MUST_CHECK;
+enum zs_status zs_local_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err);
 enum zs_status zs_local_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
-                                   struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
+enum zs_status zs_local_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err);
+enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err);
 void zs_local_file_close(struct zs_file *file);
 bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recently);
 
@@ -83,13 +81,13 @@ bool zs_local_is_changed(const struct zs_object *object, int fd, bool or_recentl
 /* Finds or makes the folder of a prefix, and checks once that it lies in the store. ZS_UNSUPPORTED when a symbolic link
  * leads out of it, ZS_NOT_FOUND when it is absent. The result lives until zs_folders_forget(). */
 enum zs_status zs_folder_enter(struct local_store *store, const char *prefix, bool make, struct folder **folder,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
 void zs_folders_forget(struct local_store *store); /* after one was removed */
 
 /* Flushes the entries of a folder to the disk, after a rename into it. */
-enum zs_status zs_folder_sync(const struct local_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_folder_sync(const struct local_store *store, const char *prefix, struct zs_error *err);
 /* Like zs_folder_sync(), for the folders of n keys, all folders above them, and the directory that the root is in. */
-enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err);
 
 char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */
 

@@ -351,8 +351,7 @@ enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **
         return zs_fail(err, ZS_IO, "%s: cannot be put in place: %s", staging->root,
                        errno != 0 ? strerror(errno) : "no reason given");
     if (sync && is_local(staging->root)) {
-        const enum zs_status ignored = zs_entry_sync(staging->root, NULL); /* as far as that is possible */
-        (void)ignored;
+        (void)zs_entry_sync(staging->root, NULL); /* as far as that is possible */
     }
     staging->is_beside = false;
     staging->made = 0;
@@ -393,8 +392,7 @@ struct leftovers {
 /* Without memory the path is left to the next writer. */
 static void append(struct zs_names *paths, char *path)
 {
-    const enum zs_status ignored = zs_names_add(paths, path, NULL);
-    (void)ignored;
+    (void)zs_names_add(paths, path, NULL);
 }
 
 /* Notes an entry that is a leftover and is not locked. */

@@ -25,7 +25,7 @@ char *zs_temporary_path(const char *directory);
 
 /* Makes and locks such a file, open for reading and writing; closing the descriptor releases the lock. *path is freed
  * with free(). ZS_NOT_FOUND when there is no such directory. */
-enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err);
 
 /* Removes the files in `directory` whose writer is gone: their lock is free or, where files cannot be locked, nothing
  * was written to them for a day. Files that cannot be removed stay. */
@@ -43,18 +43,16 @@ struct zs_staging {
 
 /* ZS_NOT_FOUND where the directory above a local path is not there. As in GDAL's other drivers it is not made: a name
  * that is mistyped would make it. */
-enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_staging_check_parent(const char *root, struct zs_error *err);
 
 /* Makes the directory beside zs_staging_check_parent(), and in memory those above it. `replaces`: something is at
  * `root`. Release with zs_staging_end(), also on failure. */
-enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_staging_begin(const char *root, bool replaces, struct zs_staging *staging, struct zs_error *err);
 
 /* Moves the store at `path` to its final path, and flushes the rename to the disk if `sync`. *older, freed with free(),
  * is the path to which the older store was moved, for the caller to remove; NULL when there was none, or an empty
  * directory. On failure the older store is where it was. */
-enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **older,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_staging_publish(struct zs_staging *staging, bool sync, char **older, struct zs_error *err);
 
 /* Releases the lock, and removes directories that were made for a store that was not published. The caller removes that
  * store before. */

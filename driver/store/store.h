@@ -25,7 +25,7 @@ struct zs_file;
 /* ---- Stores ---- */
 
 /* Opens a directory, or a URL or archive in any GDAL virtual file system. Requests nothing yet. Copies `root`. */
-enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_open(const char *root, struct zs_store **store, struct zs_error *err);
 void zs_store_free(struct zs_store *store); /* NULL is allowed */
 /* Whether reading below this path may wait for a network, by its prefix or that of the file an archive lies in. */
 bool zs_path_is_remote(const char *path);
@@ -35,7 +35,7 @@ bool zs_path_is_remote(const char *path);
  * that are not read before they are complete. */
 enum zs_sync { ZS_SYNC_EACH, ZS_SYNC_LATER, ZS_SYNC_NO };
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync);
-enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err);
 /* Makes commits to a remote store return before the object is sent: several objects are sent at once, beside the
  * caller's work, and a later commit may report the failure of an earlier one. For stores that are not read before they
  * are complete. Reading, removing and listing through this store see every committed object. Returns false when nothing
@@ -45,71 +45,64 @@ bool zs_store_overlaps(struct zs_store *store); /* whether commits overlap now *
 /* Whether a key is that of a node's document: its last name is zarr.json. */
 bool zs_is_document(const char *key);
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
-enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err);
 /* Like zs_store_wait_commits(), and makes commits wait again. Close every object opened since zs_store_overlap()
  * before. */
-enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err);
 /* Call it when the directory of the store was renamed to `root`. No other thread may use the store meanwhile. */
-enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err);
 
 /* Reads the whole object into `out`, from its start. ZS_INVALID, before allocating, when it has more than max_bytes. */
 enum zs_status zs_store_get(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
-                            struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_error *err);
 /* Publishes an object from memory, whole or not at all. */
-enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n,
-                            struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_put(struct zs_store *store, const char *key, const void *data, size_t n, struct zs_error *err);
 /* zs_store_get(), and the ETag that a later commit can expect: "" with ZS_NOT_FOUND, NULL where the store has none;
  * freed with free(), whatever the status. */
 enum zs_status zs_store_get_tagged(struct zs_store *store, const char *key, size_t max_bytes, struct zs_buffer *out,
-                                   char **etag, struct zs_error *err) ZS_MUST_CHECK;
+                                   char **etag, struct zs_error *err);
 /* zs_store_put() over the object that has this ETag, or, with "", where there is none: see zs_writer_expect(). NULL
  * expects nothing. */
 enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const char *etag, const void *data, size_t n,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 /* Removes an object, or a symbolic link itself; an absent one is fine. */
-enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err);
 /* Removes n objects; absent ones are fine. Removes those called zarr.json first, in their order and one by one, so that
  * chunks never vanish before their document. Removes the others of a remote store side by side, many with one request
  * where the store can. */
-enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *keys, size_t n, struct zs_error *err);
 /* Lists the names directly below `prefix` ("" is the root) of objects and, with a trailing "/", of prefixes of further
  * objects: NULL-terminated, freed with zs_names_free(). Leaves out temporary files, and names that no key can have.
  * ZS_UNSUPPORTED where the file system has no listings (a web server); ZS_IO where a listing failed or is not complete;
  * ZS_NOT_FOUND, or an empty list, where nothing is there. */
-enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names,
-                             struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err);
 /* Like zs_store_list(), with temporary files, for callers that account for everything. */
-enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_list_all(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err);
 /* The length of a listed name without the slash of a prefix; 0 for the name of an object. */
 size_t zs_prefix_length(const char *name);
 /* Whether this is the name of an unfinished file or a journal of this driver, whose writer may be at work or dead. */
 bool zs_is_temporary_name(const char *name);
 /* Renames the directory of a prefix; an absent one is fine. ZS_UNSUPPORTED where prefixes are no directories,
  * ZS_ARGUMENT where something has the new name. */
-enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to,
-                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err);
 /* Removes the directory of a prefix if it is empty, where prefixes are directories. Reports no failure. */
 void zs_store_remove_directory(struct zs_store *store, const char *prefix);
 /* Whether `prefix` is a symbolic link, to whatever. */
-enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err);
 /* Removes `prefix` if it is a symbolic link, and sets *was_link; else does nothing. */
-enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err);
 
 /* ZS_UNSUPPORTED for a store that is only read. */
-enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err);
 /* Like zs_store_check_writable(), before a session that writes below `prefix`: also ZS_UNSUPPORTED in an archive, and
  * ZS_IO where the operating system lets nothing be written. Makes no request: of a remote store nothing is known
  * before. */
-enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_check_access(struct zs_store *store, const char *prefix, struct zs_error *err);
 
 /* Finds where the bytes of an object are, since a store before others may have other keys: the store, borrowed; the key
  * in it, freed with free(); the offset there. *inner is NULL where the bytes are in no object. */
 enum zs_status zs_store_locate(struct zs_store *store, const char *key, struct zs_store **where, char **inner,
-                               uint64_t *offset, struct zs_error *err) ZS_MUST_CHECK;
+                               uint64_t *offset, struct zs_error *err);
 
 /* Whether the root is now another store than the opened one, or none. False where this is unknown. */
 bool zs_store_is_replaced(const struct zs_store *store);
@@ -117,19 +110,18 @@ bool zs_store_is_replaced(const struct zs_store *store);
 /* ---- Objects opened for reading, from many threads at once ---- */
 
 /* Opens an object. ZS_NOT_FOUND when it is absent, ZS_ARGUMENT for an invalid key, else ZS_IO. */
-enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object,
-                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_object_open(struct zs_store *store, const char *key, struct zs_object **object, struct zs_error *err);
 /* Opens an object and reads its last n bytes into `tail`, in one request where the transport can. Does not fill `tail`
  * when the object has fewer than n bytes: compare its size. */
 enum zs_status zs_object_open_tail(struct zs_store *store, const char *key, size_t n, void *tail,
-                                   struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_object **object, struct zs_error *err);
 /* Like zs_object_open_tail(), for the first n bytes. */
 enum zs_status zs_object_open_head(struct zs_store *store, const char *key, size_t n, void *head,
-                                   struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_object **object, struct zs_error *err);
 /* Like zs_object_open_tail(), for the n bytes at `offset`, which are known to be there: ZS_CORRUPT where the object is
  * shorter. */
 enum zs_status zs_object_open_range(struct zs_store *store, const char *key, uint64_t offset, size_t n, void *data,
-                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_object **object, struct zs_error *err);
 /* Whether the head or tail was remembered by this process and not requested. A further read finds out whether the
  * object was replaced; without one, call zs_store_forget() and open it again. */
 bool zs_object_is_remembered(const struct zs_object *object);
@@ -140,8 +132,7 @@ void zs_store_forget_all(void);
 uint64_t zs_object_size(const struct zs_object *object);
 /* Reads exactly n bytes. ZS_CORRUPT for a range beyond the end. ZS_IO for a short answer, and where the object under
  * the key is no longer the one that was opened: zs_object_is_stale() is true from then on. */
-enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
-                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_object_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err);
 /* Whether a read found another object under the key. Opening the key again gives that one. */
 bool zs_object_is_stale(const struct zs_object *object);
 /* Whether what failed with this status failed because the object was replaced while it was read. NULL: was absent. */
@@ -157,19 +148,17 @@ void zs_object_close(struct zs_object *object); /* NULL is allowed */
 /* Begins an object of no bytes yet; each write appends n bytes. End with commit or abort. ZS_UNSUPPORTED for a store
  * that is only read. */
 enum zs_status zs_store_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                               struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n,
-                               struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
+enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
 /* These replace bytes written before, and read them back: offset + n must not exceed what was written. */
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
-                               struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                               struct zs_error *err);
+enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
 /* Publishes the object and releases the writer, also on failure. */
-enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err);
 /* Like zs_writer_commit(), but when it sets *is_kept after a failure, the writer still has all that was written: it can
  * be read back, and be committed again. */
-enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err);
 /* Drops the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);
 
@@ -204,7 +193,7 @@ const char *zs_object_etag(const struct zs_object *object);
  * lost has succeeded if the store has its bytes. The writer may become another one. Does nothing in stores of which
  * zs_store_has_conditions() is always false. */
 enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 /* Whether a change that ended with ZS_CONFLICT is to be made again, over what is there by now: false after
  * ZS_MOST_CONFLICTS. *tries is 0 at first. Waits before: longer each time, a second at most, and for a random part of
  * that, so that writers that met do not meet again. */
@@ -219,13 +208,11 @@ bool zs_conflict_again(int *tries);
 bool zs_store_has_files(struct zs_store *store);
 /* ZS_UNSUPPORTED where the object must be replaced instead: it is not on a local disk, has several names (hard links:
  * one may be a backup), is a symbolic link, or cannot be opened for writing. */
-enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file,
-                            struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n,
-                             struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_file_open(struct zs_store *store, const char *key, struct zs_file **file, struct zs_error *err);
+enum zs_status zs_file_write(struct zs_file *file, uint64_t offset, const void *data, size_t n, struct zs_error *err);
+enum zs_status zs_file_truncate(struct zs_file *file, uint64_t size, struct zs_error *err);
 /* Flushes to the disk, unless ZS_SYNC_NO. */
-enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_file_flush(struct zs_file *file, struct zs_error *err);
 void zs_file_close(struct zs_file *file);
 
 /* Key of an object's journal: a file beside it by which an unfinished change is undone. zs_is_temporary_name()
@@ -242,15 +229,14 @@ bool zs_object_is_changed(const struct zs_object *object, bool or_recently);
  * no locks. A thread must not hold two locks (deadlock). */
 struct zs_lock;
 bool zs_store_has_locks(struct zs_store *store);
-enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock,
-                             struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err);
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
 
 /* Replaces an object: calls `replace` with its lock held and nothing remembered of it, and again when another writer
  * published first (ZS_CONFLICT). */
 typedef enum zs_status (*zs_replace_fn)(void *ctx, struct zs_error *err);
 enum zs_status zs_store_replace(struct zs_store *store, const char *key, zs_replace_fn replace, void *ctx,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 /* ---- What a filling provides ---- */
 
@@ -265,7 +251,7 @@ struct zs_first_read {
 };
 /* zs_object_open(), _tail(), _head(), _range() and zs_store_get() in one, for stores before others. */
 enum zs_status zs_object_open_first(struct zs_store *store, const char *key, struct zs_first_read *first,
-                                    struct zs_object **object, struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_object **object, struct zs_error *err);
 
 struct zs_writing_ops {
     enum zs_status (*create)(struct zs_store *s, const char *key, struct zs_writer **writer, struct zs_error *err);
@@ -392,16 +378,15 @@ struct zs_writer {
 
 /* Sends a commit that expects a version. ZS_OK also where the store has its bytes and the answer was lost. ZS_CONFLICT:
  * another version is there. What failed and left the store as it was is sent again, ZS_MOST_REFUSALS times. */
-enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *err);
 void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
 /* Puts a store before a remote one, which it takes over, also on failure. It adds nothing until zs_store_overlap()
  * (uploads.c). */
-enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store, struct zs_error *err);
 
 /* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */
 enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 #endif

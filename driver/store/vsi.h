@@ -45,7 +45,7 @@ char *zs_text_shown(const char *text);
 bool zs_vsi_exists(const char *path);
 /* Makes the directories above `path`; *made, unless NULL, counts those that were not there. Another writer may make one
  * at the same moment. */
-enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error *err);
 /* -1 with errno where it fails. */
 int zs_vsi_make_directory(const char *path);
 int zs_vsi_remove_directory(const char *path);
@@ -98,7 +98,7 @@ const char *zs_vsi_option(const char *path, const char *name);
 
 /* `root` is of that kind; copied. It works everywhere, if not always with the fewest requests. */
 enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *kind, struct zs_store **store,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* The state of the archive that a path lies in: there or not, to be read or not, with a table of contents or none. */
 enum zs_archive { ZS_ARCHIVE_ABSENT, ZS_ARCHIVE_CLOSED, ZS_ARCHIVE_UNREADABLE, ZS_ARCHIVE_READABLE };
@@ -117,17 +117,14 @@ static inline const struct zs_path_kind *zs_vsi_kind(const struct zs_store *stor
 }
 
 /* Operations of the store's table. */
-enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names,
-                           struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                             struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err);
+enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err);
+enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
 enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
-                            struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
-                                struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err) ZS_MUST_CHECK;
+                            struct zs_error *err);
+enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
+enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err);
+enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err);
 void zs_vsi_abort(struct zs_writer *writer);
 
 #endif

@@ -51,7 +51,7 @@ struct zs_validate_summary {
  * that there is no store is an error that was found. Else what was in the way: ZS_IO, ZS_CANCELLED, ZS_NO_MEMORY;
  * *summary then counts what was checked until then. */
 enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
-                           struct zs_validate_summary *summary, struct zs_error *err) ZS_MUST_CHECK;
+                           struct zs_validate_summary *summary, struct zs_error *err);
 
 /* A finding and a summary as a line of text for people, with `store` in front of the key, without its end of line; NULL
  * without memory, freed with free(). Control characters, which names may hold, are shown as "?", and so is what is not

@@ -54,37 +54,33 @@ void zs_report_numbers(struct zs_check *check, enum zs_severity severity, const 
  * look. What is no matter of the store (ZS_NO_MEMORY, ZS_CANCELLED) is handed back, all else is ZS_OK: the check goes
  * on. */
 enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum zs_status status,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 /* Like zs_report_failure(), for coordinates that are read to be compared: broken chunks are findings of the check of
  * chunks. */
-enum zs_status zs_report_unread(struct zs_check *check, const char *where, enum zs_status status,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_report_unread(struct zs_check *check, const char *where, enum zs_status status, struct zs_error *err);
 
 /* Adds to progress and to the counts of chunks. ZS_CANCELLED when the caller asked to stop. */
 enum zs_status zs_check_advance(struct zs_check *check, double units, uint64_t chunks, uint64_t bytes,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 /* ---- walk.c: which nodes there are, and which objects ---- */
 
 /* Fills nodes and arrays of `check`; reports documents that are none, and objects that belong to nothing. */
-enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_walk_store(struct zs_check *check, struct zs_error *err);
 
 /* ---- Of one node or group each, once all are known. What is wrong is reported; ZS_NO_MEMORY, ZS_CANCELLED or ZS_OK
  * ---- */
 
 /* Against the specification. `key` is the document's; *has_errors: something was reported that makes it invalid. */
 enum zs_status zs_check_document(struct zs_check *check, const struct zs_node *node, const char *key, bool *has_errors,
-                                 struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_check_consolidated(struct zs_check *check, const struct zs_node *group,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
+enum zs_status zs_check_consolidated(struct zs_check *check, const struct zs_node *group, struct zs_error *err);
 /* Members of the conventions, each for itself. */
-enum zs_status zs_check_conventions(struct zs_check *check, const struct zs_node *node,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_conventions(struct zs_check *check, const struct zs_node *node, struct zs_error *err);
 /* Levels that a group lists, against what they are derived from. */
-enum zs_status zs_check_pyramids(struct zs_check *check, const struct zs_node *group,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_pyramids(struct zs_check *check, const struct zs_node *group, struct zs_error *err);
 /* Transforms, bounding boxes, coordinate variables and CRS of an array against each other. */
-enum zs_status zs_check_georef(struct zs_check *check, const struct zs_node *node, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_georef(struct zs_check *check, const struct zs_node *node, struct zs_error *err);
 
 /* ---- holes.c: objects that ought to be stored and are not; needs the arrays' objects to be listed ---- */
 
@@ -92,7 +88,7 @@ enum zs_status zs_check_georef(struct zs_check *check, const struct zs_node *nod
 void zs_checked_array_sort(struct zs_checked_array *array);
 /* Chunks of a coordinate variable; other arrays are passed over. */
 enum zs_status zs_check_coordinate_chunks(struct zs_check *check, const struct zs_checked_array *array,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 /* How an overview is made of its base. */
 struct zs_shrink {
     double factor[ZS_MAX_NDIM]; /* pixels of the base for one, along X and Y */
@@ -100,14 +96,13 @@ struct zs_shrink {
 };
 /* Objects of the base under pixels of `small`, an overview of as many dimensions and of the same type. */
 enum zs_status zs_check_holes(struct zs_check *check, const struct zs_node *base, const struct zs_node *small,
-                              struct zs_axes axes, const struct zs_shrink *shrink, struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_axes axes, const struct zs_shrink *shrink, struct zs_error *err);
 
 /* ---- objects.c: the objects of one array, side by side; chunks.c: what is in one ---- */
 
 /* Reads and decodes every stored object of an array, and reports what is wrong with it. Fails only without memory, or
  * interrupted (ZS_CANCELLED). */
-enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_array *array, struct zs_error *err);
 
 /* ---- What is in one stored object: indexes, inner chunks, at every level of nesting (chunks.c) ---- */
 
@@ -144,11 +139,10 @@ struct zs_checked_object {
  * is wrong with it is reported, not returned: ZS_NO_MEMORY and ZS_CANCELLED only, here and below. Released with
  * zs_checked_object_close(), also on failure. */
 enum zs_status zs_checked_object_open(struct zs_check *check, const struct zs_checked_array *array, uint64_t number,
-                                      struct zs_checked_object *object, struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_checked_object *object, struct zs_error *err);
 /* Pieces of work in it that may be done side by side: groups of a shard, or the object as a whole. */
 size_t zs_checked_object_tasks(const struct zs_checked_object *object);
-enum zs_status zs_checked_object_check(const struct zs_checked_object *object, size_t task,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_checked_object_check(const struct zs_checked_object *object, size_t task, struct zs_error *err);
 void zs_checked_object_close(struct zs_checked_object *object);
 
 #endif

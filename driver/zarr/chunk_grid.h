@@ -25,7 +25,7 @@ struct zs_edges {
 
 /* Appends `count` chunks of `edge` elements to *edges, which is grown (NULL: made) and freed with free(). ZS_INVALID
  * where the elements do not fit 64 bits, ZS_NO_MEMORY. */
-enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t count, struct zs_error *err);
 
 /* How many chunks there are, and how many elements these have together. */
 uint64_t zs_edges_chunks(const struct zs_edges *edges);
@@ -41,7 +41,7 @@ uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim);
 /* Fills in chunk_shape and edges of `meta`, whose shape is set. ZS_UNSUPPORTED for a grid that is not known, ZS_INVALID
  * with the member, what was expected and what was found. */
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* The value of "chunk_grid": regular where all edges (or `edges`) are NULL, else rectilinear, each dimension by its
  * edges or its one length. NULL without memory. */
@@ -51,15 +51,13 @@ zs_json *zs_chunk_grid_document(const struct zs_edges *const *edges, const uint6
 
 typedef enum zs_status (*zs_grid_parse_fn)(const zs_json *configuration, struct zs_array_meta *meta,
                                            struct zs_error *err);
-enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_array_meta *meta,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err);
 enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs_array_meta *meta,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_error *err);
 enum zs_status zs_grid_rectangular_parse(const zs_json *configuration, struct zs_array_meta *meta,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_error *err);
 
 /* A positive integer of a configuration; ZS_INVALID with `where` and what was found. */
-enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err);
 
 #endif

@@ -78,24 +78,22 @@ char *zs_document_key(const char *path);
 
 /* Reads the JSON object at `key`, released with zs_json_free(). ZS_NOT_FOUND when there is no object, ZS_CORRUPT
  * with the file's name when it is no JSON object: a file that was cut, or another answer of a server. */
-enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document,
-                               struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err);
 /* Like zs_document_get(), and returns the ETag (zs_store_get_tagged()). */
 enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_error *err);
 
 /* Like zs_document_get(), by the node's path: *document is NULL when there is no object. */
-enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err);
 /* ... and returns the ETag, "" when there is no object (NULL: not asked for). */
 enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err);
 /* Returns a copy of a document without its consolidated metadata, which belong to other nodes; NULL without memory. */
 zs_json *zs_document_own(const zs_json *document);
 
 /* Makes a node of the zarr.json of the node at `path`; as zs_document_get() and zs_node_create() fail. */
 enum zs_status zs_document_get_node(struct zs_store *store, const char *path, struct zs_node **node,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* Whether a store without zarr.json has a document of Zarr v2 at its root: asks for up to three objects. */
 bool zs_document_is_v2(struct zs_store *store);
@@ -105,19 +103,19 @@ extern const char zs_found_v2[];
 /* Prints the zarr.json of the node at `path` ("" is the root), freed with free(). ZS_ARGUMENT for a document that
  * zs_document_get() would refuse to read. */
 enum zs_status zs_document_print(const struct zs_store *store, const char *path, const zs_json *document, char **text,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 /* Writes such a text; with `etag` only over the document of that version (zs_store_put_over()). */
 enum zs_status zs_document_put_text(struct zs_store *store, const char *path, const char *etag, const char *text,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* Sorts the members of consolidated metadata: members of one group together (zarr-python 3.1 loses members that stand
  * apart), 0-d arrays, such as grid mapping variables, before the others (GDAL 3.13 gives an array no CRS when its grid
  * mapping comes later). False without memory. */
-bool zs_document_sort_consolidated(zs_json *consolidated) ZS_MUST_CHECK;
+bool zs_document_sort_consolidated(zs_json *consolidated);
 
 /* Adds (or replaces) inline consolidated metadata: the documents of `count` nodes at `paths` below this group, in that
  * order but for 0-d arrays, which come first. */
 enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents,
-                                       size_t count, struct zs_error *err) ZS_MUST_CHECK;
+                                       size_t count, struct zs_error *err);
 
 #endif

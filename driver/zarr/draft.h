@@ -28,27 +28,27 @@ bool zs_draft_is_entry(const zs_json *document);
 
 /* Parses the entry point (the root's zarr.json). ZS_UNSUPPORTED for metadata that are not JSON and for extensions that
  * must be understood, ZS_INVALID for a suffix that cannot end a name. */
-enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err);
 
 /* Reads the node at a clean path (name.h), with two requests at most. ZS_NOT_FOUND when there is no document. An array
  * that cannot be read is a node all the same, as in zs_node_create(). */
 enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *store, const char *path,
-                             struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+                             struct zs_node **node, struct zs_error *err);
 
 /* Lists, like zs_store_list(), the names of possible nodes directly below a path: sorted, each once, with "/" at the
  * end. */
 enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***names,
-                             struct zs_error *err) ZS_MUST_CHECK;
+                             struct zs_error *err);
 
 /* Translates the document of an array to a zarr.json, released with zs_json_free() (draft_array.c). Does not translate
  * chunk keys. ZS_INVALID or ZS_UNSUPPORTED, naming the member; zs_array_meta_parse() checks the members that both
  * formats share. */
-enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **document, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **document, struct zs_error *err);
 
 /* Whether the document of an array, readable or not, names the sharding storage transformer. */
 bool zs_draft_is_sharded(const zs_json *draft);
 
 /* ZS_UNSUPPORTED for an extension that must be understood: none is known. */
-enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *err);
 
 #endif

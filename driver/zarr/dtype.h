@@ -45,15 +45,14 @@ struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype);
 
 /* Reads the `data_type` member: a string, or {"name", "configuration"}. ZS_UNSUPPORTED names a type this core does not
  * read; ZS_INVALID, with the reason in the message, for a malformed one. */
-enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err);
 
 /* Which type of text `data_type` names, NONE for all else. *units (NULL is allowed) is the number of code points in an
  * element of fixed_length_utf32, 0 when its length_bytes is no positive multiple of 4; of bytes in one of
  * null_terminated_bytes. */
 enum zs_text_type zs_text_type_of(const zs_json *data_type, uint64_t *units);
 /* Reads the `data_type` of an array of text; the caller sets text_most. ZS_INVALID: a length that cannot be. */
-enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_text_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, struct zs_error *err);
 
 /* Bytes of one element as the codec `bytes` stores it. */
 size_t zs_dtype_stored_size(const struct zs_dtype *dtype);
@@ -68,7 +67,7 @@ struct zs_dtype zs_dtype_of(enum zs_data_type type);
  * set; may be NULL). -1 of what is declared signed is the largest. A value that the type cannot hold is ZS_INVALID.
  * float16 is rounded from the nearest double. On failure `value` is undefined. */
 enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *fill_value, void *value, bool *was_null,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 
 /* Adds `name` with the fill value in its canonical encoding, exact for every bit pattern: NaN with another payload than
  * the quiet one as hexadecimal bits, raw bytes as an array. */
@@ -96,6 +95,6 @@ const char *zs_extension_name(const zs_json *node, const zs_json **configuration
 /* The specification's rule for members that a reader does not know: ZS_UNSUPPORTED, with the name of the first member
  * of `object` (NULL has none) that is not in the NULL-terminated list and does not say "must_understand": false.
  * ZS_INVALID where it is there and no object. */
-enum zs_status zs_members_check(const zs_json *object, const char *const *known, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_members_check(const zs_json *object, const char *const *known, struct zs_error *err);
 
 #endif

@@ -30,14 +30,14 @@ struct zs_edit_journal {
  * or several at once, of new documents that others refer to, and of documents that are to be removed (`removed`: keys
  * of all objects that are, each document before those of nodes below). */
 enum zs_status zs_edit_journal_put(const struct zs_hierarchy *hierarchy, const struct zs_names *removed, bool *is_put,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+                                   struct zs_error *err);
 enum zs_status zs_edit_journal_put_rename(struct zs_store *store, const char *from, const char *to,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 /* Reads the journal. *is_there is false when there is none. One that is not JSON has no members. Released with
  * zs_edit_journal_clear(). */
 enum zs_status zs_edit_journal_read(struct zs_store *store, bool *is_there, struct zs_edit_journal *journal,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 void zs_edit_journal_clear(struct zs_edit_journal *journal);
-enum zs_status zs_edit_journal_remove(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_edit_journal_remove(struct zs_store *store, struct zs_error *err);
 
 #endif

@@ -121,7 +121,7 @@ bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *hierarchy);
  * none). ZS_INVALID, naming the node, when the stored document is gone, was added meanwhile, or has another value of a
  * changed member. *is_changed: *theirs must be written. */
 enum zs_status zs_change_merge(zs_json **theirs, const struct zs_node *node, const struct zs_change *change,
-                               bool *is_changed, struct zs_error *err) ZS_MUST_CHECK;
+                               bool *is_changed, struct zs_error *err);
 /* Returns whether an edit changes more than attributes. */
 bool zs_change_is_structural(const struct zs_change *change, const struct zs_node *node);
 /* Returns whether another writer changed an attribute of a stored document that an edit (before, after) changes: it is
@@ -134,7 +134,7 @@ bool zs_edit_is_outdated(const zs_json *stored, const zs_json *before, const zs_
  * rule, and `own` as in struct zs_change (NULL: `before` is the zarr.json itself); both are copied. The next flush
  * merges the differences into the stored document and lists the node in consolidated metadata. */
 enum zs_status zs_hierarchy_relist(struct zs_hierarchy *hierarchy, struct zs_node *node, const zs_json *before,
-                                   const zs_json *own, struct zs_error *err) ZS_MUST_CHECK;
+                                   const zs_json *own, struct zs_error *err);
 void zs_hierarchy_forget_listing(struct zs_hierarchy *hierarchy);
 
 /* Removes the marks of arrays that were made here: they are published, or never will be (make.c). */
@@ -153,9 +153,8 @@ struct zs_undo_log {
 
 /* Remembers the state of a path (or of all paths at and below it) before a change. Does nothing when no savepoint is
  * open. */
-enum zs_status zs_savepoint_note(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err) ZS_MUST_CHECK;
-enum zs_status zs_savepoint_note_within(struct zs_hierarchy *hierarchy, const char *path,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_savepoint_note(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
+enum zs_status zs_savepoint_note_within(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 /* Forgets the remembered states: the changes so far are published and cannot be undone. */
 void zs_savepoint_forget(struct zs_hierarchy *hierarchy);
 /* Forgets those at and below a path, whose removal is published. */
@@ -165,26 +164,25 @@ void zs_savepoint_forget_within(struct zs_hierarchy *hierarchy, const char *path
 
 /* Like zs_hierarchy_flush() from step 4 to 8, without a journal: for a caller that holds the lock of the root's
  * document, or for a store without locks. */
-enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *hierarchy, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_flush_locked(struct zs_hierarchy *hierarchy, struct zs_error *err);
 /* Publishes the pending removal of the node at `path`, if there is one, with all nodes below it: objects that are
  * created there before the next flush must not share the keys of the removed ones. */
-enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const char *path,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 /* Removes the chunks of an array of one dimension, and leaves its document. */
 enum zs_status zs_hierarchy_remove_chunks(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 
 /* Updates the inline consolidated metadata in the document of the group at `path` with the changes below it
  * (consolidated.c). Empty metadata count as unused, and stay empty unless they were used until now: a first entry would
  * hide all nodes that they do not list. *is_changed: the document must be written. *needs_update: update it again when
  * all documents below are written. */
 enum zs_status zs_consolidated_update(const struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
-                                      bool *is_changed, bool *needs_update, struct zs_error *err) ZS_MUST_CHECK;
+                                      bool *is_changed, bool *needs_update, struct zs_error *err);
 
 /* ---- Recovery (recover.c) ---- */
 
 /* Like zs_hierarchy_recover(), for a caller that holds the lock of the root's document. A journal that cannot be
  * finished now (no answer, no memory) stays for the next writer. */
-enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err);
 
 #endif

@@ -15,15 +15,14 @@ struct zs_hierarchy;
  * ignored; an entry that is not a valid node returns its error when it is looked up. ZS_NOT_FOUND when the store has no
  * zarr.json at its root. Borrows the store. */
 enum zs_status zs_hierarchy_open(struct zs_store *store, bool use_consolidated, struct zs_hierarchy **hierarchy,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 /* Like zs_hierarchy_open(), for a caller that has read the root zarr.json: `text` is its content. Messages do not name
  * its location. */
 enum zs_status zs_hierarchy_open_text(struct zs_store *store, const char *text, size_t size, bool use_consolidated,
-                                      struct zs_hierarchy **hierarchy, struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_hierarchy **hierarchy, struct zs_error *err);
 /* Creates the hierarchy of a new store. It has only the nodes that are added to it, first of all the root; the store is
  * never read. */
-enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **hierarchy,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_create(struct zs_store *store, struct zs_hierarchy **hierarchy, struct zs_error *err);
 void zs_hierarchy_free(struct zs_hierarchy *hierarchy);
 
 struct zs_store *zs_hierarchy_store(const struct zs_hierarchy *hierarchy);
@@ -37,7 +36,7 @@ bool zs_hierarchy_is_consolidated(const struct zs_hierarchy *hierarchy);
  * failure (no answer, or ZS_CORRUPT: a damaged document) is asked for again. In stores where listing is cheap (not
  * remote), a directory without zarr.json that holds directories is an implicit group. */
 enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* Returns how many look-ups and listings have failed so far (the store gave no answer, or a document is damaged).
  * Functions that read metadata treat what they do not find as absent; compare this count before and after calling them,
@@ -45,19 +44,18 @@ enum zs_status zs_hierarchy_node(struct zs_hierarchy *hierarchy, const char *pat
 size_t zs_hierarchy_failures(struct zs_hierarchy *hierarchy);
 /* Returns ZS_OK when no look-up failed since the count was `failures`, else the status and the message of the last
  * failure. */
-enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *hierarchy, size_t failures,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_check_since(struct zs_hierarchy *hierarchy, size_t failures, struct zs_error *err);
 
 /* Like zs_hierarchy_node(), for the path `name` relative to the group `base` ("" is the root). ZS_INVALID when the name
  * begins with "/". */
 enum zs_status zs_hierarchy_node_at(struct zs_hierarchy *hierarchy, const char *base, const char *name,
-                                    const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+                                    const struct zs_node **node, struct zs_error *err);
 
 /* Returns whether the store is of the 2022 draft. */
 bool zs_hierarchy_is_draft(const struct zs_hierarchy *hierarchy);
 /* Returns ZS_UNSUPPORTED for a store that this library only reads: one of the draft, or one with a layout (store.h).
  * Every function below that changes a node calls it. */
-enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy, struct zs_error *err);
 
 /* Lists all nodes, the root first, then sorted by path, each group before its members: from consolidated metadata, else
  * by listing the store once. A store that cannot be listed gives the nodes that are known so far (the root, and those
@@ -65,15 +63,15 @@ enum zs_status zs_hierarchy_check_writable(const struct zs_hierarchy *hierarchy,
  * read, and excludes zarr.json files that are not Zarr v3 nodes. ZS_UNSUPPORTED when the store exceeds a limit
  * below. */
 enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* Like zs_hierarchy_list(), for the nodes that are known so far: does not read the store. */
 enum zs_status zs_hierarchy_list_known(struct zs_hierarchy *hierarchy, const struct zs_node ***nodes, size_t *count,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+                                       struct zs_error *err);
 /* Finds the node at `name` relative to the group `base` ("" is the root) in such a list: *at is its position, or
  * `count` when the list lacks it. Fails with ZS_NO_MEMORY only. */
 enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, const char *base, const char *name,
-                             size_t *at, struct zs_error *err) ZS_MUST_CHECK;
+                             size_t *at, struct zs_error *err);
 
 /* Returns the next node directly in `group` in such a list, from position *at on (0 at first), and moves *at behind
  * that node and all nodes below it. NULL when there are no more. */
@@ -87,26 +85,25 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
  * callers that are about to write there. A directory without zarr.json is not a node. Does not read a store that is
  * being created. */
 enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+                                        struct zs_error *err);
 
 /* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL when the path is
  * empty or holds only chunks that a killed process left. In stores where listing is cheap, a directory without
  * zarr.json that holds directories counts as a group. ZS_INVALID or ZS_UNSUPPORTED when a zarr.json there is not a Zarr
  * v3 node, ZS_INVALID when the path is not valid inside a store (name.h). */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Notes that the store holds nothing at or below `path`, where there is no node: the hierarchy then looks up nothing
  * below a node that is added there. For callers that have listed or cleared the path. A remote store does not show this
  * otherwise, because only documents are requested, and a writer that failed may have left other objects. */
-enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *hierarchy, const char *path,
-                                       struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
 /* Returns the attributes of a node, added when it has none, for changing in place. Changes show in node->attributes at
  * once. The next flush merges them into the node's own zarr.json, attribute by attribute: other attributes, which may
  * be newer there than in the copy that was read or consolidated, stay. An implicit group becomes an explicit one. */
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs_node *node, zs_json **attributes,
-                                 struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_error *err);
 
 /* Makes the next flush write an edited document after documents of the same or a greater depth with a lower rank, and
  * before those of the groups above: the last document marks an edit of several as complete. A new document is always
@@ -116,30 +113,26 @@ void zs_hierarchy_put_last(struct zs_hierarchy *hierarchy, const char *path, int
 /* Adds a node that owns its document; takes over both, also on failure. Replaces a node at the same path, whose chunks
  * the caller must deal with. No removal of a group above it may be pending. ZS_INVALID when its path is not valid
  * inside a store (name.h). */
-enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node,
-                                struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
 /* Like zs_hierarchy_add(), for an array whose chunks are already stored. The flush removes the chunks of the array that
  * it replaces, which have other keys, after writing its document. stored: the document of the replaced array, as
  * zs_hierarchy_take_stored() read it; NULL where it was not called, or read none. */
 enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, const zs_json *stored,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_error *err);
 
 /* Replaces the node at the path of `node`, which is taken over, also on failure; the array keeps its chunks. The next
  * flush merges the members that differ into the node's own zarr.json. ZS_INVALID there when another writer changed one
  * of these members: the stored document (not a consolidated copy) no longer has the value that was read. */
-enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
 /* Removes the node at `path` and all nodes below it. The flush removes their objects (zarr/contents.h; files of others
  * stay) when no document lists them any more, the node that was removed last first. When they cannot be listed, nothing
  * changes. ZS_ARGUMENT for the root, ZS_INVALID when the path is not valid inside a store. */
-enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
 /* Like zs_hierarchy_remove(), but keeps the objects: the caller is about to rename the node. */
-enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *hierarchy, const char *path,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
 /* A savepoint: all changes made after it are kept or undone together, so that a failed edit of several documents
  * publishes nothing. Savepoints may be nested. Undoing keeps pointers to nodes valid; documents that were published
@@ -164,7 +157,7 @@ void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
  * ZS_INVALID where somebody gave it other keys since it was opened. *stored: the document that was read of an array
  * that stays, NULL where there is none; the caller frees it. */
 enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node, zs_json **stored,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+                                        struct zs_error *err);
 
 /* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got
  * other keys of chunks, and its document is not written yet. */
@@ -176,25 +169,25 @@ bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const str
  * or another array has taken its place. *version caches the version of the zarr.json that was last found unchanged (0
  * at first): the same version is not read again. */
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                        uint64_t *version, struct zs_error *err) ZS_MUST_CHECK;
+                                        uint64_t *version, struct zs_error *err);
 
 /* Writes the pending changes. Reads each zarr.json again and merges only the changed members into it; writes the
  * document of a group after those of its members, the root's last. Updates inline consolidated metadata of any group
  * above, where present, to match the document of each changed node. ZS_INVALID, naming the node, when an edited node is
  * gone or is of another type, or when another writer has added a node at the same path; ZS_ARGUMENT for a document that
  * would be too large to read: nothing is written then. After a failure everything stays pending. */
-enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_error *err);
 
 /* Removes the nodes at and below `path` that were added through the hierarchy, published or not, and the chunks there
  * that no document describes, from the store (the hierarchy's own, or opened anew). What others have put there,
  * replaced or changed stays, and so do the documents of groups in which that is, and all marks. When metadata list the
  * nodes and cannot be changed, nothing is removed. */
 enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
-                                      struct zs_error *err) ZS_MUST_CHECK;
+                                      struct zs_error *err);
 
 /* Finishes the changes that a killed writer began, in stores with locks, which show that the writer is dead. Call it
  * before zs_hierarchy_open() of a store that is to be changed. */
-enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err);
 
 /* Limits of the walk by listing: the metadata come from strangers, and every directory costs requests. Nodes beyond
  * these limits cannot be listed, and zs_hierarchy_list() fails with a message that says so. */

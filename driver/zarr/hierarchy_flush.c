@@ -376,8 +376,7 @@ static enum zs_status flush_with_journal(struct zs_hierarchy *hierarchy, struct 
         return status;
     if (status == ZS_OK)
         return zs_edit_journal_remove(hierarchy->store, err);
-    const enum zs_status ignored = zs_edit_journal_remove(hierarchy->store, NULL);
-    (void)ignored;
+    (void)zs_edit_journal_remove(hierarchy->store, NULL);
     return status;
 }
 

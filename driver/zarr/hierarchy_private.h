@@ -52,14 +52,14 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierar
 /* Like zs_hierarchy_node(), for a clean path. Unless `guess_groups`, a directory without zarr.json that is not known to
  * be a group is ZS_NOT_FOUND. */
 enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups,
-                                 const struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+                                 const struct zs_node **node, struct zs_error *err);
 
 /* Lists the names directly below a path, as zs_store_list(): a name of a possible node ends in "/". */
 enum zs_status zs_hierarchy_children(struct zs_hierarchy *hierarchy, const char *path, char ***names,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_error *err);
 
 /* Adds the nodes of the root's consolidated metadata, if any, to the table, whose only entry is the root. */
-enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err);
 
 /* Counts a look-up or a listing that failed. */
 void zs_hierarchy_note_failure(struct zs_hierarchy *hierarchy, enum zs_status status, const char *message);

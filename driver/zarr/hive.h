@@ -17,7 +17,7 @@
 /* Replaces *store, which the new one takes over, by the store in the flat layout. ZS_NOT_FOUND: there is no manifest at
  * the root. ZS_UNSUPPORTED: leaves are of time windows, or directories cannot be listed: listing finds the first leaf,
  * whose arrays are those of the store. On failure *store stays as it is. */
-enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hive_open(struct zs_store **store, struct zs_error *err);
 
 /* ---- The tree (hive_tree.c) ---- */
 
@@ -39,7 +39,7 @@ struct zs_hive {
 
 /* Parses morton_hive.json. ZS_INVALID names the member that is wrong,
  * ZS_UNSUPPORTED another version, or windows of time. */
-enum zs_status zs_hive_parse(const zs_json *manifest, struct zs_hive *hive, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_hive_parse(const zs_json *manifest, struct zs_hive *hive, struct zs_error *err);
 /* Makes the path of a level's leaf by its number (nested): "1/1/2/1/3/11213.zarr". NULL without memory, freed with
  * free(). */
 char *zs_hive_leaf(const struct zs_hive *hive, const struct zs_hive_level *level, uint64_t number);

@@ -21,7 +21,7 @@
  * time: 2026-09-01, 2026-09-01T06:00:00Z or 2026-09-01T08:00:00+02:00. %XX in a value is a byte. *commit is
  * "branch=x&as_of=TIME", or "" for the newest commit of the branch main; a file that is called like the whole name is
  * the root. Other words of a URL's query stay in the root, wherever they stand. Both are freed with free(). */
-enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err);
 
 /* Decodes a frame of zstd of n bytes into `out` (from its start), `limit` bytes at most, with a dictionary or NULL.
  * libzstd is known to codec/ alone, which lies above. */
@@ -32,13 +32,12 @@ typedef enum zs_status (*zs_icechunk_decode_fn)(const void *dictionary, size_t d
  * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists those that it
  * has. On failure *store stays as it is. */
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
-                                struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_error *err);
 
 /* Describes the commit of such a store, released with zs_json_free(): members "snapshot", "time" (as
  * 2026-09-01T00:00:00.000000Z), "message", "branch" or "tag", and "branches" and "tags", lists that are absent for a
  * repository of version 1 over a network, where listing takes requests. */
-enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document,
-                                    struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document, struct zs_error *err);
 
 /* Forgets what this process remembers of snapshots and manifests. */
 void zs_icechunk_forget_all(void);

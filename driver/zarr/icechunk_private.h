@@ -44,22 +44,21 @@ struct zs_icechunk_files {
 
 /* Begins reading the files of a repository; `store` is borrowed. Release with zs_icechunk_files_free(). */
 enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
-                                      zs_icechunk_decode_fn decode, struct zs_error *err) ZS_MUST_CHECK;
+                                      zs_icechunk_decode_fn decode, struct zs_error *err);
 void zs_icechunk_files_free(struct zs_icechunk_files *files);
 
 /* Reads a file. ZS_NOT_FOUND where there is none. */
-enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, const char *key,
-                                     enum zs_icechunk_type type, struct zs_icechunk_file **file,
-                                     struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, const char *key, enum zs_icechunk_type type,
+                                     struct zs_icechunk_file **file, struct zs_error *err);
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
 /* Finds a snapshot or manifest by its id, which the file must have too, and checks all of it that readers follow. It is
  * pinned in the process's cache: release it with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
 enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                     struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+                                     struct zs_cache_entry **entry, struct zs_error *err);
 /* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
-                                    struct zs_cache_entry **entry, struct zs_error *err) ZS_MUST_CHECK;
+                                    struct zs_cache_entry **entry, struct zs_error *err);
 /* Whether the file is in the process's cache. */
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
 /* Whether this process has seen that a remote repository is of version 2, which it stays; and remembers that it is. */
@@ -80,7 +79,7 @@ struct zs_icechunk_selector {
 /* Parses what stands behind "?" in the path of a store. Free selector->text, also on failure. ZS_ARGUMENT when it is
  * malformed. */
 enum zs_status zs_icechunk_selector_parse(const char *commit, struct zs_icechunk_selector *selector,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 
 /* ---- History (icechunk_history.c) ---- */
 
@@ -94,7 +93,7 @@ struct zs_icechunk_commit {
 
 /* Finds the wanted commit. ZS_NOT_FOUND: there is no repository. */
 enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_selector *selector,
-                                struct zs_icechunk_commit *commit, struct zs_error *err) ZS_MUST_CHECK;
+                                struct zs_icechunk_commit *commit, struct zs_error *err);
 /* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". */
 #define ZS_ICECHUNK_TIME_TEXT 48
 void zs_icechunk_time_print(uint64_t time, char text[ZS_ICECHUNK_TIME_TEXT]);
@@ -131,7 +130,7 @@ struct zs_icechunk_manifest {
 /* Reads a snapshot ("": the empty one before the first commit) and checks all that it declares about its nodes. On
  * failure nothing needs to be released. */
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
-                                         struct zs_icechunk_snapshot *snapshot, struct zs_error *err) ZS_MUST_CHECK;
+                                         struct zs_icechunk_snapshot *snapshot, struct zs_error *err);
 void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *snapshot);
 /* Finds the array whose path is the first n bytes of `path`; NULL when there is none. */
 struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *snapshot, const char *path, size_t n);
@@ -162,17 +161,15 @@ struct zs_icechunk_ref {
 
 /* Checks all references of a manifest, and their order. */
 enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, zs_icechunk_decode_fn decode,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 /* Finds the reference of the chunk at `index` of the array of a node. *is_there is false for a chunk that is fill
  * value. */
 enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
                                          const unsigned char node[ZS_ICECHUNK_NODE_ID_BYTES], const uint64_t *index,
-                                         int ndim, bool *is_there, struct zs_icechunk_ref *ref,
-                                         struct zs_error *err) ZS_MUST_CHECK;
+                                         int ndim, bool *is_there, struct zs_icechunk_ref *ref, struct zs_error *err);
 /* Copies the URL of a virtual reference, decompressed; freed with free(). */
 enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
-                                             zs_icechunk_decode_fn decode, char **location,
-                                             struct zs_error *err) ZS_MUST_CHECK;
+                                             zs_icechunk_decode_fn decode, char **location, struct zs_error *err);
 
 /* ---- Virtual chunks (icechunk_virtual.c) ---- */
 
@@ -189,11 +186,11 @@ struct zs_icechunk_elsewhere {
 /* Finds the store of a URL, which lives as long as `elsewhere`, and the key in that store, freed with free(). */
 enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *elsewhere, const struct zs_buffer *config,
                                           const char *location, struct zs_store **store, char **key,
-                                          struct zs_error *err) ZS_MUST_CHECK;
+                                          struct zs_error *err);
 void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere);
 
 /* Checks an opened object against the ETag and the time of a reference, as far as its server sends them. */
 enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,
-                                        struct zs_error *err) ZS_MUST_CHECK;
+                                        struct zs_error *err);
 
 #endif

@@ -32,7 +32,7 @@ const char *zs_json_verbatim(const zs_json *node, size_t *n);
 
 /* Rewrites JSON text so that numbers are marked strings, into `out` (NUL-terminated, size without the NUL). Checks what
  * cJSON is lenient about: the grammar of numbers, control characters between tokens, depth, amount. */
-enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err);
 
 /* Offset in the original text of offset `rewritten` in what zs_json_scan() made of it. */
 size_t zs_json_scan_offset(const char *text, size_t length, size_t rewritten);

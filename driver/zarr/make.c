@@ -90,8 +90,7 @@ static void remove_last_mark(struct zs_hierarchy *hierarchy)
 {
     char *key = hierarchy->marks.list[--hierarchy->marks.count];
     hierarchy->marks.list[hierarchy->marks.count] = NULL;
-    const enum zs_status ignored = zs_mark_remove(zs_hierarchy_store(hierarchy), key, NULL);
-    (void)ignored; /* the next maker sees that this process is gone */
+    (void)zs_mark_remove(zs_hierarchy_store(hierarchy), key, NULL); /* the next maker sees that this process is gone */
     free(key);
 }
 

@@ -23,7 +23,7 @@ bool zs_path_is_clean(const char *path);
 
 /* Removes slashes at both ends of `path`; *clean is freed with free(). ZS_INVALID unless the rest is "" or satisfies
  * zs_path_is_clean(). */
-enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_path_clean(const char *path, char **clean, struct zs_error *err);
 
 /* Replaces %XX by the bytes that they stand for, in place. */
 void zs_unescape(char *text);

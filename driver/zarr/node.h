@@ -56,28 +56,24 @@ struct zs_node {
  * stays usable; so does a group with an unknown member that must be understood. ZS_INVALID when the document is no Zarr
  * node, ZS_UNSUPPORTED when its zarr_format is not 3. */
 enum zs_status zs_node_create(const char *path, zs_json *document, bool owns_document, struct zs_node **node,
-                              struct zs_error *err) ZS_MUST_CHECK;
+                              struct zs_error *err);
 /* Like zs_node_create(), for a document with another key (draft.h); messages name the key. */
 enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *document, bool owns_document,
-                                 struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+                                 struct zs_node **node, struct zs_error *err);
 /* Makes a group that has no zarr.json: other nodes lie below its path. */
-enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, struct zs_error *err);
 /* Sets array_status and array_error. Fails with ZS_NO_MEMORY only. */
-enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message,
-                              struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message, struct zs_error *err);
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
 
 /* Parses and checks the metadata of an array: the number of elements, and the bytes of a chunk, fit a uint64_t. On
  * failure nothing needs to be released. zs_node_create() calls it for arrays. */
-enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err);
 /* Like zs_array_meta_parse(), for an array of text; the caller sets dtype.text_most and the fill value. */
-enum zs_status zs_text_meta_parse(const zs_json *document, struct zs_array_meta **meta,
-                                  struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_text_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err);
 /* Like zs_array_meta_parse(), for an array of any data type and codecs, when only keys of chunks are needed: sets shape
  * and key encoding; all else is zero. */
-enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **meta,
-                                   struct zs_error *err) ZS_MUST_CHECK;
+enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err);
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 
 /* Makes the key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c"

@@ -166,8 +166,7 @@ static void undo_chunks(struct zs_hierarchy *hierarchy, const struct zs_undo *un
     const bool had_them = undo->change != NULL && undo->change->replaced != NULL;
     if (change == NULL || node == NULL || change->is_stored || had_them || !zs_change_has_new_keys(change, node))
         return;
-    const enum zs_status ignored = zs_hierarchy_remove_chunks(hierarchy, node, NULL);
-    (void)ignored;
+    (void)zs_hierarchy_remove_chunks(hierarchy, node, NULL);
 }
 
 static void undo_last(struct zs_hierarchy *hierarchy)

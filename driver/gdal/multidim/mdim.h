@@ -99,7 +99,7 @@ template <class F> bool zsForEachElement(const uint64_t *shape, const ZSMdimRequ
 
 /* Writes elements of a numeric type. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. */
 enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
-                           struct zs_error *err) ZS_MUST_CHECK;
+                           struct zs_error *err);
 
 /* Copies all elements of an array to another of its shape, in pieces that are shards where the memory that GDAL gives
  * allows, else chunks: those of the one that is copied to. Whatever fails is a failure (CPLError
