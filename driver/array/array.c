@@ -151,8 +151,7 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
     if (node->array == NULL)
         return zs_fail(err, node->array_status, "%s/%s", store->root, node->array_error->message);
     struct zs_array *opened = zs_calloc(1, sizeof *opened);
-    if (opened == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(opened, err);
     atomic_fetch_add(&open_arrays, 1);
     (void)pthread_mutex_init(&opened->gate, NULL);
     (void)pthread_rwlock_init(&opened->lock, NULL);

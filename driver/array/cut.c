@@ -129,8 +129,7 @@ static enum zs_status find_absent_shards(const struct cut *cut, const struct bou
                                          struct zs_error *err)
 {
     struct shards shards = {.array = cut->array, .chunks = calloc((size_t)count, sizeof *shards.chunks)};
-    if (shards.chunks == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(shards.chunks, err);
     list_shards(cut, bounds, &shards);
     const enum zs_status status = zs_parallel_for(cut->array->fetch_threads, shards.count, load_index, &shards, err);
     free(shards.chunks);
@@ -159,8 +158,7 @@ static bool halve(const struct zs_array *array, const struct bounds *bounds, str
 static enum zs_status run_bounds(const struct cut *cut, const struct bounds *bounds, struct zs_error *err)
 {
     struct zs_window *parts = calloc(cut->n, sizeof *parts);
-    if (parts == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(parts, err);
     size_t n = 0;
     for (size_t i = 0; i < cut->n; i++)
         n += clip(cut->array, &cut->windows[i], bounds, &parts[n]);
@@ -268,8 +266,7 @@ enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_
 {
     *part_count = 0;
     *parts = n <= SIZE_MAX / shard_count ? zs_calloc(n * shard_count, sizeof **parts) : NULL;
-    if (*parts == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*parts, err);
     for (size_t i = 0; i < shard_count; i++) {
         struct bounds bounds;
         uint64_t length[ZS_MAX_NDIM];

@@ -129,8 +129,7 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
 {
     uint64_t at;
     *index = zs_shard_index_alloc(level);
-    if (*index == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*index, err);
     ZS_TRY((level->index_at_start ? zs_object_open_head : zs_object_open_tail)(
         array->store, key, (size_t)level->index_size, (*index)->entries, object, err));
     (*index)->shard_size = zs_object_size(*object);

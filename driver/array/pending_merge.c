@@ -86,8 +86,7 @@ enum zs_status zs_merge_load(struct zs_array *array, struct zs_open_shard *shard
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
     struct zs_scratch *scratch = zs_scratch_acquire();
-    if (scratch == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(scratch, err);
     struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     const uint64_t number = zs_grid_number_in_shard(&array->grid, chunk);
     const bool is_pending = shard != NULL && zs_shard_writer_has(shard->writer, number);
@@ -141,8 +140,7 @@ static enum zs_status merge_begin(struct zs_array *array, uint64_t chunk, struct
 {
     *merge = (struct merge){.scratch = zs_scratch_acquire()};
     merge->level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &merge->room);
-    if (merge->scratch == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(merge->scratch, err);
     return zs_buffer_reset(&merge->ours, (size_t)merge->level->decoded_size, err);
 }
 

@@ -16,8 +16,7 @@ enum zs_status zs_pending_get(struct zs_array *array, struct zs_pending_writes *
 {
     if (array->pending == NULL) {
         array->pending = zs_calloc(1, sizeof *array->pending);
-        if (array->pending == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(array->pending, err);
         array->pending->has_shards = array->chain.count > 1;
         array->pending->budget = zs_cache_budget(array->chunks);
     }

@@ -126,8 +126,7 @@ static void drop_other_extent(struct zs_plan *plan, struct zs_planned *planned)
 static enum zs_status add_gap(struct zs_plan *plan, size_t window, int level, uint64_t number, struct zs_error *err)
 {
     struct zs_gap *gaps = zs_grow(plan->gaps, plan->gap_count, &plan->gap_room, sizeof *gaps);
-    if (gaps == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(gaps, err);
     plan->gaps = gaps;
     plan->gaps[plan->gap_count++] = (struct zs_gap){window, level, number};
     return ZS_OK;
@@ -150,8 +149,7 @@ static enum zs_status add_extent(struct zs_plan *plan, size_t window, int level,
     if (level == innermost) {
         struct zs_overlap *overlaps =
             zs_grow_by(plan->overlaps, plan->overlap_count, chunks, &plan->overlap_room, sizeof *overlaps);
-        if (overlaps == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(overlaps, err);
         plan->overlaps = overlaps;
         do {
             plan->overlaps[plan->overlap_count++] =
@@ -203,8 +201,7 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
         qsort(plan->overlaps, plan->overlap_count, sizeof *plan->overlaps, by_shard_and_chunk);
     }
     plan->chunks = zs_calloc(plan->overlap_count, sizeof *plan->chunks);
-    if (plan->chunks == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(plan->chunks, err);
     for (size_t i = 0; i < plan->overlap_count; i++) {
         if (i == 0 || plan->overlaps[i].chunk != plan->overlaps[i - 1].chunk) {
             struct zs_planned *planned = &plan->chunks[plan->chunk_count++];
@@ -254,8 +251,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
     struct zs_plan *plan = ctx;
     struct zs_planned_shard *shard = &plan->shards[item];
     struct zs_location **locations = zs_calloc(shard->chunk_count, sizeof(struct zs_location *));
-    if (locations == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(locations, err);
     size_t n = 0;
     for (size_t i = 0; i < shard->chunk_count; i++) {
         struct zs_planned *planned = &plan->chunks[shard->first_chunk + i];
@@ -279,8 +275,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
 enum zs_status zs_plan_locations(struct zs_plan *plan, struct zs_error *err)
 {
     plan->shards = zs_calloc(plan->chunk_count, sizeof *plan->shards);
-    if (plan->shards == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(plan->shards, err);
     for (size_t first = 0, count; first < plan->chunk_count; first += count) {
         bool is_missing = false;
         count = count_in_shard(plan, first);
@@ -343,8 +338,7 @@ enum zs_status zs_plan_tasks(struct zs_plan *plan, struct zs_error *err)
 {
     struct zs_item *items =
         zs_grow_by(plan->items, plan->item_count, plan->chunk_count, &plan->item_room, sizeof *items);
-    if (items == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(items, err);
     plan->items = items;
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (plan->chunks[i].table == NULL)

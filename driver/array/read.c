@@ -116,8 +116,7 @@ static enum zs_status decode_and_cache(struct zs_plan *plan, const struct zs_pla
                                        size_t n, struct zs_error *err)
 {
     struct zs_blob *blob = zs_blob_alloc(plan->array->blobs, (size_t)level->decoded_size);
-    if (blob == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(blob, err);
     const enum zs_status status = zs_chunk_decode(level, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
@@ -351,8 +350,7 @@ static enum zs_status run_task(void *ctx, size_t number, struct zs_error *err)
     if (item != NULL && scatter_at_hand(plan, item))
         return ZS_OK;
     struct zs_scratch *scratch = zs_scratch_acquire();
-    if (scratch == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(scratch, err);
     const enum zs_status status = item != NULL ? run_item(plan, item, scratch, err)
                                                : run_request(plan, &task->request, scratch, err);
     zs_scratch_release(scratch);

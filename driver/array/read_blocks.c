@@ -91,8 +91,7 @@ static enum zs_status find_wanted(const struct zs_plan *plan, const struct zs_pl
                                   uint64_t each, struct block_set *wanted, struct zs_error *err)
 {
     *wanted = (struct block_set){.bits = zs_calloc(count / 8 + 1, 1), .count = count};
-    if (wanted->bits == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(wanted->bits, err);
     for (size_t i = 0; i < planned->overlap_count && wanted->size < count; i++)
         add_window(plan, planned, zs_planned_window(plan, planned, i), each, wanted);
     return ZS_OK;
@@ -344,8 +343,7 @@ static enum zs_status find_candidate_table(void *ctx, size_t item, struct zs_err
 static enum zs_status find_tables(struct zs_plan *plan, struct zs_error *err)
 {
     struct candidates candidates = {.plan = plan, .chunks = zs_calloc(plan->chunk_count, sizeof *candidates.chunks)};
-    if (candidates.chunks == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(candidates.chunks, err);
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (is_candidate(plan, &plan->chunks[i]))
             candidates.chunks[candidates.count++] = i;
@@ -520,8 +518,7 @@ enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item
     zs_chunk_block_elements(level, blocks, item->block, &first, &count);
     /* Not from a pool: a read needs a few dozen blocks, and populating the rest of a slab took a fifth of its time. */
     struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * level->item_size);
-    if (blob == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(blob, err);
     const enum zs_status status = zs_chunk_decode_block(level, scratch, blocks, item->block, src, blob->data, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);

@@ -47,8 +47,7 @@ static enum zs_status add_number(struct listing *listing, const char *key, struc
     if (listing->count == MOST_NUMBERS)
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has too many shards to list", array->node->path);
     uint64_t *grown = zs_grow(listing->numbers, listing->count, &listing->room, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     listing->numbers = grown;
     listing->numbers[listing->count++] = zs_grid_number(&array->grid, 0, position);
     return ZS_OK;
@@ -61,8 +60,7 @@ static enum zs_status add_names(struct listing *listing, const char *key, char *
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         char *below = zs_format("%s%s", key, *name);
         listing->names++;
-        if (below == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(below, err);
         if (zs_prefix_length(*name) == 0)
             status = add_number(listing, below, err);
         else if (key[0] != '\0' || (*name)[0] == 'c' || listing->array->meta->key_is_v2) {
@@ -80,8 +78,7 @@ static enum zs_status list_folder(void *ctx, size_t item, struct zs_error *err)
     const char *key = listing->folders[item];
     char **names = NULL;
     char *prefix = zs_format("%s%s%s", listing->folder, listing->folder[0] != '\0' && key[0] != '\0' ? "/" : "", key);
-    if (prefix == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(prefix, err);
     if (prefix[0] != '\0' && prefix[strlen(prefix) - 1] == '/')
         prefix[strlen(prefix) - 1] = '\0';
     enum zs_status status = zs_store_list(listing->array->store, prefix, &names, err);

@@ -25,8 +25,7 @@ enum zs_status zs_stepped_windows(const struct zs_stepped_window *stepped, const
         most = zs_min_u64(ZS_MOST_WINDOWS, most * zs_min_u64(ZS_MOST_WINDOWS, high[d]));
     }
     struct zs_window *windows = zs_calloc(most, sizeof *windows);
-    if (windows == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(windows, err);
     enum zs_status status = ZS_OK;
     size_t n = 0;
     for (bool more = true; more && status == ZS_OK;) {

@@ -152,8 +152,7 @@ static enum zs_status find_stored(struct zs_array *array, const struct zs_window
     struct search search = {.array = array, .windows = windows, .is_stored = is_stored};
     if (array->pending != NULL && zs_array_is_unpublished(array)) {
         search.list = zs_shard_list_of_new(array);
-        if (search.list == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(search.list, err);
     }
     const enum zs_status status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
     free(search.list);
@@ -212,8 +211,7 @@ static enum zs_status take_location(struct zs_array *array, const struct zs_loca
     found->size = where->bytes.size;
     if (where->kind == ZS_LOCATION_MEMORY) {
         found->data = malloc((size_t)where->bytes.size + 1);
-        if (found->data == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(found->data, err);
         memcpy(found->data, where->bytes.memory, (size_t)where->bytes.size);
         return ZS_OK;
     }

@@ -391,8 +391,7 @@ enum zs_status zs_strings_read(struct zs_hierarchy *h, const struct zs_node *nod
         return zs_fail(err, ZS_UNSUPPORTED, "%s: expected at most %zu texts", node->path,
                        ZS_STRINGS_MAX_BYTES / sizeof(char *));
     list.values = zs_calloc((size_t)count, sizeof *list.values);
-    if (list.values == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(list.values, err);
     const enum zs_status status = zs_texts_read(h, node, &request, take_value, &list, is_blank, err);
     if (status != ZS_OK)
         zs_strings_free(list.values, (size_t)count);

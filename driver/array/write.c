@@ -113,8 +113,7 @@ static enum zs_status encode(const struct batch *batch, struct chunk *chunk, str
 {
     const struct zs_array *array = batch->array;
     struct zs_scratch *scratch = zs_scratch_acquire();
-    if (scratch == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(scratch, err);
     struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk->number, &room);
@@ -440,8 +439,7 @@ static enum zs_status write_window(struct zs_array *array, const struct zs_windo
     struct batch batch = {.array = array, .item_size = item_size, .convert = convert, .ctx = ctx};
     batch.capacity = batch_capacity(array, chunks);
     batch.chunks = zs_calloc(batch.capacity, sizeof *batch.chunks);
-    if (batch.chunks == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(batch.chunks, err);
     enum zs_status status = ZS_OK;
     for (bool more = true; more && status == ZS_OK;) {
         status = write_chunk(&batch, window, zs_grid_number(&array->grid, innermost, at), chunks == 1, err);

@@ -36,4 +36,7 @@ void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2,
             return zs_try_status_;                                                                                     \
     } while (0)
 
+/* Returns ZS_NO_MEMORY from the enclosing function where `allocated` is NULL. */
+#define ZS_TRY_MEMORY(allocated, err) ZS_TRY((allocated) != NULL ? ZS_OK : zs_fail_memory(err))
+
 #endif

@@ -35,8 +35,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     if (stage->is_void)
         return ZS_OK;
     struct bitround *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     state->cut = digits - (int)keep;
     stage->state = state;
     stage->is_void = state->cut == 0;

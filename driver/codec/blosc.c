@@ -61,8 +61,7 @@ static enum zs_status read(const zs_json *configuration, const struct zs_stage *
 static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     struct blosc *codec = zs_calloc(1, sizeof *codec);
-    if (codec == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(codec, err);
     stage->state = codec;
     *codec = (struct blosc){.level = 5, .compressor = "lz4", .shuffle = BLOSC_SHUFFLE, .typesize = (int)stage->in.size};
     const char *cname = zs_json_text(configuration, "cname", "lz4");
@@ -81,8 +80,7 @@ static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_st
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     stage->state = zs_calloc(1, sizeof(struct blosc));
-    if (stage->state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(stage->state, err);
     return read(configuration, stage, stage->state, err);
 }
 

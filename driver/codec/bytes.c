@@ -38,8 +38,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
         return ZS_OK;
     }
     struct small *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     state->swaps = swaps;
     stage->state = state;
     stage->out = zs_dtype_of(zs_dtype_stored_size(&stage->in) == 2 ? ZS_UINT16 : ZS_UINT8);

@@ -14,8 +14,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     int64_t level = 1;
     ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 1, 9, &level, err));
     struct bz2 *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     state->level = (int)level;
     stage->state = state;
     return ZS_OK;

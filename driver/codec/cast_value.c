@@ -70,8 +70,7 @@ static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, stru
     const zs_json *encode = zs_json_get(map, "encode"), *decode = zs_json_get(map, "decode");
     const size_t n_encode = zs_json_size(encode), n_decode = zs_json_size(decode);
     struct cast_value *c = zs_calloc(1, sizeof *c + (n_encode + n_decode) * sizeof c->map[0]);
-    if (c == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(c, err);
     stage->state = c;
     c->encode = c->decode = cast;
     c->encode.map = c->map;

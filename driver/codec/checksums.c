@@ -27,8 +27,7 @@ static enum zs_status parse_as(bool at_start, const zs_json *configuration, stru
                                struct zs_error *err)
 {
     struct checksum *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     stage->state = state;
     state->at_start = at_start;
     const enum zs_status status = read_location(configuration, state, err);

@@ -50,8 +50,7 @@ static enum zs_status try_filter(struct zs_array_spec spec, const char *filter, 
         spec.dimension_names[d] = NULL;
     }
     zs_json *document = zs_array_document(&spec);
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create("", document, true, &node, err));
     enum zs_status status = node->array != NULL ? zs_chain_compile(node->array, &chain, err)
                                                 : zs_fail(err, ZS_UNSUPPORTED, "samples cannot be encoded");

@@ -30,8 +30,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     int64_t level = 6;
     ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 0, 9, &level, err));
     struct gzip *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     state->level = (int)level;
     stage->state = state;
     return ZS_OK;
@@ -69,8 +68,7 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
 {
     (void)stage;
     struct libdeflate_decompressor *d = decoder_of(scratch);
-    if (d == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(d, err);
     /* A gzip file may have several members one after another (RFC 1952, 2.2). */
     size_t read = 0, written = 0;
     do {
@@ -93,8 +91,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
                              struct zs_buffer *out, struct zs_error *err)
 {
     struct libdeflate_compressor *c = encoder_of(stage, scratch);
-    if (c == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(c, err);
     ZS_TRY(zs_buffer_reset(out, libdeflate_gzip_compress_bound(c, n), err));
     out->size = libdeflate_gzip_compress(c, src, n, out->data, out->capacity);
     return out->size != 0 ? ZS_OK : zs_fail_memory(err);
@@ -109,8 +106,7 @@ static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratc
 {
     (void)stage;
     struct libdeflate_decompressor *d = decoder_of(scratch);
-    if (d == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(d, err);
     if (libdeflate_zlib_decompress(d, src, n, dst, capacity, produced) != LIBDEFLATE_SUCCESS)
         return zs_fail(err, ZS_CORRUPT, "zlib: %zu bytes do not decode to at most %zu", n, capacity);
     return ZS_OK;
@@ -120,8 +116,7 @@ static enum zs_status encode_zlib(const struct zs_stage *stage, struct zs_scratc
                                   struct zs_buffer *out, struct zs_error *err)
 {
     struct libdeflate_compressor *c = encoder_of(stage, scratch);
-    if (c == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(c, err);
     ZS_TRY(zs_buffer_reset(out, libdeflate_zlib_compress_bound(c, n), err));
     out->size = libdeflate_zlib_compress(c, src, n, out->data, out->capacity);
     return out->size != 0 ? ZS_OK : zs_fail_memory(err);

@@ -79,8 +79,7 @@ static struct zs_cast from_steps(enum zs_data_type to)
 static enum zs_status add_scaling(struct zs_stage *stage, double scale, double offset, struct zs_error *err)
 {
     struct scaling *s = zs_calloc(1, sizeof *s);
-    if (s == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(s, err);
     stage->state = s;
     stage->refuses = zs_is_integer(stage->out.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
     s->scale = scale;

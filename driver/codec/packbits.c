@@ -45,8 +45,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     if (in->type == ZS_RAW)
         return zs_fail(err, ZS_INVALID, "expected an array of numbers, found %s", in->name);
     struct packbits *p = zs_calloc(1, sizeof *p);
-    if (p == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(p, err);
     stage->state = p;
     stage->out = zs_dtype_of(ZS_UINT8);
     p->components = (int)(in->size / in->swap_unit);

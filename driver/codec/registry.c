@@ -13,8 +13,7 @@ struct registered {
 static enum zs_status parse_as(const char *id, struct zs_stage *stage, struct zs_error *err)
 {
     struct registered *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     stage->state = state;
     state->encoder = CPLGetCompressor(id);
     state->decoder = CPLGetDecompressor(id);

@@ -32,8 +32,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     if (!zs_is_number(stage->in.type))
         return zs_fail(err, ZS_INVALID, "expected an array of integers or floats, found %s", stage->in.name);
     struct scale_offset *s = zs_calloc(1, sizeof *s);
-    if (s == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(s, err);
     stage->state = s;
     stage->refuses = zs_is_integer(stage->in.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
     ZS_TRY(parse_member(zs_json_get(configuration, "scale"), "scale", &stage->in, 1, s->scale, err));

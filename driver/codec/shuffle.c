@@ -14,8 +14,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     if (zs_json_typeof(zs_json_get(configuration, "elementsize")) != ZS_JSON_NULL)
         ZS_TRY(zs_stage_integer(stage, configuration, "elementsize", true, 1, INT32_MAX, &size, err));
     struct shuffle *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     state->size = (size_t)size;
     stage->state = state;
     return ZS_OK;

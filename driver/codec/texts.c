@@ -26,8 +26,7 @@ static bool swaps(const struct zs_stage *stage)
 static enum zs_status parse_bytes(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     bool *is_big_endian = zs_calloc(1, sizeof *is_big_endian);
-    if (is_big_endian == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(is_big_endian, err);
     stage->state = is_big_endian;
     stage->out = zs_dtype_of(ZS_UINT8);
     return zs_endian_parse(configuration, is_big_endian, err);
@@ -155,8 +154,7 @@ struct zs_kept_texts *zs_kept_texts_create(void)
 enum zs_status zs_texts_keep(struct zs_kept_texts *kept, struct zs_buffer *bytes, struct zs_error *err)
 {
     struct zs_kept_text *text = malloc(sizeof *text);
-    if (text == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(text, err);
     text->bytes = *bytes;
     *bytes = (struct zs_buffer){0};
     text->next = atomic_load(&kept->first);

@@ -115,8 +115,7 @@ static enum zs_status parse_numbers(const struct zs_stage *stage, const zs_json 
 static enum zs_status parse_state(struct zs_stage *stage, struct zfp **out, struct zs_error *err)
 {
     struct zfp *z = zs_calloc(1, sizeof *z);
-    if (z == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(z, err);
     stage->state = *out = z;
     stage->out = zs_dtype_of(ZS_UINT8);
     return parse_type(stage, z, err);
@@ -242,8 +241,7 @@ static enum zs_status session_open(const struct zs_stage *stage, const struct zs
 static enum zs_status session_take(struct session *s, void *bytes, size_t n, struct zs_error *err)
 {
     s->bits = stream_open(bytes, n);
-    if (s->bits == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(s->bits, err);
     zfp_stream_set_bit_stream(s->stream, s->bits);
     zfp_stream_rewind(s->stream);
     return ZS_OK;
@@ -396,8 +394,7 @@ static enum zs_status read_header(const struct zs_stage *stage, const struct zs_
                                   struct zs_error *err)
 {
     zfp_field *const found = zfp_field_alloc();
-    if (found == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(found, err);
     enum zs_status status = ZS_OK;
     if (zfp_read_header(s->stream, found, ZFP_HEADER_FULL) == 0)
         status = zs_fail(err, ZS_CORRUPT, "%s: expected a header of zfp, found none", stage->codec->name);

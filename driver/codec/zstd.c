@@ -15,8 +15,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     int64_t level = 0;
     ZS_TRY(zs_stage_integer(stage, configuration, "level", false, -131072, 22, &level, err));
     struct zstd *state = zs_calloc(1, sizeof *state);
-    if (state == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(state, err);
     state->level = (int)level;
     (void)zs_json_bool(zs_json_get(configuration, "checksum"), &state->checksum);
     stage->state = state;
@@ -40,8 +39,7 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
     ZSTD_DCtx *d = zs_scratch_context(scratch, ZS_SCRATCH_ZSTD_DECODER, 0);
     if (d == NULL) {
         d = ZSTD_createDCtx();
-        if (d == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(d, err);
         zs_scratch_set_context(scratch, ZS_SCRATCH_ZSTD_DECODER, 0, d, free_decoder);
     }
     const size_t r = ZSTD_decompressDCtx(d, dst, capacity, src, n);
@@ -59,8 +57,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     ZSTD_CCtx *c = zs_scratch_context(scratch, ZS_SCRATCH_ZSTD_ENCODER, 0);
     if (c == NULL) {
         c = ZSTD_createCCtx();
-        if (c == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(c, err);
         zs_scratch_set_context(scratch, ZS_SCRATCH_ZSTD_ENCODER, 0, c, free_encoder);
     }
     (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, state->level);
@@ -113,8 +110,7 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
     ZSTD_DCtx *d = ZSTD_createDCtx();
     enum zs_status status = ZS_OK;
     out->size = 0;
-    if (d == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(d, err);
     if (dictionary != NULL && ZSTD_isError(ZSTD_DCtx_loadDictionary(d, dictionary, dictionary_size)))
         status = zs_fail(err, ZS_CORRUPT, "zstd: expected a dictionary, found other bytes");
     if (status == ZS_OK)

@@ -100,8 +100,7 @@ enum zs_status zs_bands_read(const struct zs_node *node, uint64_t bands, const s
                              struct zs_band_properties **list, struct zs_error *err)
 {
     *list = zs_calloc((size_t)bands, sizeof **list);
-    if (*list == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*list, err);
     const enum zs_status status = zs_bands_read_some(node, 0, bands, bands, base, *list, err);
     if (status != ZS_OK) {
         free(*list);

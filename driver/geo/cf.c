@@ -283,8 +283,7 @@ static enum zs_status replace_axis(struct zs_hierarchy *hierarchy, const struct 
                                    struct zs_error *err)
 {
     struct zs_node *made;
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(slot->path, document, true, &made, err));
     enum zs_status status = ZS_OK;
     if (slot->own == NULL && !zs_hierarchy_is_new(hierarchy))
@@ -387,8 +386,7 @@ static enum zs_status write_slot(struct zs_hierarchy *hierarchy, const struct zs
     const bool stays = slot->own != NULL && !is_of_other_units(slot->own, geo);
     const double factor = stays ? zs_coordinate_factor(slot->own, geo->srs) : 1;
     double *values = zs_axis_values(geo, is_x);
-    if (values == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(values, err);
     for (uint64_t i = 0; i < n && factor != 1; i++)
         values[i] /= factor;
     const enum zs_status status = write_values(hierarchy, slot, name, values, n, &c, err);

@@ -127,8 +127,7 @@ static enum zs_status read_elements(struct zs_array *array, const struct zs_node
     if (n > ZS_COORDINATE_MAX)
         return ZS_OK;
     unsigned char *elements = zs_calloc((size_t)n, size);
-    if (elements == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(elements, err);
     const enum zs_status status = zs_array_read(array, start, count, elements, err);
     if (status != ZS_OK) {
         free(elements);

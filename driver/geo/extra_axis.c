@@ -83,8 +83,7 @@ enum zs_status zs_extra_axis_parse(const char *const *texts, size_t count, char 
     tried[n++] = zs_dtype_of(ZS_INT64);
     tried[n++] = zs_dtype_of(ZS_FLOAT64);
     unsigned char *out = zs_calloc(count, sizeof(double));
-    if (out == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(out, err);
     for (size_t i = 0; i < n; i++)
         if (parse_all(&tried[i], is_time ? &unit : NULL, texts, count, out)) {
             *type = tried[i].type;

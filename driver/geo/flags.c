@@ -105,8 +105,7 @@ enum zs_status zs_flags_read(const zs_json *attributes, struct zs_flags *flags, 
         !words_begin(zs_json_get(attributes, "flag_meanings"), &w))
         return ZS_OK;
     f.list = zs_calloc(f.count, sizeof *f.list);
-    if (f.list == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(f.list, err);
     bool ok = read_numbers(values, masks, &f), has_memory = true;
     for (size_t i = 0; i < f.count && ok && has_memory; i++) {
         const char *word = words_next(&w);

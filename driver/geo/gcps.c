@@ -99,8 +99,7 @@ static enum zs_status make_list(const struct variable *all, struct zs_gcps *gcps
     for (int d = 0; d < meta->ndim; d++)
         points *= meta->shape[d]; /* zs_variable_values() has seen that it fits */
     struct zs_gcp *out = zs_calloc((size_t)points, sizeof *out);
-    if (out == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(out, err);
     for (uint64_t i = 0; i < points; i++) {
         double of[VARIABLES] = {0};
         for (int v = 0; v < VARIABLES; v++) {
@@ -154,8 +153,7 @@ static enum zs_status read_declared(const zs_json *declared, struct zs_gcps *gcp
     if (n == 0 || n > ZS_MOST_GCPS)
         return ZS_OK;
     gcps->list = zs_calloc(n, sizeof *gcps->list);
-    if (gcps->list == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(gcps->list, err);
     for (const zs_json *e = zs_json_first(points); e != NULL; e = zs_json_next(e)) {
         double v[5];
         if (!zs_json_doubles(e, v, 5))

@@ -103,8 +103,7 @@ enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path,
                                const struct zs_node **node, struct zs_error *err)
 {
     struct zs_node *made;
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(path, document, true, &made, err));
     ZS_TRY(zs_hierarchy_add(hierarchy, made, err));
     *node = made;
@@ -129,8 +128,7 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
     char *group = zs_path_parent(node->path);
     char *path = group != NULL ? zs_path_join(group, name) : NULL;
     free(group);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     enum zs_status status = zs_hierarchy_occupant(hierarchy, path, &slot->own, err);
     const bool is_other = status == ZS_INVALID || status == ZS_UNSUPPORTED; /* a zarr.json, but none that we know */
     slot->is_usable =

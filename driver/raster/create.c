@@ -55,8 +55,7 @@ static enum zs_status add_document(struct zs_raster *r, const char *name, zs_jso
 static enum zs_status add_node(struct zs_raster *r, struct document *d, struct zs_error *err)
 {
     char *full = zs_path_join(r->group, d->path);
-    if (full == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(full, err);
     const enum zs_status status = zs_node_create(full, d->json, false, &d->node, err);
     free(full);
     return status;
@@ -107,8 +106,7 @@ static enum zs_status add_axis(struct zs_raster *r, const struct zs_georef_out *
 {
     const uint64_t n = is_x ? geo->width : geo->height;
     double *values = zs_axis_values(geo, is_x);
-    if (values == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(values, err);
     zs_json *attributes = NULL;
     enum zs_status status =
         add_small_array(r, is_x ? geo->dim_x : geo->dim_y, ZS_FLOAT64, values, n, &attributes, err);
@@ -279,8 +277,7 @@ static enum zs_status list_bands(struct zs_raster *r, struct zs_error *err)
     if (n < 2)
         return ZS_OK;
     const char **names = zs_calloc(n, sizeof *names);
-    if (names == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(names, err);
     for (size_t k = 0; k < n; k++)
         names[k] = r->spec->arrays[k].name;
     const enum zs_status status = zs_band_list_write(zs_document_attributes(r->root), names, n, err);
@@ -472,8 +469,7 @@ enum zs_status zs_raster_create(struct zs_store *store, const char *group, const
                                 const struct zs_array_options *options, struct zs_raster **raster, struct zs_error *err)
 {
     struct zs_raster *r = zs_calloc(1, sizeof *r);
-    if (r == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(r, err);
     r->store = store;
     r->spec = spec;
     r->group = zs_strdup(group);

@@ -32,12 +32,10 @@ static enum zs_status add_array_once(struct zs_edits *edits, struct zs_edited ar
     if (zs_edited_find(edits, array.node) != NULL)
         return ZS_OK;
     struct zs_edited *grown = zs_grow(edits->list, edits->count, &edits->capacity, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     edits->list = grown;
     size_t *sorted = zs_grow(edits->sorted, edits->count, &edits->sorted_capacity, sizeof *sorted);
-    if (sorted == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(sorted, err);
     edits->sorted = sorted;
     const size_t at = sorted_index(edits, array.node);
     memmove(&sorted[at + 1], &sorted[at], (edits->count - at) * sizeof *sorted);

@@ -154,8 +154,7 @@ static enum zs_status describe_plane(const struct zs_node *const *nodes, size_t 
     m->x = x != NULL ? x : "";
     m->y = y != NULL ? y : "";
     m->georef = zs_georef_text(node->attributes);
-    if (m->georef == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(m->georef, err);
     return add_coordinates(nodes, count, node, &m->georef, err);
 }
 

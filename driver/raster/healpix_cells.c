@@ -122,8 +122,7 @@ static int compare_pairs(const void *a, const void *b)
 static enum zs_status sort(struct zs_healpix_cells *cells, struct zs_error *err)
 {
     struct pair *pairs = zs_calloc(cells->count, sizeof *pairs);
-    if (pairs == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(pairs, err);
     for (uint64_t i = 0; i < cells->count; i++)
         pairs[i] = (struct pair){cells->numbers[i], cells->indices != NULL ? cells->indices[i] : i};
     qsort(pairs, (size_t)cells->count, sizeof *pairs, compare_pairs);
@@ -142,8 +141,7 @@ static enum zs_status unpack(const struct zs_healpix *healpix, struct zs_healpix
 {
     uint64_t kept = 0;
     cells->indices = zs_calloc(cells->count, sizeof *cells->indices);
-    if (cells->indices == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(cells->indices, err);
     for (uint64_t i = 0; i < cells->count; i++) {
         const uint64_t word = cells->numbers[i];
         if (word == 0)
@@ -232,8 +230,7 @@ static enum zs_status read_ranges(struct zs_hierarchy *hierarchy, const struct z
         return zs_fail(err, ZS_UNSUPPORTED, "/%s: more than %llu ranges of cells", path,
                        (unsigned long long)(ZS_HEALPIX_MOST_CELLS / 2));
     r->rows = zs_calloc(r->count, 2 * sizeof *r->rows);
-    if (r->rows == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(r->rows, err);
     ZS_TRY(read_numbers(hierarchy, healpix->coordinate, r->rows, err));
     if (healpix->words == ZS_HEALPIX_COMPACTED)
         ZS_TRY(spread_compacted(healpix, r, err));
@@ -292,8 +289,7 @@ static enum zs_status list_cells(struct zs_hierarchy *hierarchy, const struct zs
                        healpix->coordinate->path, (unsigned long long)cells->count,
                        (unsigned long long)ZS_HEALPIX_MOST_CELLS);
     cells->numbers = zs_calloc(cells->count, sizeof *cells->numbers);
-    if (cells->numbers == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(cells->numbers, err);
     if (has_ranges(healpix))
         expand(r, cells->numbers);
     else

@@ -30,8 +30,7 @@ enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_wind
     for (int d = 0; d < reading->info.ndim; d++)
         reading->slices *= d != reading->dim ? box->count[d] : 1; /* bands, of which there are few */
     reading->slice_offsets = zs_calloc(reading->slices, sizeof *reading->slice_offsets);
-    if (reading->slice_offsets == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(reading->slice_offsets, err);
     for (uint64_t k = 0; k < reading->slices; k++) {
         uint64_t rest = k;
         for (int d = reading->info.ndim - 1; d >= 0; d--)
@@ -95,8 +94,7 @@ enum zs_status zs_healpix_windows(const struct reading *reading, const struct zs
     const size_t item = reading->info.item_size;
     uint64_t before = 0;
     *windows = zs_calloc(count, sizeof **windows);
-    if (*windows == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*windows, err);
     for (size_t i = 0; i < count; i++) {
         struct zs_window *w = &(*windows)[i];
         ptrdiff_t step = (ptrdiff_t)(cells * item);
@@ -127,8 +125,7 @@ enum zs_status zs_healpix_read_runs(const struct reading *reading, const struct 
     *scratch = zs_mul_u64(*cells, reading->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
                    ? malloc((size_t)zs_max_u64(all, 1))
                    : NULL;
-    if (*scratch == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*scratch, err);
     enum zs_status status = zs_healpix_windows(reading, runs, count, *cells, *scratch, &windows, err);
     if (status == ZS_OK && count > 0)
         status = zs_array_read_windows(reading->array, windows, count, NULL, NULL, err);
@@ -211,8 +208,7 @@ static enum zs_status add_part(struct batching *b, const struct zs_healpix_part 
     if (cells > b->most - zs_min_u64(b->batch.cells, b->most))
         ZS_TRY(flush(b, err));
     struct zs_healpix_part *grown = zs_grow(b->batch.parts, b->batch.count, &b->batch.room, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     b->batch.parts = grown;
     b->batch.parts[b->batch.count++] = *part;
     b->batch.cells += cells;

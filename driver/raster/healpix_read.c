@@ -269,8 +269,7 @@ static enum zs_status windows_of(const struct zs_band_array *a, const struct zs_
                                  struct zs_window **windows, struct zs_error *err)
 {
     *windows = zs_calloc(runs->count, sizeof **windows);
-    if (*windows == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*windows, err);
     for (size_t i = 0; i < runs->count; i++) {
         (*windows)[i] = *box;
         (*windows)[i].start[a->slices.axes.x] = runs->list[i].first;

@@ -106,8 +106,7 @@ static enum zs_status add_entry(void *context, uint64_t index, uint32_t ix, uint
 {
     struct entries *e = context;
     struct entry *grown = zs_grow(e->list, e->count, &e->room, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     e->list = grown;
     e->is_sorted = e->is_sorted && (e->count == 0 || e->list[e->count - 1].index <= index);
     e->list[e->count++] = (struct entry){index, zs_healpix_pixel(e->reading, e->part, ix, iy)};

@@ -48,8 +48,7 @@ static enum zs_status add_square(struct cell_runs *g, const struct square *s, ui
 {
     const uint64_t cells = (uint64_t)1 << (2 * s->level);
     struct square *grown = zs_grow(g->squares, g->count, &g->room, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     g->squares = grown;
     g->squares[g->count] = *s;
     g->squares[g->count++].before = g->cells;

@@ -148,8 +148,7 @@ enum zs_status zs_mask_find(struct zs_hierarchy *hierarchy, const struct zs_node
     if (node->array == NULL || axes.y < 0 || node->path[0] == '\0')
         return ZS_OK;
     char *group = zs_path_parent(node->path);
-    if (group == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(group, err);
     const enum zs_status status = find(hierarchy, group, node, axes, &found, err);
     free(group);
     if (status == ZS_OK && found.node != NULL)

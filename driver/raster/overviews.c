@@ -461,8 +461,7 @@ enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs
                                  bool *marks, struct zs_error *err)
 {
     struct marking m = {hierarchy, nodes, count, marks, zs_calloc(count, sizeof(bool)), false};
-    if (m.has_layout == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(m.has_layout, err);
     for (size_t i = 0; i < count; i++) {
         struct zs_layout layout;
         bool is_there = nodes[i]->type == ZS_NODE_GROUP && zs_layout_first(nodes[i]->attributes, &layout);

@@ -35,8 +35,7 @@ static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t w
     if (e->count == ZS_MAX_LAYOUT_LEVELS)
         return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
     char *copy = zs_strdup(asset);
-    if (copy == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(copy, err);
     while (at > 0 && (double)e->list[at - 1].width * (double)e->list[at - 1].height < (double)width * (double)height) {
         e->list[at] = e->list[at - 1];
         at--;
@@ -113,8 +112,7 @@ static enum zs_status add_path(struct entries *e, const struct zs_node *group, c
                                struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
 {
     char *asset = asset_of(group, base, level->path);
-    if (asset == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(asset, err);
     const enum zs_status status = add_entry(e, asset, level->array->shape[axes.x], level->array->shape[axes.y], err);
     free(asset);
     return status;

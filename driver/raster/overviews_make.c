@@ -187,8 +187,7 @@ static enum zs_status find_path(struct zs_overviews *made, struct made_level *le
 static enum zs_status look_into_group(struct zs_overviews *made, const char *path, bool *is_empty, struct zs_error *err)
 {
     char **names, *group = zs_path_parent(path);
-    if (group == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(group, err);
     const enum zs_status listed = zs_store_list(zs_hierarchy_store(made->hierarchy), group, &names, err);
     *is_empty = listed == ZS_NOT_FOUND || (listed == ZS_OK && names[0] == NULL);
     if (listed == ZS_OK)
@@ -325,8 +324,7 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct 
             zs_hierarchy_store(hierarchy)->root);
     ZS_TRY(check_factors(factors, count, err));
     struct zs_overviews *made = zs_calloc(1, sizeof *made);
-    if (made == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(made, err);
     made->hierarchy = hierarchy;
     made->base = node;
     made->axes = axes;
@@ -361,8 +359,7 @@ static enum zs_status add_group(struct zs_overviews *made, const struct zs_node 
     char *path = zs_path_parent(level->path);
     const struct zs_node *group = NULL;
     zs_json *attributes;
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     enum zs_status status = zs_hierarchy_occupant(made->hierarchy, path, &group, err);
     if (status == ZS_OK && (group == NULL || group->is_implicit))
         status = zs_add_document(made->hierarchy, path, zs_group_document(), &group, err);
@@ -460,8 +457,7 @@ static enum zs_status list_levels(struct zs_overviews *made, const struct zs_geo
                                   struct zs_error *err)
 {
     const struct zs_node **nodes = zs_calloc(made->count, sizeof *nodes);
-    if (nodes == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(nodes, err);
     for (size_t i = 0; i < made->count; i++)
         nodes[i] = made->levels[i].node;
     const enum zs_status status = zs_overviews_list(made->hierarchy, made->base, made->axes, geo, nodes, made->count,

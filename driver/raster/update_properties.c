@@ -60,8 +60,7 @@ enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_no
                                       struct zs_error *err)
 {
     zs_json *document = zs_json_copy(node->document);
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     if (!zs_blosc_set(zs_json_get_mutable(document, "codecs"), settings)) {
         zs_json_free(document);
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);

@@ -49,8 +49,7 @@ static enum zs_status sink_patch(struct zs_sink *sink, uint64_t offset, const vo
 enum zs_status zs_sink_reserve_index(struct zs_sink *sink, const struct zs_level *level, struct zs_error *err)
 {
     unsigned char *zeros = zs_calloc((size_t)level->index_size, 1);
-    if (zeros == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(zeros, err);
     const enum zs_status status = sink_write(sink, zeros, (size_t)level->index_size, err);
     free(zeros);
     return status;
@@ -60,8 +59,7 @@ enum zs_status zs_sink_write_index(struct zs_sink *sink, const struct zs_level *
                                    const struct zs_shard_index *index, uint64_t start, struct zs_error *err)
 {
     void *bytes = malloc((size_t)level->index_size);
-    if (bytes == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(bytes, err);
     zs_shard_index_encode(level, index, bytes);
     const enum zs_status status = level->index_at_start ? sink_patch(sink, start, bytes, (size_t)level->index_size, err)
                                                         : sink_write(sink, bytes, (size_t)level->index_size, err);
@@ -97,8 +95,7 @@ static enum zs_status fetch_group(void *ctx, size_t index, struct zs_error *err)
     const struct fetch *fetch = ctx;
     const struct zs_range_group *group = &fetch->ahead->groups[index];
     unsigned char *bytes = group->size <= SIZE_MAX ? malloc((size_t)group->size) : NULL;
-    if (bytes == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(bytes, err);
     fetch->ahead->bytes[index] = bytes;
     return zs_object_read(fetch->object, group->offset, (size_t)group->size, bytes, err);
 }
@@ -369,8 +366,7 @@ static enum zs_status publish_anew(struct zs_shard_writer *writer, struct zs_err
     /* A removal cannot expect anything: a shard of empty chunks is put instead. */
     const struct zs_level *level = writer->root->level;
     uint64_t *numbers = zs_calloc((size_t)level->inner_count, sizeof *numbers);
-    if (numbers == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(numbers, err);
     enum zs_status status = zs_chunk_order_list(level, writer->order, numbers, err);
     if (status == ZS_OK)
         status = writer->temp != NULL && temp_is_final(writer, numbers) ? publish_temp(writer, err)

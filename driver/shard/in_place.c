@@ -28,8 +28,7 @@ static enum zs_status check_apart(const struct zs_changed_shard *shard, bool *ar
     const struct zs_shard_index *index = shard->stored.index;
     struct zs_range *ranges = zs_calloc((size_t)index->count, sizeof *ranges);
     size_t n = 0;
-    if (ranges == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(ranges, err);
     enum zs_status status = ZS_OK;
     for (uint64_t i = 0; i < index->count && status == ZS_OK; i++) {
         bool is_empty;

@@ -75,8 +75,7 @@ enum zs_status zs_source_index(const struct zs_level *level, const struct zs_sou
     ZS_TRY(
         zs_shard_index_offset(level, shard->size, &at, err)); /* before allocating: it may be too small for an index */
     struct zs_shard_index *index = zs_shard_index_alloc(level);
-    if (index == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(index, err);
     index->shard_size = shard->size;
     index->version = shard->version;
     enum zs_status status = zs_source_read(shard, at, (size_t)level->index_size, index->entries, err);

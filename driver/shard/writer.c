@@ -133,8 +133,7 @@ static enum zs_status make_shard(struct zs_shard_writer *writer, uint64_t *numbe
         if (shard->inner[inner] == NULL)
             shard->inner[inner] = shard_create(writer, shard->level + 1, shard, inner);
         shard = shard->inner[inner];
-        if (shard == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(shard, err);
     }
     *out = shard;
     return ZS_OK;

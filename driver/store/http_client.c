@@ -508,8 +508,7 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
 {
     limit = limit < MIN_ANSWER_LIMIT ? MIN_ANSWER_LIMIT : limit;
     char *path = zs_vsi_path(h->vsi, key);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, h->vsi);
     ask_once(h, path, range, etag, limit, -1, a);
@@ -571,8 +570,7 @@ enum zs_status zs_http_client_create(struct zs_store *vsi, struct zs_http_client
     if (!is_ours || !CPLHTTPEnabled() || belongs_to_vsi(vsi->path))
         return ZS_OK;
     struct zs_http_client *h = zs_calloc(1, sizeof *h);
-    if (h == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(h, err);
     pthread_mutex_init(&h->lock, NULL);
     h->vsi = vsi;
     h->pid = getpid();

@@ -180,8 +180,7 @@ static enum zs_status local_open(struct zs_store *store, const char *key, struct
 {
     (void)first;
     struct local_object *o = zs_calloc(1, sizeof *o);
-    if (o == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(o, err);
     o->base.store = store;
     zs_idle_file_init(&o->file);
     o->path = zs_vsi_path(store, key);
@@ -236,8 +235,7 @@ static enum zs_status enter_parent(struct zs_store *store, const char *key, stru
     struct local_store *s = store_of(store);
     struct folder *f;
     char *parent = zs_key_parent(key);
-    if (parent == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(parent, err);
     pthread_mutex_lock(&s->lock);
     const enum zs_status status = zs_folder_enter(s, parent, false, &f, err);
     pthread_mutex_unlock(&s->lock);
@@ -251,8 +249,7 @@ static enum zs_status local_remove(struct zs_store *store, const char *key, stru
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     char *path = zs_vsi_path(store, key);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     if (unlink(path) != 0 && !means_absent(errno))
         status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
     free(path);
@@ -300,8 +297,7 @@ static enum zs_status local_is_link(struct zs_store *store, const char *prefix, 
 {
     char *path = zs_vsi_path(store, prefix);
     struct stat st;
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     *is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
     free(path);
     return ZS_OK;
@@ -310,8 +306,7 @@ static enum zs_status local_is_link(struct zs_store *store, const char *prefix, 
 static enum zs_status local_check(struct zs_store *store, const char *prefix, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     enum zs_status status = ZS_OK;
     if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0)
         status = zs_fail(err, ZS_IO, "%s: cannot be written to: %s", path, strerror(errno));
@@ -336,8 +331,7 @@ static enum zs_status local_remove_link(struct zs_store *store, const char *pref
         return status == ZS_NOT_FOUND ? ZS_OK : status;
     ZS_TRY(local_is_link(store, prefix, was_link, err));
     char *path = zs_vsi_path(store, prefix);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     if (*was_link && unlink(path) != 0)
         status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
     free(path);
@@ -375,8 +369,7 @@ static enum zs_status read_directory(DIR *dir, const char *path, struct zs_names
 static enum zs_status local_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     struct zs_names found = {0};
     DIR *dir = zs_open_directory(path);
     enum zs_status status = ZS_OK;

@@ -39,8 +39,7 @@ static enum zs_status make_temporary(struct local_store *store, struct folder *f
                                      struct zs_error *err)
 {
     char *directory = zs_vsi_path(&store->base, f->prefix);
-    if (directory == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(directory, err);
     if (!f->is_clean)
         zs_temporary_clean(directory);
     f->is_clean = true;
@@ -92,8 +91,7 @@ enum zs_status zs_local_create(struct zs_store *store, const char *key, struct z
 {
     struct local_store *s = store_of(store);
     struct local_writer *w = zs_calloc(1, sizeof *w);
-    if (w == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(w, err);
     w->base.store = store;
     w->fd = -1;
     w->key = zs_strdup(key);
@@ -208,8 +206,7 @@ static enum zs_status sync_file(void *ctx, size_t item, struct zs_error *err)
 {
     struct local_store *s = ctx;
     char *path = zs_vsi_path(&s->base, s->unsynced.list[item]);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     enum zs_status status = ZS_OK;
     const int fd = zs_open_file(path, O_RDONLY | O_NONBLOCK);
     if (fd < 0 ? !means_absent(errno) : fdatasync(fd) != 0) /* absent: removed since */

@@ -25,8 +25,7 @@ enum zs_status zs_store_open(const char *root, struct zs_store **store, struct z
     const struct zs_path_kind kind = zs_path_kind_of(root);
     char *path = zs_strdup(root);
     zs_vsi_hand_down_settings();
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     /* A trailing slash would double in every path, which object stores take literally. */
     for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
         path[n - 1] = '\0';

@@ -98,8 +98,7 @@ enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, 
 {
     for (;;) {
         *path = zs_temporary_path(directory);
-        if (*path == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(*path, err);
         *fd = zs_create_file(*path, O_RDWR | O_CREAT | O_EXCL, 0666);
         if (*fd >= 0 && lock(*fd))
             return ZS_OK;
@@ -226,8 +225,7 @@ static enum zs_status make_beside(struct zs_staging *staging, struct zs_error *e
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         char *path = name_beside(staging->root, TEMPORARY);
-        if (path == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(path, err);
         errno = 0;
         if (zs_vsi_make_directory(path) == 0) {
             staging->lock = is_local(path) ? lock_directory(path) : -1;

@@ -101,8 +101,7 @@ enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
 {
     char *copy = zs_strdup(root);
-    if (copy == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(copy, err);
     if (store->path == store->root)
         store->path = copy;
     free(store->root);
@@ -450,8 +449,7 @@ enum zs_status zs_store_remove_all(struct zs_store *store, const char *const *ke
     const char **others = zs_calloc(n, sizeof *others);
     struct removal r = {store, others, 0, store->max_batch > 0 ? store->max_batch : 1};
     enum zs_status status = ZS_OK;
-    if (others == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(others, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++) {
         status = check_key(store, keys[i], err);
         if (status == ZS_OK && zs_is_document(keys[i]))

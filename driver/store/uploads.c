@@ -157,8 +157,7 @@ static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error
     tidy(a, u->size);
     ZS_TRY(failure(a, err));
     struct upload **grown = zs_grow(a->list, a->count, &a->capacity, sizeof(struct upload *));
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     a->list = grown;
     a->list[a->count++] = u;
     a->under_way++;
@@ -229,8 +228,7 @@ static enum zs_status uploads_open(struct zs_store *store, const char *key, stru
     if (!atomic_load(&a->is_on))
         return zs_object_open_first(store->inner, key, first, object, err);
     struct upload_object *o = zs_calloc(1, sizeof *o);
-    if (o == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(o, err);
     (void)pthread_mutex_lock(&a->lock);
     struct upload *u = find(a, key);
     if (u != NULL) {

@@ -306,8 +306,7 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
 static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, key);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     enum zs_status status = ZS_OK;

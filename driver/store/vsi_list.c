@@ -37,8 +37,7 @@ static enum zs_status probe_folder(const char *path, enum zs_http_kind *kind, ch
                                    struct zs_error *err)
 {
     char *folder = zs_format("%s/", path);
-    if (folder == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(folder, err);
     *kind = zs_http_probe(folder, found, n);
     free(folder);
     return ZS_OK;
@@ -303,8 +302,7 @@ static enum zs_status explain_nothing(const struct zs_store *store, const char *
 enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     struct zs_names found = {0};

@@ -336,8 +336,7 @@ enum zs_status zs_vsi_make_parents(const char *path, int *made, struct zs_error 
     if (slash == NULL || slash == path)
         return ZS_OK;
     char *parent = zs_strndup(path, (size_t)(slash - path));
-    if (parent == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(parent, err);
     enum zs_status status = ZS_OK;
     if (!zs_vsi_exists(parent)) {
         status = zs_vsi_make_parents(parent, made, err);

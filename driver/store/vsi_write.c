@@ -113,8 +113,7 @@ static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
     char *directory = zs_strndup(w->path, (size_t)(strrchr(w->path, '/') - w->path));
     w->temp_path = directory != NULL ? zs_temporary_path(directory) : NULL;
     free(directory);
-    if (w->temp_path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(w->temp_path, err);
     w->file = VSIFOpenExL(w->temp_path, "wb+", TRUE);
     return w->file != NULL ? ZS_OK : zs_fail(err, ZS_IO, "%s: cannot be created: %s", w->temp_path, zs_vsi_reason());
 }
@@ -122,8 +121,7 @@ static enum zs_status open_beside(struct vsi_writer *w, struct zs_error *err)
 enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err)
 {
     struct vsi_writer *w = zs_calloc(1, sizeof *w);
-    if (w == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(w, err);
     w->base.store = store;
     pthread_mutex_init(&w->lock, NULL);
     w->path = zs_vsi_path(store, key);
@@ -360,8 +358,7 @@ static enum zs_status check_arrived(struct vsi_writer *w, unsigned char *buffer,
 static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
 {
     void *buffer = malloc(COPY_BUFFER_BYTES);
-    if (buffer == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(buffer, err);
     struct upload_settings settings = {0};
     struct zs_vsi_answer answer;
     enum zs_status status = copy_to(w, NULL, NULL, buffer, err);

@@ -256,8 +256,7 @@ static enum zs_status fetch_and_check(const struct zs_checked_object *object, in
                                       const struct zs_checked_chunk *chunk, struct zs_error *err)
 {
     struct zs_scratch *scratch = zs_scratch_acquire();
-    if (scratch == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(scratch, err);
     struct zs_checked_chunk fetched = *chunk;
     enum zs_status status = zs_source_fetch(&chunk->bytes, SIZE_MAX, zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED),
                                             &fetched.bytes.memory, err);

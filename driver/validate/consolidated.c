@@ -105,8 +105,7 @@ static enum zs_status check_entry(const struct consolidated *copy, const zs_json
     char what[256];
     snprintf(what, sizeof what, "consolidated metadata of \"%.100s\"", name);
     char *path = zs_path_join(copy->group->path, name);
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     const struct zs_node *node = NULL;
     const enum zs_status status = zs_hierarchy_node(copy->c->hierarchy, path, &node, err);
     const bool is_path =
@@ -164,8 +163,7 @@ static void check_form(const struct consolidated *copy, const zs_json *consolida
 static enum zs_status check_listed(struct consolidated *copy, const zs_json *metadata, struct zs_error *err)
 {
     copy->names = zs_calloc(zs_json_size(metadata), sizeof *copy->names);
-    if (copy->names == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(copy->names, err);
     for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m)) {
         copy->names[copy->count++] = zs_json_name(m);
         ZS_TRY(check_entry(copy, m, err));
@@ -182,8 +180,7 @@ enum zs_status zs_check_consolidated(struct zs_check *check, const struct zs_nod
     if (zs_json_typeof(consolidated) == ZS_JSON_NULL)
         return ZS_OK;
     struct consolidated s = {.c = check, .group = group, .key = zs_strdup(group->key)};
-    if (s.key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(s.key, err);
     check_form(&s, consolidated);
     const enum zs_status status = check_listed(&s, zs_json_get(consolidated, "metadata"), err);
     free(s.names);

@@ -78,8 +78,7 @@ enum zs_status zs_check_conventions(struct zs_check *check, const struct zs_node
         return ZS_OK;
     struct declared d = {check, zs_strdup(node->key), node};
     const struct zs_finding_receiver to = {&d, take_finding};
-    if (d.key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(d.key, err);
     zs_convention_names(check_spelling, &d);
     zs_check_declarations(node->attributes, &to);
     for (const struct zs_convention *const *convention = zs_conventions; *convention != NULL; convention++) {

@@ -64,8 +64,7 @@ static enum zs_status check_duplicates(struct document *d, const zs_json *object
 {
     const size_t n = zs_json_size(object);
     const char **names = zs_calloc(n, sizeof *names);
-    if (names == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(names, err);
     size_t i = 0;
     for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
         names[i++] = zs_json_name(m);

@@ -42,8 +42,7 @@ static enum zs_status report_absent(struct zs_check *c, const struct zs_checked_
     uint64_t position[ZS_MAX_NDIM];
     zs_grid_position(&array->grid, 0, first, position);
     char *key = zs_chunk_key(array->node->array, array->node->path, position);
-    if (key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(key, err);
     char found[64];
     if (count == 1)
         snprintf(found, sizeof found, "none");
@@ -101,8 +100,7 @@ static bool is_shrunk(const struct holes *h, int d)
 static enum zs_status add_absent(struct holes *h, uint64_t number, struct zs_error *err)
 {
     uint64_t *grown = zs_grow(h->absent, h->count, &h->capacity, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     h->absent = grown;
     h->absent[h->count++] = number;
     return ZS_OK;

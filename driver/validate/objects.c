@@ -89,8 +89,7 @@ enum zs_status zs_check_objects(struct zs_check *check, const struct zs_checked_
         return ZS_OK;
     }
     struct batch *b = zs_calloc(1, sizeof *b);
-    if (b == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(b, err);
     b->c = check;
     b->array = array;
     const int threads = threads_within(check, level);

@@ -228,8 +228,7 @@ static enum zs_status check_level(const struct pyramid *p, int level, struct zs_
 enum zs_status zs_check_pyramids(struct zs_check *check, const struct zs_node *group, struct zs_error *err)
 {
     struct pyramid p = {.c = check, .group = group, .key = zs_strdup(group->key)};
-    if (p.key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(p.key, err);
     enum zs_status status = ZS_OK;
     bool is_there = zs_layout_first(group->attributes, &p.layout);
     for (; is_there && status == ZS_OK; is_there = zs_layout_next(&p.layout))

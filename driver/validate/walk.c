@@ -56,8 +56,7 @@ static enum zs_status list(struct walk *w, const char *path, char ***names, stru
 static enum zs_status add_object(struct zs_checked_array *array, uint64_t number, struct zs_error *err)
 {
     uint64_t *grown = zs_grow(array->objects, array->object_count, &array->object_capacity, sizeof *grown);
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     array->objects = grown;
     array->objects[array->object_count++] = number;
     return ZS_OK;
@@ -165,12 +164,10 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
     }
     struct zs_checked_array **grown =
         zs_grow(c->arrays, c->array_count, &c->array_capacity, sizeof(struct zs_checked_array *));
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     c->arrays = grown;
     struct zs_checked_array *array = zs_calloc(1, sizeof *array);
-    if (array == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(array, err);
     *array = (struct zs_checked_array){.node = node, .is_listed = c->is_listed};
     enum zs_status status = zs_chain_compile(node->array, &array->chain, err);
     if (status == ZS_OK)
@@ -198,8 +195,7 @@ static enum zs_status add_node(struct zs_check *check, const struct zs_node *nod
 {
     const struct zs_node **grown =
         zs_grow(check->nodes, check->node_count, &check->node_capacity, sizeof(const struct zs_node *));
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     check->nodes = grown;
     check->nodes[check->node_count++] = node;
     return ZS_OK;
@@ -211,8 +207,7 @@ static enum zs_status take_node(struct walk *w, const char *path, const struct z
     struct zs_check *c = w->c;
     *node = NULL;
     char *key = zs_document_key(path);
-    if (key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(key, err);
     enum zs_status status = zs_hierarchy_node(c->hierarchy, path, node, err);
     if (status != ZS_OK) {
         *node = NULL;
@@ -247,8 +242,7 @@ static enum zs_status walk_names(struct walk *w, const char *path, int depth, bo
         if (strcmp(*name, "zarr.json") == 0)
             continue;
         char *key = below(path, *name);
-        if (key == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(key, err);
         if (zs_prefix_length(*name) > 0) {
             bool below_has = false;
             status = walk(w, key, depth + 1, &below_has, err);

@@ -249,8 +249,7 @@ static enum zs_status create_meta(const zs_json *document, parse_fn fill, struct
                                   struct zs_error *err)
 {
     struct zs_array_meta *meta = zs_calloc(1, sizeof *meta);
-    if (meta == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(meta, err);
     const enum zs_status status = fill(document, meta, err);
     if (status != ZS_OK) {
         zs_array_meta_free(meta);

@@ -42,8 +42,7 @@ static enum zs_status merge_attributes(zs_json *document, const struct zs_node *
     zs_json *former = zs_json_merge(tried, before, theirs);
     zs_json *merged = former != NULL ? zs_json_merge(before, ours, former) : NULL;
     zs_json_free(former);
-    if (merged == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(merged, err);
     if (zs_json_is_same(merged, theirs) || (theirs == NULL && zs_json_size(merged) == 0)) {
         zs_json_free(merged);
         return ZS_OK;

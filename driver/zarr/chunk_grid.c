@@ -49,8 +49,7 @@ enum zs_status zs_edges_add(struct zs_edges **edges, uint64_t edge, uint64_t cou
     }
     if ((n & (n - 1)) == 0) { /* room for twice as many */
         e = realloc(e, sizeof *e + (n > 0 ? 2 * n : 1) * sizeof *e->runs);
-        if (e == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(e, err);
         *edges = e;
     }
     e->runs[n] = (struct zs_edge_run){start, n > 0 ? e->runs[n - 1].first + e->runs[n - 1].count : 0, edge, count};

@@ -174,8 +174,7 @@ static enum zs_status take_directories(struct branches *branches, struct zs_erro
 {
     const size_t n = branches->keys.count;
     branches->found = zs_calloc(n, sizeof *branches->found);
-    if (branches->found == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(branches->found, err);
     const int threads = branches->search->store->is_remote ? LISTING_THREADS : 1;
     enum zs_status status = zs_parallel_for(threads, n, walk_branch, branches, err);
     for (size_t i = 0; i < n; i++) {
@@ -277,8 +276,7 @@ static enum zs_status remove_marks(struct zs_store *store, const struct zs_names
 {
     const char **keys = zs_calloc(own->count + 1, sizeof *keys);
     size_t n = 0;
-    if (keys == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(keys, err);
     for (size_t i = 0; i < own->count; i++)
         if (zs_is_mark(own->list[i]) == are_marks)
             keys[n++] = own->list[i];

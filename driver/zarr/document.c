@@ -247,8 +247,7 @@ enum zs_status zs_document_get_node(struct zs_store *store, const char *path, st
 {
     char *key = zs_document_key(path);
     zs_json *document;
-    if (key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(key, err);
     enum zs_status status = zs_document_get(store, key, &document, err);
     free(key);
     ZS_TRY(status);
@@ -309,8 +308,7 @@ enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path,
 {
     *document = NULL;
     char *key = zs_document_key(path);
-    if (key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(key, err);
     const enum zs_status status = zs_document_get_tagged(store, key, document, etag, err);
     free(key);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
@@ -337,8 +335,7 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
                                  struct zs_error *err)
 {
     *text = zs_json_print_pretty(document);
-    if (*text == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*text, err);
     const enum zs_status status = zs_json_check(*text, strlen(*text), err);
     if (status == ZS_OK)
         return ZS_OK;

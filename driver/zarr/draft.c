@@ -109,8 +109,7 @@ enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *stor
     for (size_t i = 0; i < 2 && status == ZS_NOT_FOUND; i++) {
         zs_json *document = NULL;
         char *key = key_of(draft, path, kinds[i]);
-        if (key == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(key, err);
         status = zs_document_get(store, key, &document, err);
         if (status == ZS_OK) {
             status = create(path, key, document, i == 0, node, err);
@@ -141,8 +140,7 @@ enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *stor
 {
     char **names;
     char *folder = zs_format(META "%s%s", path[0] != '\0' ? "/" : "", path);
-    if (folder == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(folder, err);
     const enum zs_status status = zs_store_list(store, folder, &names, err);
     free(folder);
     if (status != ZS_OK)

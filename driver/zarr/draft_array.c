@@ -329,8 +329,7 @@ static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_js
         char *name = zs_format("numcodecs.%.100s", id);
         zs_json *configuration = name != NULL ? add_codec(codecs, name, f) : NULL;
         free(name);
-        if (configuration == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(configuration, err);
         zs_json_remove(configuration, "id");
         if (!is_of_array)
             continue;
@@ -374,8 +373,7 @@ static enum zs_status translate_codecs(const zs_json *draft, const struct array_
             zs_json_add_string(sharding, "index_location", "end") == NULL)
             return zs_fail_memory(err);
     }
-    if (codecs == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(codecs, err);
     ZS_TRY(translate_layout(draft, array, codecs, err));
     ZS_TRY(translate_filters(draft, array->is_big, codecs, err));
     return translate_compressor(draft, codecs, err);

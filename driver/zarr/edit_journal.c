@@ -230,8 +230,7 @@ enum zs_status zs_edit_journal_read(struct zs_store *store, bool *is_there, stru
     zs_json *json = NULL;
     char *key = zs_journal_key("zarr.json");
     *journal = (struct zs_edit_journal){0};
-    if (key == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(key, err);
     const enum zs_status status = zs_document_get(store, key, &json, err);
     free(key);
     *is_there = status != ZS_NOT_FOUND;

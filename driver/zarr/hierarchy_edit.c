@@ -25,8 +25,7 @@ static enum zs_status retire(struct zs_hierarchy *hierarchy, struct zs_node *nod
 {
     struct zs_node **grown =
         zs_grow(hierarchy->retired, hierarchy->retired_count, &hierarchy->retired_capacity, sizeof(struct zs_node *));
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     hierarchy->retired = grown;
     hierarchy->retired[hierarchy->retired_count++] = node;
     return ZS_OK;
@@ -135,15 +134,13 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     ZS_TRY(note_edit(hierarchy, present, err));
     if (present->document == NULL) { /* an implicit group becomes an explicit one */
         present->document = zs_group_document();
-        if (present->document == NULL)
-            return zs_fail_memory(err);
+        ZS_TRY_MEMORY(present->document, err);
         present->owns_document = true;
     }
     if (!zs_json_is_object(zs_json_get(present->document, "attributes")))
         zs_json_remove(present->document, "attributes");
     *attributes = zs_document_attributes(present->document);
-    if (*attributes == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(*attributes, err);
     present->is_implicit = false;
     present->attributes = *attributes;
     return ZS_OK;
@@ -191,8 +188,7 @@ static enum zs_status note_node(struct zs_hierarchy *hierarchy, const char *path
     }
     const bool is_fresh = zs_changes_find(&hierarchy->pending, path) == NULL && is_known_empty(hierarchy, path);
     struct zs_change *change = zs_changes_note(&hierarchy->pending, path);
-    if (change == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(change, err);
     change->kind = ZS_CHANGE_NEW;
     change->is_fresh |= is_fresh;
     return ZS_OK;
@@ -329,8 +325,7 @@ static enum zs_status take_document(struct zs_hierarchy *hierarchy, const struct
                        known->path);
     ZS_TRY(zs_savepoint_note(hierarchy, known->path, err));
     zs_json *copy = zs_json_copy(stored);
-    if (copy == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(copy, err);
     ZS_TRY(zs_node_create(known->path, copy, true, &made, err));
     ZS_TRY(zs_hierarchy_relist(hierarchy, made, stored, NULL, err));
     *node = made;
@@ -495,8 +490,7 @@ static enum zs_status take_out(struct zs_hierarchy *hierarchy, const char *path,
     zs_changes_forget(&hierarchy->pending, path); /* drop pending changes below: the whole tree is removed */
     shorten_listing(hierarchy, path);
     struct zs_change *change = zs_changes_note(&hierarchy->pending, path);
-    if (change == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(change, err);
     change->kind = kind;
     change->was_removed = true;
     change->number = ++hierarchy->pending.removals;

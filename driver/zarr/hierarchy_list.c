@@ -85,8 +85,7 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct z
         return ZS_OK;
     const size_t members = zs_json_size(metadata);
     struct zs_hierarchy_entry *found = zs_calloc(members, sizeof *found);
-    if (found == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(found, err);
     enum zs_status status = ZS_OK;
     size_t n = 0;
     for (const zs_json *c = zs_json_first(metadata); c != NULL && status == ZS_OK; c = zs_json_next(c))
@@ -130,8 +129,7 @@ struct walk {
 static enum zs_status append(struct walk *w, const struct zs_node *node, struct zs_error *err)
 {
     const struct zs_node **grown = zs_grow(w->nodes, w->count, &w->capacity, sizeof(const struct zs_node *));
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     w->nodes = grown;
     w->nodes[w->count++] = node;
     return ZS_OK;
@@ -255,8 +253,7 @@ static enum zs_status copy_nodes(const struct zs_node *const *nodes, size_t n, c
                                  size_t *count, struct zs_error *err)
 {
     const struct zs_node **copy = zs_calloc(n, sizeof *copy);
-    if (copy == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(copy, err);
     memcpy(copy, nodes, n * sizeof *copy);
     *out = copy;
     *count = n;

@@ -361,8 +361,7 @@ static enum zs_status make_documents(struct hive_store *s, struct zs_error *err)
     if (consolidated != NULL && zs_json_add_string(consolidated, "kind", "inline") != NULL &&
         zs_json_add_bool(consolidated, "must_understand", false) != NULL)
         documents = zs_json_add_object(consolidated, "metadata");
-    if (documents == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(documents, err);
     s->documents = documents;
     for (int i = 0; i < s->hive.count; i++)
         ZS_TRY(add_level(s, &s->hive.levels[i], first.number >> (2 * (s->hive.levels[0].node - s->hive.levels[i].node)),

@@ -103,8 +103,7 @@ enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, cons
                                      enum zs_icechunk_type type, struct zs_icechunk_file **file, struct zs_error *err)
 {
     struct zs_icechunk_file *f = zs_calloc(1, sizeof *f);
-    if (f == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(f, err);
     enum zs_status status = zs_store_get(files->store, key, MAX_FILE_BYTES, &f->bytes, err);
     if (status == ZS_OK) {
         status = take_content(f, type, files->decode, err);

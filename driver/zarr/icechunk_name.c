@@ -64,8 +64,7 @@ enum zs_status zs_icechunk_selector_parse(const char *commit, struct zs_icechunk
 {
     *selector = (struct zs_icechunk_selector){.text = zs_strdup(commit)};
     const char **values[WORDS] = {&selector->branch, &selector->tag, &selector->snapshot, &selector->as_of};
-    if (selector->text == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(selector->text, err);
     for (char *word = selector->text, *next; word != NULL && *word != '\0'; word = next) {
         next = strchr(word, '&');
         if (next != NULL)

@@ -161,8 +161,7 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *snapshot, const str
     struct zs_flat_table data;
     struct zs_icechunk_array *grown = zs_grow(snapshot->arrays, snapshot->count, &snapshot->capacity, sizeof *grown);
     size_t ndim;
-    if (grown == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(grown, err);
     snapshot->arrays = grown;
     struct zs_icechunk_array *a = &snapshot->arrays[snapshot->count];
     *a = (struct zs_icechunk_array){.id = id};
@@ -173,8 +172,7 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *snapshot, const str
     ZS_TRY(check_manifests(snapshot, a, ndim, err));
     a->ndim = (int)ndim;
     a->path = zs_strdup(path);
-    if (a->path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(a->path, err);
     snapshot->count++;
     return ZS_OK;
 }
@@ -188,8 +186,7 @@ static enum zs_status read_path(const struct zs_flat_table *node, char **path, s
         return fail_broken(err);
     if (!zs_icechunk_text(&text, &whole))
         return zs_fail(err, ZS_CORRUPT, "expected a path as text, found other bytes");
-    if (whole == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(whole, err);
     enum zs_status status = ZS_OK;
     if (whole[0] != '/' || (whole[1] != '\0' && !zs_path_is_clean(whole + 1)))
         status = zs_fail(err, ZS_INVALID, "expected a path inside the store, found \"%.200s\"", whole);

@@ -166,8 +166,7 @@ static enum zs_status split_local(const char *location, struct split *s, struct 
                        "virtual chunk: %.200s is a local file, which is read where the configuration option "
                        ALLOW_LOCAL " is YES", location);
     char *path = zs_strdup(location + strlen("file://"));
-    if (path == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(path, err);
     zs_unescape(path);
     /* The folder below / is the store's root: there are few, unlike those that the files themselves lie in. */
     const char *slash = path[0] == '/' ? strchr(path + 1, '/') : NULL;

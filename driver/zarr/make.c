@@ -10,8 +10,7 @@
 /* Creates the node of a document (taken over); fails for an array that could not be read. */
 static enum zs_status make(const char *path, zs_json *document, struct zs_node **node, struct zs_error *err)
 {
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(path, document, true, node, err));
     const struct zs_node *made = *node;
     if (made->type != ZS_NODE_ARRAY || made->array != NULL || made->is_text)
@@ -166,8 +165,7 @@ enum zs_status zs_array_set_fill_value(struct zs_hierarchy *hierarchy, const str
                                        const struct zs_node **replacement, struct zs_error *err)
 {
     zs_json *document = zs_json_copy(node->document);
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     zs_json_remove(document, "fill_value");
     if (zs_fill_value_add(document, "fill_value", &node->array->dtype, value) == NULL) {
         zs_json_free(document);
@@ -227,8 +225,7 @@ enum zs_status zs_array_update_document(struct zs_hierarchy *hierarchy, const st
     int ndim;
     ZS_TRY(check_shape(node, shape, &ndim, err));
     zs_json *document = changed_document(node->document, ndim, shape, names, attributes);
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(node->path, document, true, &made, err));
     if (made->array == NULL && node->array != NULL) {
         const enum zs_status status = zs_fail(err, made->array_status, "%s", made->array_error->message);

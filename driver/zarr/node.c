@@ -114,8 +114,7 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, s
     char *key = zs_document_key(path);
     struct zs_node *node = key != NULL ? new_node(path, key, ZS_NODE_GROUP) : NULL;
     free(key);
-    if (node == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(node, err);
     node->is_implicit = true;
     *out = node;
     return ZS_OK;
@@ -124,8 +123,7 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **out, s
 enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message, struct zs_error *err)
 {
     struct zs_error *reason = zs_calloc(1, sizeof *reason);
-    if (reason == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(reason, err);
     zs_error_set(reason, "%s", message);
     if (node->array_error != &no_error)
         free((void *)(uintptr_t)node->array_error);

@@ -25,8 +25,7 @@ static enum zs_status relist(struct zs_hierarchy *hierarchy, const char *path, c
 {
     zs_json *document = zs_json_copy(after);
     struct zs_node *node;
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(path, document, true, &node, err));
     return zs_hierarchy_relist(hierarchy, node, before, own, err);
 }

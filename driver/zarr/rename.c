@@ -28,8 +28,7 @@ static enum zs_status add_moved(struct zs_hierarchy *hierarchy, const struct zs_
 {
     struct zs_node *node;
     zs_json *document = zs_json_copy(moved->document);
-    if (document == NULL)
-        return zs_fail_memory(err);
+    ZS_TRY_MEMORY(document, err);
     ZS_TRY(zs_node_create(path, document, true, &node, err));
     return zs_hierarchy_root_is_pending(hierarchy) ? zs_hierarchy_add(hierarchy, node, err)
                                                    : zs_hierarchy_relist(hierarchy, node, node->document, NULL, err);
