@@ -91,9 +91,7 @@ static enum zs_status take_whole(struct locator *locator, struct shard *shard, s
 {
     struct zs_pins *pins = locator->pins;
     struct zs_cache_entry *entry;
-    struct zs_cache_entry **blobs = zs_grow(pins->blobs, pins->count, &pins->capacity, sizeof(struct zs_cache_entry *));
-    ZS_TRY_MEMORY(blobs, err);
-    pins->blobs = blobs;
+    ZS_TRY_GROW(pins->blobs, pins->count, &pins->capacity, err);
     ZS_TRY(get_whole(locator->array, shard, limit, &entry, err));
     pins->blobs[pins->count++] = entry;
     const struct zs_blob *blob = zs_cache_value(entry);

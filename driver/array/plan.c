@@ -125,9 +125,7 @@ static void drop_other_extent(struct zs_plan *plan, struct zs_planned *planned)
 
 static enum zs_status add_gap(struct zs_plan *plan, size_t window, int level, uint64_t number, struct zs_error *err)
 {
-    struct zs_gap *gaps = zs_grow(plan->gaps, plan->gap_count, &plan->gap_room, sizeof *gaps);
-    ZS_TRY_MEMORY(gaps, err);
-    plan->gaps = gaps;
+    ZS_TRY_GROW(plan->gaps, plan->gap_count, &plan->gap_room, err);
     plan->gaps[plan->gap_count++] = (struct zs_gap){window, level, number};
     return ZS_OK;
 }

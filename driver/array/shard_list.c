@@ -46,9 +46,7 @@ static enum zs_status add_number(struct listing *listing, const char *key, struc
             return ZS_OK;
     if (listing->count == MOST_NUMBERS)
         return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has too many shards to list", array->node->path);
-    uint64_t *grown = zs_grow(listing->numbers, listing->count, &listing->room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    listing->numbers = grown;
+    ZS_TRY_GROW(listing->numbers, listing->count, &listing->room, err);
     listing->numbers[listing->count++] = zs_grid_number(&array->grid, 0, position);
     return ZS_OK;
 }

@@ -23,6 +23,13 @@ char *zs_format(const char *format, ...) ZS_PRINTF(1, 2);
  * it is full. Returns the array, or NULL without memory; then `array` is as it was. */
 void *zs_grow(void *array, size_t count, size_t *capacity, size_t size);
 void *zs_grow_by(void *array, size_t count, uint64_t more, size_t *capacity, size_t size);
+/* Grows `array`, a variable or member, for one more item, or returns ZS_NO_MEMORY from the enclosing function. */
+#define ZS_TRY_GROW(array, count, capacity, err)                                                                       \
+    do {                                                                                                               \
+        void *const zs_grown_ = zs_grow((array), (count), (capacity), sizeof *(array));                                \
+        ZS_TRY_MEMORY(zs_grown_, err);                                                                                 \
+        (array) = zs_grown_;                                                                                           \
+    } while (0)
 
 /* A NULL-terminated list of strings while it grows. Zero-initialise; `list` is NULL as long as it is empty. */
 struct zs_names {

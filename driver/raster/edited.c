@@ -31,15 +31,12 @@ static enum zs_status add_array_once(struct zs_edits *edits, struct zs_edited ar
 {
     if (zs_edited_find(edits, array.node) != NULL)
         return ZS_OK;
-    struct zs_edited *grown = zs_grow(edits->list, edits->count, &edits->capacity, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    edits->list = grown;
-    size_t *sorted = zs_grow(edits->sorted, edits->count, &edits->sorted_capacity, sizeof *sorted);
-    ZS_TRY_MEMORY(sorted, err);
-    edits->sorted = sorted;
+    ZS_TRY_GROW(edits->list, edits->count, &edits->capacity, err);
+    ZS_TRY_GROW(edits->sorted, edits->count, &edits->sorted_capacity, err);
     const size_t at = sorted_index(edits, array.node);
-    memmove(&sorted[at + 1], &sorted[at], (edits->count - at) * sizeof *sorted);
-    sorted[at] = edits->count;
+    size_t *const here = edits->sorted + at;
+    memmove(here + 1, here, (edits->count - at) * sizeof *here);
+    *here = edits->count;
     edits->list[edits->count++] = array;
     if (array.srs != NULL)
         OSRReference(array.srs);

@@ -173,9 +173,7 @@ enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count,
         last->count += count;
         return ZS_OK;
     }
-    struct zs_run *grown = zs_grow(runs->list, runs->count, &runs->room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    runs->list = grown;
+    ZS_TRY_GROW(runs->list, runs->count, &runs->room, err);
     runs->list[runs->count++] = (struct zs_run){first, count};
     return ZS_OK;
 }

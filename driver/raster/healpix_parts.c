@@ -207,9 +207,7 @@ static enum zs_status add_part(struct batching *b, const struct zs_healpix_part 
         return add_halves(b, part, err);
     if (cells > b->most - zs_min_u64(b->batch.cells, b->most))
         ZS_TRY(flush(b, err));
-    struct zs_healpix_part *grown = zs_grow(b->batch.parts, b->batch.count, &b->batch.room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    b->batch.parts = grown;
+    ZS_TRY_GROW(b->batch.parts, b->batch.count, &b->batch.room, err);
     b->batch.parts[b->batch.count++] = *part;
     b->batch.cells += cells;
     return ZS_OK;

@@ -105,9 +105,7 @@ struct entries {
 static enum zs_status add_entry(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err)
 {
     struct entries *e = context;
-    struct entry *grown = zs_grow(e->list, e->count, &e->room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    e->list = grown;
+    ZS_TRY_GROW(e->list, e->count, &e->room, err);
     e->is_sorted = e->is_sorted && (e->count == 0 || e->list[e->count - 1].index <= index);
     e->list[e->count++] = (struct entry){index, zs_healpix_pixel(e->reading, e->part, ix, iy)};
     return ZS_OK;

@@ -47,9 +47,7 @@ static bool is_wanted(enum half half, uint32_t ix, uint32_t iy)
 static enum zs_status add_square(struct cell_runs *g, const struct square *s, uint64_t number, struct zs_error *err)
 {
     const uint64_t cells = (uint64_t)1 << (2 * s->level);
-    struct square *grown = zs_grow(g->squares, g->count, &g->room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    g->squares = grown;
+    ZS_TRY_GROW(g->squares, g->count, &g->room, err);
     g->squares[g->count] = *s;
     g->squares[g->count++].before = g->cells;
     g->cells += cells;

@@ -116,9 +116,7 @@ bool zs_band_find(const struct zs_bands *bands, int band, size_t *array, uint64_
 
 static enum zs_status add_box(struct boxes *b, struct box box, struct zs_error *err)
 {
-    struct box *grown = zs_grow(b->list, b->count, &b->room, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    b->list = grown;
+    ZS_TRY_GROW(b->list, b->count, &b->room, err);
     b->is_sorted = b->is_sorted && (b->count == 0 || b->list[b->count - 1].array <= box.array);
     b->list[b->count++] = box;
     return ZS_OK;

@@ -156,9 +156,7 @@ static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error
         (void)pthread_cond_wait(&a->done, &a->lock);
     tidy(a, u->size);
     ZS_TRY(failure(a, err));
-    struct upload **grown = zs_grow(a->list, a->count, &a->capacity, sizeof(struct upload *));
-    ZS_TRY_MEMORY(grown, err);
-    a->list = grown;
+    ZS_TRY_GROW(a->list, a->count, &a->capacity, err);
     a->list[a->count++] = u;
     a->under_way++;
     a->held += memory_of(u);

@@ -99,9 +99,7 @@ static bool is_shrunk(const struct holes *h, int d)
 
 static enum zs_status add_absent(struct holes *h, uint64_t number, struct zs_error *err)
 {
-    uint64_t *grown = zs_grow(h->absent, h->count, &h->capacity, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    h->absent = grown;
+    ZS_TRY_GROW(h->absent, h->count, &h->capacity, err);
     h->absent[h->count++] = number;
     return ZS_OK;
 }

@@ -55,9 +55,7 @@ static enum zs_status list(struct walk *w, const char *path, char ***names, stru
 
 static enum zs_status add_object(struct zs_checked_array *array, uint64_t number, struct zs_error *err)
 {
-    uint64_t *grown = zs_grow(array->objects, array->object_count, &array->object_capacity, sizeof *grown);
-    ZS_TRY_MEMORY(grown, err);
-    array->objects = grown;
+    ZS_TRY_GROW(array->objects, array->object_count, &array->object_capacity, err);
     array->objects[array->object_count++] = number;
     return ZS_OK;
 }
@@ -162,10 +160,7 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
         return has_errors && node->array_status == ZS_UNSUPPORTED ? ZS_OK
                                                                   : zs_report_failure(c, key, node->array_status, err);
     }
-    struct zs_checked_array **grown =
-        zs_grow(c->arrays, c->array_count, &c->array_capacity, sizeof(struct zs_checked_array *));
-    ZS_TRY_MEMORY(grown, err);
-    c->arrays = grown;
+    ZS_TRY_GROW(c->arrays, c->array_count, &c->array_capacity, err);
     struct zs_checked_array *array = zs_calloc(1, sizeof *array);
     ZS_TRY_MEMORY(array, err);
     *array = (struct zs_checked_array){.node = node, .is_listed = c->is_listed};
@@ -193,10 +188,7 @@ static enum zs_status take_array(struct walk *w, const struct zs_node *node, con
 
 static enum zs_status add_node(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
 {
-    const struct zs_node **grown =
-        zs_grow(check->nodes, check->node_count, &check->node_capacity, sizeof(const struct zs_node *));
-    ZS_TRY_MEMORY(grown, err);
-    check->nodes = grown;
+    ZS_TRY_GROW(check->nodes, check->node_count, &check->node_capacity, err);
     check->nodes[check->node_count++] = node;
     return ZS_OK;
 }

@@ -23,10 +23,7 @@ static enum zs_status check_path(const char *path, struct zs_error *err)
 /* Keeps a node that left the table until the hierarchy is freed: callers may hold pointers to it. */
 static enum zs_status retire(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
-    struct zs_node **grown =
-        zs_grow(hierarchy->retired, hierarchy->retired_count, &hierarchy->retired_capacity, sizeof(struct zs_node *));
-    ZS_TRY_MEMORY(grown, err);
-    hierarchy->retired = grown;
+    ZS_TRY_GROW(hierarchy->retired, hierarchy->retired_count, &hierarchy->retired_capacity, err);
     hierarchy->retired[hierarchy->retired_count++] = node;
     return ZS_OK;
 }

@@ -128,9 +128,7 @@ struct walk {
 
 static enum zs_status append(struct walk *w, const struct zs_node *node, struct zs_error *err)
 {
-    const struct zs_node **grown = zs_grow(w->nodes, w->count, &w->capacity, sizeof(const struct zs_node *));
-    ZS_TRY_MEMORY(grown, err);
-    w->nodes = grown;
+    ZS_TRY_GROW(w->nodes, w->count, &w->capacity, err);
     w->nodes[w->count++] = node;
     return ZS_OK;
 }

@@ -159,10 +159,8 @@ static enum zs_status add_array(struct zs_icechunk_snapshot *snapshot, const str
                                 const char *path, const unsigned char *id, struct zs_error *err)
 {
     struct zs_flat_table data;
-    struct zs_icechunk_array *grown = zs_grow(snapshot->arrays, snapshot->count, &snapshot->capacity, sizeof *grown);
     size_t ndim;
-    ZS_TRY_MEMORY(grown, err);
-    snapshot->arrays = grown;
+    ZS_TRY_GROW(snapshot->arrays, snapshot->count, &snapshot->capacity, err);
     struct zs_icechunk_array *a = &snapshot->arrays[snapshot->count];
     *a = (struct zs_icechunk_array){.id = id};
     if (!zs_flat_table(node, NODE_DATA, &data) || data.of == NULL ||
