@@ -1,7 +1,6 @@
 /* array/array.h: an opened N-dimensional array. What the public header (shardedzarr.h) does not have: opening from a
  * hierarchy, and what the rooms above need. */
-#ifndef ZS_ARRAY_ARRAY_H
-#define ZS_ARRAY_ARRAY_H
+#pragma once
 
 #include "zarr/hierarchy.h"
 
@@ -106,5 +105,3 @@ enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *posit
 /* The order of dimensions in which the elements of a chunk are stored, slowest first: axis[j] is the array's dimension
  * that stands at j. */
 void zs_array_stored_order(const struct zs_array *array, int *axis);
-
-#endif

@@ -1,6 +1,5 @@
 /* array/array_private.h: what the files of this room share. */
-#ifndef ZS_ARRAY_ARRAY_PRIVATE_H
-#define ZS_ARRAY_ARRAY_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -130,5 +129,3 @@ bool zs_is_known_empty(struct zs_array *array, int level, uint64_t number);
 
 /* Key of a level-0 chunk's object, freed with free(). ZS_NO_MEMORY only. */
 enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key, struct zs_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * first touch of its pages. So a pool cuts them from slabs, the next of which another thread populates meanwhile: 500
  * random windows of a 240 MB scene took 15 % less time. (Huge pages: 0.2 to 0.9 s for the same windows, as the host of
  * a virtual machine has them ready or not.) */
-#ifndef ZS_ARRAY_BLOB_H
-#define ZS_ARRAY_BLOB_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void zs_blob_pool_free(struct zs_blob_pool *pool); /* NULL is allowed */
  * Thread-safe. */
 struct zs_blob *zs_blob_alloc(struct zs_blob_pool *pool, size_t size);
 void zs_blob_free(void *blob); /* NULL is allowed */
-
-#endif

@@ -1,7 +1,6 @@
 /* array/grid.h: which elements a chunk spans and which chunk an element lies in, at every level of an array's chain.
  * Nothing else knows how the chunks of an array lie side by side. */
-#ifndef ZS_ARRAY_GRID_H
-#define ZS_ARRAY_GRID_H
+#pragma once
 
 #include "codec/chain.h"
 
@@ -75,5 +74,3 @@ void zs_grid_inside(const struct zs_grid *grid, int level, const uint64_t *posit
  * shard/writer.h. */
 uint64_t zs_grid_shard(const struct zs_grid *grid, uint64_t chunk);
 uint64_t zs_grid_number_in_shard(const struct zs_grid *grid, uint64_t chunk);
-
-#endif

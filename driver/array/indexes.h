@@ -1,7 +1,6 @@
 /* array/indexes.h: the opened objects of level-0 chunks, and the indexes of shards of any level, each read once and
  * cached. */
-#ifndef ZS_ARRAY_INDEXES_H
-#define ZS_ARRAY_INDEXES_H
+#pragma once
 
 #include "array/array_private.h"
 #include "shard/walk.h"
@@ -45,5 +44,3 @@ enum zs_status zs_index_get(struct zs_array *array, int level, uint64_t number, 
  * caches. ZS_NOT_FOUND when there is none. */
 enum zs_status zs_shard_read_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                    struct zs_object **object, struct zs_shard_index **index, struct zs_error *err);
-
-#endif

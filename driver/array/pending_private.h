@@ -1,8 +1,7 @@
 /* array/pending_private.h: shared by the files of pending writes. pending_writes.c builds shards; pending_merge.c
  * merges chunks with what others wrote meanwhile; pending_publish.c, above both, takes chunks and publishes. The caller
  * holds the array's lock. */
-#ifndef ZS_ARRAY_PENDING_PRIVATE_H
-#define ZS_ARRAY_PENDING_PRIVATE_H
+#pragma once
 
 #include "array/pending_writes.h"
 
@@ -51,5 +50,3 @@ struct zs_chunk_object {
 
 /* Stores a chunk that was written in part over the stored one. ZS_CONFLICT as zs_store_put_over(). */
 enum zs_status zs_merge_into_object(const struct zs_chunk_object *object, struct zs_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  * which elements of a chunk were written until the shard is published, under the lock of its object, over the object
  * that is stored by then: if others changed a chunk since it was read, only the written elements replace theirs. Chunks
  * that were written whole replace the stored ones. */
-#ifndef ZS_ARRAY_PENDING_WRITES_H
-#define ZS_ARRAY_PENDING_WRITES_H
+#pragma once
 
 #include "array/array_private.h"
 #include "base/map.h"
@@ -128,5 +127,3 @@ void zs_pending_find_order(struct zs_array *array);
  * for another try. With is_last there is no other try: a failed shard is dropped, or the newest one in its place, since
  * the disk may be full of them. */
 enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err);
-
-#endif

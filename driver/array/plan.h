@@ -6,8 +6,7 @@
  *   zs_plan_tasks()      what is fetched together, and decoded
  *
  * Then read.c carries out the tasks side by side. */
-#ifndef ZS_ARRAY_PLAN_H
-#define ZS_ARRAY_PLAN_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -199,5 +198,3 @@ bool zs_is_wholly_used(const struct zs_plan *plan, const struct zs_planned *plan
 /* Where the chunk can be decoded in place: one window wants the whole chunk, unconverted, in the layout it is stored
  * in. Else NULL. */
 void *zs_direct_destination(const struct zs_plan *plan, const struct zs_planned *planned);
-
-#endif

@@ -2,8 +2,7 @@
  * each. Searches for what is stored use it (stored.c) and, of remote stores whose listings prove what is not there
  * (store.h), readers of pixels (locate.c). Writers ask for each object. A chunk that is an object of its own counts as
  * a shard here. */
-#ifndef ZS_ARRAY_SHARD_LIST_H
-#define ZS_ARRAY_SHARD_LIST_H
+#pragma once
 
 #include "array/array_private.h"
 
@@ -28,5 +27,3 @@ bool zs_shard_list_lacks(struct zs_array *array, uint64_t shard);
 struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array);
 /* Forgets the list: a shard is made or removed, or the store is no longer as this process remembers. */
 void zs_shard_list_forget(struct zs_array *array);
-
-#endif

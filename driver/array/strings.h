@@ -3,8 +3,7 @@
  * any bytes codecs, with transposes, in shards or not. Each call opens an array of pointers to texts (codec/texts.h),
  * and reads or writes windows of it as others do. Source: zarr-extensions, data-types/string, codecs/vlen-utf8;
  * zarr-python for the fixed ones. */
-#ifndef ZS_ARRAY_STRINGS_H
-#define ZS_ARRAY_STRINGS_H
+#pragma once
 
 #include "zarr/document.h"
 #include "zarr/hierarchy.h"
@@ -67,5 +66,3 @@ typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, con
  * UTF-8 or too long, and chunks too large to be read; ZS_UNSUPPORTED for an array of the draft. */
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A value is handed out pinned and stays valid until zs_cache_release(); pinned values are never evicted, so the cache
  * may exceed its budget by what is in use. */
-#ifndef ZS_BASE_CACHE_H
-#define ZS_BASE_CACHE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ uint64_t zs_budget_used(void);
  * was not enough: the caller should free memory soon. Every byte that was taken must be given back. */
 bool zs_budget_take(uint64_t bytes);
 void zs_budget_give(uint64_t bytes);
-
-#endif

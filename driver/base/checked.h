@@ -1,7 +1,6 @@
 /* base/checked.h: numbers that came from a file, and arithmetic on them. Functions with an *out return false, and leave
  * it alone, when the result does not fit: hostile metadata ends in an error, never in a small allocation. */
-#ifndef ZS_BASE_CHECKED_H
-#define ZS_BASE_CHECKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,5 +86,3 @@ static inline uint64_t zs_max_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* base/descriptors.h: the file descriptors of this process: one budget for reading and writing (base/limits.h). */
-#ifndef ZS_BASE_DESCRIPTORS_H
-#define ZS_BASE_DESCRIPTORS_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -53,5 +52,3 @@ void zs_files_give(int n);
 bool zs_files_are_scarce(void);
 /* How many files, 1 to `most`, a caller may open at the same time for a moment. */
 int zs_files_at_once(int most);
-
-#endif

@@ -1,7 +1,6 @@
 /* base/limits.h: limits of the process, for all its stores, datasets and arrays together, and what happens beyond them.
  * Limits of one array, one document or one request stand where they are checked. */
-#ifndef ZS_BASE_LIMITS_H
-#define ZS_BASE_LIMITS_H
+#pragma once
 
 /* Memory: bytes of decoded chunks, indexes and pending writes, until zs_budget_set() (cache.h). Beyond, the least
  * recently used values leave the caches, and pending chunks are written to their shards. */
@@ -33,5 +32,3 @@
 /* How often a commit that expects a version is sent again, when it failed and the store is as it was. With the waits
  * between that is a third of a second. */
 #define ZS_MOST_REFUSALS 5
-
-#endif

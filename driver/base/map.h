@@ -1,6 +1,5 @@
 /* base/map.h: a table from 64-bit numbers to pointers, not locked, and the hash that makes such numbers of bytes. */
-#ifndef ZS_BASE_MAP_H
-#define ZS_BASE_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void zs_map_free(struct zs_map *map);
 /* FNV-1a of n bytes, going on from `hash`, which is ZS_HASH at first. */
 #define ZS_HASH 0xCBF29CE484222325u
 uint64_t zs_hash(uint64_t hash, const void *data, size_t n);
-
-#endif

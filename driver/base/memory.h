@@ -1,6 +1,5 @@
 /* base/memory.h: allocation, owned strings and lists of them, and a growable byte buffer. */
-#ifndef ZS_BASE_MEMORY_H
-#define ZS_BASE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ enum zs_status zs_buffer_reset(struct zs_buffer *buffer, size_t capacity, struct
 enum zs_status zs_buffer_append(struct zs_buffer *buffer, const void *data, size_t n, struct zs_error *err);
 
 void zs_buffer_free(struct zs_buffer *buffer); /* releases the memory; then it is as zero-initialised */
-
-#endif

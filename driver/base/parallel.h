@@ -1,6 +1,5 @@
 /* base/parallel.h: one pool of threads for the process, and a loop that shares its items among them. */
-#ifndef ZS_BASE_PARALLEL_H
-#define ZS_BASE_PARALLEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ struct zs_thread_context {
     void (*release)(void *context);
 };
 void zs_parallel_set_thread_context(const struct zs_thread_context *hooks);
-
-#endif

@@ -3,8 +3,7 @@
  * A function that can fail returns an enum zs_status and takes, last, a struct zs_error owned by the caller. On
  * anything but ZS_OK the message says what, where, what was expected and what was found, in one sentence without a
  * final dot. The core never prints; gdal/ turns one error into one CPLError(). */
-#ifndef ZS_BASE_STATUS_H
-#define ZS_BASE_STATUS_H
+#pragma once
 
 #include "shardedzarr.h" /* enum zs_status, struct zs_error: part of the public API */
 
@@ -38,5 +37,3 @@ void zs_error_prefix(struct zs_error *err, const char *format, ...) ZS_PRINTF(2,
 
 /* Returns ZS_NO_MEMORY from the enclosing function where `allocated` is NULL. */
 #define ZS_TRY_MEMORY(allocated, err) ZS_TRY((allocated) != NULL ? ZS_OK : zs_fail_memory(err))
-
-#endif

@@ -1,6 +1,5 @@
 /* base/strided.h: moving N-dimensional boxes of elements between memory layouts. */
-#ifndef ZS_BASE_STRIDED_H
-#define ZS_BASE_STRIDED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  * not overlap. */
 void zs_copy_strided(int ndim, const uint64_t *count, const void *src, const ptrdiff_t *src_stride, void *dst,
                      const ptrdiff_t *dst_stride, size_t item_size, zs_convert_fn convert, void *ctx);
-
-#endif

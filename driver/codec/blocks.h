@@ -1,6 +1,5 @@
 /* codec/blocks.h: the blocks of an encoded chunk, which can be decoded one by one. */
-#ifndef ZS_CODEC_BLOCKS_H
-#define ZS_CODEC_BLOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ size_t zs_blocks_memory(const struct zs_blocks *blocks);
 /* Sets the sizes of blocks whose offsets are set, of n encoded bytes: each ends where another begins, and has `most`
  * bytes at most. False without memory. */
 bool zs_blocks_measure(struct zs_blocks *blocks, uint64_t n, uint64_t most);
-
-#endif

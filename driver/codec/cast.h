@@ -1,6 +1,5 @@
 /* codec/cast.h: numbers from one data type to another, by value (zarr-extensions codecs/cast_value, "Procedure"). */
-#ifndef ZS_CODEC_CAST_H
-#define ZS_CODEC_CAST_H
+#pragma once
 
 #include "zarr/dtype.h"
 
@@ -28,5 +27,3 @@ bool zs_is_integer(enum zs_data_type type);
 /* Casts n elements. src and dst are aligned, and may be the same where the sizes are. ZS_INVALID names a value that has
  * none in the other type. Infinite results of finite values are out of range; clamped they are infinite. */
 enum zs_status zs_cast_elements(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * dimensions, and only `axis` has the order in which the level's bytes or index entries are laid out. Codecs that
  * change each element by itself work the same before a shard and in its chunks, so they all become stages of the
  * innermost level. */
-#ifndef ZS_CODEC_CHAIN_H
-#define ZS_CODEC_CHAIN_H
+#pragma once
 
 #include "codec/blocks.h"
 #include "codec/codec.h"
@@ -139,5 +138,3 @@ struct zs_storable zs_storable_of(const struct zs_stage *stages, int count);
 /* Checks that they can encode n elements at src, which is aligned. ZS_INVALID with the range and what was found. */
 enum zs_status zs_storable_check(const struct zs_storable *storable, const struct zs_stage *stages, size_t n,
                                  const void *src, struct zs_error *err);
-
-#endif

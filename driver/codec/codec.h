@@ -1,7 +1,6 @@
 /* codec/codec.h: codecs, each a row of one table (codec.c), and the stages that a chain of them is compiled to. Adding
  * a codec is one file, or a few lines in the file of its family, and one row. */
-#ifndef ZS_CODEC_CODEC_H
-#define ZS_CODEC_CODEC_H
+#pragma once
 
 #include "base/memory.h"
 #include "codec/scratch.h"
@@ -231,5 +230,3 @@ enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_j
  * no zstd. */
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err);
-
-#endif

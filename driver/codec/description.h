@@ -1,7 +1,6 @@
 /* codec/description.h: how chunks are encoded: as a word for people, and as terms of the metadata for programs that
  * decode chunks by themselves. */
-#ifndef ZS_CODEC_DESCRIPTION_H
-#define ZS_CODEC_DESCRIPTION_H
+#pragma once
 
 #include "zarr/document.h"
 
@@ -31,5 +30,3 @@ struct zs_terms {
 /* Finds the terms of the innermost chunks of an array that can be opened. Codecs around a shard are left out: its index
  * refers to the bytes before them. */
 void zs_terms_find(const struct zs_array_meta *meta, struct zs_terms *terms);
-
-#endif

@@ -1,6 +1,5 @@
 /* codec/filter.h: which filter of the blosc codec ("shuffle") makes the chunks of an array smallest. */
-#ifndef ZS_CODEC_FILTER_H
-#define ZS_CODEC_FILTER_H
+#pragma once
 
 #include "zarr/document.h"
 
@@ -19,5 +18,3 @@ struct zs_samples {
  *   spec  dtype, fill value, encoding (blosc) and chunk_shape of the array */
 enum zs_status zs_filter_choose(const struct zs_array_spec *spec, const struct zs_samples *samples, const char **filter,
                                 struct zs_error *err);
-
-#endif

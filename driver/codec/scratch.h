@@ -1,8 +1,7 @@
 /* codec/scratch.h: what one worker needs while it encodes or decodes: library contexts, which cost as much to make as a
  * small chunk to decode, and buffers, whose first touch costs more than decoding into them. Kept for the next
  * worker. */
-#ifndef ZS_CODEC_SCRATCH_H
-#define ZS_CODEC_SCRATCH_H
+#pragma once
 
 #include "base/memory.h"
 
@@ -44,5 +43,3 @@ struct zs_buffer *zs_scratch_buffer(struct zs_scratch *scratch, enum zs_scratch_
 void *zs_scratch_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag);
 void zs_scratch_set_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag, void *context,
                             void (*destroy)(void *));
-
-#endif

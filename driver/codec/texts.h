@@ -3,8 +3,7 @@
  * a little-endian uint32 and as many bytes of UTF-8. So elements of any length are copied, merged and compared with
  * the fill value as others are; only these codecs, and who makes texts of them (array/strings.c), follow the pointer.
  * An element that equals the fill value is that pointer. */
-#ifndef ZS_CODEC_TEXTS_H
-#define ZS_CODEC_TEXTS_H
+#pragma once
 
 #include "base/checked.h"
 #include "codec/codec.h"
@@ -28,5 +27,3 @@ struct zs_kept_texts *zs_kept_texts_create(void);
 enum zs_status zs_texts_keep(struct zs_kept_texts *kept, struct zs_buffer *bytes, struct zs_error *err);
 /* Frees all; no such element is used any more. NULL is allowed. */
 void zs_texts_drop(struct zs_kept_texts *kept);
-
-#endif

@@ -1,6 +1,5 @@
 /* gdal/compat.h: what differs between GDAL 3.6 and 3.14 for a raster driver, in one place. */
-#ifndef ZS_GDAL_COMPAT_H
-#define ZS_GDAL_COMPAT_H
+#pragma once
 
 #include <gdal_pam.h>
 #include <gdal_priv.h>
@@ -103,6 +102,4 @@ typedef CSLConstList ZSMetadataArg;
 typedef char **ZSMetadata;
 typedef char **ZSCreateOptions;
 typedef char **ZSMetadataArg;
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* gdal/connection.h: the strings by which stores and arrays are named in GDAL. */
-#ifndef ZS_GDAL_CONNECTION_H
-#define ZS_GDAL_CONNECTION_H
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -89,5 +88,3 @@ enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, 
 
 /* Fills the metadata domain ICECHUNK: which commit it is, and which others have names. */
 void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset);
-
-#endif

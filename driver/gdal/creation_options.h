@@ -1,6 +1,5 @@
 /* gdal/creation_options.h: the creation options: declared, parsed, and turned into the shapes of a new store. */
-#ifndef ZS_GDAL_CREATION_OPTIONS_H
-#define ZS_GDAL_CREATION_OPTIONS_H
+#pragma once
 
 #include <cstdint>
 #include <cstdlib>
@@ -211,5 +210,3 @@ using ZSReadSample = std::function<bool(const uint64_t *start, void *elements)>;
  *   name  of the new array, for the log */
 const char *zsFilterOfSamples(const struct zs_array_spec &spec, const char *name, const ZSSampling &sampling,
                               const ZSReadSample &read);
-
-#endif

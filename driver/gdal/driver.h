@@ -1,7 +1,6 @@
 /* gdal/driver.h: what GDAL calls of the driver, and what the driver asks of its two faces, rasters and the
  * multidimensional API. driver.cpp registers it. */
-#ifndef ZS_GDAL_DRIVER_H
-#define ZS_GDAL_DRIVER_H
+#pragma once
 
 #include "connection.h"
 
@@ -47,5 +46,3 @@ GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CS
                           GDALProgressFunc progress, void *progressData);
 GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                         GDALProgressFunc progress, void *progressData);
-
-#endif

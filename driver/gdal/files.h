@@ -1,7 +1,6 @@
 /* gdal/files.h: stores as directories of files, and what lies beside them: what is there, whether it may go, and
  * removing it; archives; what the source of a copy is read from. */
-#ifndef ZS_GDAL_FILES_H
-#define ZS_GDAL_FILES_H
+#pragma once
 
 #include <string>
 
@@ -106,5 +105,3 @@ bool zsPack(const std::string &from, const std::string &archive);
 std::string zsExternalOverviews(const std::string &store);
 /* Removes them, if there are any. */
 void zsRemoveExternalOverviews(const std::string &store);
-
-#endif

@@ -1,7 +1,6 @@
 /* gdal/guard.h: no exception leaves this driver: GDAL's callers are often C, and lack of memory is an error as others
  * are. */
-#ifndef ZS_GDAL_GUARD_H
-#define ZS_GDAL_GUARD_H
+#pragma once
 
 #include <exception>
 #include <memory>
@@ -67,5 +66,3 @@ template <class Result, class... Arguments, Result (*F)(Arguments...)> struct ZS
         return zsGuard([&] { return F(arguments...); });
     }
 };
-
-#endif

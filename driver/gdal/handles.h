@@ -1,6 +1,5 @@
 /* gdal/handles.h: an opened store and its arrays, which both faces share, and what lies beside them. */
-#ifndef ZS_GDAL_HANDLES_H
-#define ZS_GDAL_HANDLES_H
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -171,5 +170,3 @@ using ZSOwnedProperties = std::unique_ptr<struct zs_band_properties, ZSPropertie
 /* Elements of the array at `path` were written: takes away statistics and histograms of all datasets that have it in
  * the side-car of `document`, the root's zarr.json. That there is no such file is fine. */
 void zsDropSideCarStatistics(const std::string &document, const std::string &path);
-
-#endif

@@ -1,7 +1,6 @@
 /* gdal/options.h: the table of options: what each is called, where it may be given, what it may hold, its default, its
  * help, and what it sets. The lists that GDAL shows, and all parsing, come from it. */
-#ifndef ZS_GDAL_OPTIONS_H
-#define ZS_GDAL_OPTIONS_H
+#pragma once
 
 #include <string>
 
@@ -47,5 +46,3 @@ bool zsRefuseOption(const char *name, const std::string &expected, const char *f
 
 /* Whether an array may have that name: one that neither the specification nor files written beside it use. */
 bool zsIsArrayName(const std::string &name);
-
-#endif

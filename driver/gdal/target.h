@@ -4,8 +4,7 @@
  * failed, what was there is there. On object stores, which do not rename, it is written in place, its root zarr.json
  * last; one that replaces another is written under a prefix beside it and then copied, object by
  * object. A mark there keeps others from making a store of that name at once. */
-#ifndef ZS_GDAL_TARGET_H
-#define ZS_GDAL_TARGET_H
+#pragma once
 
 #include <memory>
 #include <string>
@@ -111,5 +110,3 @@ bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 /* Renames a store where nothing does that: copies it, and removes it when all is there. At each moment one of the two
  * is whole, and the other is that, too, or has no root. False (CPLError emitted) on failure. */
 bool zsMoveStore(const std::string &from, const std::string &to);
-
-#endif

@@ -1,6 +1,5 @@
 /* gdal/types.h: Zarr data types as GDAL sees them. */
-#ifndef ZS_GDAL_TYPES_H
-#define ZS_GDAL_TYPES_H
+#pragma once
 
 #include <limits>
 #include <string>
@@ -90,5 +89,3 @@ struct ZSNodata
 
 /* One element as double. */
 double zsElementToDouble(enum zs_data_type type, size_t item_size, const void *element);
-
-#endif

@@ -1,6 +1,5 @@
 /* geo/attributes.h: the attributes of a node as typed values, for showing all of them (GDAL's multidimensional API). */
-#ifndef ZS_GEO_ATTRIBUTES_H
-#define ZS_GEO_ATTRIBUTES_H
+#pragma once
 
 #include "geo/band_properties.h"
 
@@ -60,5 +59,3 @@ bool zs_names_srs(const struct zs_node *node);
 
 /* The list of codecs of an array as JSON text; freed with free(), NULL without memory or where there is none. */
 char *zs_codecs_text(const struct zs_node *node);
-
-#endif

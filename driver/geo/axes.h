@@ -1,7 +1,6 @@
 /* geo/axes.h: which dimension of an array is X and which is Y, and what its other dimensions mean: their labels,
  * elements that a label or an index names, and labels as a new coordinate variable. */
-#ifndef ZS_GEO_AXES_H
-#define ZS_GEO_AXES_H
+#pragma once
 
 #include "zarr/hierarchy.h"
 
@@ -129,5 +128,3 @@ enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, cha
 /* Adds the attributes that a coordinate variable has to its JSON: those that speak of other variables, or of numbers as
  * they were stored elsewhere, are left out. */
 enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* geo/band_properties.h: the properties of a band, or of an array for all its bands: nodata, scale, offset, unit,
  * description, categories, colours; and metadata. Sources: CF 1.12, 2.5.1 (missing data), 3.1 (units), 3.5 (flags), 8.1
  * (packed data); xarray's encoding of _FillValue; GDAL's Zarr driver (FORMATS 4.8). */
-#ifndef ZS_GEO_BAND_PROPERTIES_H
-#define ZS_GEO_BAND_PROPERTIES_H
+#pragma once
 
 #include "geo/domains.h"
 #include "zarr/hierarchy.h"
@@ -79,5 +78,3 @@ bool zs_is_convention_attribute(const char *name);
 /* The colour that a band's name, common name or colour interpretation is ("red", "Blue", "grey"; "B04" is none), by
  * GDAL's name ("Red", "Blue", "Gray"); NULL when it is none. NULL is allowed. */
 const char *zs_colour_of_name(const char *name);
-
-#endif

@@ -1,8 +1,7 @@
 /* geo/band_properties_json.h: band properties in JSON, as attributes of an array and members of a band's entry
  * (bands.h) hold them alike. Internal to the room. Functions that return bool give false without memory only, unless
  * they say otherwise. */
-#ifndef ZS_GEO_BAND_PROPERTIES_JSON_H
-#define ZS_GEO_BAND_PROPERTIES_JSON_H
+#pragma once
 
 #include "geo/band_properties.h"
 
@@ -84,5 +83,3 @@ bool zs_is_item_of(const zs_json *attributes, const char *name, const char *item
 bool zs_items_remove_others(zs_json *object, bool (*may_go)(const char *name), const char *const *items);
 /* Sets an item in ZS_ITEMS_ATTRIBUTE, where its name has no other meaning. */
 bool zs_item_put_aside(zs_json *attributes, const char *name, const char *value);
-
-#endif

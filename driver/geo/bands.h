@@ -10,8 +10,7 @@
  *     that: who makes an array longer need not know of it;
  *   - `long_name` as a list of names is rioxarray's way to describe bands: read, and written when all bands have one.
  */
-#ifndef ZS_GEO_BANDS_H
-#define ZS_GEO_BANDS_H
+#pragma once
 
 #include "geo/axes.h"
 #include "geo/band_properties.h"
@@ -74,5 +73,3 @@ enum zs_status zs_array_grow(struct zs_hierarchy *hierarchy, const struct zs_nod
  * Sizes `from` and `to` are of all ndim dimensions. */
 enum zs_status zs_band_lists_grow(const zs_json *attributes, int ndim, struct zs_axes axes, const uint64_t *from,
                                   const uint64_t *to, zs_json **grown, struct zs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* geo/cf.h: georeferencing by the CF conventions (CF 4, 5; FORMATS 4.5): a grid mapping variable, coordinate variables
  * of X and Y (geo/coordinates.h), two-dimensional coordinates. Internal to the core. */
-#ifndef ZS_GEO_CF_H
-#define ZS_GEO_CF_H
+#pragma once
 
 #include "geo/conventions.h"
 
@@ -59,5 +58,3 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
 enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                            const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
                            bool *has_mapping, struct zs_error *err);
-
-#endif

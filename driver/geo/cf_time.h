@@ -3,8 +3,7 @@
  *
  * An instant is a count of nanoseconds of its second, and seconds since 1970-01-01T00:00:00 of its calendar: exact for
  * every unit, without leap seconds. */
-#ifndef ZS_GEO_CF_TIME_H
-#define ZS_GEO_CF_TIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ bool zs_time_span(enum zs_calendar calendar, const char *text, struct zs_instant
  * *count is INT64_MIN where that is no whole number, or one beyond 9e18; *value is the nearest double. False when the
  * text is no instant. */
 bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value);
-
-#endif

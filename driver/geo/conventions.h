@@ -1,8 +1,7 @@
 /* geo/conventions.h: the conventions by which stores georeference arrays, each in a file of its own, behind one table.
  * A new one is one file, a line at the end of this one, and a row of zs_conventions[]. Internal to the core: georef.h,
  * band_properties.h and the rooms above go over the table. */
-#ifndef ZS_GEO_CONVENTIONS_H
-#define ZS_GEO_CONVENTIONS_H
+#pragma once
 
 #include "geo/georef.h"
 #include "geo/multiscales.h"
@@ -181,5 +180,3 @@ bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
 extern const struct zs_convention zs_zagg;
 /* Whether attributes of a group are those of a product: a grid, and a CRS. */
 bool zs_zagg_is_product(const zs_json *attributes);
-
-#endif

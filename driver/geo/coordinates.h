@@ -1,7 +1,6 @@
 /* geo/coordinates.h: coordinate variables: one-dimensional arrays named as a dimension (CF conventions 1.3, "coordinate
  * variable"). Internal to the room. */
-#ifndef ZS_GEO_COORDINATES_H
-#define ZS_GEO_COORDINATES_H
+#pragma once
 
 #include <ogr_srs_api.h>
 
@@ -79,5 +78,3 @@ char zs_name_axis(const char *name);
  * other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the satellite's height.
  * 1 of all other units, and without a CRS (units.c). */
 double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs);
-
-#endif

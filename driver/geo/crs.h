@@ -1,8 +1,7 @@
 /* geo/crs.h: coordinate reference systems from texts and numbers, through OSR. Internal to the room.
  *
  * Nothing here prints, and GDAL's last error is as it was before: metadata with an unknown CRS are no error. */
-#ifndef ZS_GEO_CRS_H
-#define ZS_GEO_CRS_H
+#pragma once
 
 #include <cpl_error.h>
 #include <ogr_srs_api.h>
@@ -33,5 +32,3 @@ bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b);
 char *zs_crs_to_code(OGRSpatialReferenceH srs);
 /* WKT of the CRS in the given form ("FORMAT=WKT2_2019"), freed with CPLFree(); NULL where it has none. */
 char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format);
-
-#endif

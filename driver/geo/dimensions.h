@@ -1,7 +1,6 @@
 /* geo/dimensions.h: the dimensions of an array as GDAL's multidimensional API speaks of them, what kind of axis each is
  * and which array has its coordinates; and its CRS. */
-#ifndef ZS_GEO_DIMENSIONS_H
-#define ZS_GEO_DIMENSIONS_H
+#pragma once
 
 #include <ogr_srs_api.h>
 
@@ -68,5 +67,3 @@ OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const str
  * it that has, else a new one. Others may name what is there, so that it is not changed. */
 enum zs_status zs_array_crs_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, OGRSpatialReferenceH srs,
                                   struct zs_error *err);
-
-#endif

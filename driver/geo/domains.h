@@ -6,8 +6,7 @@
  * "NAME=VALUE" alone is an object of strings, any other, and those that hold one document (xml:, json:), a list of its
  * texts. GDAL's own Zarr driver keeps no
  * domains. */
-#ifndef ZS_GEO_DOMAINS_H
-#define ZS_GEO_DOMAINS_H
+#pragma once
 
 #include "zarr/json.h"
 
@@ -36,5 +35,3 @@ bool zs_domains_read(const zs_json *object, struct zs_domains *domains);
 /* Sets the member `name` of `parent`, or removes it where there are no domains. What zs_domains_read() passes over in
  * the member that is there stays, and so does a domain that has these items already. */
 bool zs_domains_write(zs_json *parent, const char *name, const struct zs_domains *domains);
-
-#endif

@@ -1,8 +1,7 @@
 /* geo/flags.h: CF's flags (conventions 3.5): what single values, or bits, of an array stand for; and which of its
  * elements say that a pixel is valid. Sources: `flag_values`, `flag_masks`, `flag_meanings` of CF, the last also as the
  * JSON list of EOPF; `flag_colors` of ESA's products ("#ff0000 #00ff00", or a list). */
-#ifndef ZS_GEO_FLAGS_H
-#define ZS_GEO_FLAGS_H
+#pragma once
 
 #include "zarr/node.h"
 
@@ -67,5 +66,3 @@ bool zs_validity_read(const struct zs_node *node, struct zs_validity *validity);
 
 /* Whether an element means valid. */
 bool zs_validity_of(const struct zs_validity *validity, double element);
-
-#endif

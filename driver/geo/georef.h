@@ -14,8 +14,7 @@
  *   9. for a coarser level of a multiscales, what is known of the finest level, by the ratio of their sizes.
  * Transform and CRS are searched for apart: a `proj:code` goes well with CF coordinates (EOPF).
  * A transform beside a `spatial:shape` that is not the array's shape is left out, and so is a bbox without area. */
-#ifndef ZS_GEO_GEOREF_H
-#define ZS_GEO_GEOREF_H
+#pragma once
 
 #include <ogr_srs_api.h>
 
@@ -83,5 +82,3 @@ enum zs_status zs_gcps_read(struct zs_hierarchy *hierarchy, const struct zs_node
 
 /* Makes them those that the attributes of an array declare; with count 0 they declare none. */
 enum zs_status zs_gcps_write(zs_json *attributes, const struct zs_gcps *gcps, struct zs_error *err);
-
-#endif

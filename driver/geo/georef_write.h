@@ -1,7 +1,6 @@
 /* geo/georef_write.h: writes the georeferencing of one array in the conventions that its store uses, for
  * raster/update.h and raster/overviews.h. */
-#ifndef ZS_GEO_GEOREF_WRITE_H
-#define ZS_GEO_GEOREF_WRITE_H
+#pragma once
 
 #include "geo/axes.h"
 #include "geo/georef.h"
@@ -56,5 +55,3 @@ struct zs_georef_shared {
 enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                       const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                       struct zs_georef_shared *shared, struct zs_error *err);
-
-#endif

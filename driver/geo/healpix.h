@@ -1,8 +1,7 @@
 /* geo/healpix.h: what a store declares of an array whose elements are HEALPix cells (Gorski et al. 2005; FORMATS 7.2,
  * 10.3). Conventions that declare it have find_healpix in the table (conventions.h): dggs, and CF's grid mapping, which
  * 1.13 and the stores of easy.gems spell differently. Of two, the first of the table counts. */
-#ifndef ZS_GEO_HEALPIX_H
-#define ZS_GEO_HEALPIX_H
+#pragma once
 
 #include <ogr_srs_api.h>
 
@@ -56,5 +55,3 @@ bool zs_healpix_set_ellipsoid(struct zs_healpix *healpix, const char *name, doub
                               double inverse_flattening);
 /* The order of so many cells along the side of a face, -1 where that is no power of two. */
 int zs_healpix_order_of(uint64_t side);
-
-#endif

@@ -1,6 +1,5 @@
 /* geo/labels.h: elements of a coordinate variable as labels, numbers and times. Internal to the room. */
-#ifndef ZS_GEO_LABELS_H
-#define ZS_GEO_LABELS_H
+#pragma once
 
 #include "geo/axes.h"
 #include "geo/band_properties.h"
@@ -33,5 +32,3 @@ bool zs_has_labels(const struct zs_node *coordinate);
 void zs_label_print(const struct zs_label_source *source, uint64_t index, char *out, size_t capacity);
 double zs_label_number(const struct zs_label_source *source, uint64_t index);
 bool zs_label_instant(const struct zs_label_source *source, uint64_t index, struct zs_instant *instant);
-
-#endif

@@ -1,7 +1,6 @@
 /* geo/multiscales.h: levels of a pyramid as a group's attributes list them: the multiscales convention (FORMATS 4.4),
  * the tile matrices of the GeoZarr 0.4 draft, and what other conventions list (OME-NGFF). Internal to the core. */
-#ifndef ZS_GEO_MULTISCALES_H
-#define ZS_GEO_MULTISCALES_H
+#pragma once
 
 #include "geo/axes.h"
 
@@ -58,5 +57,3 @@ bool zs_level_size(struct zs_hierarchy *hierarchy, const struct zs_node *group, 
 /* Whether a group's name is ovr_<N>x, as GDAL 3.13 and this driver name overviews, or ovr_<N>x_<K>, where that name
  * was taken; *factor is N. */
 bool zs_is_overview_group(const char *name, int *factor);
-
-#endif

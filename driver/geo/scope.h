@@ -1,8 +1,7 @@
 /* geo/scope.h: where members that speak of an array may stand: on itself, its groups, and the multiscales entries
  * that name it. Internal to the core. Sources: zarr-conventions-spec (registration), proj, spatial, multiscales
  * (FORMATS 4.1-4.4). */
-#ifndef ZS_GEO_SCOPE_H
-#define ZS_GEO_SCOPE_H
+#pragma once
 
 #include "geo/axes.h"
 
@@ -52,5 +51,3 @@ const char *zs_scope_path(const struct zs_scope *scope, int source);
 /* A named variable in the nearest of the scope's groups that has it, NULL when none has. */
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const char *name,
                                      bool *in_own_group);
-
-#endif

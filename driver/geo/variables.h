@@ -1,7 +1,6 @@
 /* geo/variables.h: the small arrays beside a raster, coordinate variables and a grid mapping, as documents and values;
  * the same whether a raster is made, changed or given overviews. */
-#ifndef ZS_GEO_VARIABLES_H
-#define ZS_GEO_VARIABLES_H
+#pragma once
 
 #include "geo/write.h"
 #include "zarr/document.h"
@@ -50,5 +49,3 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
 /* Adds a node made of `document` (taken over) at `path`; *node is borrowed from the hierarchy. */
 enum zs_status zs_add_document(struct zs_hierarchy *hierarchy, const char *path, zs_json *document,
                                const struct zs_node **node, struct zs_error *err);
-
-#endif

@@ -9,8 +9,7 @@
  * attributes of zs_write_spatial_proj(), zs_write_nodata() and "grid_mapping": "spatial_ref"; beside it `x`, `y` (pixel
  * centres; not when rotated) and the 0-d `spatial_ref`; overviews in groups ovr_2x/band ... ; on the group
  * zs_write_multiscales() with the paths "band", "ovr_2x", "ovr_4x". */
-#ifndef ZS_GEO_WRITE_H
-#define ZS_GEO_WRITE_H
+#pragma once
 
 #include <ogr_srs_api.h>
 
@@ -89,5 +88,3 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
 struct zs_healpix;
 enum zs_status zs_write_dggs(zs_json *attributes, const struct zs_healpix *healpix, const char *dimension,
                              const char *coordinate, struct zs_error *err);
-
-#endif

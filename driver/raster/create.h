@@ -16,8 +16,7 @@
  *
  * Metadata are written last, the group's own at the very end: a store that opens is
  * complete. */
-#ifndef ZS_RASTER_CREATE_H
-#define ZS_RASTER_CREATE_H
+#pragma once
 
 #include "array/array.h"
 #include "geo/axes.h"
@@ -134,5 +133,3 @@ enum zs_status zs_raster_flush(struct zs_raster *raster, struct zs_error *err);
  * (zs_hierarchy_defer()), metadata stay pending for what else belongs to the raster (overviews). */
 enum zs_status zs_raster_publish(struct zs_raster *raster, struct zs_hierarchy *hierarchy, struct zs_error *err);
 void zs_raster_free(struct zs_raster *raster); /* drops what was not published; NULL is allowed */
-
-#endif

@@ -1,7 +1,6 @@
 /* raster/edited.h: the arrays that an edit of georeferencing writes: those that are asked for, their overviews and
  * their siblings. Of raster/update.c. */
-#ifndef ZS_RASTER_EDITED_H
-#define ZS_RASTER_EDITED_H
+#pragma once
 
 #include "geo/georef_write.h"
 #include "zarr/hierarchy.h"
@@ -78,5 +77,3 @@ enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *hierarchy, const s
  * keep their values. */
 enum zs_status zs_sharing_find_coordinates(struct zs_hierarchy *hierarchy, const struct zs_edits *edits,
                                            const struct zs_edited *one, struct zs_georef_out *at, struct zs_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * squares are empty. A pixel is a cell: in a face `ix` runs east, `iy` north, from its corner in the southwest (which
  * is the south corner on the sphere), and the nested number has the bits of ix in even positions and those of iy in odd
  * ones. */
-#ifndef ZS_RASTER_HEALPIX_H
-#define ZS_RASTER_HEALPIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ void zs_runs_clear(struct zs_runs *runs);
  * its edge reach beyond it. */
 enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
                                       struct zs_error *err);
-
-#endif

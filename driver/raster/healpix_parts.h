@@ -1,7 +1,6 @@
 /* raster/healpix_parts.h: a window in pieces that fit the memory for cells on their way. Internal to healpix_read.c and
  * healpix_scatter.c. */
-#ifndef ZS_RASTER_HEALPIX_PARTS_H
-#define ZS_RASTER_HEALPIX_PARTS_H
+#pragma once
 
 #include "raster/healpix_read.h"
 
@@ -87,5 +86,3 @@ struct zs_healpix_finder {
 };
 enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
                                      const struct zs_healpix_finder *to, struct zs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* raster/healpix_read.h: arrays of HEALPix cells: which cells they have, windows of their rasters, read and written as
  * runs of elements, and their coarser orders. */
-#ifndef ZS_RASTER_HEALPIX_READ_H
-#define ZS_RASTER_HEALPIX_READ_H
+#pragma once
 
 #include "geo/healpix.h"
 #include "raster/healpix.h"
@@ -83,5 +82,3 @@ size_t zs_healpix_levels_find(struct zs_hierarchy *hierarchy, const struct zs_no
  * marked as overviews already are skipped: their levels are those of their base. ZS_NO_MEMORY only. */
 enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                       bool *marks, struct zs_error *err);
-
-#endif

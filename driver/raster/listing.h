@@ -1,6 +1,5 @@
 /* raster/listing.h: which arrays of a store are shown as rasters, and which together as one. */
-#ifndef ZS_RASTER_LISTING_H
-#define ZS_RASTER_LISTING_H
+#pragma once
 
 #include "geo/axes.h"
 
@@ -66,5 +65,3 @@ bool zs_raster_group_misses(const struct zs_raster_group *group, const struct zs
 
 /* Names as people order them: numbers in them by their value. < 0, 0 (the same text), > 0. */
 int zs_compare_naturally(const char *a, const char *b);
-
-#endif

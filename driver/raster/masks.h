@@ -8,8 +8,7 @@
  *   - or is called scales and is float32, beside embeddings, or embeddings_*, of int8 (Tessera): what is infinite
  *     was not written.
  * Nothing else is: what looks like a mask may mean the opposite. */
-#ifndef ZS_RASTER_MASKS_H
-#define ZS_RASTER_MASKS_H
+#pragma once
 
 #include "array/array.h"
 #include "geo/axes.h"
@@ -53,5 +52,3 @@ enum zs_status zs_mask_create(struct zs_hierarchy *hierarchy, const struct zs_no
                               const struct zs_axes *axes, size_t count, int chunk_order,
                               const struct zs_array_options *options, struct zs_mask *mask, struct zs_array **array,
                               struct zs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* raster/means.h: exact means of integers of 64 bits, for overviews: doubles hold no more than 53 of them. */
-#ifndef ZS_RASTER_MEANS_H
-#define ZS_RASTER_MEANS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ enum zs_status zs_means_add(struct zs_means *means, uint64_t x, uint64_t y, uint
  * mean is changed. */
 enum zs_status zs_means_take(const struct zs_means *means, const uint64_t *nodata, uint64_t *values,
                              struct zs_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* raster/overviews.h: smaller versions of an array, by the conventions that link them: found, made and removed. */
-#ifndef ZS_RASTER_OVERVIEWS_H
-#define ZS_RASTER_OVERVIEWS_H
+#pragma once
 
 #include "array/array.h"
 #include "geo/axes.h"
@@ -78,5 +77,3 @@ enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct 
 /* The same at the next flush, which is the caller's: for who removes more with them. */
 enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                      size_t *removed, struct zs_error *err);
-
-#endif

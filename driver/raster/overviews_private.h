@@ -1,6 +1,5 @@
 /* raster/overviews_private.h: what making and removing overviews share. */
-#ifndef ZS_RASTER_OVERVIEWS_PRIVATE_H
-#define ZS_RASTER_OVERVIEWS_PRIVATE_H
+#pragma once
 
 #include "geo/write.h"
 #include "raster/overviews.h"
@@ -18,5 +17,3 @@ enum zs_status zs_overviews_list(struct zs_hierarchy *hierarchy, const struct zs
 /* Removes one level ovr_<N>x/<name> at the next flush (overviews_remove.c): its array; what was copied for it, where
  * nothing else may use that; the group, where nothing else is in it. */
 enum zs_status zs_overviews_remove_level(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
-
-#endif

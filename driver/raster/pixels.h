@@ -1,7 +1,6 @@
 /* raster/pixels.h: windows of bands, read and written: each array's share as one plan, those of several arrays side by
  * side. */
-#ifndef ZS_RASTER_PIXELS_H
-#define ZS_RASTER_PIXELS_H
+#pragma once
 
 #include "raster/slices.h"
 
@@ -39,5 +38,3 @@ enum zs_status zs_pixels_check_storable(const struct zs_bands *bands, const stru
  * since each keeps all threads busy and memory for what it encodes. What comes before an error is written. */
 enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,
                                const struct zs_conversion *conversions, struct zs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* raster/slices.h: a band is a slice of an array, wherever that is; and a window of some bands is windows of the arrays
  * they lie in. Pure: nothing is read here, and no array is looked into. */
-#ifndef ZS_RASTER_SLICES_H
-#define ZS_RASTER_SLICES_H
+#pragma once
 
 #include "geo/axes.h"
 
@@ -75,5 +74,3 @@ struct zs_band_plan {
 enum zs_status zs_band_plan_make(const struct zs_bands *bands, const struct zs_band_window *window,
                                  struct zs_band_plan *plan, struct zs_error *err);
 void zs_band_plan_clear(struct zs_band_plan *plan);
-
-#endif

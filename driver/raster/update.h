@@ -10,8 +10,7 @@
  * Conventions must not contradict each other: the same declaration in another convention is changed along or removed.
  * Unknown members stay as they are, byte for byte as far as JSON goes (numbers keep their form, members their
  * order). */
-#ifndef ZS_RASTER_UPDATE_H
-#define ZS_RASTER_UPDATE_H
+#pragma once
 
 #include <ogr_srs_api.h>
 
@@ -121,5 +120,3 @@ enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node
  * `cell_measures`, `formula_terms`), and in the `multiscales` of the groups above. Changes are pending until a flush;
  * no other thread may use the hierarchy meanwhile. */
 enum zs_status zs_references_change(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* shard/index.h: the index of a shard (sharding codec, "Binary shard format"): for every inner chunk, in C order of the
  * stored dimensions, offset and size in bytes within the shard, both 2^64 - 1 when the chunk is not stored. */
-#ifndef ZS_SHARD_INDEX_H
-#define ZS_SHARD_INDEX_H
+#pragma once
 
 #include "codec/chain.h"
 
@@ -43,5 +42,3 @@ void zs_shard_index_set(struct zs_shard_index *index, uint64_t number, bool is_e
  * the shard, overlaps the index, or has one field of 2^64 - 1. */
 enum zs_status zs_shard_index_entry(const struct zs_level *level, const struct zs_shard_index *index, uint64_t number,
                                     bool *is_empty, uint64_t *offset, uint64_t *size, struct zs_error *err);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * Only where the index of a shard is broken is its journal looked for: one that was left beside a shard in order does
  * nothing, and the next writer of that shard removes it. */
-#ifndef ZS_SHARD_JOURNAL_H
-#define ZS_SHARD_JOURNAL_H
+#pragma once
 
 #include "shard/index.h"
 #include "store/store.h"
@@ -30,5 +29,3 @@ enum zs_status zs_journal_read(struct zs_store *store, const char *key, const st
 
 /* Absent is fine. */
 enum zs_status zs_journal_remove(struct zs_store *store, const char *key, struct zs_error *err);
-
-#endif

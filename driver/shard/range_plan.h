@@ -1,6 +1,5 @@
 /* shard/range_plan.h: which bytes to fetch together. Pure: no I/O, no shards, just ranges. */
-#ifndef ZS_SHARD_RANGE_PLAN_H
-#define ZS_SHARD_RANGE_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ struct zs_range_policy zs_range_policy_of(bool is_remote);
 /* Sorts the ranges by offset and groups them; ranges may overlap. Groups are written to groups[n] at most; returns how
  * many. */
 size_t zs_range_plan(struct zs_range *ranges, size_t n, struct zs_range_policy policy, struct zs_range_group *groups);
-
-#endif

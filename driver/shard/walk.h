@@ -2,8 +2,7 @@
  *
  * A step down is the same for all users (reading, texts, emptiness, changing a shard, validation): undo the bytes
  * codecs of the shard, read its index, take the range of a chunk. */
-#ifndef ZS_SHARD_WALK_H
-#define ZS_SHARD_WALK_H
+#pragma once
 
 #include "shard/index.h"
 #include "store/store.h"
@@ -57,5 +56,3 @@ void zs_stored_shard_clear(struct zs_stored_shard *shard);
 /* zs_source_chunk() of any size. */
 enum zs_status zs_stored_shard_chunk(const struct zs_level *level, const struct zs_stored_shard *shard, uint64_t number,
                                      bool *is_empty, struct zs_source *chunk, struct zs_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * existing shard, chunks that were not replaced are copied as the bytes they are. In nested shards an inner shard of
  * which nothing was replaced is copied so too, and one with changes is built like its outer one. Only what a shard's
  * own bytes codecs need is held in memory: the encoded bytes of that shard. */
-#ifndef ZS_SHARD_WRITER_H
-#define ZS_SHARD_WRITER_H
+#pragma once
 
 #include "shard/index.h"
 #include "store/store.h"
@@ -89,5 +88,3 @@ bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t
  * ZS_ORDER_ROW_MAJOR when none fits, or without memory. */
 enum zs_chunk_order zs_chunk_order_of(const struct zs_level *level, const struct zs_shard_index *index,
                                       enum zs_chunk_order likely);
-
-#endif

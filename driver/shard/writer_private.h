@@ -1,7 +1,6 @@
 /* shard/writer_private.h: what the files of the shard writer share: writer.c (chunks are put), build.c (a shard is
  * built whole), append.c and in_place.c (a stored one is changed). */
-#ifndef ZS_SHARD_WRITER_PRIVATE_H
-#define ZS_SHARD_WRITER_PRIVATE_H
+#pragma once
 
 #include "shard/range_plan.h"
 #include "shard/walk.h"
@@ -151,5 +150,3 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  * too), and not through a symbolic link. A shard that is encoded as a whole is always rewritten. */
 enum zs_status zs_shard_append(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
 enum zs_status zs_shard_overwrite(struct zs_shard_writer *writer, bool *done, struct zs_error *err);
-
-#endif

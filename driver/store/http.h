@@ -1,8 +1,7 @@
 /* store/http.h: objects read by plain GET requests. VSI's files ask for the size first (HEAD) and have no word for "the
  * last n bytes"; a GET with `Range: bytes=-n` brings both in one round trip, since Content-Range has the size (RFC
  * 9110, 14.4). */
-#ifndef ZS_STORE_HTTP_H
-#define ZS_STORE_HTTP_H
+#pragma once
 
 #include "store/store.h"
 
@@ -105,5 +104,3 @@ void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t
 
 /* Forgets all of an object. */
 void zs_http_remembered_forget(const char *root, const char *key);
-
-#endif

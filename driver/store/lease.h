@@ -1,7 +1,6 @@
 /* store/lease.h: what zs_mark_hold() (mark.h) leaves in a store, for its commits. Not for C++, which has other
  * atomics. */
-#ifndef ZS_STORE_LEASE_H
-#define ZS_STORE_LEASE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -17,5 +16,3 @@ struct zs_lease {
 enum zs_status zs_lease_check(struct zs_lease *lease, struct zs_error *err);
 void zs_lease_renew(struct zs_lease *lease); /* after one; NULL is allowed */
 void zs_lease_free(struct zs_lease *lease);  /* NULL is allowed */
-
-#endif

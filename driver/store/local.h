@@ -1,6 +1,5 @@
 /* store/local.h: a store in a directory of the operating system. */
-#ifndef ZS_STORE_LOCAL_H
-#define ZS_STORE_LOCAL_H
+#pragma once
 
 #include <errno.h>
 #include <pthread.h>
@@ -90,5 +89,3 @@ enum zs_status zs_folder_sync(const struct local_store *store, const char *prefi
 enum zs_status zs_folders_sync(struct local_store *store, char **keys, size_t n, struct zs_error *err);
 
 char *zs_key_parent(const char *key); /* NULL without memory; freed with free() */
-
-#endif

@@ -6,8 +6,7 @@
  *   elsewhere                                          by time: nothing below was written for an hour
  *
  * A mark of a process on another machine that is younger may be of either: then nothing is made. */
-#ifndef ZS_STORE_MARK_H
-#define ZS_STORE_MARK_H
+#pragma once
 
 #include "store/store.h"
 
@@ -39,5 +38,3 @@ enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs
 bool zs_is_mark(const char *key);
 /* Whether this process has put a mark at the key of a store, and has not removed it. */
 bool zs_mark_is_own(const struct zs_store *store, const char *key);
-
-#endif

@@ -8,8 +8,7 @@
  * ".NAME.<16 digits>.tmp", locked by its maker for as long as it lives. A rename moves it to its path; where another
  * store is there, the two are exchanged. So at every moment the path holds the old store or the new one, whole.
  * Elsewhere a store is written in place, and one that replaces another under such a hidden name. */
-#ifndef ZS_STORE_STAGING_H
-#define ZS_STORE_STAGING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -76,5 +75,3 @@ bool zs_staging_is_quiet(const char *prefix);
 /* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
  * free(). NULL where that is impossible. */
 char *zs_staging_set_aside(const char *root);
-
-#endif

@@ -7,8 +7,7 @@
  * ZS_NOT_FOUND and nothing else is: a refused, broken or short answer is ZS_IO. Messages begin with the object's full
  * name.
  */
-#ifndef ZS_STORE_STORE_H
-#define ZS_STORE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -388,5 +387,3 @@ enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **s
 /* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */
 enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
                                      struct zs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* store/vsi.h: GDAL's virtual file systems: their paths, their errors and settings, and a store in them. Outside gdal/
  * only the files vsi*.c include cpl_vsi.h. */
-#ifndef ZS_STORE_VSI_H
-#define ZS_STORE_VSI_H
+#pragma once
 
 #include "store/store.h"
 
@@ -126,5 +125,3 @@ enum zs_status zs_vsi_read_back(struct zs_writer *writer, uint64_t offset, size_
 enum zs_status zs_vsi_commit(struct zs_writer *writer, struct zs_error *err);
 enum zs_status zs_vsi_send(struct zs_writer *writer, struct zs_error *err);
 void zs_vsi_abort(struct zs_writer *writer);
-
-#endif

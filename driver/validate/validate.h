@@ -5,8 +5,7 @@
  * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot find: bytes
  * that were changed and still decode where neither the codecs nor the chunks carry a checksum (blosc, zstd by default,
  * raw bytes). */
-#ifndef ZS_VALIDATE_VALIDATE_H
-#define ZS_VALIDATE_VALIDATE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -66,5 +65,3 @@ void zs_validate_show_progress(double done, int *shown);
 /* The exit code for scripts: 1 when there are errors, else 2 when something could not be checked, else 0. Warnings do
  * not count. */
 int zs_validate_exit_code(const struct zs_validate_summary *summary);
-
-#endif

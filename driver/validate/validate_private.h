@@ -1,6 +1,5 @@
 /* validate/validate_private.h: what the files of this room share. */
-#ifndef ZS_VALIDATE_VALIDATE_PRIVATE_H
-#define ZS_VALIDATE_VALIDATE_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -144,5 +143,3 @@ enum zs_status zs_checked_object_open(struct zs_check *check, const struct zs_ch
 size_t zs_checked_object_tasks(const struct zs_checked_object *object);
 enum zs_status zs_checked_object_check(const struct zs_checked_object *object, size_t task, struct zs_error *err);
 void zs_checked_object_close(struct zs_checked_object *object);
-
-#endif

@@ -2,8 +2,7 @@
  * leaves it out. zarr-python spells defaults out in consolidated metadata, also of documents of other writers. So what
  * is compared are copies in one spelling: defaults are spelled out, numbers and fill values are printed in one way, and
  * members that are empty or have no meaning are left out. */
-#ifndef ZS_ZARR_ALIKE_H
-#define ZS_ZARR_ALIKE_H
+#pragma once
 
 #include "zarr/node.h"
 
@@ -15,5 +14,3 @@ zs_json *zs_spelled(const struct zs_array_meta *meta, const zs_json *document);
  * chunks are encoded may differ: the level of a compressor, the filter of blosc. False without memory.
  *   meta  as above */
 bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_json *a, const zs_json *b);
-
-#endif

@@ -1,8 +1,7 @@
 /* zarr/chunk_grid.h: how an array is cut into chunks (core specification, "Chunk grids"; zarr-extensions,
  * "rectilinear"; ZEP 3). All grids cut each dimension by itself, so one is a list of edges for each. Adding a grid is a
  * file that fills these in, or a few lines in the file of its family, and one row of the table in chunk_grid.c. */
-#ifndef ZS_ZARR_CHUNK_GRID_H
-#define ZS_ZARR_CHUNK_GRID_H
+#pragma once
 
 #include "base/status.h"
 #include "zarr/json.h"
@@ -59,5 +58,3 @@ enum zs_status zs_grid_rectangular_parse(const zs_json *configuration, struct zs
 
 /* A positive integer of a configuration; ZS_INVALID with `where` and what was found. */
 enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  * (.aux.xml, .ovr), and unfinished files of this driver. Where a killed writer left an array without a document, keys
  * of the default encoding ("c/0/1") are chunks. Everything else is foreign. Symbolic links are not followed: a link is
  * own when it stands for a node or for chunks, its target never is. */
-#ifndef ZS_ZARR_CONTENTS_H
-#define ZS_ZARR_CONTENTS_H
+#pragma once
 
 #include "store/store.h"
 #include "zarr/node.h"
@@ -46,5 +45,3 @@ enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_n
 /* Finds and removes the node at `path` and all below it. ZS_UNSUPPORTED where listing is impossible. */
 enum zs_status zs_contents_remove_below(struct zs_store *store, const char *path, enum zs_marks marks,
                                         struct zs_error *err);
-
-#endif

@@ -1,7 +1,6 @@
 /* zarr/document.h: zarr.json documents: reading, writing and consolidating them, and making those of new arrays and
  * groups (core specification 3.1; sharding codec). */
-#ifndef ZS_ZARR_DOCUMENT_H
-#define ZS_ZARR_DOCUMENT_H
+#pragma once
 
 #include "store/store.h"
 #include "zarr/node.h"
@@ -117,5 +116,3 @@ bool zs_document_sort_consolidated(zs_json *consolidated);
  * order but for 0-d arrays, which come first. */
 enum zs_status zs_document_consolidate(zs_json *group, const char *const *paths, zs_json *const *documents,
                                        size_t count, struct zs_error *err);
-
-#endif

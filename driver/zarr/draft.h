@@ -10,8 +10,7 @@
  * Documents are translated to the final specification, the only one in the rest of the driver: the storage
  * transformer to sharding_indexed, the memory layout F to a transpose, the compressor and numcodecs' filters to codecs.
  * Such stores are only read. */
-#ifndef ZS_ZARR_DRAFT_H
-#define ZS_ZARR_DRAFT_H
+#pragma once
 
 #include "store/store.h"
 #include "zarr/node.h"
@@ -50,5 +49,3 @@ bool zs_draft_is_sharded(const zs_json *draft);
 
 /* ZS_UNSUPPORTED for an extension that must be understood: none is known. */
 enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *err);
-
-#endif

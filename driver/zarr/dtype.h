@@ -1,7 +1,6 @@
 /* zarr/dtype.h: data types of arrays and their fill values (core specification 3.1, "Data types" and "Fill value";
  * zarr-extensions data-types for the datetime types). */
-#ifndef ZS_ZARR_DTYPE_H
-#define ZS_ZARR_DTYPE_H
+#pragma once
 
 #include "shardedzarr.h"
 #include "zarr/json.h"
@@ -96,5 +95,3 @@ const char *zs_extension_name(const zs_json *node, const zs_json **configuration
  * of `object` (NULL has none) that is not in the NULL-terminated list and does not say "must_understand": false.
  * ZS_INVALID where it is there and no object. */
 enum zs_status zs_members_check(const zs_json *object, const char *const *known, struct zs_error *err);
-
-#endif

@@ -11,8 +11,7 @@
  *   "from", "to"  paths of a rename
  *
  * "beside" and "removed" apply only if the documents of all new nodes are stored. Else those of "made" are removed. */
-#ifndef ZS_ZARR_EDIT_JOURNAL_H
-#define ZS_ZARR_EDIT_JOURNAL_H
+#pragma once
 
 #include "zarr/editing.h"
 
@@ -39,5 +38,3 @@ enum zs_status zs_edit_journal_read(struct zs_store *store, bool *is_there, stru
                                     struct zs_error *err);
 void zs_edit_journal_clear(struct zs_edit_journal *journal);
 enum zs_status zs_edit_journal_remove(struct zs_store *store, struct zs_error *err);
-
-#endif

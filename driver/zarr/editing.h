@@ -40,8 +40,7 @@
  * One rule merges a change into the document that is stored by then (change_merge.c): what changed since it was read is
  * put over what is there now; what is not there any more is not brought back. So a second writer loses nothing, locks
  * or not. Where the store holds a PUT to the version that was read, a conflict builds the document again. */
-#ifndef ZS_ZARR_EDITING_H
-#define ZS_ZARR_EDITING_H
+#pragma once
 
 #include "zarr/hierarchy.h"
 
@@ -184,5 +183,3 @@ enum zs_status zs_consolidated_update(const struct zs_hierarchy *hierarchy, cons
 /* Like zs_hierarchy_recover(), for a caller that holds the lock of the root's document. A journal that cannot be
  * finished now (no answer, no memory) stays for the next writer. */
 enum zs_status zs_hierarchy_recover_locked(struct zs_store *store, struct zs_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * into objects. The bytes are hostile: each offset is checked when it is followed. A function is false where bytes are
  * broken, and leaves *out alone; a field that is absent is true with its default: a number, or a table or vector that
  * is `of` nothing. Offsets may be anywhere: nothing relies on alignment. */
-#ifndef ZS_ZARR_FLATBUFFER_H
-#define ZS_ZARR_FLATBUFFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *val
 bool zs_flex_text(const struct zs_flex *value, const char **text, size_t *n);
 /* Whether it is a truth value that is true. */
 bool zs_flex_is_true(const struct zs_flex *value);
-
-#endif

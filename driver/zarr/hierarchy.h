@@ -1,7 +1,6 @@
 /* zarr/hierarchy.h: finds the nodes of a store by path, keeps each one after its first read, and changes their
  * documents. */
-#ifndef ZS_ZARR_HIERARCHY_H
-#define ZS_ZARR_HIERARCHY_H
+#pragma once
 
 #include "store/store.h"
 #include "zarr/name.h"
@@ -194,5 +193,3 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
 #define ZS_HIERARCHY_MAX_DEPTH 32
 #define ZS_HIERARCHY_MAX_NODES 20000 /* directories listed; implicit groups of consolidated metadata */
 #define ZS_HIERARCHY_MAX_PATH 1024   /* bytes of a key of consolidated metadata */
-
-#endif

@@ -1,6 +1,5 @@
 /* zarr/hierarchy_private.h: the table of nodes, shared by the files of the hierarchy. */
-#ifndef ZS_ZARR_HIERARCHY_PRIVATE_H
-#define ZS_ZARR_HIERARCHY_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -73,5 +72,3 @@ const struct zs_node *zs_hierarchy_known(const struct zs_hierarchy *hierarchy, c
 struct zs_hierarchy_entry *zs_hierarchy_entry_at(const struct zs_hierarchy *hierarchy, const char *path);
 /* Finds the entries at and below a clean path: from *first to before *end. */
 void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path, size_t *first, size_t *end);
-
-#endif

@@ -6,8 +6,7 @@
  * the leaves that it needs. Cells read as fill value where a leaf is absent or lacks the stamp of a finished one. A
  * leaf whose array differs from the first leaf's is an error.
  * Source: mortie, docs/specification.md, 2 (decimal strings) and 6 (layout); zagg, zagg-pyramid/2 of the manifest. */
-#ifndef ZS_ZARR_HIVE_H
-#define ZS_ZARR_HIVE_H
+#pragma once
 
 #include "store/store.h"
 #include "zarr/json.h"
@@ -47,5 +46,3 @@ char *zs_hive_leaf(const struct zs_hive *hive, const struct zs_hive_level *level
  * child. False when the component is none of a hive. */
 bool zs_hive_step(const struct zs_hive *hive, int most_order, int order, uint64_t number, const char *name,
                   int *child_order, uint64_t *child);
-
-#endif

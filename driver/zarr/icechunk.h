@@ -1,8 +1,7 @@
 /* zarr/icechunk.h: Icechunk repositories as the stores that their snapshots are: documents and chunks of one commit
  * under the keys that Zarr gives them. Read only.
  * Source: earth-mover/icechunk, spec-v1.md, spec-v2.md and spec-v2-1.md, and the schemas *.fbs. */
-#ifndef ZS_ZARR_ICECHUNK_H
-#define ZS_ZARR_ICECHUNK_H
+#pragma once
 
 #include "store/store.h"
 #include "zarr/json.h"
@@ -45,5 +44,3 @@ void zs_icechunk_forget_all(void);
 #define ZS_ICECHUNK_MAGIC_BYTES 12
 /* Whether n bytes begin as each metadata file of Icechunk does. */
 bool zs_icechunk_is_file(const void *bytes, size_t n);
-
-#endif

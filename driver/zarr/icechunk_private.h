@@ -1,6 +1,5 @@
 /* zarr/icechunk_private.h: what the files of icechunk*.c share. */
-#ifndef ZS_ZARR_ICECHUNK_PRIVATE_H
-#define ZS_ZARR_ICECHUNK_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -192,5 +191,3 @@ void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere);
 /* Checks an opened object against the ETag and the time of a reference, as far as its server sends them. */
 enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,
                                         struct zs_error *err);
-
-#endif

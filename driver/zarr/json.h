@@ -6,8 +6,7 @@
  *
  * Python's json also reads and writes escaped NULs and surrogates that are none of a pair. A string with these is
  * printed as it was written; who asks for its text gets what is before the NUL, and U+FFFD for each such surrogate. */
-#ifndef ZS_ZARR_JSON_H
-#define ZS_ZARR_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +134,3 @@ bool zs_json_set_double(zs_json *object, const char *name, double value);
 zs_json *zs_json_merge(const zs_json *before, const zs_json *mine, const zs_json *now);
 /* A mutable view of a member, for documents the caller owns. */
 zs_json *zs_json_get_mutable(zs_json *object, const char *name);
-
-#endif

@@ -8,8 +8,7 @@
  * text between its quotes as it was written, a quote, and what is shown of it. So printing gives back what was read.
  * A member's name of that kind is kept without the last quote and the shown text. A name that begins with a mark and a
  * quote is kept so, too: no caller looks such names up, and different names stay different. */
-#ifndef ZS_ZARR_JSON_PRIVATE_H
-#define ZS_ZARR_JSON_PRIVATE_H
+#pragma once
 
 #include "base/memory.h"
 #include "zarr/json.h"
@@ -36,5 +35,3 @@ enum zs_status zs_json_scan(const char *text, size_t length, struct zs_buffer *o
 
 /* Offset in the original text of offset `rewritten` in what zs_json_scan() made of it. */
 size_t zs_json_scan_offset(const char *text, size_t length, size_t rewritten);
-
-#endif

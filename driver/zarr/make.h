@@ -1,6 +1,5 @@
 /* zarr/make.h: creates nodes, in memory at once, in the store at the next flush. */
-#ifndef ZS_ZARR_MAKE_H
-#define ZS_ZARR_MAKE_H
+#pragma once
 
 #include "zarr/document.h"
 #include "zarr/hierarchy.h"
@@ -47,5 +46,3 @@ enum zs_status zs_node_check_rename(struct zs_hierarchy *hierarchy, const char *
 /* Adds consolidated metadata of all known nodes to the root of a new store, before its first flush. Later flushes keep
  * them up to date. */
 enum zs_status zs_root_consolidate(struct zs_hierarchy *hierarchy, struct zs_error *err);
-
-#endif

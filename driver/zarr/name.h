@@ -1,7 +1,6 @@
 /* zarr/name.h: names and paths of nodes (core specification 3.1, "Node names"). Check every name that comes from a file
  * before a path is made of it: the path must stay inside the store. */
-#ifndef ZS_ZARR_NAME_H
-#define ZS_ZARR_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int zs_path_compare(const char *a, const char *b);
  * `path`. */
 typedef const char *(*zs_path_of_fn)(const void *entry);
 size_t zs_path_position(const void *list, size_t count, size_t size, zs_path_of_fn path_of, const char *path);
-
-#endif

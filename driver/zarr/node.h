@@ -1,7 +1,6 @@
 /* zarr/node.h: one zarr.json as structures: groups, and the metadata of arrays (core specification 3.1, "Array
  * metadata", "Group metadata"). */
-#ifndef ZS_ZARR_NODE_H
-#define ZS_ZARR_NODE_H
+#pragma once
 
 #include "zarr/chunk_grid.h"
 #include "zarr/dtype.h"
@@ -85,5 +84,3 @@ char *zs_chunk_folder(const struct zs_array_meta *meta, const char *array_path);
 /* Parses a key that is relative to that folder. False unless it is spelt as zs_chunk_key() does. The position may lie
  * outside of the grid. */
 bool zs_chunk_key_parse(const struct zs_array_meta *meta, const char *key, uint64_t *index);
-
-#endif

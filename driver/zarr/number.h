@@ -1,7 +1,6 @@
 /* zarr/number.h: JSON number tokens to and from native numbers, whatever LC_NUMERIC the process has set (a Qt program
  * in Germany reads "0.5" as 0 with plain strtod). */
-#ifndef ZS_ZARR_NUMBER_H
-#define ZS_ZARR_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ bool zs_number_uint64(const char *token, uint64_t *out);
 /* Shortest token that reads back as `value`, as Python writes it ("0.1", "3.0", "1e+20"); NaN, Infinity, -Infinity. */
 #define ZS_NUMBER_SIZE 64
 void zs_number_print(double value, char text[ZS_NUMBER_SIZE]);
-
-#endif

@@ -1,8 +1,7 @@
 /* zarr/small.h: data types of fewer bits than C's (zarr-extensions data-types): int2, uint4, bfloat16, float8_e4m3 ...
  * Stored they take those bits; in memory they are the smallest type of enum zs_data_type that holds all their values,
  * so that all but `bytes` and `packbits` see that. */
-#ifndef ZS_ZARR_SMALL_H
-#define ZS_ZARR_SMALL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -39,5 +38,3 @@ bool zs_small_encode(const struct zs_small_type *type, const void *element, uint
 /* Like zs_small_decode() and zs_small_encode(), with the element as a number. */
 double zs_small_to_double(const struct zs_small_type *type, uint32_t stored);
 bool zs_small_from_double(const struct zs_small_type *type, double value, uint32_t *stored);
-
-#endif

@@ -1,8 +1,7 @@
 /* gdal/multidim/mdim.h: the multidimensional face: groups, arrays, dimensions and attributes of a store. A thin layer:
  * geo/ reads and writes metadata, array/ reads and writes elements. Several threads may read one object at once; only
  * one may write. */
-#ifndef ZS_GDAL_MDIM_H
-#define ZS_GDAL_MDIM_H
+#pragma once
 
 #include <algorithm>
 #include <map>
@@ -519,5 +518,3 @@ std::shared_ptr<GDALMDArray> zsMdimStrings(const std::shared_ptr<ZSMdimStore> &s
 std::unique_ptr<GDALDataset> zsMdimDataset(const std::shared_ptr<ZSMdimStore> &store, GDALAccess access);
 /* Returns the hierarchy behind a dataset of this face, borrowed; null for another driver's dataset. */
 struct zs_hierarchy *zsMdimHierarchy(GDALDataset *dataset);
-
-#endif

@@ -1,6 +1,5 @@
 /* gdal/multidim/mdim_node_array.h: what every array of the multidimensional face is, whatever its elements are. */
-#ifndef ZS_GDAL_MDIM_NODE_ARRAY_H
-#define ZS_GDAL_MDIM_NODE_ARRAY_H
+#pragma once
 
 #include "gdal/guard.h"
 #include "mdim.h"
@@ -222,5 +221,3 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     }
 #endif
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* gdal/raster/band.h: a slice of an array as a band. */
-#ifndef ZS_GDAL_BAND_H
-#define ZS_GDAL_BAND_H
+#pragma once
 
 #include <functional>
 #include <limits>
@@ -217,5 +216,3 @@ void zsReplaceText(char *&text, const char *by);
 
 /* A list of strings as the core owns them; null for an empty one. */
 char **zsCopyList(CSLConstList list);
-
-#endif

@@ -1,7 +1,6 @@
 /* gdal/raster/copied_levels.h: overviews of a copy that are made of its pixels while these are in memory, so that what
  * was just written is not read and decoded again. */
-#ifndef ZS_GDAL_COPIED_LEVELS_H
-#define ZS_GDAL_COPIED_LEVELS_H
+#pragma once
 
 #include <memory>
 #include <string>
@@ -61,5 +60,3 @@ class ZSCopiedLevels
     /* Returns the array: what is made of its overviews is not made again. Null where none is started. */
     std::unique_ptr<ShardedZarrDataset> Finish();
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* gdal/raster/copy.h: streaming the pixels of a source into the arrays of a new raster. */
-#ifndef ZS_GDAL_COPY_H
-#define ZS_GDAL_COPY_H
+#pragma once
 
 #include <string>
 
@@ -72,5 +71,3 @@ class ZSScratch
     /* A window of some of these bands (the first from 0), dense. False with CPLError emitted. */
     bool Read(int band, int bands, int x, int y, int columns, int rows, unsigned char *pixels) const;
 };
-
-#endif

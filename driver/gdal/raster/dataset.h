@@ -2,8 +2,7 @@
  * bands; or the arrays of a group that lie on one grid, the bands of one behind those of the other.
  *
  * A dataset is made of parts. Here is how they work together, and what GDAL asks. */
-#ifndef ZS_GDAL_DATASET_H
-#define ZS_GDAL_DATASET_H
+#pragma once
 
 #include <memory>
 #include <string>
@@ -138,5 +137,3 @@ class ShardedZarrDataset : public GDALPamDataset
 /* Whether all pixels of any dataset that are cells are valid: this driver's maps without nodata have a mask of where
  * there are faces. */
 bool zsHasAllCells(GDALDataset &dataset);
-
-#endif

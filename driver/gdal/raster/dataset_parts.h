@@ -1,7 +1,6 @@
 /* gdal/raster/dataset_parts.h: the parts of a dataset (gdal/raster/dataset.h), each with a state and a source file of
  * its own: none refers to another. That of band properties is in band.h. */
-#ifndef ZS_GDAL_DATASET_PARTS_H
-#define ZS_GDAL_DATASET_PARTS_H
+#pragma once
 
 #include <array>
 #include <functional>
@@ -636,5 +635,3 @@ class ZSClosing
         return m_isDone;
     }
 };
-
-#endif

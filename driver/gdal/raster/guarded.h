@@ -1,6 +1,5 @@
 /* gdal/raster/guarded.h: the dataset and the band that GDAL gets: what can throw or allocate is guarded (guard.h). */
-#ifndef ZS_GDAL_GUARDED_H
-#define ZS_GDAL_GUARDED_H
+#pragma once
 
 #include "dataset.h"
 #include "gdal/guard.h"
@@ -131,5 +130,3 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
 
 #undef ZS_GUARDED_METADATA
 #undef ZS_GUARDED
-
-#endif

@@ -1,7 +1,6 @@
 /* gdal/raster/healpix_target.h: HEALPix cells of all the sphere as what is written: the grid that a raster must
  * have, and the way there for one that has not. */
-#ifndef ZS_GDAL_HEALPIX_TARGET_H
-#define ZS_GDAL_HEALPIX_TARGET_H
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -129,5 +128,3 @@ bool zsRunWarp(const std::string &what, const std::function<bool()> &run);
  * emitted, also where no pixel finds a cell; with isStrict where numbers are rounded. */
 GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resampling, bool isStrict,
                          struct zs_healpix &healpix, std::unique_ptr<ZSWarpedCells> &warped);
-
-#endif

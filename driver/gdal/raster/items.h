@@ -1,8 +1,7 @@
 /* gdal/raster/items.h: items of metadata, "NAME=VALUE". A name ends at the first '=', and names are compared byte
  * for byte, as those of attributes are: "eo:cloud_cover" is a name, and "Title" another than "title". GDAL's functions
  * on lists (CSLMerge(), SetNameValue() ...) split at ':' too and ignore case: for options, not for these. */
-#ifndef ZS_GDAL_ITEMS_H
-#define ZS_GDAL_ITEMS_H
+#pragma once
 
 #include <string>
 
@@ -85,5 +84,3 @@ class ZSDomainsAside
     ZSDomainsAside(const ZSDomainsAside &) = delete;
     ZSDomainsAside &operator=(const ZSDomainsAside &) = delete;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* gdal/raster/new_arrays.h: the arrays of a new raster: their names and dimensions, the properties of their bands, and
  * how pixels are stored where the source decides that. */
-#ifndef ZS_GDAL_NEW_ARRAYS_H
-#define ZS_GDAL_NEW_ARRAYS_H
+#pragma once
 
 #include <array>
 #include <limits>
@@ -171,5 +170,3 @@ class ZSSourceAxes
     std::string PositionText(size_t band, size_t bands) const;
     void Clear();
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* gdal/raster/view.h: the arrays that a dataset shows: which slices of them are its bands, for HEALPix cells where on
  * the map each cell is, and what a dataset's name selects. */
-#ifndef ZS_GDAL_VIEW_H
-#define ZS_GDAL_VIEW_H
+#pragma once
 
 #include <memory>
 #include <string>
@@ -204,5 +203,3 @@ std::string zsSelectionText(const std::vector<struct zs_selection> &selections);
 
 /* ":name=", behind which a value or a range follows. */
 std::string zsNamedSelection(const struct zs_node *node, int dim);
-
-#endif

@@ -1,6 +1,5 @@
 /* gdal/raster/window_dataset.h: rasters and bands that show some of the pixels of another. */
-#ifndef ZS_GDAL_WINDOW_DATASET_H
-#define ZS_GDAL_WINDOW_DATASET_H
+#pragma once
 
 #include "gdal/compat.h"
 
@@ -48,5 +47,3 @@ class ZSWindowDataset final : public GDALDataset
     /* One band alone, all of it. */
     ZSWindowDataset(GDALDataset &whole, int band);
 };
-
-#endif
