@@ -251,7 +251,7 @@ CPLErr zsDelete(const char *name)
         return CE_Failure;
     struct zs_error err;
     if (!isWritable(store, &err))
-        return zsReportFailure(err);
+        return zsReport(err);
     if (zsIsLink(store))
         return deleteLink(store);
     return mayGo(store) && zsDeleteStore(store) ? CE_None : CE_Failure;
@@ -283,7 +283,7 @@ CPLErr zsRename(const char *newName, const char *oldName)
         return zsMoveStore(from, to) ? CE_None : CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
         return takeExternalOverviews(from, to, false) ? CE_None : CE_Failure;
-    return zsFailure(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(), zsShown(to).c_str());
+    return zsRefuse(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }
 
 CPLErr zsCopyFiles(const char *newName, const char *oldName)
@@ -300,5 +300,5 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
         return target.Commit() && takeExternalOverviews(from, to, true) ? CE_None : CE_Failure;
-    return zsFailure(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
+    return zsRefuse(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }

@@ -136,22 +136,13 @@ void ZSArray::TakeLabels(ZSArray &other)
     labelsRead = true;
 }
 
-bool zsRefuse(CPLErrorNum number, const char *format, ...)
+ZSFailed zsRefuse(CPLErrorNum number, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     CPLErrorV(CE_Failure, number, format, arguments);
     va_end(arguments);
-    return false;
-}
-
-CPLErr zsFailure(CPLErrorNum number, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    CPLErrorV(CE_Failure, number, format, arguments);
-    va_end(arguments);
-    return CE_Failure;
+    return {};
 }
 
 static thread_local size_t reportCount;
@@ -161,16 +152,10 @@ size_t zsReportCount()
     return reportCount;
 }
 
-bool zsReport(const struct zs_error &err)
+ZSFailed zsReport(const struct zs_error &err)
 {
     reportCount++;
     return zsRefuse(CPLE_AppDefined, "ShardedZarr: %s", err.message);
-}
-
-CPLErr zsReportFailure(const struct zs_error &err)
-{
-    zsReport(err);
-    return CE_Failure;
 }
 
 static const char *nullIfEmpty(const std::string &s)

@@ -17,14 +17,35 @@ extern "C"
 #include "raster/healpix_read.h"
 }
 
-/* Emits a CPLError, and returns what a function returns that has failed: false, or CE_Failure. */
-bool zsRefuse(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FORMAT(2, 3);
-CPLErr zsFailure(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FORMAT(2, 3);
+/* What a function returns that failed, and has emitted CPLError: false, CE_Failure or null. */
+struct ZSFailed
+{
+    operator bool() const
+    {
+        return false;
+    }
+    operator CPLErr() const
+    {
+        return CE_Failure;
+    }
+    template <class T> operator T *() const
+    {
+        return nullptr;
+    }
+    template <class T> operator std::unique_ptr<T>() const
+    {
+        return nullptr;
+    }
+    template <class T> operator std::shared_ptr<T>() const
+    {
+        return nullptr;
+    }
+};
 
-/* Emits the message of a core error as one CPLError. Returns false, for the caller to return. */
-bool zsReport(const struct zs_error &err);
-/* Like zsReport(), and returns CE_Failure. */
-CPLErr zsReportFailure(const struct zs_error &err);
+/* Emits a CPLError. */
+ZSFailed zsRefuse(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FORMAT(2, 3);
+/* Emits the message of a core error as one CPLError. */
+ZSFailed zsReport(const struct zs_error &err);
 /* Returns how many errors this thread has emitted so: tells a failure of the core from one that GDAL found itself. */
 size_t zsReportCount();
 

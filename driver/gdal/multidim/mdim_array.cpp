@@ -259,10 +259,7 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
         return nullptr;
     // Without Y only the CRS is looked for.
     if (zs_georef_read(m_store->Hierarchy(), m_node, {axes.x, -1}, &georef, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return nullptr;
-    }
+        return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
     if (georef.srs == nullptr)
         return nullptr;
@@ -396,10 +393,9 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
             window.start[d] = start[d];
             window.count[d] = count[d];
         }
-        if (zsMdimFits(m_opened->Get(), window, CSLFetchNameValue(options, "CACHE_SIZE"), &err) &&
-            zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK)
-            return true;
-        return zsReport(err);
+        return (zsMdimFits(m_opened->Get(), window, CSLFetchNameValue(options, "CACHE_SIZE"), &err) &&
+                zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK) ||
+               zsReport(err);
     });
 }
 

@@ -276,16 +276,12 @@ bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtende
 const struct zs_node *ZSMdimAttribute::Node() const
 {
     if (m_store == nullptr)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
-        return nullptr;
-    }
+        return zsRefuse(CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
     if (!m_store->CheckUpdatable() || !m_handle->CheckThere())
         return nullptr;
     if (m_handle->deleted[GetName()] == m_deleted)
         return m_store->Node(m_handle->path);
-    CPLError(CE_Failure, CPLE_AppDefined, "attribute %s: was deleted", GetFullName().c_str());
-    return nullptr;
+    return zsRefuse(CPLE_AppDefined, "attribute %s: was deleted", GetFullName().c_str());
 }
 
 bool ZSMdimAttribute::WriteValues()
@@ -331,7 +327,7 @@ bool ZSMdimAttribute::WriteValues()
 #if ZS_GDAL_AT_LEAST(8)
 bool ZSMdimAttribute::Rename(const std::string &name)
 {
-    return zsGuard([&] {
+    return zsGuard([&]() -> bool {
         const struct zs_node *node = Node();
         const std::string before = GetName();
         const int deletedBefore = m_deleted;

@@ -85,10 +85,7 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
     if (status == ZS_OK)
         status = zs_root_make(store->hierarchy, &root, &err);
     if (status != ZS_OK)
-    {
-        zsReport(err);
-        return nullptr;
-    }
+        return zsReport(err);
     ZSOpenOptions open;
     if (!open.Parse(nullptr))
         return nullptr;

@@ -129,10 +129,7 @@ std::shared_ptr<GDALMDArray> ZSMdimDimension::CoordinatesOfTransform() const
         (axes.x != m_number && axes.y != m_number))
         return nullptr;
     if (zs_georef_read(m_store->Hierarchy(), m_array, axes, &georef, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return nullptr;
-    }
+        return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
     const double *t = georef.transform;
     if (!georef.has_transform || t[2] != 0 || t[4] != 0)
@@ -242,11 +239,8 @@ std::shared_ptr<GDALDimension> ZSMdimStore::MakeDimension(const std::string &pat
     auto &made = Handle(path)->made;
     const auto isNamed = [&name](const std::shared_ptr<GDALDimension> &d) { return d->GetName() == name; };
     if (name.empty() || std::any_of(made.begin(), made.end(), isNamed))
-    {
-        CPLError(CE_Failure, CPLE_IllegalArg, "dimension \"%s\" of %s: %s", name.c_str(), GroupName(path).c_str(),
-                 name.empty() ? "expected a name" : "there is one already");
-        return nullptr;
-    }
+        return zsRefuse(CPLE_IllegalArg, "dimension \"%s\" of %s: %s", name.c_str(), GroupName(path).c_str(),
+                        name.empty() ? "expected a name" : "there is one already");
     made.push_back(std::make_shared<ZSMdimMadeDimension>(shared_from_this(), GroupName(path), zsPathIn(path, name),
                                                          name, type, direction, size));
     return made.back();

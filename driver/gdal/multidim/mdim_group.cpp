@@ -261,10 +261,7 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         if (!CheckGroup())
             return nullptr;
         if (zs_group_make(m_store->Hierarchy(), m_node->path, name.c_str(), &node, &err) != ZS_OK)
-        {
-            zsReport(err);
-            return nullptr;
-        }
+            return zsReport(err);
         return m_store->Group(node);
     });
 }

@@ -186,10 +186,9 @@ bool ZSMdimStore::CheckUpdatable() const
 {
     if (m_isUpdatable && !m_isAbandoned)
         return true;
-    CPLError(CE_Failure, CPLE_NoWriteAccess, m_isAbandoned ? "%s: is not written any more, for closing it failed"
-                                                           : "%s was not opened in update mode",
-             m_store->store->root);
-    return false;
+    return zsRefuse(CPLE_NoWriteAccess,
+                    m_isAbandoned ? "%s: is not written any more, for closing it failed"
+                                  : "%s was not opened in update mode", m_store->store->root);
 }
 
 const struct zs_node *ZSMdimStore::Node(const std::string &path) const
@@ -198,8 +197,7 @@ const struct zs_node *ZSMdimStore::Node(const std::string &path) const
     struct zs_error err;
     if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
         return node;
-    zsReport(err);
-    return nullptr;
+    return zsReport(err);
 }
 
 void ZSMdimStore::Complain(const std::string &what) const

@@ -476,10 +476,7 @@ GDALRasterAttributeTable *ShardedZarrRasterBand::GetDefaultRAT()
     if (Dataset().m_role.isMask)
         return nullptr;
     if (zs_flags_read(View().Array(Source()).node->attributes, &flags, &err) != ZS_OK)
-    {
-        zsReport(err);
-        return nullptr;
-    }
+        return zsReport(err);
     if (flags.count > 0)
     {
         auto table = std::make_unique<GDALDefaultRasterAttributeTable>();

@@ -365,10 +365,10 @@ CPLErr ShardedZarrRasterBand::WillChange(unsigned property)
     auto &ds = Dataset();
     const size_t source = Source();
     if (View().SliceCount(source) > ZS_MOST_BANDS)
-        return zsFailure(CPLE_NotSupported,
-                         "/%s: nothing is stored of one of its slices alone, of which there are more than %d; set it "
-                         "of the array, in the multidimensional API", View().Array(source).node->path,
-                         static_cast<int>(ZS_MOST_BANDS));
+        return zsRefuse(CPLE_NotSupported,
+                        "/%s: nothing is stored of one of its slices alone, of which there are more than %d; set it "
+                        "of the array, in the multidimensional API", View().Array(source).node->path,
+                        static_cast<int>(ZS_MOST_BANDS));
     m_changed |= property;
     ds.properties.SetChanged();
     DropFromSideCar(property);

@@ -107,10 +107,7 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     struct zs_error err;
     auto ds = Over(m_view.store, m_view.sources, m_view.group, m_view.options, GA_ReadOnly, &err);
     if (ds == nullptr)
-    {
-        zsReport(err);
-        return nullptr;
-    }
+        return zsReport(err);
     ds->poDriver = poDriver;
     ds->nOpenFlags = scope;
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
@@ -130,12 +127,12 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     if (!IsUpdate())
         return overviews.BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
     if (m_view.IsHealpix())
-        return zsFailure(CPLE_NotSupported,
-                         "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
-                         zsShown(GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
+                        zsShown(GetDescription()).c_str());
     if (m_view.IsSelection() || bandCount != nBands)
-        return zsFailure(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
-                         zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
+        return zsRefuse(CPLE_NotSupported, "%s: overviews are built for all bands of %s together",
+                        zsShown(GetDescription()).c_str(), m_view.IsGroup() ? "a group" : "an array");
     if (progress == nullptr)
         progress = GDALDummyProgress;
     closing.SetOverviews({}, ""); // from now on it is the caller who decides
@@ -196,8 +193,8 @@ CPLErr ZSClosing::Publish(bool hasLost, std::string &entry)
         return CE_None;
     const std::string root = m_target->Root();
     if (m_target->Replaces() && hasLost)
-        return zsFailure(CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
-                         zsShown(root).c_str());
+        return zsRefuse(CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
+                        zsShown(root).c_str());
     if (!zsPublishTarget(m_target, m_view.store->store))
         return CE_Failure;
     if (!m_view.store->store->is_remote)

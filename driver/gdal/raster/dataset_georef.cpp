@@ -86,10 +86,10 @@ CPLErr ZSGeoreferencing::SetTransform(const double *transform)
         return CE_None;
     }
     if (!zs_transform_is_valid(transform))
-        return zsFailure(CPLE_IllegalArg,
-                         "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
-                         zsShown(m_view.store->name).c_str(), transform[0], transform[1], transform[2], transform[3],
-                         transform[4], transform[5]);
+        return zsRefuse(CPLE_IllegalArg,
+                        "%s: expected a geotransform that can be inverted, found [%g, %g, %g, %g, %g, %g]",
+                        zsShown(m_view.store->name).c_str(), transform[0], transform[1], transform[2], transform[3],
+                        transform[4], transform[5]);
     std::copy(transform, transform + 6, m_georef.transform);
     m_georef.has_transform = true;
     m_changed |= TRANSFORM;
@@ -311,13 +311,10 @@ CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool isBlank)
     if (isPlane && m_view.IsWholeSphere() && isSame)
         return CE_None;
     if (!isPlane || !m_view.IsWholeSphere() || !isBlank)
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: HEALPix cells lie in %s",
-                 zsShown(m_view.store->name).c_str(),
-                 isPlane ? "the plane of the ellipsoid that they were made on"
-                         : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
-        return CE_Failure;
-    }
+        return zsRefuse(CPLE_NotSupported, "%s: HEALPix cells lie in %s",
+                        zsShown(m_view.store->name).c_str(),
+                        isPlane ? "the plane of the ellipsoid that they were made on"
+                                : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
     array.healpix.semi_major = wanted.semi_major;
     array.healpix.inverse_flattening = wanted.inverse_flattening;
     array.healpix.is_wgs84 = wanted.is_wgs84;
@@ -333,8 +330,8 @@ CPLErr CellGeoreferencing::SetTransform(const double *transform)
     const struct zs_healpix &healpix = m_view.Array(0).healpix;
     if (m_view.IsWholeSphere() && zsIsHealpixTransform(healpix, transform))
         return CE_None;
-    return zsFailure(CPLE_NotSupported, "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
-                     zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
+    return zsRefuse(CPLE_NotSupported, "%s: pixels that are HEALPix cells of order %d lie where gdalwarp %s has them",
+                    zsShown(m_view.store->name).c_str(), healpix.order, zsHealpixArguments(healpix).c_str());
 }
 
 std::unique_ptr<ZSGeoreferencing> ZSGeoreferencing::Of(ZSView &view)

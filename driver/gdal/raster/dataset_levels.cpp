@@ -331,7 +331,7 @@ static CPLErr sumUp(GDALRasterBand &source, GDALDataType type, struct zs_means &
                 return CE_Failure;
             if (zs_means_add(&means, x, y, columns, rows, values.data(), isMasked ? valid.data() : nullptr, &err) !=
                 ZS_OK)
-                return zsReportFailure(err);
+                return zsReport(err);
         }
     }
     return CE_None;
@@ -356,7 +356,7 @@ static CPLErr makeMean(GDALRasterBand &source, GDALRasterBand &target, const Win
     if (status == ZS_OK)
         status = zs_means_take(means.get(), hasNodata ? &nodata : nullptr, pixels.data(), &err);
     if (status != ZS_OK)
-        return zsReportFailure(err);
+        return zsReport(err);
     return writeCell(target, cell, pixels.data(), type, static_cast<GSpacing>(sizeof(uint64_t)) * cell.width);
 }
 
@@ -417,9 +417,9 @@ static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const Window 
 
 static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
 {
-    return zsFailure(CPLE_NotSupported,
-                     "%s: overviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found "
-                     "%s", zsShown(source.GetDataset()->GetDescription()).c_str(), resampling);
+    return zsRefuse(CPLE_NotSupported,
+                    "%s: overviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found "
+                    "%s", zsShown(source.GetDataset()->GetDescription()).c_str(), resampling);
 }
 
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,

@@ -45,7 +45,7 @@ class DerivedMask final : public GDALRasterBand
             struct zs_error err;
             static_cast<void>(zs_fail(&err, ZS_INVALID, "array /%s: it marks valid pixels, and cannot be read",
                                       m_name.c_str()));
-            return zsReportFailure(err);
+            return zsReport(err);
         }
         const int x = column * nBlockXSize, y = row * nBlockYSize;
         const int width = std::min(nBlockXSize, nRasterXSize - x), height = std::min(nBlockYSize, nRasterYSize - y);
@@ -323,14 +323,14 @@ CPLErr ShardedZarrRasterBand::CreateMaskBand(int flags)
 CPLErr ShardedZarrDataset::CreateMaskBand(int flags)
 {
     if (!IsUpdate() || m_role.isMask || m_role.IsOverview())
-        return zsFailure(CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
-                         zsShown(GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported, "%s: a mask is made of a raster that was opened in update mode",
+                        zsShown(GetDescription()).c_str());
     if (m_view.IsHealpix())
-        return zsFailure(CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
-                         zsShown(GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported, "%s: HEALPix cells have no mask but nodata",
+                        zsShown(GetDescription()).c_str());
     if (flags != GMF_PER_DATASET || m_view.IsSelection())
-        return zsFailure(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
-                         zsShown(GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported, "%s: a mask is one for all bands of the whole (GMF_PER_DATASET)",
+                        zsShown(GetDescription()).c_str());
     return masks.Create();
 }
 
@@ -338,7 +338,7 @@ CPLErr ZSMasks::Create()
 {
     Find();
     if (std::any_of(m_masks.begin(), m_masks.end(), [](const ZSMask &m) { return m.isThere; }))
-        return zsFailure(CPLE_NotSupported, "%s: there is a mask already", zsShown(m_dataset.GetDescription()).c_str());
+        return zsRefuse(CPLE_NotSupported, "%s: there is a mask already", zsShown(m_dataset.GetDescription()).c_str());
     std::vector<const struct zs_node *> nodes;
     std::vector<struct zs_axes> axes;
     for (const auto &source : m_view.sources)
@@ -353,7 +353,7 @@ CPLErr ZSMasks::Create()
     options.update = m_view.options.update;
     if (zs_mask_create(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(),
                        zs_array_chunk_order(m_view.Array(0).array), &options, &made.found, &array, &err) != ZS_OK)
-        return zsReportFailure(err);
+        return zsReport(err);
     made.isThere = made.isNamed = true;
     m_masks.assign(m_view.sources.size(), made);
     Open(0, {std::make_shared<ZSArray>(made.found.node, array, made.found.axes, true), {}});

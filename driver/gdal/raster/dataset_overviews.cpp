@@ -143,7 +143,7 @@ CPLErr ZSOverviews::Remove()
     {
         const ZSArray &array = *source.array;
         if (zs_overviews_remove(m_view.store->hierarchy, array.node, array.axes, nullptr, &err) != ZS_OK)
-            return zsReportFailure(err);
+            return zsReport(err);
     }
     return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
 }
@@ -335,7 +335,7 @@ CPLErr ZSOverviews::MakeOfEach(const char *resampling, const std::vector<int> &f
         const ZSBandSources sources(1, m_view.sources[i]);
         auto one = ShardedZarrDataset::Over(m_view.store, sources, nullptr, m_view.options, GA_Update, &err);
         if (one == nullptr)
-            return zsReportFailure(err);
+            return zsReport(err);
         one->SetUnsaved();
         const auto n = static_cast<double>(m_view.sources.size());
         const ZSScaledProgress scaled(static_cast<double>(i) / n, static_cast<double>(i + 1) / n, progress,
@@ -361,7 +361,7 @@ CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factor
     if (zs_overviews_create(m_view.store->hierarchy, base.node, base.axes, sorted.data(), sorted.size(),
                             isFilled ? name.c_str() : nullptr, zs_array_chunk_order(base.array), &arrayOptions, &raw,
                             &err) != ZS_OK)
-        return zsReportFailure(err);
+        return zsReport(err);
     ZSOwned<struct zs_overviews> made(raw, zs_overviews_free); // outlives the levels
     std::vector<Level> levels;
     for (size_t i = 0; isFilled && i < sorted.size(); i++)
@@ -370,7 +370,7 @@ CPLErr ZSOverviews::Begin(const char *resampling, const std::vector<int> &factor
                                                       zs_overviews_array(made.get(), i), base.axes, false);
         auto level = m_dataset.OverLevel(ZSBandSources(1, ZSBandSource{opened, {}}), nullptr, GA_Update, &err);
         if (level == nullptr)
-            return zsReportFailure(err);
+            return zsReport(err);
         levels.push_back({sorted[i], std::move(level)});
     }
     m_made = std::move(made);

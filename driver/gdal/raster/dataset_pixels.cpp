@@ -54,7 +54,7 @@ CPLErr ZSPixels::ReadCellMask(int band, int x, int y, int width, int height, uns
     const struct zs_healpix_map &map = m_view.Map(m_view.SourceOf(band));
     if (PrepareCells(&err) == ZS_OK && zs_healpix_mask(&map, &box, mask, lineSpace, &err) == ZS_OK)
         return CE_None;
-    return zsReportFailure(err);
+    return zsReport(err);
 }
 
 bool ZSPixels::HasAllCells()
@@ -89,7 +89,7 @@ CPLErr ZSPixels::ApplyFillValue()
     const struct zs_node *node = nullptr;
     if (zs_update_fill_value(m_view.store->hierarchy, blank.node, fill, &node, &err) == ZS_OK)
         return OpenReplaced(node);
-    return zsReportFailure(err);
+    return zsReport(err);
 }
 
 CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType type)
@@ -104,7 +104,7 @@ CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType 
         return CE_None;
     if (zs_update_blosc_filter(m_view.store->hierarchy, first.node, chosen, &node, &err) == ZS_OK)
         return OpenReplaced(node);
-    return zsReportFailure(err);
+    return zsReport(err);
 }
 
 CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
@@ -114,7 +114,7 @@ CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
     struct zs_array *array = nullptr;
     const struct zs_array_options options = m_view.options.ForArrays();
     if (zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
-        return zsReportFailure(err);
+        return zsReport(err);
     zs_array_set_order(array, zs_array_chunk_order(blank.array));
     const auto opened = std::make_shared<ZSArray>(node, array, blank.axes, true);
     opened->isHealpix = blank.isHealpix;
@@ -191,7 +191,7 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_read(&bands, &window, conversions.data(), &err) == ZS_OK)
         return CE_None;
-    return zsReportFailure(err);
+    return zsReport(err);
 }
 
 /* Whether bands have one value that becomes NaN when it is written, or none has. */
@@ -237,18 +237,18 @@ CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType ty
     struct zs_error err;
     if (store(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(), &err) == ZS_OK)
         return CE_None;
-    return zsReportFailure(err);
+    return zsReport(err);
 }
 
 CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
 {
     if (!m_dataset.IsUpdate())
-        return zsFailure(CPLE_NoWriteAccess, "%s was not opened in update mode",
-                         zsShown(m_dataset.GetDescription()).c_str());
+        return zsRefuse(CPLE_NoWriteAccess, "%s was not opened in update mode",
+                        zsShown(m_dataset.GetDescription()).c_str());
     if (m_dataset.Role().isMask && !m_dataset.Role().validity.is_writable)
-        return zsFailure(CPLE_NotSupported,
-                         "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
-                         m_view.Array(0).node->path);
+        return zsRefuse(CPLE_NotSupported,
+                        "array /%s: its flags have more meanings than valid and invalid: it is not written as a mask",
+                        m_view.Array(0).node->path);
     const bool hadLost = m_hasLost;
     m_hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
     // Refuse elements that cannot be stored before anything is changed.
@@ -329,7 +329,7 @@ CPLErr ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, GDAL
                                                              static_cast<double>(window.band_count);
             if (extra->pfnProgress(done / static_cast<double>(window.height), "", extra->pProgressData))
                 continue;
-            return zsFailure(CPLE_UserInterrupt, "User terminated");
+            return zsRefuse(CPLE_UserInterrupt, "User terminated");
         }
     }
     return CE_None;
@@ -509,10 +509,7 @@ CPLErr ZSPixels::WriteResampled(const struct zs_band_window &window, int bufWidt
         }
         const double done = static_cast<double>(y + piece.height) / static_cast<double>(window.height);
         if (extra != nullptr && extra->pfnProgress != nullptr && !extra->pfnProgress(done, "", extra->pProgressData))
-        {
-            CPLError(CE_Failure, CPLE_UserInterrupt, "User terminated");
-            return CE_Failure;
-        }
+            return zsRefuse(CPLE_UserInterrupt, "User terminated");
     }
     return CE_None;
 }
@@ -546,7 +543,7 @@ CPLErr ZSPixels::Prefetch(const struct zs_band_window &window)
     struct zs_error err;
     if (PrepareCells(&err) == ZS_OK && zs_pixels_prefetch(&bands, &around, &err) == ZS_OK)
         return CE_None;
-    return zsReportFailure(err);
+    return zsReport(err);
 }
 
 CPLErr ShardedZarrDataset::AdviseRead(int x, int y, int width, int height, int bufWidth, int bufHeight, GDALDataType,

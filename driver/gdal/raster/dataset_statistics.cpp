@@ -179,7 +179,7 @@ CPLErr ZSSparseCells::ComputeStatistics(bool isApproximate, double *found, GDALP
     if (CountValid(valid) != CE_None)
         return CE_Failure;
     if (valid + others == 0)
-        return zsFailure(CPLE_AppDefined, "Failed to compute statistics, no valid pixels found.");
+        return zsRefuse(CPLE_AppDefined, "Failed to compute statistics, no valid pixels found.");
     std::fill_n(found, 3, m_otherValue);
     found[3] = 0;
     if (valid == 0)
@@ -252,8 +252,8 @@ CPLErr ZSStatistics::Add(GDALProgressFunc progress, void *progressData)
         }
         if (result == CE_None || isWithoutPixels)
             continue;
-        return zsFailure(CPLE_AppDefined, "%s: statistics of band %d: %s", zsShown(m_dataset.GetDescription()).c_str(),
-                         b, message.c_str());
+        return zsRefuse(CPLE_AppDefined, "%s: statistics of band %d: %s", zsShown(m_dataset.GetDescription()).c_str(),
+                        b, message.c_str());
     }
     return CE_None;
 }
@@ -454,8 +454,8 @@ CPLErr ShardedZarrRasterBand::GetDefaultHistogram(double *min, double *max, int 
         return result;
     if (read(GetMetadata(), h))
         return give(h, min, max, buckets, histogram);
-    return zsFailure(CPLE_NotSupported, "%s: band %d: no histogram of infinite values",
-                     zsShown(Dataset().GetDescription()).c_str(), nBand);
+    return zsRefuse(CPLE_NotSupported, "%s: band %d: no histogram of infinite values",
+                    zsShown(Dataset().GetDescription()).c_str(), nBand);
 }
 
 CPLErr ShardedZarrRasterBand::SetDefaultHistogram(double min, double max, int buckets, GUIntBig *histogram)

@@ -93,8 +93,8 @@ CPLErr ShardedZarrContainer::IBuildOverviews(const char *, int, const int *, int
     std::string names;
     for (int i = 0; i < m_subdatasets.size() && i < 2 * MOST; i += 2)
         names += (i > 0 ? ", " : "") + std::string(CPLParseNameValue(m_subdatasets[i], nullptr));
-    return zsFailure(CPLE_NotSupported, "%s: expected one raster, found several: %s%s",
-                     zsShown(GetDescription()).c_str(), names.c_str(), m_subdatasets.size() > 2 * MOST ? " ..." : "");
+    return zsRefuse(CPLE_NotSupported, "%s: expected one raster, found several: %s%s",
+                    zsShown(GetDescription()).c_str(), names.c_str(), m_subdatasets.size() > 2 * MOST ? " ..." : "");
 }
 
 /* Where a list is cut, adds how many entries there are and how the others are opened. */
