@@ -1,12 +1,7 @@
 /* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they
  * compress better. Decoding changes nothing. */
-#include <string.h>
 
 #include "codec/codec.h"
-
-struct bitround {
-    int cut; /* binary digits of the fraction that become zero */
-};
 
 static int fraction_digits(enum zs_data_type type)
 {
@@ -31,14 +26,9 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
     ZS_TRY(zs_stage_integer(stage, configuration, "keepbits", true, 0, digits != 0 ? digits : 64, &keep, err));
     if (stage->in.type == ZS_BOOL || stage->in.type == ZS_RAW)
         return zs_fail(err, ZS_INVALID, "codec \"bitround\": expected an array of numbers, found %s", stage->in.name);
-    stage->is_void = digits == 0; /* integers keep all their digits: correct, only larger */
-    if (stage->is_void)
-        return ZS_OK;
-    struct bitround *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    state->cut = digits - (int)keep;
-    stage->state = state;
-    stage->is_void = state->cut == 0;
+    /* Binary digits of the fraction that become zero. Integers keep all their digits: correct, only larger. */
+    stage->number = digits != 0 ? digits - keep : 0;
+    stage->is_void = stage->number == 0;
     return ZS_OK;
 }
 
@@ -58,7 +48,7 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
-    const int cut = ((const struct bitround *)stage->state)->cut;
+    const int cut = (int)stage->number;
     const size_t count = n * (stage->in.size / stage->in.swap_unit);
     (void)err;
     if (stage->in.swap_unit == 2)

@@ -1,23 +1,13 @@
 /* numcodecs.bz2, by libbz2. */
 #ifdef ZS_HAVE_BZ2
 #include <bzlib.h>
-#include <stdlib.h>
 
 #include "codec/codec.h"
 
-struct bz2 {
-    int level;
-};
-
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    int64_t level = 1;
-    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 1, 9, &level, err));
-    struct bz2 *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    state->level = (int)level;
-    stage->state = state;
-    return ZS_OK;
+    stage->number = 1; /* the level */
+    return zs_stage_integer(stage, configuration, "level", false, 1, 9, &stage->number, err);
 }
 
 /* libbz2 counts in unsigned int, which would cut off larger sizes. */
@@ -52,7 +42,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     ZS_TRY(check_size(n, err));
     ZS_TRY(zs_buffer_reset(out, zs_bytes_bound(n), err));
     unsigned size = out->capacity < UINT32_MAX ? (unsigned)out->capacity : UINT32_MAX;
-    const int level = ((const struct bz2 *)stage->state)->level;
+    const int level = (int)stage->number;
     const int r = BZ2_bzBuffToBuffCompress((char *)out->data, &size, (char *)(uintptr_t)src, (unsigned)n, level, 0, 0);
     if (r != BZ_OK)
         return zs_fail_memory(err);

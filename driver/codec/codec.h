@@ -29,6 +29,7 @@ enum zs_refusal { ZS_REFUSES_NONE, ZS_REFUSES_ENDS, ZS_REFUSES_SOME };
 struct zs_stage {
     const struct zs_codec *codec;
     void *state; /* its own: what its parse() allocated as one block, or NULL; freed with free() */
+    int64_t number; /* its own, instead, where it has but one: a level, a size */
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void; /* it changes nothing for this array, and is left out of the chain */

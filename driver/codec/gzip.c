@@ -1,8 +1,6 @@
 /* The gzip codec (core specification) and numcodecs.zlib, the same in another wrapping, by libdeflate: one shot, since
  * the decoded size is always bounded. */
 #include <libdeflate.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "codec/codec.h"
 #include "codec/crc32c.h"
@@ -21,19 +19,10 @@ uint32_t zs_adler32(const void *data, size_t n)
 
 /* ---- The codecs ---- */
 
-struct gzip {
-    int level;
-};
-
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    int64_t level = 6;
-    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, 0, 9, &level, err));
-    struct gzip *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    state->level = (int)level;
-    stage->state = state;
-    return ZS_OK;
+    stage->number = 6; /* the level */
+    return zs_stage_integer(stage, configuration, "level", false, 0, 9, &stage->number, err);
 }
 
 static void free_decoder(void *decoder)
@@ -56,7 +45,7 @@ static struct libdeflate_decompressor *decoder_of(struct zs_scratch *scratch)
 
 static struct libdeflate_compressor *encoder_of(const struct zs_stage *stage, struct zs_scratch *scratch)
 {
-    const int level = ((const struct gzip *)stage->state)->level;
+    const int level = (int)stage->number;
     struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
     if (c == NULL && (c = libdeflate_alloc_compressor(level)) != NULL)
         zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);

@@ -1,23 +1,13 @@
 /* numcodecs.shuffle: all first bytes of the elements, then all second ones, and so on. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "codec/codec.h"
 
-struct shuffle {
-    size_t size; /* of an element */
-};
-
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    int64_t size = (int64_t)stage->in.size; /* zarr-python's default */
-    if (zs_json_typeof(zs_json_get(configuration, "elementsize")) != ZS_JSON_NULL)
-        ZS_TRY(zs_stage_integer(stage, configuration, "elementsize", true, 1, INT32_MAX, &size, err));
-    struct shuffle *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    state->size = (size_t)size;
-    stage->state = state;
-    return ZS_OK;
+    stage->number = (int64_t)stage->in.size; /* zarr-python's default */
+    if (zs_json_typeof(zs_json_get(configuration, "elementsize")) == ZS_JSON_NULL)
+        return ZS_OK;
+    return zs_stage_integer(stage, configuration, "elementsize", true, 1, INT32_MAX, &stage->number, err);
 }
 
 /* Rows and columns change places. With few columns (decoding: few rows) a row at a time is what a cache takes. */
@@ -37,7 +27,7 @@ static void exchange(const unsigned char *src, unsigned char *dst, size_t rows, 
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    const size_t size = ((const struct shuffle *)stage->state)->size;
+    const size_t size = (size_t)stage->number;
     (void)scratch;
     if (n > capacity)
         return zs_fail(err, ZS_CORRUPT, "numcodecs.shuffle: expected at most %zu bytes, found %zu", capacity, n);
@@ -51,7 +41,7 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
 static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    const size_t size = ((const struct shuffle *)stage->state)->size;
+    const size_t size = (size_t)stage->number;
     (void)scratch;
     if (n % size != 0)
         return zs_fail(err, ZS_ARGUMENT, "numcodecs.shuffle: expected a multiple of %zu bytes, found %zu", size, n);
