@@ -419,11 +419,13 @@ static void must(enum zs_status status, const struct zs_error *err)
 void remove_tree(struct zs_store *store, const char *prefix)
 {
     struct zs_error err;
-    bool was_link;
+    bool is_link;
     char **names;
-    must(zs_store_remove_link(store, prefix, &was_link, &err), &err);
-    if (was_link)
+    must(zs_store_is_link(store, prefix, &is_link, &err), &err);
+    if (is_link) {
+        must(zs_store_remove(store, prefix, &err), &err);
         return;
+    }
     const enum zs_status status = zs_store_list_all(store, prefix, &names, &err);
     if (status == ZS_NOT_FOUND)
         return;

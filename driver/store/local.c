@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,26 +321,6 @@ static void local_moved(struct zs_store *store)
     pthread_mutex_unlock(&s->lock);
 }
 
-static enum zs_status local_remove_link(struct zs_store *store, const char *prefix, bool *was_link,
-                                        struct zs_error *err)
-{
-    struct local_store *s = store_of(store);
-    enum zs_status status = prefix[0] != '\0' ? enter_parent(store, prefix, err) : ZS_NOT_FOUND;
-    if (status != ZS_OK)
-        return status == ZS_NOT_FOUND ? ZS_OK : status;
-    ZS_TRY(local_is_link(store, prefix, was_link, err));
-    char *path = zs_vsi_path(store, prefix);
-    ZS_TRY_MEMORY(path, err);
-    if (*was_link && unlink(path) != 0)
-        status = zs_fail(err, ZS_IO, "%s: cannot be removed: %s", path, strerror(errno));
-    free(path);
-    pthread_mutex_lock(&s->lock);
-    if (*was_link)
-        zs_folders_forget(s);
-    pthread_mutex_unlock(&s->lock);
-    return status;
-}
-
 /* ---- Listing ---- */
 
 static bool is_directory(DIR *dir, const struct dirent *entry)
@@ -417,7 +396,6 @@ static const struct zs_lock_ops locks = {.lock = zs_local_lock, .unlock = zs_loc
 static const struct zs_directory_ops directories = {.remove = local_remove_directory,
                                                     .rename = local_rename,
                                                     .is_link = local_is_link,
-                                                    .remove_link = local_remove_link,
                                                     .is_replaced = is_elsewhere,
                                                     .moved = local_moved};
 static const struct zs_store_ops ops = {.open = local_open,

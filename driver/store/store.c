@@ -585,13 +585,3 @@ enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool
     return s != NULL && s->ops->directories->is_link != NULL ? s->ops->directories->is_link(s, prefix, is_link, err)
                                                              : ZS_OK;
 }
-
-enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err)
-{
-    *was_link = false;
-    ZS_TRY(check_prefix(store, prefix, err));
-    struct zs_store *s = find_directories(store);
-    return s != NULL && s->ops->directories->remove_link != NULL
-               ? s->ops->directories->remove_link(s, prefix, was_link, err)
-               : ZS_OK;
-}

@@ -88,8 +88,6 @@ enum zs_status zs_store_rename(struct zs_store *store, const char *from, const c
 void zs_store_remove_directory(struct zs_store *store, const char *prefix);
 /* Whether `prefix` is a symbolic link, to whatever. */
 enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err);
-/* Removes `prefix` if it is a symbolic link, and sets *was_link; else does nothing. */
-enum zs_status zs_store_remove_link(struct zs_store *store, const char *prefix, bool *was_link, struct zs_error *err);
 
 /* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err);
@@ -303,7 +301,6 @@ struct zs_directory_ops {
     void (*remove)(struct zs_store *s, const char *prefix); /* an empty one; failing is no matter */
     enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
-    enum zs_status (*remove_link)(struct zs_store *s, const char *prefix, bool *was_link, struct zs_error *err);
     bool (*is_replaced)(const struct zs_store *s); /* the root can be distinguished from another of its name */
     void (*moved)(struct zs_store *s);             /* after `root` changed */
 };
