@@ -1,7 +1,6 @@
 #include "array/indexes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "array/shard_list.h"
 #include "shard/journal.h"
@@ -21,8 +20,8 @@ enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, stru
     return zs_fail_memory(err);
 }
 
-enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
-                               struct zs_error *err)
+static enum zs_status object_of(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
+                                struct zs_error *err)
 {
     *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (*entry != NULL)
@@ -38,7 +37,7 @@ enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs
 enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64_t version,
                                   struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err)
 {
-    const enum zs_status status = zs_shard_object(array, shard, entry, err);
+    const enum zs_status status = object_of(array, shard, entry, err);
     if (status == ZS_OK && ((const struct zs_object *)zs_cache_value(*entry))->version == version)
         return ZS_OK;
     if (status != ZS_OK && status != ZS_NOT_FOUND)

@@ -5,16 +5,12 @@
 #include "array/array_private.h"
 #include "shard/walk.h"
 
-/* The opened object of a level-0 chunk, pinned in array->objects. ZS_NOT_FOUND when there is none. */
-enum zs_status zs_shard_object(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
-                               struct zs_error *err);
-
 /* Caches an opened object of a level-0 chunk, in place of any other, and pins it. It is closed on failure. */
 enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, struct zs_object *object,
                                     struct zs_cache_entry **entry, struct zs_error *err);
 
-/* Like zs_shard_object(), for an object whose index was read already, from this version of it. ZS_IO where it was
- * replaced or removed since: *is_stale is set then, else left as it is. */
+/* The opened object of a level-0 chunk whose index was read already, from this version of it; pinned in
+ * array->objects. ZS_IO where it was replaced or removed since: *is_stale is set then, else left as it is. */
 enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64_t version,
                                   struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err);
 

@@ -78,9 +78,6 @@ char *zs_document_key(const char *path);
 /* Reads the JSON object at `key`, released with zs_json_free(). ZS_NOT_FOUND when there is no object, ZS_CORRUPT
  * with the file's name when it is no JSON object: a file that was cut, or another answer of a server. */
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err);
-/* Like zs_document_get(), and returns the ETag (zs_store_get_tagged()). */
-enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
-                                      struct zs_error *err);
 
 /* Like zs_document_get(), by the node's path: *document is NULL when there is no object. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err);
