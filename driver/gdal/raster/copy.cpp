@@ -532,11 +532,6 @@ static void addDomains(GDALMajorObject &object, Losses &losses)
     }
 }
 
-static bool hasMask(GDALRasterBand &band)
-{
-    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
-}
-
 /* Properties that a copy loses: numbers that JSON does not have, a colour table without entries, the sign of bytes. */
 static void addProperties(GDALRasterBand &band, Losses &losses)
 {
@@ -556,7 +551,7 @@ static void addProperties(GDALRasterBand &band, Losses &losses)
 static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask, Losses &losses)
 {
     addProperties(band, losses);
-    if (!hasOneMask && hasMask(band))
+    if (!hasOneMask && zsHasMask(band))
         losses.Add("masks that are not one for all bands");
     addDomains(band, losses);
     const GDALRasterAttributeTable *table = band.GetDefaultRAT();

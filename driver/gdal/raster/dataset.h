@@ -137,3 +137,8 @@ class ShardedZarrDataset : public GDALPamDataset
 /* Whether all pixels of any dataset that are cells are valid: this driver's maps without nodata have a mask of where
  * there are faces. */
 bool zsHasAllCells(GDALDataset &dataset);
+/* Whether a band has a mask that neither its nodata value nor an alpha band makes. */
+inline bool zsHasMask(GDALRasterBand &band)
+{
+    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
+}

@@ -324,15 +324,10 @@ static std::unique_ptr<GDALDataset> warp(GDALDataset &source, const CPLStringLis
     return warped;
 }
 
-static bool isMasked(GDALRasterBand &band)
-{
-    return (band.GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA | GMF_ALPHA)) == 0;
-}
-
 /* The source's nodata as an option of gdalwarp; "" where gdalwarp asks the bands itself. */
 static std::string sourceNodata(GDALDataset &source)
 {
-    if (isMasked(*source.GetRasterBand(1)))
+    if (zsHasMask(*source.GetRasterBand(1)))
         return "None"; // since GDAL 3.7 a nodata value would go before the mask
     std::string ofAll;
     bool isWide = false, isAny = false;
@@ -486,7 +481,7 @@ static bool checkMasks(GDALDataset &source, int order)
     for (int b = 1; b <= source.GetRasterCount() && !zsHasAllCells(source); b++)
     {
         GDALRasterBand &band = *source.GetRasterBand(b);
-        const bool hasMask = isMasked(band), isOfAll = (band.GetMaskFlags() & GMF_PER_DATASET) != 0;
+        const bool hasMask = zsHasMask(band), isOfAll = (band.GetMaskFlags() & GMF_PER_DATASET) != 0;
         if (hasMask && !isOfAll) // gdalwarp does not see it
             CPLError(CE_Failure, CPLE_NotSupported,
                      "HEALPIX=%d: %s: band %d: expected a mask for all bands, or nodata, found a mask of its own",
@@ -510,7 +505,7 @@ GDALDataset *zsToHealpix(GDALDataset &source, int order, const std::string &resa
     healpix = zsHealpixTarget(order, crsOf(source), &isPlane);
     if (!checkMasks(source, order))
         return nullptr;
-    const bool isPlain = !isMasked(*source.GetRasterBand(1)) || zsHasAllCells(source);
+    const bool isPlain = !zsHasMask(*source.GetRasterBand(1)) || zsHasAllCells(source);
     if (isPlane && isPlain && liesOnGrid(source, healpix))
         return &source;
     if (!checkCrs(source, order) || !checkIntegers(source, order, isStrict))
