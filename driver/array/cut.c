@@ -1,7 +1,6 @@
 #include "array/plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/parallel.h"
 

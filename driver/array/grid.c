@@ -1,6 +1,5 @@
 #include "array/grid.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,7 +1,6 @@
 /* Reading windows: carries out a plan (plan.h). Byte ranges are fetched and decoded side by side, and each chunk is
  * copied to its windows. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "array/indexes.h"
 #include "array/plan.h"

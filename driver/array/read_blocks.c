@@ -8,7 +8,6 @@
  * Costs are counted in bytes: those that are fetched, those that are decoded, and max_gap for each request, as where
  * ranges are merged (shard/range_plan.h). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "array/indexes.h"
 #include "array/plan.h"

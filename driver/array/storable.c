@@ -1,5 +1,4 @@
 /* Whether the codecs of an array can store elements, before they are written. */
-#include <string.h>
 
 #include "array/array_private.h"
 #include "base/strided.h"

@@ -1,7 +1,6 @@
 #include "codec/blocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 

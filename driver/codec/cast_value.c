@@ -1,5 +1,4 @@
 /* The cast_value codec (zarr-extensions): elements stored as another data type, by value. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec/cast.h"

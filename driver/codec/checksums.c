@@ -1,5 +1,4 @@
 /* The checksums of numcodecs: four bytes, little-endian, before or behind the data. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,5 +1,4 @@
 /* Codecs of numcodecs that depend on the order of a chunk's elements: delta and packbits. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "codec/cast.h"

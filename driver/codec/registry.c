@@ -1,7 +1,6 @@
 /* Rare compressors, by GDAL's registry of them: numcodecs.lzma and numcodecs.lz4. */
 #include <cpl_compressor.h>
 #include <cpl_error.h>
-#include <stdlib.h>
 
 #include "base/checked.h"
 #include "codec/codec.h"

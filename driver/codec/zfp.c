@@ -8,7 +8,6 @@
 #ifdef ZS_HAVE_ZFP
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zfp.h>
 

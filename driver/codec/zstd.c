@@ -2,7 +2,6 @@
 #include "codec/codec.h"
 
 #ifdef ZS_HAVE_ZSTD
-#include <stdlib.h>
 #include <zstd.h>
 
 struct zstd {

@@ -12,7 +12,6 @@ extern "C"
 {
 #include "base/checked.h"
 #include "codec/filter.h"
-#include "shard/writer.h"
 }
 
 /* ---- Shapes ---- */

@@ -15,7 +15,6 @@ extern "C"
 #include "raster/masks.h"
 #include "store/mark.h"
 #include "store/staging.h"
-#include "store/vsi.h"
 }
 
 /* ---- What is there ---- */

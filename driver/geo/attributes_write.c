@@ -1,5 +1,4 @@
 /* Attributes as typed values, written. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"

@@ -1,6 +1,5 @@
 #include "geo/crs.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>

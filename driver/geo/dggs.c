@@ -1,9 +1,7 @@
 #include "geo/conventions.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "geo/healpix.h"
 #include "geo/write.h"
 

@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "geo/band_properties_json.h"
 #include "geo/labels.h"
-#include "geo/write.h"
 
 const char *zs_extra_axis_attribute(char *const *attributes, const char *name)
 {

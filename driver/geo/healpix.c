@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <cpl_conv.h>
 #include <cpl_string.h>

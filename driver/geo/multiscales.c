@@ -1,7 +1,6 @@
 #include "geo/multiscales.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"

@@ -3,14 +3,12 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cpl_conv.h>
 
 #include "array/strings.h"
-#include "base/memory.h"
 #include "geo/coordinates.h"
 #include "geo/labels.h"
 

@@ -6,7 +6,6 @@
 
 #include <cpl_conv.h>
 
-#include "base/memory.h"
 #include "geo/crs.h"
 
 /* What a group declares: the size of a pixel, and the requested box. The arrays begin at the upper left corner of the

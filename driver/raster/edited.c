@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "geo/crs.h"
-#include "raster/overviews_private.h"
+#include "raster/overviews.h"
 
 /* Index into edits->sorted where a node is, or would be. */
 static size_t sorted_index(const struct zs_edits *edits, const struct zs_node *node)

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "geo/conventions.h"
 #include "geo/variables.h"
 #include "raster/masks.h"

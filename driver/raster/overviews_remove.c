@@ -4,7 +4,6 @@
 
 #include "geo/cf.h"
 #include "geo/georef_write.h"
-#include "geo/variables.h"
 #include "raster/overviews_private.h"
 
 /* ---- One level ---- */

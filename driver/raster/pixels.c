@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "array/array.h"
-#include "base/checked.h"
 #include "base/parallel.h"
 #include "raster/healpix_read.h"
 

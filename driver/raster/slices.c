@@ -1,7 +1,6 @@
 #include "raster/slices.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"

@@ -4,14 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/georef_write.h"
 #include "geo/variables.h"
 #include "raster/edited.h"
-#include "raster/overviews_private.h"
 
 /* ---- Groups ---- */
 

@@ -1,7 +1,6 @@
 #include "shard/index.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "codec/crc32c.h"

@@ -1,7 +1,6 @@
 #include "shard/writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct keyed {
     uint64_t key; /* as much of the position on the curve as fits */

@@ -1,7 +1,6 @@
 #include "shard/writer_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- Parts ---- */
 

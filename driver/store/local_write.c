@@ -2,7 +2,6 @@
  * locks for both. */
 #define _GNU_SOURCE /* sync_file_range(), O_DIRECTORY, st_mtim, CLOCK_REALTIME_COARSE */
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/checked.h"
-#include "base/limits.h"
 #include "base/map.h"
 #include "store/lease.h"
 #include "store/staging.h"

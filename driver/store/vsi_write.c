@@ -3,7 +3,6 @@
 #define _GNU_SOURCE /* O_TMPFILE */
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <gdal_version.h>
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "store/mark.h"
 #include "zarr/document.h"
-#include "zarr/hierarchy.h"
+#include "zarr/name.h"
 
 /* As deep as nodes and chunk keys go (store.c). */
 #define MAX_DEPTH 128

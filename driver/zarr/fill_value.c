@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "zarr/dtype.h"
 #include "zarr/number.h"
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/edit_journal.h"

@@ -1,5 +1,4 @@
 /* Manifests and paths of the layout morton-hive. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "zarr/hive.h"

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/parallel.h"
-#include "zarr/document.h"
 #include "zarr/icechunk_private.h"
 #include "zarr/name.h"
 

@@ -1,5 +1,4 @@
 /* Manifests of an Icechunk repository: references to chunks, searched in the file as it is. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,5 +1,4 @@
 /* Merging what two sessions changed of one object. */
-#include <string.h>
 
 #include "zarr/json.h"
 

@@ -1,6 +1,5 @@
 #include "zarr/name.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,6 +1,5 @@
 /* Takes back nodes that were added to a store, and no others. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/mark.h"
 #include "zarr/contents.h"

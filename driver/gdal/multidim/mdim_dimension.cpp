@@ -5,12 +5,6 @@
 
 #include "gdal/guard.h"
 
-extern "C"
-{
-#include "zarr/make.h"
-#include "zarr/name.h"
-}
-
 namespace
 {
 class ZSMdimDimension final : public ZSMdimSized, public std::enable_shared_from_this<ZSMdimDimension>

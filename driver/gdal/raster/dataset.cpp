@@ -5,11 +5,6 @@
 #include "gdal/files.h"
 #include "gdal/guard.h"
 
-extern "C"
-{
-#include "raster/update.h"
-}
-
 /* ---- Opening ---- */
 
 std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::OpenArray(const std::shared_ptr<ZSStore> &store,

@@ -9,7 +9,6 @@
 extern "C"
 {
 #include "codec/description.h"
-#include "geo/coordinates.h"
 #include "geo/georef_write.h"
 #include "raster/listing.h"
 #include "raster/update.h"

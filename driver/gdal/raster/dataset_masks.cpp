@@ -7,7 +7,6 @@
 extern "C"
 {
 #include "geo/attributes.h"
-#include "raster/pixels.h"
 }
 
 namespace

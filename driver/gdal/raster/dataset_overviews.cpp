@@ -10,7 +10,6 @@ extern "C"
 {
 #include "raster/healpix_read.h"
 #include "raster/overviews.h"
-#include "raster/pixels.h"
 }
 
 ZSOverviews::ZSOverviews(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)

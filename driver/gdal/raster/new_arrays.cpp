@@ -12,7 +12,6 @@
 extern "C"
 {
 #include "base/checked.h"
-#include "codec/cast.h"
 #include "geo/cf.h"
 }
 

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "dataset.h"
-#include "gdal/creation_options.h"
 
 /* Finds items of band 1 whose name begins and ends so; returns the names between. */
 static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)

@@ -11,7 +11,6 @@
 
 extern "C"
 {
-#include "geo/coordinates.h"
 #include "raster/healpix.h"
 }
 
