@@ -290,3 +290,20 @@ def test_signed_bytes_are_refused_by_gdal_before_3_7(tmp_path):
     create = gdal.GetDriverByName("ShardedZarr").Create
     assert "PIXELTYPE=SIGNEDBYTE" in error_of(create, str(tmp_path / "a.zarr"), 4, 4, 1, gdal.GDT_Byte, ["PIXELTYPE=SIGNEDBYTE"])
     assert not os.listdir(str(tmp_path))
+
+
+@pytest.mark.parametrize("scale, offset, declared", [(1, 0, {}), (1, 2, {"scale_factor": 1, "add_offset": 2}), (0.5, 0, {"scale_factor": 0.5, "add_offset": 0})])
+def test_a_scale_of_one_with_an_offset_of_zero_is_none(tmp_path, scale, offset, declared):
+    """gdalwarp sets both of every VRT, and xarray makes floats of integers that have them."""
+    dataset = create(tmp_path / "a.zarr", (2, 40, 50), "uint8")
+    for band in (dataset.GetRasterBand(1), dataset.GetRasterBand(2)):
+        assert band.SetScale(scale) == band.SetOffset(offset) == 0
+    dataset = band = None
+    attributes = only_array(tmp_path / "a.zarr")[1]["attributes"]
+    assert {name: attributes[name] for name in ("scale_factor", "add_offset") if name in attributes} == declared
+    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
+    assert dataset.GetRasterBand(2).SetScale(1) == dataset.GetRasterBand(2).SetOffset(0) == 0
+    dataset = None
+    dataset = open_ours(str(tmp_path / "a.zarr"))
+    assert [dataset.GetRasterBand(b).GetScale() for b in (1, 2)] == [scale if declared else None, None]
+    assert [dataset.GetRasterBand(b).GetOffset() for b in (1, 2)] == [offset if declared else None, None]

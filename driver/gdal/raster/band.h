@@ -71,6 +71,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool ShowsNodata();
     /* Puts the properties that were set into m_properties, for writing. */
     const struct zs_band_properties &CurrentProperties();
+    void DropIdentity();
     CPLErr SetElementOfNodata(const void *element);
     /* Before a property (ZS_BAND_UNIT ...) is set: it is written at the next flush. Fails (CPLError emitted) where the
      * store cannot hold it. */

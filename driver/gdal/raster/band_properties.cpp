@@ -522,6 +522,20 @@ CPLErr ShardedZarrRasterBand::SetColorTable(GDALColorTable *table)
 
 /* ---- Flushing ---- */
 
+/* Drops a scale of 1 with an offset of 0 that were set: gdalwarp sets them of every VRT, and xarray makes floats of
+ * integers that have them. */
+void ShardedZarrRasterBand::DropIdentity()
+{
+    constexpr unsigned pair = ZS_BAND_SCALE | ZS_BAND_OFFSET;
+    auto &properties = Properties();
+    const bool isIdentity = (!properties.has_scale || properties.scale == 1) &&
+                            (!properties.has_offset || properties.offset == 0);
+    if ((m_changed & pair) == 0 || !isIdentity)
+        return;
+    properties.has_scale = properties.has_offset = false;
+    m_changed |= pair;
+}
+
 enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
 {
     const ZSArray &array = m_view.Array(source);
@@ -530,7 +544,10 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
     const int before = m_view.Before(source), count = m_view.Count(source);
     unsigned which = 0;
     for (int b = 1; b <= count; b++)
+    {
+        m_dataset.Band(before + b).DropIdentity();
         which |= m_dataset.Band(before + b).m_changed;
+    }
     if (which == 0)
         return ZS_OK;
     const auto isShown = [&](const char *item)
