@@ -325,6 +325,16 @@ def test_overview_resampling_option_of_cog_is_accepted(tmp_path):
         assert (made.GetRasterBand(1).GetOverview(0).ReadAsArray() == array[::2, ::2]).all(), name
 
 
+def test_level_and_sparseness_of_geotiffs_are_accepted(tmp_path):
+    """Without a warning, which would say that a store cannot be sparse."""
+    options = {"COMPRESS": "DEFLATE", "ZLEVEL": 9, "SPARSE_OK": "TRUE"}
+    _, messages = warnings_of(lambda: created(tmp_path / "a.zarr", np.zeros((1, 40, 40), "uint16"), CHUNK_SHAPE=16, **options))
+    assert not messages
+    name, meta, _ = only_array(tmp_path / "a.zarr")
+    codecs = {codec["name"]: codec.get("configuration") for codec in meta["codecs"][0]["configuration"]["codecs"]}
+    assert codecs["gzip"] == {"level": 9} and not shards(tmp_path / "a.zarr", name)
+
+
 def test_categories_get_nearest_overviews(tmp_path):
     array = random_values(np.random.default_rng(4), "uint8", (64, 96)) % 2 * 9
     dataset = source(array)

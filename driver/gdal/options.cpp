@@ -394,7 +394,7 @@ static const std::vector<Row<Opening>> &openingRows()
     return rows;
 }
 
-/* Names of options in other drivers (GDAL's own Zarr driver, COG), which zsTakeAliases() replaces. */
+/* Names of options in other drivers (GDAL's own Zarr driver, GTiff, COG), which zsTakeAliases() replaces. */
 static const struct
 {
     unsigned uses;
@@ -408,6 +408,8 @@ static const struct
     {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "ZLIB_LEVEL", "string", "LEVEL for COMPRESS=GZIP"},
     {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "ZSTD_LEVEL", "string", "LEVEL for COMPRESS=ZSTD"},
     {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "BLOSC_CLEVEL", "string", "LEVEL for COMPRESS=BLOSC"},
+    {ZS_RASTER, "ZLEVEL", "string", "LEVEL for COMPRESS=DEFLATE, as GTiff has it"},
+    {ZS_RASTER, "SPARSE_OK", "boolean", "passed over, chunks without pixels are never stored"},
     {ZS_RASTER | ZS_DATASET, "CREATE_ZMETADATA", "string", "passed over, of Zarr v2"},
     {ZS_RASTER, "OVERVIEW_RESAMPLING", "string", "RESAMPLING, as COG has it"},
     {ZS_RASTER, "GEOREFERENCING_CONVENTION", "string", "GEOREFERENCING; GDAL is ALL"},
@@ -667,6 +669,7 @@ static bool takeLevels(CPLStringList &options)
         const char *alias, *compression, *other;
     } levels[] = {{"GZIP_LEVEL", "GZIP", "DEFLATE"},
                   {"ZLIB_LEVEL", "GZIP", "DEFLATE"},
+                  {"ZLEVEL", "GZIP", "DEFLATE"},
                   {"ZSTD_LEVEL", "ZSTD", "ZSTD"},
                   {"BLOSC_CLEVEL", "BLOSC", "BLOSC"}};
     const std::string compression = options.FetchNameValueDef("COMPRESS", "");
@@ -686,6 +689,7 @@ bool zsTakeAliases(CPLStringList &options, size_t dims)
     if (!format.empty() && !EQUAL(format.c_str(), "ZARR_V3"))
         return zsRefuseOption("FORMAT", "ZARR_V3", format.c_str());
     take(options, "CREATE_ZMETADATA");
+    take(options, "SPARSE_OK");
     const std::string convention = take(options, "GEOREFERENCING_CONVENTION");
     const bool isTheirs = EQUAL(convention.c_str(), "GDAL");
     return give(options, "RESAMPLING", "OVERVIEW_RESAMPLING", take(options, "OVERVIEW_RESAMPLING")) &&
