@@ -312,3 +312,35 @@ def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(t
             else:  # killed while it was written, or closed: what there is of it is right
                 assert len(found) in (1, 6) and ((found[0] == expected[parity][0]) | (found[0] == 0)).all()
                 assert len(found) == 1 or all((a == b).all() for a, b in zip(found, expected[parity]))
+
+
+FORKED = """
+import time
+os.chdir(sys.argv[1])
+driver = gdal.GetDriverByName("ShardedZarr")
+def create(name):
+    dataset = driver.Create(name, 600, 500, options=["CHUNK_SHAPE=64", "NUM_THREADS=4"])
+    dataset.WriteRaster(0, 0, 600, 500, bytes(range(250)) * 1200)
+    dataset = None
+def copy(name):
+    driver.CreateCopy(name, gdal.Open("parent.zarr"), options=["CHUNK_SHAPE=64", "NUM_THREADS=4", "RESAMPLING=CUBIC"])
+create("parent.zarr")
+copy("cubic.zarr")
+child = os.fork()
+if child == 0:
+    create("create.zarr")
+    copy("copy.zarr")
+    os._exit(0)
+end = time.time() + 60
+while os.waitpid(child, os.WNOHANG) == (0, 0):
+    time.sleep(0.05)
+    if time.time() > end:
+        os.kill(child, 9)
+        end = time.time() + 60
+"""
+
+
+def test_a_forked_process_makes_overviews_after_its_parent_did(tmp_path):
+    support.in_process(FORKED, tmp_path)
+    for name, alike in (("create", "parent"), ("copy", "cubic")):
+        assert_levels(levels(open_ours(str(tmp_path / (name + ".zarr")))), levels(open_ours(str(tmp_path / (alike + ".zarr")))), 4)
