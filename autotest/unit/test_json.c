@@ -37,6 +37,21 @@ static void check_refused(const char *text, size_t length, const char *part)
     zs_json_free(root);
 }
 
+/* As for Python, whose writers and readers others work beside. */
+static void test_last_of_members_with_one_name_counts(void)
+{
+    check_prints_as("{\"a\":1,\"b\":{\"c\":1,\"c\":[{\"d\":1,\"d\":2}]},\"a\":{},\"a\":3}",
+                    "{\"b\":{\"c\":[{\"d\":2}]},\"a\":3}");
+    char text[1000] = "{", expected[500] = "{";
+    for (int i = 0; i < 60; i++) { /* so many are sorted */
+        const size_t n = strlen(text), m = strlen(expected);
+        (void)snprintf(text + n, sizeof text - n, "%s\"n%d\":%d", i > 0 ? "," : "", i % 40, i);
+        if (i >= 20)
+            (void)snprintf(expected + m, sizeof expected - m, "%s\"n%d\":%d", i > 20 ? "," : "", i % 40, i);
+    }
+    check_prints_as(strcat(text, "}"), strcat(expected, "}"));
+}
+
 static void test_values_are_found_by_name_and_position(void)
 {
     zs_json *root = parse(" {\"a\": [1, 2.5, \"x\", true, null, {}], \"A\": false, \"\": 7, \"n\": {\"b\": -3}}\n");
@@ -488,6 +503,7 @@ static void test_a_comma_locale_changes_nothing(void)
 
 int main(void)
 {
+    RUN(test_last_of_members_with_one_name_counts);
     RUN(test_values_are_found_by_name_and_position);
     RUN(test_absent_nodes_answer_absent);
     RUN(test_integers_are_exact_to_64_bits);

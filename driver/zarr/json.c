@@ -12,6 +12,69 @@
 
 /* ---- Parsing ---- */
 
+/* Members up to so many are compared each with each. */
+#define FEW_MEMBERS 16
+
+struct named {
+    zs_json *member;
+    size_t at;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    const int order = strcmp(x->member->string, y->member->string);
+    return order != 0 ? order : x->at < y->at ? -1 : 1;
+}
+
+static void drop_member(zs_json *object, zs_json *member)
+{
+    cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+}
+
+static bool has_later(const zs_json *member)
+{
+    const zs_json *later = member->next;
+    while (later != NULL && strcmp(later->string, member->string) != 0)
+        later = later->next;
+    return later != NULL;
+}
+
+/* Keeps the last of members that have one name. False without memory. */
+static bool keep_last(zs_json *object)
+{
+    const size_t n = zs_json_size(object);
+    if (n <= FEW_MEMBERS) {
+        for (zs_json *m = object->child, *next; m != NULL; m = next) {
+            next = m->next;
+            if (has_later(m))
+                drop_member(object, m);
+        }
+        return true;
+    }
+    struct named *list = zs_calloc(n, sizeof *list);
+    if (list == NULL)
+        return false;
+    size_t count = 0;
+    for (zs_json *m = object->child; m != NULL; m = m->next, count++)
+        list[count] = (struct named){m, count};
+    qsort(list, n, sizeof *list, by_name);
+    for (size_t i = 0; i + 1 < n; i++)
+        if (strcmp(list[i].member->string, list[i + 1].member->string) == 0)
+            drop_member(object, list[i].member);
+    free(list);
+    return true;
+}
+
+/* keep_last() of each object in a document. */
+static bool keep_last_within(zs_json *node)
+{
+    bool ok = !cJSON_IsObject(node) || keep_last(node);
+    for (zs_json *c = cJSON_IsObject(node) || cJSON_IsArray(node) ? node->child : NULL; c != NULL && ok; c = c->next)
+        ok = keep_last_within(c);
+    return ok;
+}
+
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err)
 {
     if (length > ZS_JSON_MAX_BYTES)
@@ -26,12 +89,16 @@ enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, st
     const char *end = begin;
     /* Counting the NUL in the length makes cJSON look for it behind the value: nothing may trail. */
     zs_json *parsed = cJSON_ParseWithLengthOpts(begin, marked.size + 1, &end, true);
-    if (parsed != NULL)
+    if (parsed != NULL && keep_last_within(parsed))
         *root = parsed;
+    else if (parsed != NULL)
+        status = zs_fail_memory(err);
     else
         status = zs_fail(err, ZS_INVALID, "not JSON near offset %zu of %zu",
                          zs_json_scan_offset(text, length, end > begin ? (size_t)(end - begin) : 0), length);
     zs_buffer_free(&marked);
+    if (status != ZS_OK)
+        cJSON_Delete(parsed);
     return status;
 }
 
