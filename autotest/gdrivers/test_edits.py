@@ -298,6 +298,40 @@ def test_editing_a_band_property_keeps_the_spelling_of_others(tmp_path, edit):
     assert attributes_of(path) == {**ODD, **changed[edit]}
 
 
+@pytest.mark.parametrize("way", ["raster", "array"])
+def test_unit_that_eopf_keeps_in_an_object_beside_can_be_removed(tmp_path, way):
+    """It came back; what is beside it there stays."""
+    path = store(tmp_path / "a.zarr", {"_eopf_attrs": {"units": "dn", "scale_factor": 0.5, "other": 1}})
+    if way == "raster":
+        dataset = update(path)
+        assert dataset.GetRasterBand(1).GetUnitType() == "dn"
+        dataset.GetRasterBand(1).SetUnitType("")
+        dataset = None
+    else:
+        dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+        assert dataset.GetRootGroup().OpenMDArray("a").SetUnit("") == 0
+        dataset = None
+    assert open_ours(path).GetRasterBand(1).GetUnitType() == "" and open_ours(path).GetRasterBand(1).GetScale() == 0.5
+    assert attributes_of(path) == {"_eopf_attrs": {"scale_factor": 0.5, "other": 1}}
+
+
+def test_last_of_attributes_with_one_name_is_shown_and_stays_after_an_edit(tmp_path):
+    """As Python reads them. The first was shown, and an edit of one wrote it twice."""
+    path = store(tmp_path / "a.zarr", {"one": "first", "units": "K"})
+    with open(os.path.join(path, "a", "zarr.json")) as file:
+        text = file.read()
+    with open(os.path.join(path, "a", "zarr.json"), "w") as file:
+        file.write(text.replace('"units"', '"one": "last", "other": 1, "units": "m", "units"', 1).replace('"units": "K"', '"units": "s"', 1))
+    dataset = update(path)
+    band = dataset.GetRasterBand(1)
+    assert band.GetUnitType() == "s" and items_of(dataset)["one"] == "last"
+    band.SetUnitType("h")
+    dataset = band = None
+    with open(os.path.join(path, "a", "zarr.json")) as file:
+        text = file.read()
+    assert text.count('"units"') == 1 and attributes_of(path) == {"one": "last", "other": 1, "units": "h"}
+
+
 OF_ALL = {"scale_factor": 0.5, "add_offset": 10.0, "units": "K", "flag_values": [0, 1], "flag_meanings": "no yes", "COLOR_INTERPRETATION": "Gray",
           "gdal:color_table": [[1, 2, 3, 255], [4, 5, 6, 255]]}
 

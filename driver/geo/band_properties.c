@@ -301,11 +301,14 @@ void zs_band_properties_clear(struct zs_band_properties *properties)
 
 /* ---- Of an array: from and to its attributes ---- */
 
+/* EOPF's own products keep the unit and the packing in an object beside. */
+#define EOPF_ATTRIBUTES "_eopf_attrs"
+
 static bool read_number(const zs_json *attributes, const char *name, double *out)
 {
     const zs_json *value = zs_json_get(attributes, name);
-    if (value == NULL) /* EOPF's own products keep the packing in an object beside */
-        value = zs_json_get(zs_json_get(attributes, "_eopf_attrs"), name);
+    if (value == NULL)
+        value = zs_json_get(zs_json_get(attributes, EOPF_ATTRIBUTES), name);
     if (zs_json_is_array(value) && zs_json_size(value) == 1)
         value = zs_json_at(value, 0);
     const char *text;
@@ -344,7 +347,7 @@ const char *zs_unit_attribute(const zs_json *attributes)
     const char *unit = text_attribute(attributes, "units");
     if (unit == NULL)
         unit = text_attribute(attributes, "unit");
-    return unit != NULL ? unit : text_attribute(zs_json_get(attributes, "_eopf_attrs"), "units");
+    return unit != NULL ? unit : text_attribute(zs_json_get(attributes, EOPF_ATTRIBUTES), "units");
 }
 
 enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_band_properties *properties,
@@ -387,7 +390,8 @@ static bool write_categories(zs_json *attributes, char *const *categories)
     return categories == NULL || zs_categories_write(attributes, categories);
 }
 
-/* One property that is the same for all bands. Its first name is written; an attribute of another name goes. */
+/* One property that is the same for all bands. Its first name is written; an attribute of another name goes. So does
+ * what EOPF has of a property that is not set: it would show. */
 static bool write_property(zs_json *attributes, const struct zs_band_property_names *names,
                            const struct zs_band_properties *band)
 {
@@ -395,8 +399,12 @@ static bool write_property(zs_json *attributes, const struct zs_band_property_na
         return write_categories(attributes, band->categories);
     for (const char *const *name = names->attributes; *name != NULL; name++)
         zs_json_remove(attributes, *name);
-    return names->attributes[0] == NULL || !zs_band_property_is_set(band, names->property) ||
-           zs_band_property_put(band, names->property, NULL, attributes, names->attributes[0]);
+    if (zs_band_property_is_set(band, names->property))
+        return names->attributes[0] == NULL ||
+               zs_band_property_put(band, names->property, NULL, attributes, names->attributes[0]);
+    if ((names->property & (ZS_BAND_UNIT | ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
+        zs_json_remove(zs_json_get_mutable(attributes, EOPF_ATTRIBUTES), names->attributes[0]);
+    return true;
 }
 
 enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_band_properties *properties,
