@@ -3,7 +3,6 @@
 
 #include <cpl_conv.h>
 #include <cpl_http.h>
-#include <cpl_multiproc.h>
 #include <cpl_string.h>
 #include <ctype.h>
 #include <errno.h>
@@ -22,9 +21,6 @@
 #define MIN_ANSWER_LIMIT ((size_t)256 << 10)
 /* Idle connections that all stores of the process keep, in total: each is a file descriptor. */
 #define MAX_IDLE_SESSIONS 128
-
-/* Seconds before a request is made again, as GDAL's. */
-#define DEFAULT_RETRY_DELAY 30.0
 
 /* The prefix before a plain URL. */
 #define PLAIN "/vsicurl/"
@@ -513,15 +509,10 @@ enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char
     zs_vsi_quiet_begin(&q, h->vsi);
     ask_once(h, path, range, etag, limit, -1, a);
     /* GDAL's client retries for the status of an answer, not for a body that is cut short. */
-    if (a->is_cut) {
-        const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"),
-                   *wait = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
-        double delay = wait != NULL ? CPLAtof(wait) : DEFAULT_RETRY_DELAY;
-        for (int left = most != NULL ? atoi(most) : 0; left > 0 && a->is_cut; left--, delay *= 2) {
-            zs_http_answer_free(a);
-            CPLSleep(delay);
-            ask_once(h, path, range, etag, limit, left - 1, a);
-        }
+    struct zs_vsi_retries retries = zs_vsi_retries_of(path);
+    while (a->is_cut && zs_vsi_retry(&retries)) {
+        zs_http_answer_free(a);
+        ask_once(h, path, range, etag, limit, retries.left, a);
     }
     zs_vsi_quiet_end(&q);
     free(path);

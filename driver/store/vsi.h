@@ -93,6 +93,16 @@ void zs_vsi_hand_down_settings(void);
  * until the setting changes. */
 const char *zs_vsi_option(const char *path, const char *name);
 
+/* How often, and after how many seconds, a request for this path is to be made again, by the options of GDAL's
+ * (GDAL_HTTP_MAX_RETRY: never by default), for what GDAL itself does not. */
+struct zs_vsi_retries {
+    int left;
+    double delay;
+};
+struct zs_vsi_retries zs_vsi_retries_of(const char *path);
+/* Waits, each time twice as long. False where none is left. */
+bool zs_vsi_retry(struct zs_vsi_retries *retries);
+
 /* ---- The store ---- */
 
 /* `root` is of that kind; copied. It works everywhere, if not always with the fewest requests. */

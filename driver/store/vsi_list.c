@@ -44,16 +44,18 @@ static enum zs_status probe_folder(const char *path, enum zs_http_kind *kind, ch
 }
 
 /* Asks the server why a directory, whose listing failed without a reason, cannot be listed: a server without that
- * bucket answers other requests so, too. Leaves `err` as it is where the server gives no reason. */
+ * bucket answers other requests so, too. Leaves `err` as it is where the server gives no reason (*has_none). */
 static enum zs_status fail_as_answered(const struct zs_store *store, const char *prefix, const char *path,
-                                       struct zs_error *err)
+                                       bool *has_none, struct zs_error *err)
 {
     char found[400] = "";
     enum zs_http_kind kind;
+    *has_none = false;
     ZS_TRY(probe_folder(path, &kind, found, sizeof found, err));
     if ((kind == ZS_HTTP_REFUSED || kind == ZS_HTTP_FAILED) && found[0] != '\0')
         return zs_fail(err, ZS_IO, "%s%s%s: cannot be listed: expected a list, found %s", store->root,
                        prefix[0] != '\0' ? "/" : "", prefix, found);
+    *has_none = true;
     return ZS_IO;
 }
 
@@ -277,9 +279,9 @@ static enum zs_status check_folder(const struct zs_store *store, const char *pre
 }
 
 /* Decides what it means that no directory opens: the prefix is absent, listing failed, or the file system has no
- * listings. */
+ * listings. *is_of_the_moment: the server gives no reason by now. */
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
-                                      struct zs_error *err)
+                                      bool *is_of_the_moment, struct zs_error *err)
 {
     const struct zs_path_kind *kind = zs_vsi_kind(store);
     VSIStatBufL st;
@@ -291,7 +293,9 @@ static enum zs_status explain_nothing(const struct zs_store *store, const char *
             ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
         if (is_empty)
             return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix);
-        return has_own || !kind->speaks_http ? status : fail_as_answered(store, prefix, path, err);
+        if (has_own || !kind->speaks_http)
+            return status;
+        return fail_as_answered(store, prefix, path, is_of_the_moment, err);
     }
     enum zs_http_kind answer = ZS_HTTP_ABSENT;
     if (kind->speaks_http)
@@ -299,6 +303,19 @@ static enum zs_status explain_nothing(const struct zs_store *store, const char *
     return fail_list(store, prefix, answer == ZS_HTTP_FAILED ? ZS_IO : ZS_UNSUPPORTED, err);
 }
 
+static enum zs_status list_once(const struct zs_store *store, const char *prefix, const char *path,
+                                bool *is_of_the_moment, struct zs_names *found, struct zs_error *err)
+{
+    bool is_open;
+    *is_of_the_moment = false;
+    const enum zs_status status = list_path(store, prefix, path, NULL, &is_open, found, err);
+    if (status == ZS_OK && !is_open)
+        return explain_nothing(store, prefix, path, is_of_the_moment, err);
+    return status == ZS_OK && is_doubtful(store, path, is_open, found) ? check_folder(store, prefix, path, err)
+                                                                       : status;
+}
+
+/* GDAL makes a request for a listing once, whatever its options are. */
 enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
@@ -306,12 +323,14 @@ enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***n
     struct zs_vsi_quiet q;
     zs_vsi_quiet_begin(&q, store);
     struct zs_names found = {0};
-    bool is_open;
-    enum zs_status status = list_path(store, prefix, path, NULL, &is_open, &found, err);
-    if (status == ZS_OK && !is_open)
-        status = explain_nothing(store, prefix, path, err);
-    else if (status == ZS_OK && is_doubtful(store, path, is_open, &found))
-        status = check_folder(store, prefix, path, err);
+    struct zs_vsi_retries retries = zs_vsi_retries_of(path);
+    bool is_of_the_moment;
+    enum zs_status status = list_once(store, prefix, path, &is_of_the_moment, &found, err);
+    while (is_of_the_moment && zs_vsi_retry(&retries)) {
+        CPLErrorReset();
+        VSIErrorReset();
+        status = list_once(store, prefix, path, &is_of_the_moment, &found, err);
+    }
     zs_vsi_quiet_end(&q);
     free(path);
     return zs_names_finish(&found, status, names, err);
