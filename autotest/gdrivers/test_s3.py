@@ -8,7 +8,7 @@ from osgeo import gdal
 import oracle
 from support import assert_same, error_of, open_array, read_all
 from test_documents import PERFORMANCE, table
-from writing import UTM, check_consolidated, copy, driver, source
+from writing import UTM, check_consolidated, copy, created, driver, source
 
 PATH = "/vsis3/bucket/a.zarr"
 MOST = 17  # 16 requests side by side, and one of who looks at his mark meanwhile
@@ -272,11 +272,61 @@ def test_overviews_beyond_the_memory_budget_are_read_back(s3):
 @pytest.mark.parametrize("refused", ["/v/c/3/0", "/v/c/7/7", "/ovr_2x/v/c/3/3", "/ovr_2x/v/zarr.json", "/x/c/0"])
 def test_an_upload_that_fails_among_others_is_an_error_and_leaves_nothing(s3, refused):
     s3.latency = 0.01
-    s3.refuse = lambda method, key: method == "PUT" and key.endswith(refused)
+    s3.refuse = lambda method, key: method == "PUT" and key == "bucket/a.zarr" + refused
     message = error_of(made, noise(1, 1000, 1000), OVERVIEWS="2").split("\nMay be caused by: ")[0]
     assert message.endswith("/vsis3/bucket/a.zarr%s: writing failed: AccessDenied: Nobody & nothing may do this" % refused)
     assert message.count("/vsis3/") == 1
     assert s3.objects == {}
+
+
+def append():
+    copy(PATH, source(noise(1, 64, 64), UTM, "EPSG:32633"), ARRAY_NAME="w", APPEND_SUBDATASET="YES").FlushCache()
+
+
+def copy_arrays():
+    gdal.MultiDimTranslate(PATH, "/vsimem/from.zarr", format="ShardedZarr")
+
+
+WRITING = {"copy": lambda: made(noise(1, 300, 300), OVERVIEWS="2"), "create": lambda: created(PATH, noise(1, 300, 300), ARRAY_NAME="v", OVERVIEWS="2"),
+           "append": append, "arrays": copy_arrays, "replacement": lambda: made(noise(1, 300, 300), OVERVIEWS="2", OVERWRITE="YES")}
+
+
+@pytest.mark.parametrize("way", ["lost", 503])
+@pytest.mark.parametrize("how", WRITING)
+def test_puts_of_new_arrays_whose_answers_are_lost_or_refused_once_are_sent_again(s3, how, way):
+    """Each of them: those of an update were, a copy failed by one."""
+    made(noise(1, 64, 64), "/vsimem/from.zarr")
+    if how in ("append", "replacement"):
+        made(noise(1, 200, 200))
+    before = dict(s3.objects)
+    WRITING[how]()
+    expected, tried = s3.objects, set()
+    s3.objects = dict(before)
+    gdal.VSICurlClearCache()
+
+    def is_first(method, key):
+        is_new = method == "PUT" and key not in tried
+        tried.update([key] if is_new else [])
+        return is_new
+    if way == "lost":
+        s3.loses = is_first
+    else:
+        s3.fault = lambda method, key, query: way if is_first(method, key) else None
+    WRITING[how]()
+    assert tried > set(expected) - set(before) and s3.objects == expected
+    gdal.RmdirRecursive("/vsimem/from.zarr")
+
+
+@pytest.mark.parametrize("key", ["v/c/0/0", "v/zarr.json"])
+def test_put_that_failed_is_not_sent_over_an_object_of_another_writer(s3, key):
+    """Whose it is, and from when, is not known."""
+    def fault(method, name, query):
+        if method == "PUT" and name == "bucket/a.zarr/" + key:
+            s3.objects[name] = b"theirs"
+            return 503
+    s3.fault = fault
+    assert key + ": writing failed" in error_of(made, noise(1, 64, 64))
+    assert s3.log.count(("PUT", "bucket/a.zarr/" + key)) == 1
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["made", "not made"])

@@ -29,6 +29,6 @@
  * (conditional.c). Beyond, it is an error, and pending writes stay for another flush. With the waits between
  * (zs_conflict_again()) that is half a minute. */
 #define ZS_MOST_CONFLICTS 60
-/* How often a commit that expects a version is sent again, when it failed and the store is as it was. With the waits
- * between that is a third of a second. */
+/* How often a commit to a remote store is sent again, when it failed and the store is as it was. With the waits between
+ * that is a third of a second. */
 #define ZS_MOST_REFUSALS 5

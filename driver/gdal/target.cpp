@@ -10,6 +10,7 @@
 
 extern "C"
 {
+#include "base/limits.h"
 #include "store/mark.h"
 #include "store/vsi.h"
 }
@@ -182,6 +183,23 @@ static bool copyObject(const std::string &from, const std::string &to, std::stri
     return ok;
 }
 
+/* copyObject(), and again where the object is not there after a failure: the answer may be lost, or of the moment. */
+static bool copyAgain(const std::string &from, const std::string &to, std::string &reason)
+{
+    VSIStatBufL st;
+    int tries = 0;
+    do
+    {
+        if (copyObject(from, to, reason))
+            return true;
+        zsForgetListing(to);
+        const ZSQuiet quiet;
+        if (VSIStatL(to.c_str(), &st) == 0 && !VSI_ISDIR(st.st_mode))
+            return true;
+    } while (tries < ZS_MOST_REFUSALS && zs_conflict_again(&tries));
+    return false;
+}
+
 /* Copies the objects that have not arrived, from the last one to the `first`: within one bucket the server copies. */
 static bool copyMissing(const std::string &path, const std::string &root, const ZSContents &from, size_t first,
                         const std::set<std::string> &arrived)
@@ -190,7 +208,7 @@ static bool copyMissing(const std::string &path, const std::string &root, const 
     for (size_t i = from.found.own.count; i-- > first;)
     {
         const std::string name = std::string("/") + from.found.own.list[i];
-        if (arrived.count(from.found.own.list[i]) > 0 || copyObject(path + name, root + name, reason))
+        if (arrived.count(from.found.own.list[i]) > 0 || copyAgain(path + name, root + name, reason))
             continue;
         return zsRefuse(CPLE_FileIO, "%s%s: cannot be copied to %s%s%s; what is complete is at %s",
                         zsShown(path).c_str(), name.c_str(), zsShown(root).c_str(), reason.empty() ? "" : ": ",

@@ -470,6 +470,7 @@ enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *
 {
     for (size_t i = 0; i < made->count; i++)
         ZS_TRY(zs_array_flush(made->levels[i].array, err));
+    ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(made->hierarchy), err)); /* while a level can be taken back */
     struct zs_georef georef;
     ZS_TRY(zs_georef_read(made->hierarchy, made->base, made->axes, &georef, err));
     struct zs_georef_conventions style;

@@ -1,5 +1,5 @@
-/* Commits that expect a version, and which stores hold them to it. GDAL's upload says that it failed and not why: what
- * the store has afterwards distinguishes a conflict from a failure. */
+/* Commits to remote stores, those that expect a version, and which stores hold them to it. GDAL's upload says that it
+ * failed and not why: what the store has afterwards distinguishes a conflict or a lost answer from a failure. */
 #define _DEFAULT_SOURCE /* getrandom(), nanosleep() */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/limits.h"
+#include "store/lease.h"
 #include "store/staging.h"
 #include "store/vsi.h"
 
@@ -19,7 +20,6 @@ void zs_expectation_free(struct zs_expectation *expected)
 {
     if (expected == NULL)
         return;
-    free(expected->key);
     free(expected->etag);
     free(expected);
 }
@@ -32,7 +32,7 @@ static struct zs_writer *unwrap(struct zs_writer *writer)
     return writer;
 }
 
-enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
+enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *etag,
                                 struct zs_error *err)
 {
     if (!store->can_expect)
@@ -40,8 +40,8 @@ enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *stor
     *writer = unwrap(*writer);
     struct zs_expectation *expected = zs_calloc(1, sizeof *expected);
     if (expected != NULL)
-        *expected = (struct zs_expectation){.store = store, .key = zs_strdup(key), .etag = zs_strdup(etag)};
-    if (expected == NULL || expected->key == NULL || expected->etag == NULL) {
+        *expected = (struct zs_expectation){.store = store, .etag = zs_strdup(etag)};
+    if (expected == NULL || expected->etag == NULL) {
         zs_expectation_free(expected);
         return zs_fail_memory(err);
     }
@@ -102,11 +102,11 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object)
     return is_same;
 }
 
-/* Finds what the failure of a commit means: the failure itself, where the store is as it was. */
+/* Finds what the failure of a commit that expects a version means: the failure itself, where the store is as it was. */
 static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, struct zs_error *err)
 {
-    struct zs_store *store = writer->expected->store;
-    const char *key = writer->expected->key, *expected = writer->expected->etag;
+    struct zs_store *store = writer->reader;
+    const char *key = writer->key, *expected = writer->expected->etag;
     struct zs_object *now;
     struct zs_error ignored;
     const bool expects_none = expected[0] == '\0';
@@ -128,16 +128,56 @@ static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, st
 
 /* S3 refuses a commit (409) while another one of the same object is under way, whichever wins then. GDAL does not tell
  * that from other failures, nor send it again. */
-enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *err)
+static enum zs_status send_over(struct zs_writer *writer, struct zs_error *err)
 {
     enum zs_status status;
     int tries = 0;
     do {
+        ZS_TRY(zs_lease_check(writer->store->lease, err));
         status = writer->store->ops->writing->send(writer, err);
         if (status != ZS_OK)
             status = judge(writer, status, err);
     } while (status == ZS_IO && tries < ZS_MOST_REFUSALS && zs_conflict_again(&tries));
     return status;
+}
+
+/* What a store has under the key of a writer. */
+enum present { NOTHING, OURS, OTHER, UNKNOWN };
+
+static enum present find_present(struct zs_writer *writer)
+{
+    struct zs_object *now;
+    struct zs_error ignored;
+    zs_store_forget(writer->reader, writer->key);
+    const enum zs_status status = zs_object_open(writer->reader, writer->key, &now, &ignored);
+    if (status != ZS_OK)
+        return status == ZS_NOT_FOUND ? NOTHING : UNKNOWN;
+    const enum present present = has_bytes(writer, now) ? OURS : OTHER;
+    zs_object_close(now);
+    return present;
+}
+
+/* Sends again where nothing is, and looks again where that is unknown. Another object may be of a writer who came after
+ * a first try whose answer was lost. */
+static enum zs_status send_unconditionally(struct zs_writer *writer, struct zs_error *err)
+{
+    enum present present = NOTHING;
+    enum zs_status status = ZS_OK;
+    int tries = 0;
+    do {
+        if (present == NOTHING) {
+            ZS_TRY(zs_lease_check(writer->store->lease, err));
+            status = writer->store->ops->writing->send(writer, err);
+        }
+        present = status != ZS_OK ? find_present(writer) : OURS;
+    } while (status == ZS_IO && (present == NOTHING || present == UNKNOWN) && tries < ZS_MOST_REFUSALS &&
+             zs_conflict_again(&tries));
+    return present == OURS ? ZS_OK : status;
+}
+
+enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err)
+{
+    return writer->expected != NULL ? send_over(writer, err) : send_unconditionally(writer, err);
 }
 
 /* ---- Which stores hold a commit to what it expects ---- */
@@ -161,7 +201,7 @@ static bool put(struct zs_store *store, const char *key, const char *etag, const
     if (zs_store_create(store, key, &writer, &ignored) != ZS_OK)
         return false;
     bool is_put = zs_writer_write(writer, text, strlen(text), &ignored) == ZS_OK &&
-                  (etag == NULL || zs_writer_expect(&writer, store, key, etag, &ignored) == ZS_OK);
+                  (etag == NULL || zs_writer_expect(&writer, store, etag, &ignored) == ZS_OK);
     writer = unwrap(writer);
     is_put = is_put && zs_writer_try_commit(writer, &is_kept, &ignored) == ZS_OK;
     if (is_kept)

@@ -297,7 +297,7 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
     ZS_TRY(zs_store_create(store, key, &writer, err));
     enum zs_status status = zs_writer_write(writer, data, n, err);
     if (status == ZS_OK && etag != NULL)
-        status = zs_writer_expect(&writer, store, key, etag, err);
+        status = zs_writer_expect(&writer, store, etag, err);
     if (status == ZS_OK)
         return zs_writer_commit(writer, err);
     zs_writer_abort(writer);
@@ -325,7 +325,15 @@ enum zs_status zs_store_create(struct zs_store *store, const char *key, struct z
 {
     struct zs_store *s;
     ZS_TRY(check_writing(store, key, &s, err));
-    return s->ops->writing->create(s, key, writer, err);
+    ZS_TRY(s->ops->writing->create(s, key, writer, err));
+    if (!s->is_remote || s->ops->writing->send == NULL)
+        return ZS_OK;
+    (*writer)->reader = store;
+    (*writer)->key = zs_strdup(key);
+    if ((*writer)->key != NULL)
+        return ZS_OK;
+    zs_writer_abort(*writer);
+    return zs_fail_memory(err);
 }
 
 static const struct zs_writing_ops *ops_of(const struct zs_writer *writer)
@@ -353,7 +361,7 @@ enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t 
 
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 {
-    if (writer->expected != NULL) {
+    if (writer->key != NULL) {
         bool is_kept;
         const enum zs_status status = zs_writer_try_commit(writer, &is_kept, err);
         if (is_kept)
@@ -372,12 +380,10 @@ enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err)
 {
     *is_kept = false;
-    if (!writer->store->is_remote || ops_of(writer)->send == NULL)
+    if (writer->key == NULL)
         return zs_writer_commit(writer, err);
     struct zs_lease *lease = writer->store->lease;
-    enum zs_status status = zs_lease_check(lease, err);
-    if (status == ZS_OK)
-        status = writer->expected != NULL ? zs_expectation_send(writer, err) : ops_of(writer)->send(writer, err);
+    const enum zs_status status = zs_writer_send(writer, err);
     *is_kept = status != ZS_OK;
     if (!*is_kept) {
         zs_writer_abort(writer); /* releases what was sent */
@@ -389,9 +395,11 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 void zs_writer_abort(struct zs_writer *writer)
 {
     struct zs_expectation *expected = writer != NULL ? writer->expected : NULL;
+    char *key = writer != NULL ? writer->key : NULL;
     if (writer != NULL)
         ops_of(writer)->abort(writer);
     zs_expectation_free(expected);
+    free(key);
 }
 
 enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct zs_error *err)

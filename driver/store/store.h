@@ -150,8 +150,11 @@ enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_
 /* These replace bytes written before, and read them back: offset + n must not exceed what was written. */
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                struct zs_error *err);
-enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
-/* Publishes the object and releases the writer, also on failure. */
+enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
+                              struct zs_error *err);
+/* Publishes the object and releases the writer, also on failure. In a remote store a commit whose answer was lost has
+ * succeeded if the store has its bytes, and one that failed is sent again, ZS_MOST_REFUSALS times, while nothing is
+ * under its key: another object stays, of whomever it is. */
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err);
 /* Like zs_writer_commit(), but when it sets *is_kept after a failure, the writer still has all that was written: it can
  * be read back, and be committed again. */
@@ -186,10 +189,10 @@ bool zs_store_refuses_again(struct zs_store *store, const char *key);
 /* The ETag by which a commit can expect this object; NULL where the store has none. It belongs to the object. */
 const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer for `key` replace the object that has this ETag, or, with "", make one where there is
- * none. Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. A commit whose answer was
- * lost has succeeded if the store has its bytes. The writer may become another one. Does nothing in stores of which
- * zs_store_has_conditions() is always false. */
-enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *key, const char *etag,
+ * none. Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. One that failed and left the
+ * store as it was is sent again. `store` is the one that gave the writer, which may become another one. Does nothing in
+ * stores of which zs_store_has_conditions() is always false. */
+enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *etag,
                                 struct zs_error *err);
 /* Whether a change that ended with ZS_CONFLICT is to be made again, over what is there by now: false after
  * ZS_MOST_CONFLICTS. *tries is 0 at first. Waits before: longer each time, a second at most, and for a random part of
@@ -364,17 +367,20 @@ struct zs_file {
 /* The object that a commit expects to replace. */
 struct zs_expectation {
     struct zs_store *store; /* that was asked for the writer: it may stand before the writer's */
-    char *key, *etag;
+    char *etag;
 };
 struct zs_writer {
     struct zs_store *store;
     uint64_t size;
     struct zs_expectation *expected; /* NULL: whatever is there */
+    /* Of a commit that is sent: what finds out whether it arrived. NULL elsewhere. The store may stand before the
+     * writer's. */
+    struct zs_store *reader;
+    char *key;
 };
 
-/* Sends a commit that expects a version. ZS_OK also where the store has its bytes and the answer was lost. ZS_CONFLICT:
- * another version is there. What failed and left the store as it was is sent again, ZS_MOST_REFUSALS times. */
-enum zs_status zs_expectation_send(struct zs_writer *writer, struct zs_error *err);
+/* Sends a commit, of a writer that has a key: see zs_writer_commit() and zs_writer_expect(). It is kept. */
+enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
 void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
 /* Puts a store before a remote one, which it takes over, also on failure. It adds nothing until zs_store_overlap()

@@ -127,7 +127,7 @@ static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
     struct zs_error err = {0};
     (void)item;
     (void)unused;
-    const enum zs_status status = u->writer->store->ops->writing->send(u->writer, &err);
+    const enum zs_status status = zs_writer_send(u->writer, &err);
     (void)pthread_mutex_lock(&a->lock);
     if (status != ZS_OK && a->first == ZS_OK) {
         a->first = status;
