@@ -9,7 +9,7 @@ import oracle
 from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
 from support import assert_same, error_of, name_of, open_array, open_ours, read_all, reads_of
 from test_validate import assert_clean, validate
-from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, files_of, shards, source
+from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, driver, files_of, shards, source
 
 RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
 
@@ -149,6 +149,30 @@ def test_a_resampling_that_would_change_nodata_is_refused(tmp_path, how):
     with pytest.raises(RuntimeError, match="expected NEAREST or AVERAGE"):
         build(tmp_path / "a.zarr", how, 2)
     assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).GetOverviewCount() == 0
+
+
+def test_such_a_resampling_is_refused_where_little_is_stored_as_well(tmp_path):
+    nodata = 2**62 + 1
+    path = str(tmp_path / "a.zarr")
+    dataset = driver().Create(path, 4097, 4099, 1, gdal.GetDataTypeByName("Int64"), options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256", "OVERVIEWS=NONE"])
+    band = dataset.GetRasterBand(1)
+    band.SetNoDataValue(nodata)
+    band.WriteArray(np.where(np.arange(2500).reshape(50, 50) % 7, 1000, nodata))
+    dataset = band = None
+    with pytest.raises(RuntimeError, match="expected NEAREST or AVERAGE"):
+        build(path, "CUBIC", 2)
+
+
+@pytest.mark.parametrize("data_type, values", [("int32", (20000001, -20000003)), ("uint32", (4000000001, 7)), ("float64", (1 / 3, 1e300)), ("uint64", (2**63 + 5, 3))])
+def test_nearest_pixels_are_those_of_the_raster_to_the_last_digit(tmp_path, data_type, values):
+    """GDAL before 3.10 takes them as floats."""
+    array = np.array(values, data_type)[np.random.default_rng(0).integers(0, 2, (1, 64, 96))]
+    expected = [array[0, ::step, ::step] for step in (2, 4, 8)]
+    for size in (16, 15):  # chunks of 15 pixels have no cells of 2 x 2: levels are made of what is stored
+        path = tmp_path / ("%d.zarr" % size)
+        made = copy(path, source(array), CHUNK_SHAPE=size, OVERVIEWS="2,4,8", RESAMPLING="NEAREST")
+        for dataset in (made, build(path, "NEAREST", 2, 4, 8)):
+            assert all((level == wanted).all() for level, wanted in zip(levels(dataset), expected))
 
 
 @pytest.mark.parametrize("data_type", ["complex64", "complex128"])

@@ -39,7 +39,7 @@ CPLErr ZSCopiedLevels::Start(std::unique_ptr<ShardedZarrDataset> base, const std
     for (int b = 1; b <= m_base->GetRasterCount(); b++)
     {
         GDALRasterBand &band = *m_base->GetRasterBand(b);
-        if (!zsIsHalvedByGDAL(band, resampling.c_str()))
+        if (!zsIsHalvedByCells(band, resampling.c_str()))
             return CE_None;
         int hasNodata = FALSE;
         const double nodata = band.GetNoDataValue(&hasNodata);
@@ -165,11 +165,24 @@ struct Halving
 };
 } // namespace
 
+/* The nearest pixels of some rows: the first ones of their cells, as they are. */
+static void takeFirst(const Halving &h, int row, int rows)
+{
+    const int item = GDALGetDataTypeSizeBytes(h.type);
+    for (int y = row; y < row + rows; y++)
+        GDALCopyWords64(h.from + 2 * y * h.fromLine, h.type, 2 * item, h.to + y * h.toLine, h.type, item, h.width);
+}
+
 /* Some rows, in any thread. */
 static enum zs_status halve(void *ctx, size_t item, struct zs_error *err)
 {
     const auto &h = *static_cast<const Halving *>(ctx);
     const int row = static_cast<int>(item) * h.rows, rows = std::min(h.rows, h.height - row);
+    if (STARTS_WITH_CI(h.resampling, "NEAR"))
+    {
+        takeFirst(h, row, rows);
+        return ZS_OK;
+    }
     const CPLErrorHandlerPusher quiet(CPLQuietErrorHandler); // those of the caller's thread do not hear of this one's
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", "1", false);
     CPLErrorReset();

@@ -230,16 +230,6 @@ static bool nodataOf(GDALRasterBand &band, uint64_t &nodata)
     return known.isThere;
 }
 
-static bool survives(GDALRasterBand &band)
-{
-    uint64_t nodata;
-    if (!nodataOf(band, nodata))
-        return true;
-    const float held = band.GetRasterDataType() == GDT_UInt64 ? static_cast<float>(nodata)
-                                                               : static_cast<float>(static_cast<int64_t>(nodata));
-    return std::fabs(held) < 1e18F && static_cast<uint64_t>(static_cast<int64_t>(held)) == nodata;
-}
-
 static CPLErr writeCell(GDALRasterBand &target, const Window &cell, void *pixels, GDALDataType type, GSpacing line)
 {
     return target.RasterIO(GF_Write, cell.x, cell.y, cell.width, cell.height, pixels, cell.width, cell.height, type,
@@ -371,6 +361,16 @@ static bool isMultiple(GDALDataset &level, GDALDataset &from)
 /* From this factor on, the rows of the source that no pixel is taken from are most of it. GDAL reads them. */
 constexpr int FEW_ROWS = 16;
 
+/* Whether the nearest pixels are those of the raster where GDAL takes them. Before 3.10 it takes them as floats. */
+static bool isTakenAsItIs(GDALDataType type)
+{
+#if !ZS_GDAL_AT_LEAST(10)
+    if (type == GDT_Int32 || type == GDT_UInt32 || type == GDT_Float64)
+        return false;
+#endif
+    return !GDALDataTypeIsComplex(type);
+}
+
 static Kernel kernelOf(GDALRasterBand &source, GDALRasterBand &target, const char *resampling, bool isSparse,
                        bool isWhole)
 {
@@ -378,7 +378,7 @@ static Kernel kernelOf(GDALRasterBand &source, GDALRasterBand &target, const cha
     const bool isKnown = algorithmOf(resampling) != GRIORA_NearestNeighbour;
     if (needsIntegers(source) && (isNearest || STARTS_WITH_CI(resampling, "AVER")))
         return isNearest ? Kernel::NEAREST : Kernel::MEAN;
-    if (isNearest && GDALDataTypeIsComplex(source.GetRasterDataType())) // which GDAL takes for floats
+    if (isNearest && !isTakenAsItIs(source.GetRasterDataType()))
         return Kernel::NEAREST;
     if (isNearest && source.GetYSize() / target.GetYSize() >= FEW_ROWS)
         return Kernel::NEAREST;
@@ -391,7 +391,20 @@ static Kernel kernelOf(GDALRasterBand &source, GDALRasterBand &target, const cha
                : Kernel::BY_GDAL;
 }
 
-bool zsIsHalvedByGDAL(GDALRasterBand &band, const char *resampling)
+/* Whether the nodata of a band of integers is a float, by which GDAL makes overviews, or a double, by which it reads
+ * windows. */
+static bool survives(GDALRasterBand &band, Kernel kernel)
+{
+    uint64_t nodata;
+    if (!nodataOf(band, nodata))
+        return true;
+    const double exact = band.GetRasterDataType() == GDT_UInt64 ? static_cast<double>(nodata)
+                                                                 : static_cast<double>(static_cast<int64_t>(nodata));
+    const double held = kernel == Kernel::IN_WINDOWS ? exact : static_cast<double>(static_cast<float>(exact));
+    return std::fabs(held) < 1e18 && static_cast<uint64_t>(static_cast<int64_t>(held)) == nodata;
+}
+
+bool zsIsHalvedByCells(GDALRasterBand &band, const char *resampling)
 {
     const bool isNearest = STARTS_WITH_CI(resampling, "NEAR");
     const int flags = band.GetMaskFlags();
@@ -455,7 +468,8 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     std::vector<Window> parts;
     const bool isSparse = findParts(from, level, band, parts), isWhole = isMultiple(level, from);
     const Kernel kernel = kernelOf(source, target, resampling, isSparse, isWhole);
-    if (kernel == Kernel::BY_GDAL && needsIntegers(source) && !survives(source))
+    const bool isByGDAL = kernel == Kernel::BY_GDAL || kernel == Kernel::IN_WINDOWS;
+    if (isByGDAL && needsIntegers(source) && !survives(source, kernel))
         return refuseResampling(source, resampling);
     if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
         return regenerate(&read, &target, progress, progressData);

@@ -453,9 +453,9 @@ class ZSOverviews
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
                        GDALProgressFunc progress, void *progressData, CSLConstList options);
 
-/* Whether a level of half the size, by the nearest pixels or means, is made by GDAL of each cell of 2 x 2 pixels by
- * itself. */
-bool zsIsHalvedByGDAL(GDALRasterBand &band, const char *resampling);
+/* Whether a pixel of a level of half the size, the nearest one or a mean, is made of its cell of 2 x 2 pixels alone: it
+ * is the first of them, or what GDAL makes of them. */
+bool zsIsHalvedByCells(GDALRasterBand &band, const char *resampling);
 
 /* ---- Pixels: windows of the bands, read and written. Knows whether pixels of a new raster were written, and makes its
  * nodata value the fill value until then (dataset_pixels.cpp) ---- */
