@@ -431,9 +431,10 @@ static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const Window 
 
 static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
 {
+    const std::string name = source.GetDataset()->GetDescription(); // empty while the raster is being copied
     return zsRefuse(CPLE_NotSupported,
-                    "%s: overviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found "
-                    "%s", zsShown(source.GetDataset()->GetDescription()).c_str(), resampling);
+                    "%soverviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found %s",
+                    name.empty() ? "" : (zsShown(name) + ": ").c_str(), resampling);
 }
 
 /* The process that loaded the plugin. */
