@@ -125,7 +125,8 @@ const char *zs_vsi_option(const char *path, const char *name)
 
 struct zs_vsi_retries zs_vsi_retries_of(const char *path)
 {
-    const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"), *delay = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
+    const char *most = zs_vsi_option(path, "GDAL_HTTP_MAX_RETRY"),
+               *delay = zs_vsi_option(path, "GDAL_HTTP_RETRY_DELAY");
     return (struct zs_vsi_retries){.left = most != NULL ? atoi(most) : 0,
                                    .delay = delay != NULL ? CPLAtof(delay) : DEFAULT_RETRY_DELAY};
 }

@@ -68,12 +68,12 @@ std::string ZSMdimStore::DocumentName(const struct zs_node *node) const
 
 std::shared_ptr<ZSMdimNode> ZSMdimStore::Handle(const std::string &path)
 {
-    auto &handle = m_nodes[path];
-    if (handle == nullptr)
-    {
-        handle = std::make_shared<ZSMdimNode>();
-        handle->path = path;
-    }
+    const auto found = m_nodes.find(path);
+    if (found != m_nodes.end())
+        return found->second;
+    const auto handle = std::make_shared<ZSMdimNode>(); // no entry without one, where memory ends
+    handle->path = path;
+    m_nodes.emplace(path, handle);
     return handle;
 }
 
