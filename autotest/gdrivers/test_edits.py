@@ -332,6 +332,25 @@ def test_last_of_attributes_with_one_name_is_shown_and_stays_after_an_edit(tmp_p
     assert text.count('"units"') == 1 and attributes_of(path) == {"one": "last", "other": 1, "units": "h"}
 
 
+def test_consolidated_entries_of_other_nodes_keep_their_spelling(tmp_path):
+    """Numbers, escapes, and the order of members, as somebody else wrote them."""
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.zeros((1, 64, 64), "uint8"), UTM, "EPSG:32633"), ARRAY_NAME="v", CREATE_CONSOLIDATED_METADATA="YES")
+    other = ('{"node_type":"group","attributes":{"z":1e3,"a":1.0,"n":NaN,"u":"\\u00e9\\/\\ud800","big":12345678901234567890123,"e":1E+5,'
+             '"neg":-0.0,"list":[1.50,2]},"zarr_format":3}')
+    oracle.put(os.path.join(path, "other"), {"zarr.json": group_meta()})
+    with open(os.path.join(path, "zarr.json")) as file:
+        text = file.read().replace('"metadata": {', '"metadata": {"other": %s,' % other, 1)
+    with open(os.path.join(path, "zarr.json"), "w") as file:
+        file.write(text)
+    dataset = update(path, "/v")
+    dataset.GetRasterBand(1).SetUnitType("m")
+    dataset = None
+    with open(os.path.join(path, "zarr.json")) as file:
+        text = file.read()
+    assert '"other": ' + other in text and json.loads(text)["consolidated_metadata"]["metadata"]["v"]["attributes"]["units"] == "m"
+
+
 OF_ALL = {"scale_factor": 0.5, "add_offset": 10.0, "units": "K", "flag_values": [0, 1], "flag_meanings": "no yes", "COLOR_INTERPRETATION": "Gray",
           "gdal:color_table": [[1, 2, 3, 255], [4, 5, 6, 255]]}
 

@@ -6,6 +6,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
+from objectstore import _Handler
 from support import assert_same, error_of, open_array, read_all
 from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, created, driver, source
@@ -329,24 +330,69 @@ def test_put_that_failed_is_not_sent_over_an_object_of_another_writer(s3, key):
     assert s3.log.count(("PUT", "bucket/a.zarr/" + key)) == 1
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["made", "not made"])
+@pytest.mark.parametrize("fails", [0, 1, 99], ids=["made", "not at first", "not made"])
 def test_an_upload_in_parts_that_the_server_does_not_complete_is_an_error_though_it_answers_200(s3, config, fails):
-    """As S3 does where it fails after it has begun to answer. GDAL does not look at the body."""
+    """As S3 does where it fails after it has begun to answer. GDAL does not look at the body. It is sent again."""
     config("VSIS3_CHUNK_SIZE", "5")
     array = noise(1, 2560, 2560)
     answer = b"<Error><Code>InternalError</Code><Message>We encountered an internal error. Please try again.</Message></Error>"
-    s3.fault = lambda method, key, query: answer if fails and method == "POST" and "uploadId" in query else None
+    failed = []
+
+    def fault(method, key, query):
+        if method == "POST" and "uploadId" in query and len(failed) < fails:
+            failed.append(key)
+            return answer
+    s3.fault = fault
 
     def run():
         copy(PATH, source(array), ARRAY_NAME="v", CHUNK_SHAPE=512, SHARD_SHAPE=2560, COMPRESS="NONE").FlushCache()
-    if fails:
+    if fails > 1:
         assert "the server took all parts, and has not made the object" in error_of(run)
         assert s3.objects == {}
     else:
         run()
-        assert ("POST", "bucket/a.zarr/v/c/0/0") in s3.log
+        assert ("POST", "bucket/a.zarr/v/c/0/0") in s3.log and len(failed) == fails
         gdal.VSICurlClearCache()
         assert_same(read_all(open_array(PATH, "/v")), array)
+
+
+class Chunked(_Handler):
+    """Sends the bodies of its answers in chunks, without their length."""
+    def answer(self, status, headers={}, body=b"", sent=None):
+        if self.command == "HEAD" or status == 204:
+            return super().answer(status, headers, body, sent)
+        self.send_response(status)
+        for name, value in {**headers, "Transfer-Encoding": "chunked"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        for at in range(0, len(body), 1000):
+            part = body[at:at + 1000]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+        self.wfile.write(b"0\r\n\r\n")
+
+
+class Closing(_Handler):
+    """Closes the connection behind each answer."""
+    def answer(self, status, headers={}, body=b"", sent=None):
+        self.close_connection = True
+        super().answer(status, {**headers, "Connection": "close"}, body, sent)
+
+
+@pytest.mark.parametrize("handler, hours", [(Chunked, 0), (Closing, 0), (_Handler, 1), (_Handler, -1), (_Handler, 24), (_Handler, -24)],
+                         ids=["chunked", "closing", "an hour ahead", "an hour behind", "a day ahead", "a day behind"])
+def test_store_is_made_changed_replaced_and_deleted_whatever_the_answers_and_the_clock_are(s3, config, handler, hours):
+    config("SHARDEDZARR_DELETE", "ALL")
+    s3._server.RequestHandlerClass, s3.ahead = handler, 3600 * hours
+    array = noise(1, 200, 200)
+    made(array, OVERVIEWS="2")
+    changed(s3, array, 100, 100, 60)
+    append()
+    assert_same(read_all(open_array(PATH, "/w")), noise(1, 64, 64))
+    made(noise(1, 150, 150), OVERWRITE="YES")
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_array(PATH)), noise(1, 150, 150))
+    driver().Delete(PATH)
+    assert s3.objects == {}
 
 
 @pytest.mark.parametrize("how", ["Rename", "CopyFiles"])
