@@ -292,7 +292,7 @@ def origins(transformer, window, known):
             at[here], there[here], is_new[here] = others_at[other], others_there[other], False
     if is_new.any():
         rows, columns = np.mgrid[top:top + side, left:left + side][:, is_new] + 0.5
-        found, ok = transformer.TransformPoints(True, np.stack([columns, rows], 1).tolist())
+        found, ok = transformer.TransformPoints(True, list(zip(columns.tolist(), rows.tolist())))
         at[is_new], there[is_new] = np.array(found)[:, :2], np.array(ok, bool)
     known[window] = at, there
     return at.reshape(-1, 2), there.ravel()
