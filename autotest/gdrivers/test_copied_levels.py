@@ -55,6 +55,17 @@ def test_types_and_nodata(tmp_path, data_type, nodata, how):
     assert_made_as_afterwards(tmp_path, source(values(data_type, (1, 192, 160)), UTM, "EPSG:32633", nodata), how, [2, 4, 8])
 
 
+@pytest.mark.parametrize("nodata", [None, 0, 1, 4, "most"])
+@pytest.mark.parametrize("data_type", ["uint8", "uint16"])
+def test_means_of_small_integers_are_gdals(tmp_path, data_type, nodata):
+    most, rng = np.iinfo(data_type).max, np.random.default_rng(3)
+    array = rng.choice([0, 1, 2, 3, 4, 5, most - 2, most - 1, most], (1, 384, 640)).astype(data_type)
+    array[:, :128] = rng.integers(0, 6, (1, 128, 640))  # means of which many are nodata
+    array[:, 128:192, 100:500] = rng.integers(5, 200, (1, 64, 400))
+    array[:, 192:256] = rng.integers(most - 3, most, (1, 64, 640), endpoint=True)
+    assert_made_as_afterwards(tmp_path, source(array, UTM, "EPSG:32633", most if nodata == "most" else nodata), "AVERAGE", [2, 4, 8])
+
+
 @pytest.mark.parametrize("data_type, nodata, how", [("uint16", 7, "RMS"), ("uint16", 7, "MODE"), ("float32", None, "CUBIC"), ("complex64", None, "AVERAGE"),
                                                     ("complex64", None, "NEAREST"), ("int32", -2**31 + 1, "AVERAGE"), ("float32", float("nan"), "AVERAGE")])
 def test_other_resamplings_and_numbers(tmp_path, data_type, nodata, how):
