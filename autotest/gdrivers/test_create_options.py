@@ -335,6 +335,17 @@ def test_level_and_sparseness_of_geotiffs_are_accepted(tmp_path):
     assert codecs["gzip"] == {"level": 9} and not shards(tmp_path / "a.zarr", name)
 
 
+def test_level_of_a_compression_that_is_not_set_warns_unless_another_is_named(tmp_path):
+    array = np.arange(1600, dtype="uint16").reshape(1, 40, 40)
+    _, messages = warnings_of(lambda: created(tmp_path / "a.zarr", array, CHUNK_SHAPE=16, ZSTD_LEVEL=9))
+    assert len(messages) == 1 and "ZSTD_LEVEL is the level of COMPRESS=ZSTD" in messages[0]
+    for name, options in (("b", {"BLOSC_CLEVEL": 7}), ("c", {"COMPRESS": "GZIP", "ZSTD_LEVEL": 9})):
+        _, messages = warnings_of(lambda: created(tmp_path / (name + ".zarr"), array, CHUNK_SHAPE=16, **options))
+        assert not messages
+    _, meta, _ = only_array(tmp_path / "b.zarr")
+    assert meta["codecs"][0]["configuration"]["codecs"][-1]["configuration"]["clevel"] == 7
+
+
 def test_categories_get_nearest_overviews(tmp_path):
     array = random_values(np.random.default_rng(4), "uint8", (64, 96)) % 2 * 9
     dataset = source(array)

@@ -661,7 +661,8 @@ static bool takeShapes(CPLStringList &options, size_t dims)
     return give(options, "CHUNK_SHAPE", "SHARD_CHUNK_SHAPE", inner) && give(options, "SHARD_SHAPE", "BLOCKSIZE", block);
 }
 
-/* The level of the compression that is chosen; those of others are passed over, as in the other driver. */
+/* The level of the compression that is chosen. Those of others are passed over, as in the other driver, but with a
+ * warning where no compression was named: the standard one may not be meant. */
 static bool takeLevels(CPLStringList &options)
 {
     static const struct
@@ -672,13 +673,17 @@ static bool takeLevels(CPLStringList &options)
                   {"ZLEVEL", "GZIP", "DEFLATE"},
                   {"ZSTD_LEVEL", "ZSTD", "ZSTD"},
                   {"BLOSC_CLEVEL", "BLOSC", "BLOSC"}};
-    const std::string compression = options.FetchNameValueDef("COMPRESS", "");
+    const char *named = options.FetchNameValue("COMPRESS");
+    const std::string compression = named != nullptr ? named : COMPRESSIONS[standardCompression()];
     for (const auto &l : levels)
     {
         const std::string value = take(options, l.alias);
         const bool isMeant = EQUAL(compression.c_str(), l.compression) || EQUAL(compression.c_str(), l.other);
         if (isMeant && !give(options, "LEVEL", l.alias, value))
             return false;
+        if (!isMeant && named == nullptr && !value.empty())
+            CPLError(CE_Warning, CPLE_AppDefined, "%s is the level of COMPRESS=%s, which is not set: it has no effect",
+                     l.alias, l.compression);
     }
     return true;
 }
