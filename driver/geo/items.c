@@ -34,8 +34,7 @@ static bool is_shown(const struct zs_node *node, const zs_json *attribute, const
     return !zs_is_convention_attribute(name) || (is_flag && keeps_flags);
 }
 
-enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***metadata,
-                             struct zs_error *err)
+enum zs_status zs_items_read(const struct zs_node *node, bool keeps_flags, char ***metadata, struct zs_error *err)
 {
     const zs_json *aside = zs_json_get(node->attributes, ZS_ITEMS_ATTRIBUTE);
     struct zs_names items = {0};

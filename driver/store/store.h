@@ -150,8 +150,7 @@ enum zs_status zs_writer_write(struct zs_writer *writer, const void *data, size_
 /* These replace bytes written before, and read them back: offset + n must not exceed what was written. */
 enum zs_status zs_writer_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
                                struct zs_error *err);
-enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
-                              struct zs_error *err);
+enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t n, void *data, struct zs_error *err);
 /* Publishes the object and releases the writer, also on failure. In a remote store a commit whose answer was lost has
  * succeeded if the store has its bytes, and one that failed is sent again, ZS_MOST_REFUSALS times, while nothing is
  * under its key: another object stays, of whomever it is. */
