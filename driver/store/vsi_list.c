@@ -32,6 +32,13 @@ static bool has_reason(void)
     return VSIGetLastErrorNo() != 0 || CPLGetLastErrorMsg()[0] != '\0';
 }
 
+/* Whether GDAL's reason is of a server that may answer again. Refusals, and what is absent, have numbers of their
+ * own. */
+static bool is_error_of_the_moment(void)
+{
+    return VSIGetLastErrorNo() == VSIE_HttpError || VSIGetLastErrorNo() == VSIE_AWSError;
+}
+
 /* Requests a directory as the object "path/", which has a status where a listing has none. */
 static enum zs_status probe_folder(const char *path, enum zs_http_kind *kind, char *found, size_t n,
                                    struct zs_error *err)
@@ -279,20 +286,21 @@ static enum zs_status check_folder(const struct zs_store *store, const char *pre
 }
 
 /* Decides what it means that no directory opens: the prefix is absent, listing failed, or the file system has no
- * listings. *is_of_the_moment: the server gives no reason by now. */
+ * listings. *is_of_the_moment: the server gives no reason by now, or one that may have passed. */
 static enum zs_status explain_nothing(const struct zs_store *store, const char *prefix, const char *path,
                                       bool *is_of_the_moment, struct zs_error *err)
 {
     const struct zs_path_kind *kind = zs_vsi_kind(store);
     VSIStatBufL st;
     if (kind->is_listable) {
-        const bool has_own = has_reason();
+        const bool has_own = has_reason(), may_recover = kind->speaks_http && is_error_of_the_moment();
         const enum zs_status status = fail_list(store, prefix, ZS_IO, err);
         bool is_empty = kind->is_memory && VSIStatL(path, &st) != 0;
         if (!kind->is_memory && (VSIGetLastErrorNo() == 0 || kind->is_archive))
             ZS_TRY(prove_empty(store, prefix, path, &is_empty, err));
         if (is_empty)
             return zs_fail(err, ZS_NOT_FOUND, "%s/%s: there is nothing", store->root, prefix);
+        *is_of_the_moment = may_recover;
         if (has_own || !kind->speaks_http)
             return status;
         return fail_as_answered(store, prefix, path, is_of_the_moment, err);
