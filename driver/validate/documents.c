@@ -98,6 +98,21 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
     return ZS_OK;
 }
 
+/* Checks the text that is stored: of members that have one name the node has the last. */
+static enum zs_status check_stored(struct document *d, struct zs_error *err)
+{
+    struct zs_buffer text = {0};
+    zs_json *stored = NULL;
+    enum zs_status status = zs_store_get(d->c->store, d->node->key, ZS_JSON_MAX_BYTES, &text, err);
+    if (status == ZS_OK)
+        status = zs_json_parse_all((const char *)text.data, text.size, &stored, err);
+    if (status == ZS_OK)
+        status = check_json(d, stored, err);
+    zs_json_free(stored);
+    zs_buffer_free(&text);
+    return status == ZS_OK ? ZS_OK : zs_report_failure(d->c, d->key, status, err);
+}
+
 /* ---- Members ---- */
 
 /* Members that are not in `known`: a reader that does not know them must not read the node, unless they have
@@ -182,7 +197,7 @@ enum zs_status zs_check_document(struct zs_check *check, const struct zs_node *n
                                  struct zs_error *err)
 {
     struct document d = {check, key, node, false};
-    const enum zs_status status = check_json(&d, node->document, err);
+    const enum zs_status status = node->is_implicit ? ZS_OK : check_stored(&d, err);
     if (status == ZS_OK && node->type == ZS_NODE_ARRAY)
         check_array(&d);
     else if (status == ZS_OK)

@@ -75,7 +75,7 @@ static bool keep_last_within(zs_json *node)
     return ok;
 }
 
-enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err)
+enum zs_status zs_json_parse_all(const char *text, size_t length, zs_json **root, struct zs_error *err)
 {
     if (length > ZS_JSON_MAX_BYTES)
         return zs_fail(err, ZS_INVALID, "JSON of %zu bytes, expected at most %zu", length, ZS_JSON_MAX_BYTES);
@@ -89,17 +89,25 @@ enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, st
     const char *end = begin;
     /* Counting the NUL in the length makes cJSON look for it behind the value: nothing may trail. */
     zs_json *parsed = cJSON_ParseWithLengthOpts(begin, marked.size + 1, &end, true);
-    if (parsed != NULL && keep_last_within(parsed))
+    if (parsed != NULL)
         *root = parsed;
-    else if (parsed != NULL)
-        status = zs_fail_memory(err);
     else
         status = zs_fail(err, ZS_INVALID, "not JSON near offset %zu of %zu",
                          zs_json_scan_offset(text, length, end > begin ? (size_t)(end - begin) : 0), length);
     zs_buffer_free(&marked);
-    if (status != ZS_OK)
-        cJSON_Delete(parsed);
     return status;
+}
+
+enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err)
+{
+    zs_json *parsed;
+    ZS_TRY(zs_json_parse_all(text, length, &parsed, err));
+    if (!keep_last_within(parsed)) {
+        zs_json_free(parsed);
+        return zs_fail_memory(err);
+    }
+    *root = parsed;
+    return ZS_OK;
 }
 
 void zs_json_free(zs_json *root)

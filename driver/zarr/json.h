@@ -39,6 +39,8 @@ enum zs_json_type {
  * JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the last counts, as for
  * Python and most others; RFC 8259 leaves that open. */
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err);
+/* Like zs_json_parse(), and keeps all members that have one name. */
+enum zs_status zs_json_parse_all(const char *text, size_t length, zs_json **root, struct zs_error *err);
 void zs_json_free(zs_json *root);
 /* Whether a text that was printed is within the limits above; ZS_INVALID. */
 enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err);
