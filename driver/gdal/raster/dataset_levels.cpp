@@ -1,6 +1,7 @@
 /* Making a band of an overview of a larger one: of all its pixels, or only of those that are stored. */
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unistd.h>
 
 #include "dataset.h"
@@ -440,19 +441,16 @@ static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
 /* The process that loaded the plugin. */
 static const pid_t s_loader = getpid();
 
-/* GDAL keeps the threads that resample for it, which a forked process does not have: with several it would wait for
- * them for ever. */
-static const char *threadsOfGDAL()
-{
-    return getpid() == s_loader ? CPLGetConfigOption("GDAL_NUM_THREADS", nullptr) : "1";
-}
-
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
                        GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc callback, void *data)
     {
-        const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", threadsOfGDAL(), false);
+        // GDAL keeps the threads that resample for it, which a forked process does not have: with several it would wait
+        // for them for ever.
+        std::optional<CPLConfigOptionSetter> one;
+        if (getpid() != s_loader)
+            one.emplace("GDAL_NUM_THREADS", "1", false);
         GDALRasterBand **targets = &target;
         // The other way reads only the real part of complex numbers.
         if (GDALDataTypeIsComplex(source->GetRasterDataType()))
