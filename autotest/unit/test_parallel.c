@@ -56,7 +56,7 @@ static void test_no_more_threads_than_asked_for(void)
     atomic_int seen[60];
     for (size_t i = 0; i < 60; i++)
         atomic_init(&seen[i], 0);
-    struct counted c = {.seen = seen, .pause = 2000, .fail_at = SIZE_MAX};
+    struct counted c = {.seen = seen, .pause = 10000, .fail_at = SIZE_MAX};
     CHECK(zs_parallel_for(4, 60, count_item, &c, NULL) == ZS_OK);
     CHECK(c.most_running <= 4);
     CHECK(c.most_running >= 2); /* they sleep: even one processor runs several */
@@ -191,7 +191,7 @@ static void release(void *context)
 static enum zs_status look_at_setting(void *ctx, size_t item, struct zs_error *err)
 {
     (void)item, (void)err;
-    usleep(2000);
+    usleep(10000);
     CHECK_EQ_I64(setting, *(const int *)ctx);
     return ZS_OK;
 }
