@@ -18,8 +18,7 @@
 
 struct upload {
     struct uploads *all;
-    char *key;
-    struct zs_writer *writer;
+    struct zs_writer *writer; /* of the inner store, with the key */
     struct zs_async *async;
     uint64_t size, version;
     bool is_done, is_forgotten;
@@ -50,7 +49,6 @@ struct upload_object {
 struct upload_writer {
     struct zs_writer base;
     struct zs_writer *inner;
-    char *key;
 };
 
 static struct uploads *uploads_of(struct zs_store *store)
@@ -69,7 +67,7 @@ static uint64_t memory_of(const struct upload *u)
 static struct upload *find(const struct uploads *a, const char *key)
 {
     for (size_t i = a->count; i-- > 0;)
-        if (!a->list[i]->is_forgotten && strcmp(a->list[i]->key, key) == 0)
+        if (!a->list[i]->is_forgotten && strcmp(a->list[i]->writer->key, key) == 0)
             return a->list[i];
     return NULL;
 }
@@ -77,7 +75,6 @@ static struct upload *find(const struct uploads *a, const char *key)
 static void upload_free(struct upload *u)
 {
     zs_writer_abort(u->writer); /* releases the local file */
-    free(u->key);
     free(u);
 }
 
@@ -151,7 +148,7 @@ static enum zs_status failure(const struct uploads *a, struct zs_error *err)
 /* Waits until there is room for an upload, and puts it into the list. */
 static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error *err)
 {
-    forget(a, u->key);
+    forget(a, u->writer->key);
     while (a->under_way >= ZS_MOST_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
         (void)pthread_cond_wait(&a->done, &a->lock);
     tidy(a, u->size);
@@ -166,11 +163,10 @@ static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error
 
 /* Sends an object and takes the writer over, also on failure. Waits while too many or too large objects are under way,
  * and for an older one of that key. After one failure all later calls fail and nothing more is sent. */
-static enum zs_status send(struct uploads *a, const char *key, struct zs_writer *writer, struct zs_error *err)
+static enum zs_status send(struct uploads *a, struct zs_writer *writer, struct zs_error *err)
 {
     struct upload *u = zs_calloc(1, sizeof *u);
-    if (u == NULL || (u->key = zs_strdup(key)) == NULL) {
-        free(u);
+    if (u == NULL) {
         zs_writer_abort(writer);
         return zs_fail_memory(err);
     }
@@ -285,17 +281,13 @@ static enum zs_status uploads_create(struct zs_store *store, const char *key, st
     if (!atomic_load(&uploads_of(store)->is_on))
         return zs_store_create(store->inner, key, writer, err);
     struct upload_writer *w = zs_calloc(1, sizeof *w);
-    if (w == NULL || (w->key = zs_strdup(key)) == NULL) {
-        free(w);
-        return zs_fail_memory(err);
-    }
+    ZS_TRY_MEMORY(w, err);
     w->base.store = store;
     const enum zs_status status = zs_store_create(store->inner, key, &w->inner, err);
     if (status == ZS_OK) {
         *writer = &w->base;
         return ZS_OK;
     }
-    free(w->key);
     free(w);
     return status;
 }
@@ -326,14 +318,13 @@ static void uploads_abort(struct zs_writer *writer)
 {
     struct upload_writer *w = (struct upload_writer *)writer;
     zs_writer_abort(w->inner);
-    free(w->key);
     free(w);
 }
 
 static enum zs_status uploads_commit(struct zs_writer *writer, struct zs_error *err)
 {
     struct upload_writer *w = (struct upload_writer *)writer;
-    const enum zs_status status = send(uploads_of(writer->store), w->key, w->inner, err);
+    const enum zs_status status = send(uploads_of(writer->store), w->inner, err);
     w->inner = NULL;
     uploads_abort(writer);
     return status;
@@ -344,7 +335,7 @@ static struct zs_writer *uploads_unwrap(struct zs_writer *writer)
 {
     struct upload_writer *w = (struct upload_writer *)writer;
     struct zs_writer *inner = w->inner;
-    let_go(writer->store, w->key);
+    let_go(writer->store, w->inner->key);
     w->inner = NULL;
     uploads_abort(writer);
     return inner;

@@ -54,26 +54,10 @@ static void report(struct document *d, enum zs_severity severity, const char *wh
 
 /* ---- JSON ---- */
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Members of one object with the same name: readers differ in which of them counts. */
-static enum zs_status check_duplicates(struct document *d, const zs_json *object, struct zs_error *err)
+static void report_repeated(void *ctx, const zs_json *member)
 {
-    const size_t n = zs_json_size(object);
-    const char **names = zs_calloc(n, sizeof *names);
-    ZS_TRY_MEMORY(names, err);
-    size_t i = 0;
-    for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
-        names[i++] = zs_json_name(m);
-    qsort(names, n, sizeof *names, by_text);
-    for (i = 1; i < n; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            report(d, ZS_SEVERITY_ERROR, names[i], "one member of this name in an object", "two");
-    free(names);
-    return ZS_OK;
+    report(ctx, ZS_SEVERITY_ERROR, zs_json_name(member), "one member of this name in an object", "two");
 }
 
 static void check_text(struct document *d, const char *text)
@@ -91,8 +75,8 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
     if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
         report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list",
                "a number of JSON, or a string", token);
-    if (zs_json_is_object(value) && zs_json_size(value) > 1)
-        ZS_TRY(check_duplicates(d, value, err));
+    if (zs_json_is_object(value) && !zs_json_each_repeated(value, report_repeated, d))
+        return zs_fail_memory(err);
     for (const zs_json *c = zs_json_first(value); c != NULL; c = zs_json_next(c))
         ZS_TRY(check_json(d, c, err)); /* as deep as ZS_JSON_MAX_DEPTH at most */
     return ZS_OK;

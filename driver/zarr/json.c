@@ -16,7 +16,7 @@
 #define FEW_MEMBERS 16
 
 struct named {
-    zs_json *member;
+    const zs_json *member;
     size_t at;
 };
 
@@ -27,11 +27,6 @@ static int by_name(const void *a, const void *b)
     return order != 0 ? order : x->at < y->at ? -1 : 1;
 }
 
-static void drop_member(zs_json *object, zs_json *member)
-{
-    cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
-}
-
 static bool has_later(const zs_json *member)
 {
     const zs_json *later = member->next;
@@ -40,15 +35,14 @@ static bool has_later(const zs_json *member)
     return later != NULL;
 }
 
-/* Keeps the last of members that have one name. False without memory. */
-static bool keep_last(zs_json *object)
+bool zs_json_each_repeated(const zs_json *object, zs_json_member_fn found, void *ctx)
 {
     const size_t n = zs_json_size(object);
     if (n <= FEW_MEMBERS) {
-        for (zs_json *m = object->child, *next; m != NULL; m = next) {
+        for (const zs_json *m = object->child, *next; m != NULL; m = next) {
             next = m->next;
             if (has_later(m))
-                drop_member(object, m);
+                found(ctx, m);
         }
         return true;
     }
@@ -56,20 +50,25 @@ static bool keep_last(zs_json *object)
     if (list == NULL)
         return false;
     size_t count = 0;
-    for (zs_json *m = object->child; m != NULL; m = m->next, count++)
+    for (const zs_json *m = object->child; m != NULL; m = m->next, count++)
         list[count] = (struct named){m, count};
     qsort(list, n, sizeof *list, by_name);
     for (size_t i = 0; i + 1 < n; i++)
         if (strcmp(list[i].member->string, list[i + 1].member->string) == 0)
-            drop_member(object, list[i].member);
+            found(ctx, list[i].member);
     free(list);
     return true;
 }
 
-/* keep_last() of each object in a document. */
+static void drop_member(void *object, const zs_json *member)
+{
+    cJSON_Delete(cJSON_DetachItemViaPointer(object, (zs_json *)member));
+}
+
+/* Keeps, of each object in a document, the last of members that have one name. False without memory. */
 static bool keep_last_within(zs_json *node)
 {
-    bool ok = !cJSON_IsObject(node) || keep_last(node);
+    bool ok = !cJSON_IsObject(node) || zs_json_each_repeated(node, drop_member, node);
     for (zs_json *c = cJSON_IsObject(node) || cJSON_IsArray(node) ? node->child : NULL; c != NULL && ok; c = c->next)
         ok = keep_last_within(c);
     return ok;
