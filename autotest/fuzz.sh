@@ -9,10 +9,8 @@ build=$1
 shift
 [ $# -gt 0 ] || set -- chain shard journal recover codec stages blocks icechunk open
 sh autotest/install.sh clang libclang-rt-dev || exec sh autotest/skip.sh "fuzzing: no clang with libFuzzer"
-cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DBUILD_TESTING=ON -DSHARDEDZARR_FUZZ=ON -DSHARDEDZARR_SANITIZE=address,undefined \
-    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DCMAKE_CXX_FLAGS=-O1 >/dev/null
-cmake --build "$build" -j "$(nproc)" --target $(printf 'fuzz_%s ' "$@")
-export ASAN_OPTIONS=allocator_may_return_null=1 LSAN_OPTIONS=suppressions=autotest/sanitizers/leaks.supp:print_suppressions=0
+sh autotest/asan.sh "$build" $(printf 'fuzz_%s ' "$@") >/dev/null
+export ASAN_OPTIONS=allocator_may_return_null=1:verify_asan_link_order=0 LSAN_OPTIONS=suppressions=autotest/sanitizers/leaks.supp:print_suppressions=0
 printf '%s\n' "$@" | xargs -P "$(nproc)" -I TARGET sh -c '
     build=$1 target=$2
     mkdir -p "$build/corpus/$target"

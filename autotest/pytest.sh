@@ -8,4 +8,4 @@ SHARDEDZARR_PEERS=$(cd "$2" && pwd)/run
 export GDAL_DRIVER_PATH SHARDEDZARR_PEERS PYTHONDONTWRITEBYTECODE=1
 shift 2
 # /usr/bin: only Debian's Python has Debian's osgeo
-exec /usr/bin/python3 -m pytest -q -p no:cacheprovider -n "${PYTEST_WORKERS:-$(nproc)}" --durations=5 autotest/gdrivers "$@"
+exec sh autotest/in_memory.sh /usr/bin/python3 -m pytest -q -p no:cacheprovider -n "${PYTEST_WORKERS:-$(nproc)}" --durations=5 autotest/gdrivers "$@"

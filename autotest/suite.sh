@@ -1,6 +1,7 @@
 #!/bin/sh
 # suite.sh [--prepare] BUILD [NAME]: installs what the project needs, builds it in BUILD with this Debian's gcc and GDAL, warnings being errors,
-# and runs the tests in C (ctest) and in Python (pytest); with NAME that C test, or the Python tests of that name, or with NAME "C" all in C.
+# and runs the tests in C (ctest) and in Python (pytest); with NAME that C test, or the Python tests of that name, with NAME "C" all in C, and with
+# NAME "Python" all in Python, and no C test is built.
 # --prepare: installs alone.
 # autotest/run.sh calls it here and, through in_debian.sh, in other Debians.
 set -eu
@@ -24,10 +25,12 @@ if [ -n "$prepare" ]; then
 fi
 
 make_all() {
-    cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON && cmake --build "$build" -j "$(nproc)"
+    testing=ON
+    [ "$name" != Python ] || testing=OFF
+    cmake -S . -B "$build" -DBUILD_TESTING=$testing -DSHARDEDZARR_WERROR=ON && cmake --build "$build" -j "$(nproc)"
 }
 run_c() {
-    ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
+    sh autotest/in_memory.sh ctest --test-dir "$build" --output-on-failure -j "$(nproc)"
 }
 if [ "$name" = C ]; then
     make_all
@@ -35,7 +38,7 @@ if [ "$name" = C ]; then
     exit
 fi
 echo "$(gdalinfo --version); $(gcc --version | head -n 1)"
-if [ -n "$name" ]; then
+if [ -n "$name" ] && [ "$name" != Python ]; then
     cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON
     if [ -e "autotest/unit/$name.c" ]; then
         cmake --build "$build" --target "$name" -j "$(nproc)"
@@ -48,7 +51,7 @@ fi
 . autotest/steps.sh
 beside peers sh autotest/peers.sh "$build/peers"
 step "build" make_all
-step "tests in C" run_c
+[ "$name" = Python ] || step "tests in C" run_c
 step "other Zarr libraries" await peers
 beside package sh autotest/package.sh "$build"
 step "tests in Python" sh autotest/pytest.sh "$build" "$build/peers"

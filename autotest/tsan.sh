@@ -11,4 +11,4 @@ cmake -S . -B "$build" -DBUILD_TESTING=ON -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_
 cmake --build "$build" -j "$(nproc)" --target "$@"
 # One test forks from threads on purpose, one asks for more memory than there is.
 TSAN_OPTIONS="suppressions=$PWD/autotest/sanitizers/tsan.supp die_after_fork=0 allocator_may_return_null=1" \
-    ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -R "^($(echo "$*" | tr ' ' '|'))\$"
+    sh autotest/in_memory.sh ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -R "^($(echo "$*" | tr ' ' '|'))\$"

@@ -238,7 +238,8 @@ static void test_a_list_of_healpix_cells_has_an_element_for_each_index_but_cells
                       "'dggs':{'name':'healpix','refinement_level':0,'indexing_scheme':'nested',"
                       "'spatial_dimension':'cells'}}");
     put_array(&s, "a", "[2,12]", "['time','cells']", "uint8", "0", "{'gdal:bands':[{'unit':'m'},{'unit':'K'}]}");
-    CHECK(zs_array_grow(s.h, open_node(&s, "a"), three, &err) == ZS_OK);
+    const struct zs_node *node = open_node(&s, "a");
+    CHECK(zs_array_grow(s.h, node, three, &err) == ZS_OK);
     CHECK(zs_hierarchy_node(s.h, "a", &fresh, &err) == ZS_OK && fresh->array->shape[0] == 3);
     CHECK_EQ_U64(zs_json_size(zs_json_get(fresh->attributes, ZS_BANDS_ATTRIBUTE)), 3);
     close_store(&s);

@@ -172,8 +172,8 @@ static size_t count_listed(fill_function fill, int n)
             *p = '"';
     struct geo_store s = {0};
     put_document(&s, "", text);
-    const struct zs_node **nodes;
-    CHECK(zs_rasters_find(s.h, open_node(&s, ""), &nodes, &count, NULL, NULL) == ZS_OK);
+    const struct zs_node **nodes, *group = open_node(&s, "");
+    CHECK(zs_rasters_find(s.h, group, &nodes, &count, NULL, NULL) == ZS_OK);
     free(nodes);
     free(members);
     free(attributes);
