@@ -174,7 +174,7 @@ static void takeFirst(const Halving &h, int row, int rows)
         GDALCopyWords64(h.from + 2 * y * h.fromLine, h.type, 2 * item, h.to + y * h.toLine, h.type, item, h.width);
 }
 
-/* ---- Means of unsigned integers of 8 and 16 bits ---- */
+/* ---- Means of integers of 8 and 16 bits ---- */
 
 /* Pixels of a level that are made together: those that are made of nodata are found by a look at all. */
 constexpr int SEGMENT = 128;
@@ -187,25 +187,31 @@ template <class T> static bool hasValue(const T *values, int count, T value)
     return found != 0;
 }
 
+/* The sum of some values by their number, halves away from zero. */
+constexpr int roundedMean(int sum, int count)
+{
+    return (sum < 0 ? sum - count / 2 : sum + count / 2) / count;
+}
+
 template <class T> static void takeMeans(const T *a, const T *b, T *to, int count)
 {
     for (int i = 0; i < count; i++)
-        to[i] = static_cast<T>((unsigned{a[2 * i]} + a[2 * i + 1] + b[2 * i] + b[2 * i + 1] + 2) / 4);
+        to[i] = static_cast<T>(roundedMean(a[2 * i] + a[2 * i + 1] + b[2 * i] + b[2 * i + 1], 4));
 }
 
 /* Leaves nodata out. A mean that would be nodata becomes the next value. */
 template <class T> static void takeMeansOfValid(const T *a, const T *b, T *to, int count, T nodata)
 {
-    const unsigned next = nodata < std::numeric_limits<T>::max() ? nodata + 1U : nodata - 1U;
+    const int next = nodata < std::numeric_limits<T>::max() ? nodata + 1 : nodata - 1;
     for (int i = 0; i < count; i++)
     {
-        unsigned sum = 0, valid = 0;
+        int sum = 0, valid = 0;
         for (const T value : {a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]})
         {
-            sum += value != nodata ? value : 0U;
-            valid += value != nodata ? 1U : 0U;
+            sum += value != nodata ? value : 0;
+            valid += value != nodata ? 1 : 0;
         }
-        const unsigned mean = valid > 0 ? (sum + valid / 2) / valid : nodata;
+        const int mean = valid > 0 ? roundedMean(sum, valid) : nodata;
         to[i] = static_cast<T>(valid > 0 && mean == nodata ? next : mean);
     }
 }
@@ -214,7 +220,7 @@ template <class T> static void takeMeansOfValid(const T *a, const T *b, T *to, i
  * nodata value is none of the type. */
 template <class T> static bool halveIntegers(const Halving &h, int row, int rows)
 {
-    const bool isOfType = h.nodata >= 0 && h.nodata <= std::numeric_limits<T>::max();
+    const bool isOfType = h.nodata >= std::numeric_limits<T>::min() && h.nodata <= std::numeric_limits<T>::max();
     const auto nodata = static_cast<T>(h.hasNodata && isOfType ? h.nodata : 0);
     if (h.hasNodata && nodata != h.nodata)
         return false;
@@ -239,8 +245,17 @@ static bool isHalvedHere(const Halving &h, int row, int rows)
 {
     if (!EQUAL(h.resampling, "AVERAGE"))
         return false;
-    return h.type == GDT_Byte ? halveIntegers<uint8_t>(h, row, rows)
-                              : h.type == GDT_UInt16 && halveIntegers<uint16_t>(h, row, rows);
+    switch (h.type)
+    {
+    case GDT_Byte:
+        return halveIntegers<uint8_t>(h, row, rows);
+    case GDT_UInt16:
+        return halveIntegers<uint16_t>(h, row, rows);
+    case GDT_Int16:
+        return halveIntegers<int16_t>(h, row, rows);
+    default:
+        return false;
+    }
 }
 
 /* ---- Windows ---- */
