@@ -65,7 +65,8 @@ step "Debian sid" await sid
 cases=${PYTEST_CASES:-}
 export PYTEST_CASES="${cases:-5}"
 step "tests with GDAL of sid" debian sid sh autotest/suite.sh /work/build
-step "benchmark runs, in a small size" sh autotest/benchmark/run.sh --size small
+step "benchmark runs, in a small size: a case of each kind" sh autotest/benchmark/run.sh --size small \
+    --cases '^(create, ZSTD|read all|open$|one map a day, APPEND|cube: netCDF to|ZEP 2, open|deep: map$|repository: read|HTTP 50 ms: 200)'
 forget "$roots/sid"
 prepare trixie trixie
 step "build with clang, ASan, UBSan and libFuzzer" sh autotest/asan.sh build-asan

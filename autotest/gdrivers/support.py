@@ -17,6 +17,7 @@ PROJECT = os.path.dirname(os.path.dirname(HERE))
 FIXTURES = os.path.join(os.path.dirname(PROJECT), "shared", "fixtures")
 GDAL = int(gdal.VersionInfo("VERSION_NUM"))
 EGM96 = "/usr/share/proj/egm96_15.gtx"
+STEP = 3 if os.environ.get("PYTEST_CASES") else 1  # of loops over alike cases within a test: where few cases are asked for, one of three runs
 
 
 # ------------------------------------------------------------------------------------------------- what may be missing

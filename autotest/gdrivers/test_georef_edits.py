@@ -9,7 +9,7 @@ from osgeo import gdal
 
 import oracle
 from stores import group_meta, plain_meta, spatial_proj, write_coordinate
-from support import ask_peer, error_of, geotransform, in_process, name_of, open_ours
+from support import STEP, ask_peer, error_of, geotransform, in_process, name_of, open_ours
 from test_edits import attributes_of, everything, georeferenced, update, wkt
 from writing import UTM, check_consolidated, copy, document, driver, files_of, source
 
@@ -114,7 +114,7 @@ def test_edit_with_any_failed_put_is_complete_when_repeated(tmp_path, s3, quiet,
     assert not edited(s3, array, edit)
     puts, whole, place = [key for method, key in s3.log if method == "PUT"], content_of(s3.objects), place_of(s3.objects)
     assert puts and whole != content_of(before)
-    for number, key in enumerate(puts):
+    for number, key in list(enumerate(puts))[::STEP]:
         for lasts in (False, True):
             seen = []
 

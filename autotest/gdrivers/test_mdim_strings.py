@@ -59,6 +59,13 @@ def texts(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def own_texts(texts, tmp_path):
+    """A copy for a test that changes them."""
+    shutil.copytree(texts, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
 def in_c(call, array, values, start, count, step=None, stride=None):
     """GDALMDArrayRead or GDALMDArrayWrite, which Python's functions do not do for texts of every rank: `values` is an array of char *."""
     with open("/proc/self/maps") as maps:
@@ -152,12 +159,11 @@ def test_texts_of_every_rank_are_written_in_random_windows(tmp_path, options):
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2, 4])
-def test_texts_of_zarr_python_are_updated(tmp_path, rank):
-    run_peer("mdim_texts.py", tmp_path, "write")
-    dataset, root = updated(tmp_path / "texts.zarr")
+def test_texts_of_zarr_python_are_updated(own_texts, rank):
+    dataset, root = updated(own_texts / "texts.zarr")
     rng, content = np.random.default_rng(rank), {}
     for name in [name for name in root.GetMDArrayNames() if name.endswith("_%d" % rank)]:
-        array, values = root.OpenMDArray(name), np.load(tmp_path / (name + ".npy"))
+        array, values = root.OpenMDArray(name), np.load(own_texts / (name + ".npy"))
         for _ in range(3):
             start, count, step, index = random_steps(rng, values.shape)
             window = np.asarray(WORDS[rng.integers(len(WORDS), size=count)])
@@ -166,49 +172,46 @@ def test_texts_of_zarr_python_are_updated(tmp_path, rank):
         content[name] = values
     del array, root
     dataset = None
-    assert_texts(tmp_path / "texts.zarr", content)
+    assert_texts(own_texts / "texts.zarr", content)
 
 
-def test_invalid_or_too_long_text_is_refused_and_changes_nothing(tmp_path):
-    run_peer("mdim_texts.py", tmp_path, "write")
-    before = files_of(tmp_path / "texts.zarr")
-    dataset, root = updated(tmp_path / "texts.zarr")
+def test_invalid_or_too_long_text_is_refused_and_changes_nothing(own_texts):
+    before = files_of(own_texts / "texts.zarr")
+    dataset, root = updated(own_texts / "texts.zarr")
     for name, words in (("fixed_sharded_1", [b"x" * 13]), ("bytes_plain_1", ["日本日本日".encode()]), ("variable_sharded_1", [b"\xff\xfe"])):
         array = root.OpenMDArray(name)
         assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * 1)(*words), [1], [1]) == 0
         assert ("UTF-8" if "variable" in name else "at most") in gdal.GetLastErrorMsg()
     del array, root
     dataset = None
-    assert files_of(tmp_path / "texts.zarr") == before
+    assert files_of(own_texts / "texts.zarr") == before
 
 
 @pytest.mark.parametrize("kind", ["fixed_sharded_1", "variable_plain_1", "variable_sharded_1"])
 @pytest.mark.parametrize("change", ["removed", "of another type"])
-def test_texts_are_not_written_to_an_array_replaced_meanwhile(tmp_path, kind, change):
-    run_peer("mdim_texts.py", tmp_path, "write")
-    dataset, root = updated(tmp_path / "texts.zarr")
+def test_texts_are_not_written_to_an_array_replaced_meanwhile(own_texts, kind, change):
+    dataset, root = updated(own_texts / "texts.zarr")
     array = root.OpenMDArray(kind)
     assert array.Read()
-    folder = tmp_path / "texts.zarr" / kind
+    folder = own_texts / "texts.zarr" / kind
     if change == "removed":
         shutil.rmtree(folder)
     else:
         change_document(folder, data_type="int32", fill_value=0)
-    before = files_of(tmp_path / "texts.zarr")
+    before = files_of(own_texts / "texts.zarr")
     assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * 1)(b"new"), [1], [1]) == 0
     assert ("removed after it was opened" if change == "removed" else "by another writer") in gdal.GetLastErrorMsg()
     del array, root
     dataset = None
-    assert files_of(tmp_path / "texts.zarr") == before
+    assert files_of(own_texts / "texts.zarr") == before
 
 
 @pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
 @pytest.mark.parametrize("kind", ["fixed_sharded_2", "variable_plain_2", "variable_transposed_2", "bytes_sharded_2"])
-def test_texts_grow(tmp_path, kind):
-    run_peer("mdim_texts.py", tmp_path, "write")
+def test_texts_grow(own_texts, kind):
     fill = {"fixed": "none", "variable": "missing", "bytes": "-"}[kind.split("_")[0]]
-    expected = np.pad(np.load(tmp_path / (kind + ".npy")), [(0, 4), (0, 3)], constant_values=fill)
-    dataset, root = updated(tmp_path / "texts.zarr")
+    expected = np.pad(np.load(own_texts / (kind + ".npy")), [(0, 4), (0, 3)], constant_values=fill)
+    dataset, root = updated(own_texts / "texts.zarr")
     array = root.OpenMDArray(kind)
     assert array.Resize([9, 10]) == gdal.CE_None
     write_texts(array, [["new", "one"]], [8, 8], [1, 2])
@@ -216,7 +219,7 @@ def test_texts_grow(tmp_path, kind):
     np.testing.assert_array_equal(read_texts(array, (9, 10)), expected)
     del array, root
     dataset = None
-    assert_texts(tmp_path / "texts.zarr", {kind: expected})
+    assert_texts(own_texts / "texts.zarr", {kind: expected})
 
 
 @pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
@@ -238,27 +241,25 @@ def test_text_coordinates_grow_with_their_arrays(tmp_path):
     assert_texts(tmp_path / "a.zarr", {"station": np.array(["a", "b", "c", "d", "e"])})
 
 
-def test_texts_of_two_dimensions_are_copied_chunk_by_chunk(tmp_path):
-    run_peer("mdim_texts.py", tmp_path, "write")
-    source = gdal.OpenEx('SHARDEDZARR:"%s"' % (tmp_path / "texts.zarr"), gdal.OF_MULTIDIM_RASTER)
+def test_texts_of_two_dimensions_are_copied_chunk_by_chunk(own_texts):
+    source = gdal.OpenEx('SHARDEDZARR:"%s"' % (own_texts / "texts.zarr"), gdal.OF_MULTIDIM_RASTER)
     gdal.SetConfigOption("GDAL_SWATH_SIZE", "500")
     try:
-        gdal.MultiDimTranslate(str(tmp_path / "copy.zarr"), source, format="ShardedZarr", creationOptions=["CHUNK_SHAPE=2", "COMPRESS=ZSTD"]).FlushCache()
+        gdal.MultiDimTranslate(str(own_texts / "copy.zarr"), source, format="ShardedZarr", creationOptions=["CHUNK_SHAPE=2", "COMPRESS=ZSTD"]).FlushCache()
     finally:
         gdal.SetConfigOption("GDAL_SWATH_SIZE", None)
-    names = root_of(tmp_path / "texts.zarr").GetMDArrayNames()
-    assert document(tmp_path / "copy.zarr" / "fixed_plain_2")["data_type"] == "string"
-    assert_texts(tmp_path / "copy.zarr", {name: np.load(tmp_path / (name + ".npy")) for name in names})
+    names = root_of(own_texts / "texts.zarr").GetMDArrayNames()
+    assert document(own_texts / "copy.zarr" / "fixed_plain_2")["data_type"] == "string"
+    assert_texts(own_texts / "copy.zarr", {name: np.load(own_texts / (name + ".npy")) for name in names})
 
 
-def test_text_chunk_with_inconsistent_lengths_is_an_error(tmp_path):
-    run_peer("mdim_texts.py", tmp_path, "write")
-    chunk = tmp_path / "texts.zarr" / "variable_plain_2" / "c" / "0" / "0"
-    meta = json.loads((tmp_path / "texts.zarr" / "variable_plain_2" / "zarr.json").read_text())
+def test_text_chunk_with_inconsistent_lengths_is_an_error(own_texts):
+    chunk = own_texts / "texts.zarr" / "variable_plain_2" / "c" / "0" / "0"
+    meta = json.loads((own_texts / "texts.zarr" / "variable_plain_2" / "zarr.json").read_text())
     meta["codecs"] = [{"name": "vlen-utf8"}]
     meta.pop("consolidated_metadata", None)
-    (tmp_path / "texts.zarr" / "variable_plain_2" / "zarr.json").write_text(json.dumps(meta))
+    (own_texts / "texts.zarr" / "variable_plain_2" / "zarr.json").write_text(json.dumps(meta))
     for broken in (b"\7\0\0\0" + bytes(28), b"\6\0\0\0" + bytes(20), b"\6\0\0\0" + bytes(25), b"\6\0\0\0\xff\xff\xff\xff" + bytes(20)):
         chunk.write_bytes(broken)
-        array = root_of(tmp_path / "texts.zarr").OpenMDArray("variable_plain_2")
+        array = root_of(own_texts / "texts.zarr").OpenMDArray("variable_plain_2")
         assert "variable_plain_2/c/0/0" in error_of(array.Read)

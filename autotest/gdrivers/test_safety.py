@@ -15,10 +15,10 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta
-from support import assert_same, close, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
+from support import STEP, assert_same, close, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import arrays, check_consolidated, chunks_of, copy, created, document, driver, files_of, shards, source
 
-ROUNDS = 20
+ROUNDS = 20 // STEP
 HEAD = "import sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath = sys.argv[1]\n"
 COPY = HEAD + """
 source = gdal.GetDriverByName("MEM").Create("", 1500, 1500, 1, gdal.GDT_UInt16)
