@@ -38,7 +38,7 @@ prepare() { # NAME SUITE[:ARCHITECTURE] [C]: beside the next steps
     beside "$name" sh autotest/in_debian.sh "$suite" sh autotest/suite.sh --prepare /work/build "$@"
 }
 asan_c() {
-    FAULTS_STEP=29 sh autotest/in_memory.sh ctest --test-dir build-asan --output-on-failure -j "$(nproc)"
+    FAULTS_STEP=61 sh autotest/in_memory.sh ctest --test-dir build-asan --output-on-failure -j "$(nproc)"
 }
 asan_python() {
     # Python is not built with ASan, which must then be loaded first (and libstdc++, whose exceptions ASan watches), and never

@@ -17,6 +17,7 @@ PROJECT = os.path.dirname(os.path.dirname(HERE))
 FIXTURES = os.path.join(os.path.dirname(PROJECT), "shared", "fixtures")
 GDAL = int(gdal.VersionInfo("VERSION_NUM"))
 EGM96 = "/usr/share/proj/egm96_15.gtx"
+SANITIZED = "asan" in os.environ.get("LD_PRELOAD", "")
 STEP = 3 if os.environ.get("PYTEST_CASES") else 1  # of loops over alike cases within a test: where few cases are asked for, one of three runs
 
 
@@ -337,4 +338,4 @@ def peak_memory(code, *arguments, **environment):
     nothing and is 0."""
     code += "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
     *output, kilobytes = in_process(code, *arguments, **environment)
-    return "\n".join(output), 0 if "libasan" in os.environ.get("LD_PRELOAD", "") else int(kilobytes) / 1024
+    return "\n".join(output), 0 if SANITIZED else int(kilobytes) / 1024

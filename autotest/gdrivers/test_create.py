@@ -6,7 +6,7 @@ import pytest
 from osgeo import gdal, gdal_array, osr
 
 from stores import random_values
-from support import GDAL, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
+from support import GDAL, SANITIZED, assert_same, error_of, open_ours, peak_memory, random_window, read_all, same_crs
 from writing import UTM, chunks_of, check_consolidated, copy, created, driver, only_array, pairs, shards, source
 
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
@@ -250,7 +250,7 @@ def test_a_band_that_gets_a_colour_table_is_a_palette(tmp_path, format):
 
 def test_pending_chunks_stay_within_the_cache_budget(tmp_path):
     """Random writing of 200 MB into one shard, with a cache of 16 MB."""
-    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+    if SANITIZED:
         pytest.skip("ASan takes memory of its own")
     code = ("import numpy as np\nd = gdal.GetDriverByName('ShardedZarr').Create(sys.argv[1], 8192, 8192, 1, gdal.GDT_UInt16, "
             "['SHARD_SHAPE=8192', 'CHUNK_SHAPE=512', 'COMPRESS=NONE'])\nb = d.GetRasterBand(1)\nrng = np.random.default_rng(0)\n"

@@ -19,7 +19,7 @@ from osgeo import gdal
 import oracle
 from objectstore import ObjectStore
 from stores import LITTLE, array_meta, group_meta, plain_meta, random_values, sharding
-from support import PROJECT, need
+from support import PROJECT, SANITIZED, need
 from webserver import RangeServer
 from writing import UTM, driver, source
 
@@ -161,7 +161,7 @@ def test_every_command_runs_as_it_stands_and_prints_what_is_shown(place, documen
 
 def is_slow_here(command):
     """Whether it makes or reads a mosaic, under ASan: as in test_mosaic.py."""
-    return "mosaic" in command and "libasan" in os.environ.get("LD_PRELOAD", "")
+    return "mosaic" in command and SANITIZED
 
 
 @pytest.mark.no_driver

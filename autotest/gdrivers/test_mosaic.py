@@ -15,11 +15,11 @@ from osgeo import gdal, osr
 
 import dask_writers
 from objectstore import ObjectStore
-from support import PROJECT, assert_same, need, open_ours, read_all
+from support import PROJECT, SANITIZED, assert_same, need, open_ours, read_all
 from writing import copy
 
 # What the driver does for it is tested there with ASan too; a scheduler and workers of Python take minutes with it.
-pytestmark = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="takes too long with ASan")
+pytestmark = pytest.mark.skipif(SANITIZED, reason="takes too long with ASan")
 
 SCRIPT = os.path.join(PROJECT, "data", "mosaic.py")
 TARGET = ["--t_srs", "EPSG:3857", "--tr", "15", "15", "--chunk", "32", "--shard", "64"]

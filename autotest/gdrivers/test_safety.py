@@ -15,7 +15,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta
-from support import STEP, assert_same, close, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
+from support import SANITIZED, STEP, assert_same, close, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import arrays, check_consolidated, chunks_of, copy, created, document, driver, files_of, shards, source
 
 ROUNDS = 20 // STEP
@@ -348,7 +348,7 @@ def test_closing_on_a_full_disk_fails(small_disk):
 
 # ------------------------------------------------------------------------------------------------------------------ memory
 
-needs_real_memory = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="ASan takes memory of its own")
+needs_real_memory = pytest.mark.skipif(SANITIZED, reason="ASan takes memory of its own")
 
 CREATE = """
 vrt = "<VRTDataset rasterXSize='%s' rasterYSize='%s'><VRTRasterBand dataType='%s' band='1'/></VRTDataset>" % (sys.argv[2], sys.argv[2], sys.argv[3])

@@ -14,7 +14,7 @@ from osgeo import gdal
 import dask_writers
 import writers
 from mdim import open_mdim
-from support import assert_same, need, open_array, open_ours, read_all, warnings_of
+from support import SANITIZED, assert_same, need, open_array, open_ours, read_all, warnings_of
 from test_nginx import accepts
 from writing import copy, driver, source
 
@@ -202,7 +202,7 @@ def test_one_of_concurrent_creations_of_a_name_succeeds_and_others_are_refused(s
     assert not [name for name in gdal.ReadDirRecursive("/vsis3/bucket/") if ".unfinished" in name or ".tmp" in name]
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="takes too long with ASan")
+@pytest.mark.skipif(SANITIZED, reason="takes too long with ASan")
 def test_workers_of_dask_whose_blocks_fit_no_shard_lose_nothing(server):
     if server.name == "moto":
         pytest.skip("between looking at a condition and putting the object moto has no lock")

@@ -26,7 +26,7 @@ struct bounds {
 static bool clip(const struct zs_array *array, const struct zs_window *window, const struct bounds *bounds,
                  struct zs_window *out)
 {
-    char *data = window->data;
+    ptrdiff_t offset = 0;
     *out = *window;
     for (int d = 0; d < array->meta->ndim; d++) {
         const uint64_t from = zs_max_u64(window->start[d], bounds->start[d]),
@@ -35,9 +35,10 @@ static bool clip(const struct zs_array *array, const struct zs_window *window, c
             return false;
         out->start[d] = from;
         out->count[d] = to - from;
-        data += (ptrdiff_t)(from - window->start[d]) * window->stride[d];
+        offset += (ptrdiff_t)(from - window->start[d]) * window->stride[d];
     }
-    out->data = data;
+    if (offset != 0) /* where texts are read, `data` is NULL, and the strides are 0 */
+        out->data = (char *)window->data + offset;
     return true;
 }
 
