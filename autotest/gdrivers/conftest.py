@@ -36,7 +36,7 @@ def pytest_collection():
 
 def pytest_collection_modifyitems(config, items):
     """With PYTEST_CASES=n at most n cases of each test, from the first to the last."""
-    most, tests = int(os.environ.get("PYTEST_CASES", 0)), defaultdict(list)
+    most, tests = int(os.environ.get("PYTEST_CASES") or 0), defaultdict(list)
     if most < 2:
         return
     for item in items:
