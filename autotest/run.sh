@@ -69,12 +69,13 @@ step "benchmark runs, in a small size: a case of each kind" sh autotest/benchmar
     --cases '^(create, ZSTD|read all|open$|one map a day, APPEND|cube: netCDF to|ZEP 2, open|deep: map$|repository: read|HTTP 50 ms: 200)'
 forget "$roots/sid"
 prepare trixie trixie
-step "build with clang, ASan, UBSan and libFuzzer" sh autotest/asan.sh build-asan
+step "build with clang, ASan and UBSan" sh autotest/asan.sh build-asan
 step "tests in C with ASan and UBSan" asan_c
 export PYTEST_CASES="${cases:-2}"
 step "tests in Python with ASan and UBSan" asan_python
-step "each fuzz target for $FUZZ_SECONDS seconds" sh autotest/fuzz.sh build-asan
 forget build-asan
+step "each fuzz target for $FUZZ_SECONDS seconds" sh autotest/fuzz.sh build-fuzz
+forget build-fuzz
 step "Debian trixie" await trixie
 step "tests with GDAL of trixie" debian trixie sh autotest/suite.sh /work/build Python
 step "tests in C with ThreadSanitizer, and thread-safe datasets" debian trixie sh autotest/tsan.sh /work/build-tsan
