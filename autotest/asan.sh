@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$1
 shift
+sh autotest/install.sh clang libclang-rt-dev
 # The sanitizers' library is shared, as with gcc: Python needs it so, and a program that hides its own symbols would hide those of this library.
 linked="-shared-libasan -Wl,-rpath,$(clang -print-runtime-dir)"
 # Lines in what ASan reports are all that -gline-tables-only is for.

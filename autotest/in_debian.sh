@@ -14,10 +14,8 @@ root=${SHARDEDZARR_ROOTS:-$PWD/build/roots}/$suite${architecture:+-$architecture
 # In a mount namespace of its own, so that nothing that is mounted below outlives this script (think of rm -r build).
 if [ "${IN_DEBIAN_UNSHARED:-}" != yes ]; then
     export IN_DEBIAN_UNSHARED=yes
-    propagation=private
-    unshare --mount true 2>/dev/null || propagation=unchanged # all that is allowed in a chroot whose / is no mount point
-    unshare --mount --propagation $propagation true || exec sh autotest/skip.sh "Debian $1: mount namespaces are not allowed here"
-    exec unshare --mount --propagation $propagation sh autotest/in_debian.sh "$@"
+    sh autotest/own_mounts.sh true || exec sh autotest/skip.sh "Debian $1: mount namespaces are not allowed here"
+    exec sh autotest/own_mounts.sh sh autotest/in_debian.sh "$@"
 fi
 shift
 

@@ -5,10 +5,8 @@ set -eu
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-propagation=private
-unshare --mount true 2>/dev/null || propagation=unchanged # as in in_debian.sh
-if unshare --mount --propagation $propagation mount -t tmpfs tmpfs "$TMPDIR" 2>/dev/null; then
-    unshare --mount --propagation $propagation sh -c 'mount -t tmpfs tmpfs "$TMPDIR" && exec "$@"' sh "$@"
+if sh autotest/own_mounts.sh mount -t tmpfs tmpfs "$TMPDIR" 2>/dev/null; then
+    sh autotest/own_mounts.sh sh -c 'mount -t tmpfs tmpfs "$TMPDIR" && exec "$@"' sh "$@"
 else
     "$@"
 fi

@@ -11,10 +11,8 @@ unset GDAL_DRIVER_PATH
 # In a mount namespace of its own, for the copy of this system.
 if [ "${PACKAGE_UNSHARED:-}" != yes ]; then
     export PACKAGE_UNSHARED=yes
-    propagation=private
-    unshare --mount true 2>/dev/null || propagation=unchanged # as in in_debian.sh, whose namespace is private already
-    unshare --mount --propagation $propagation true || exec sh autotest/skip.sh "package: mount namespaces are not allowed here"
-    exec unshare --mount --propagation $propagation sh autotest/package.sh "$build"
+    sh autotest/own_mounts.sh true || exec sh autotest/skip.sh "package: mount namespaces are not allowed here"
+    exec sh autotest/own_mounts.sh sh autotest/package.sh "$build"
 fi
 tmp=$(mktemp -d)
 mkdir "$tmp/copy"

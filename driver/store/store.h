@@ -382,8 +382,8 @@ struct zs_writer {
 enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
 void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
-/* Puts a store before a remote one, which it takes over, also on failure. It adds nothing until zs_store_overlap()
- * (uploads.c). */
+/* Puts a store before a remote one, whose writers have their keys, and which it takes over, also on failure. It adds
+ * nothing until zs_store_overlap() (uploads.c). */
 enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store, struct zs_error *err);
 
 /* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */

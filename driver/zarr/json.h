@@ -41,9 +41,9 @@ enum zs_json_type {
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err);
 /* Like zs_json_parse(), and keeps all members that have one name. */
 enum zs_status zs_json_parse_all(const char *text, size_t length, zs_json **root, struct zs_error *err);
+typedef void (*zs_json_member_fn)(void *ctx, const zs_json *member);
 /* Calls `found`, which may remove the member, for each member of an object that a later one has the name of. False
  * without memory. */
-typedef void (*zs_json_member_fn)(void *ctx, const zs_json *member);
 bool zs_json_each_repeated(const zs_json *object, zs_json_member_fn found, void *ctx);
 void zs_json_free(zs_json *root);
 /* Whether a text that was printed is within the limits above; ZS_INVALID. */
