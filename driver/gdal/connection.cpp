@@ -12,7 +12,6 @@ extern "C"
 {
 #include "codec/codec.h"
 #include "store/vsi.h"
-#include "zarr/hive.h"
 #include "zarr/icechunk.h"
 }
 
@@ -70,11 +69,8 @@ static std::string storeOfPath(std::string path)
     const size_t query = STARTS_WITH(path.c_str(), "/vsicurl/") ? path.find('?') : std::string::npos;
     if (query != std::string::npos) // it stays behind the path
         return storeOfPath(path.substr(0, query)) + path.substr(query);
-    for (const char *entry : {"/zarr.json", "/" ZS_HIVE_MANIFEST})
-    {
-        if (zsEndsWith(path, entry))
-            path.resize(path.size() - strlen(entry));
-    }
+    if (zsEndsWith(path, "/zarr.json"))
+        path.resize(path.size() - strlen("/zarr.json"));
     if (zsEndsWith(path, "/" ZS_ICECHUNK_REPOSITORY) && !zsIsRemote(path) && isIcechunkFile(path))
         path.resize(path.size() - strlen("/" ZS_ICECHUNK_REPOSITORY));
     while (path.size() > 1 && path.back() == '/')

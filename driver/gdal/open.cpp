@@ -10,7 +10,6 @@ extern "C"
 {
 #include "raster/listing.h"
 #include "zarr/document.h"
-#include "zarr/hive.h"
 #include "zarr/icechunk.h"
 }
 
@@ -161,8 +160,7 @@ static int identify(const GDALOpenInfo *info)
     if (STARTS_WITH_CI(name, "SHARDEDZARR:"))
         return TRUE;
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
-    const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json") ||
-                        zsEndsWith(name, "/" ZS_HIVE_MANIFEST);
+    const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
     const bool isZip = zsEndsWith(name, ".zarr.zip");
     const bool mayBeCommit = STARTS_WITH_CI(name, "ICECHUNK:") || strchr(name, '?') != nullptr;
     const bool isOther = !prefixed && !isFile && !isZip && !info->bIsDirectory &&
@@ -202,8 +200,6 @@ static int identify(const GDALOpenInfo *info)
         case Look::NOT_V3:
             break;
     }
-    if (!zsIsRemote(connection.store) && zsExists(connection.store + "/" ZS_HIVE_MANIFEST))
-        return TRUE;
     if (!zsIsRepository(connection.store))
         return isOfRepository(*info, connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // UNKNOWN: Open() reports why
     return isAloneWithRepositories(*info) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
@@ -321,34 +317,6 @@ static std::string readAlready(GDALOpenInfo &info, const ZSConnection &connectio
     return std::string(reinterpret_cast<const char *>(info.pabyHeader), static_cast<size_t>(size));
 }
 
-/* What a store is. */
-enum class Layout
-{
-    ZARR,
-    HIVE,
-    REPOSITORY
-};
-
-/* Puts the store of a hive or a repository before the store. ZS_NOT_FOUND: it is neither. */
-static enum zs_status openLayout(ZSStore &store, const ZSConnection &connection, Layout &layout, struct zs_error *err)
-{
-    enum zs_status status = ZS_NOT_FOUND;
-    layout = Layout::REPOSITORY;
-    if (!zsIsNamedRepository(connection))
-    {
-        layout = Layout::HIVE;
-        status = zs_hive_open(&store.store, err);
-    }
-    if (status == ZS_NOT_FOUND)
-    {
-        layout = Layout::REPOSITORY;
-        status = zsOpenRepository(connection, store, err);
-    }
-    if (status == ZS_NOT_FOUND)
-        layout = Layout::ZARR;
-    return status;
-}
-
 /* Where there is no zarr.json: adds to the message what there is that a user may have taken for a store of v3. */
 static void tellWhatElse(const ZSStore &store, const std::string &path, struct zs_error *err)
 {
@@ -363,20 +331,20 @@ static void tellWhatElse(const ZSStore &store, const std::string &path, struct z
         static_cast<void>(zs_fail(err, ZS_UNSUPPORTED, "%s: %s", store.store->root, zs_found_v2));
 }
 
-/* Opens the hierarchy of a store. Without a zarr.json at the root it may be a hive or a repository. */
+/* Opens the hierarchy of a store. Without a zarr.json at the root it may be a repository. */
 static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const std::string &text, bool consolidated,
-                          bool mayBeOther, Layout &layout, struct zs_error *err)
+                          bool mayBeOther, bool &isRepository, struct zs_error *err)
 {
     struct zs_hierarchy **h = &store.hierarchy;
     struct zs_error why;
-    layout = Layout::ZARR;
+    isRepository = false;
     if (!text.empty() &&
         zs_hierarchy_open_text(store.store, text.data(), text.size(), consolidated, h, err) == ZS_OK)
         return true;
     enum zs_status status = ZS_NOT_FOUND, other = ZS_NOT_FOUND;
     const bool isFirst = zsIsNamedRepository(connection); // a request less
     if (isFirst)
-        other = openLayout(store, connection, layout, &why);
+        other = zsOpenRepository(connection, store, &why);
     if (other == ZS_NOT_FOUND &&
         (!connection.commit.empty() || connection.prefix == ZSConnection::Prefix::ICECHUNK))
     {
@@ -390,7 +358,8 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     if (status == ZS_OK && other == ZS_NOT_FOUND)
         return true;
     if (status == ZS_NOT_FOUND && other == ZS_NOT_FOUND && mayBeOther && !isFirst)
-        other = openLayout(store, connection, layout, &why);
+        other = zsOpenRepository(connection, store, &why);
+    isRepository = other != ZS_NOT_FOUND;
     if (other != ZS_OK && other != ZS_NOT_FOUND)
         *err = why;
     else if (other == ZS_NOT_FOUND && status == ZS_NOT_FOUND && mayBeOther)
@@ -420,14 +389,13 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
         return a;
     const bool consolidated = zsUsesConsolidated(info.papszOpenOptions);
     const bool mayBeOther = a.isOurs || !zsIsRemote(connection.store);
-    Layout layout;
+    bool isRepository;
     if (info.eAccess == GA_Update && zs_hierarchy_recover(store->store, err) != ZS_OK)
         return a;
-    const bool isOpen = openHierarchy(*store, connection, text, consolidated, mayBeOther, layout, err);
-    a.isOurs = a.isOurs || layout == Layout::HIVE ||
-               (layout == Layout::REPOSITORY && isAloneWithRepositories(info));
+    const bool isOpen = openHierarchy(*store, connection, text, consolidated, mayBeOther, isRepository, err);
+    a.isOurs = a.isOurs || (isRepository && isAloneWithRepositories(info));
     const bool isTheirs = GDALS_OWN_READS_V3 || (isOpen && zs_hierarchy_is_draft(store->hierarchy));
-    const bool isMeant = a.isOurs || (layout == Layout::ZARR && (isAlone(info) || !isTheirs));
+    const bool isMeant = a.isOurs || (!isRepository && (isAlone(info) || !isTheirs));
     if (isOpen && findNode(store, connection, isMeant, node, err))
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has reported why
@@ -444,7 +412,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     }
     if (a.dataset != nullptr)
         store->NoteOpen();
-    if (a.dataset != nullptr && layout == Layout::REPOSITORY)
+    if (a.dataset != nullptr && isRepository)
         zsDescribeRepository(*store, *a.dataset);
     a.isReplaced = a.dataset == nullptr && zs_store_is_replaced(store->store);
     return a;
