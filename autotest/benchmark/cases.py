@@ -184,8 +184,6 @@ add("deep: map, MRMS", "deep mrms", DEEP_ONES, map_at(200), bars={**DEEP_BARS, "
 add("deep: map, IMERG", "deep imerg", DEEP_ONES, map_at(200), bars=DEEP_BARS)
 add("repository: read all", "repository", REPOSITORY, whole, bars={"plain": 1.02, "icechunk": 1.0})
 add("repository: 500 windows", "repository", REPOSITORY, windows(256, 500))
-add("repository: a million references", "million", OURS, pixel, opening=True, environment={"ICECHUNK_ALLOW_LOCAL_CHUNK_LOCATION": "YES"},
-    bars={"seconds": 0.3, "megabytes": 200})
 SMALL_CACHE = {"GDAL_CACHEMAX": "64"}
 add("30000: create", "big", GDALS, layout=Layout("big", shard=8192), environment=SMALL_CACHE, only_full=True, bars={"megabytes": 250})
 add("30000: checksum", "big", GDALS, checksum, environment=SMALL_CACHE, only_full=True, bars={"cog": 0.9, "megabytes": 200})

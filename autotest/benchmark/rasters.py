@@ -198,7 +198,7 @@ def make(directory, name, scale):
     source = gdal.Open(source_path(directory, layout.source))
     gdal.GetDriverByName("ShardedZarr").CreateCopy(base + ".zarr", source, strict=0, options=our_options(layout, scale))
     if layout.repository:
-        make_repository("copy", base + ".zarr", base + ".icechunk")
+        make_repository(base + ".zarr", base + ".icechunk")
     if layout.cog:
         cog = gdal.GetDriverByName("COG")
         gdal.PushErrorHandler("CPLQuietErrorHandler")  # it finds the tiles of the small size unexpectedly small
@@ -207,12 +207,11 @@ def make(directory, name, scale):
             cog.CreateCopy(base + (".tif" if layout.arrays == 1 else "_%d.tif" % (part + 1)), view, options=cog_options(layout, scale))
 
 
-def make_repository(what, source, target, *more):
+def make_repository(source, target):
     """With the peers' Python, which has Icechunk."""
     shutil.rmtree(target, ignore_errors=True)
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "repository.py")
-    subprocess.run([os.environ["BENCHMARK_PEERS"], script, what, source, target, *map(str, more)], check=True, stdout=subprocess.DEVNULL,
-                   env={**os.environ, "ICECHUNK_LOG": "error"})
+    subprocess.run([os.environ["BENCHMARK_PEERS"], script, source, target], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "ICECHUNK_LOG": "error"})
 
 
 def make_deep(directory, name, scale):
@@ -274,8 +273,6 @@ def main(directory, scale, *names):
         shutil.rmtree(os.path.join(directory, file_name(name) + ".zarr"), ignore_errors=True)
         if name == "sparse":
             make_sparse(directory, int(scale))
-        elif name == "million":
-            make_repository("million", os.path.join(directory, "million"), os.path.join(directory, "million.icechunk"), scaled(1000, int(scale)))
         elif name == "cube":
             import cubes
             cubes.make(directory, int(scale))

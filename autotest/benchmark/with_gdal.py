@@ -109,7 +109,7 @@ class Ours(Gdal):
     driver, prefix, needs_prefix = "ShardedZarr", "SHARDEDZARR", False
 
     def ending(self, name):
-        return ".icechunk" if name in rasters.REPOSITORIES or name == "million" else ".zarr"
+        return ".icechunk" if name in rasters.REPOSITORIES else ".zarr"
 
     def options(self, layout, scale):
         return rasters.our_options(layout, scale)

@@ -136,7 +136,6 @@ static void keep_generation(struct zs_object *object, const char *generation)
 /* Copies time, tag and generation from an answer to the object. */
 static void describe(struct zs_object *object, const struct zs_http_answer *a)
 {
-    object->modified = a->modified;
     object->etag = a->is_etag ? ((const struct http_object *)object)->tag : NULL;
     keep_generation(object, a->generation);
 }

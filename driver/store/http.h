@@ -39,7 +39,6 @@ struct zs_http_answer {
     const char *tag;             /* ETag, else Last-Modified, else NULL */
     bool is_strong_etag, is_etag; /* of the tag */
     const char *generation;       /* a number: x-goog-generation, else "" */
-    uint64_t modified;            /* seconds since 1970; 0 where it is unknown */
     char found[400];  /* for messages */
     bool has_reason;  /* found[] has the server's reason for its refusal */
     bool lacks_bucket; /* ... that there is no such bucket: the name is wrong, which is not an absent object */

@@ -430,7 +430,6 @@ static void fetch(const char *url, const char *path, const char *session, const 
     a->is_strong_etag = a->is_etag && a->tag[0] == '"';
     const char *generation = header(r, "x-goog-generation");
     a->generation = generation != NULL && generation[strspn(generation, "0123456789")] == '\0' ? generation : "";
-    a->modified = parse_date(header(r, "Last-Modified"));
 }
 
 static struct zs_http_answer no_answer(void)

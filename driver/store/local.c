@@ -74,7 +74,6 @@ static enum zs_status open_file(struct local_object *o, struct zs_error *err)
     o->base.size = (uint64_t)st.st_size;
     o->base.version = zs_local_version(&st);
     o->base.is_versioned = true;
-    o->base.modified = st.st_mtim.tv_sec > 0 ? (uint64_t)st.st_mtim.tv_sec : 0;
     (void)zs_idle_file_opened(&o->file, fd);
     zs_idle_file_release(&o->file);
     return ZS_OK;

@@ -355,7 +355,6 @@ struct zs_object {
     bool is_versioned; /* ... and surely so */
     bool is_remembered; /* opened from what this process remembers; reads find out when that is outdated */
     bool is_stale;    /* set by reads, in any thread: see zs_object_is_stale() */
-    uint64_t modified; /* seconds since 1970; 0 where that is unknown */
     /* Of the server's answer; NULL likewise. They belong to the object. */
     const char *etag, *generation;
 };

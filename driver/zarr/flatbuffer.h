@@ -43,26 +43,3 @@ bool zs_flat_vector(const struct zs_flat_table *table, unsigned field, size_t si
 
 /* Element `index` < count. */
 bool zs_flat_vector_table(const struct zs_flat_vector *vector, size_t index, struct zs_flat_table *out);
-
-/* ---- FlexBuffers (flatbuffers.dev, "FlexBuffers"; "Internals" has the encoding), in the same way (flexbuffer.c):
- * maps and texts, which are what configurations are made of ---- */
-
-struct zs_flex {
-    const unsigned char *data; /* all of the buffer */
-    size_t size;
-    size_t at; /* of what the value is, which is `width` bytes wide */
-    unsigned type, width;
-};
-
-/* The value at the root of a buffer, which is borrowed. False where the buffer is malformed there. */
-bool zs_flex_root(const void *data, size_t size, struct zs_flex *out);
-/* Whether it is a map, and how many members it has. */
-bool zs_flex_map(const struct zs_flex *value, size_t *count);
-/* The value of member `index` < count of a map; `key` is zero-terminated. */
-bool zs_flex_member(const struct zs_flex *map, size_t index, const char **key, struct zs_flex *value);
-/* The value of that name; false where there is none. */
-bool zs_flex_get(const struct zs_flex *map, const char *key, struct zs_flex *value);
-/* Whether it is a text, of *n bytes without a zero. */
-bool zs_flex_text(const struct zs_flex *value, const char **text, size_t *n);
-/* Whether it is a truth value that is true. */
-bool zs_flex_is_true(const struct zs_flex *value);

@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/parallel.h"
 #include "store/http.h"
+#include "store/vsi.h"
 #include "zarr/icechunk_private.h"
 
 /* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
@@ -25,7 +26,6 @@ struct ice_store {
     struct zs_icechunk_commit commit;
     struct zs_icechunk_snapshot snapshot;
     pthread_mutex_t lock; /* of the members below, and of the arrays' keys */
-    struct zs_icechunk_elsewhere elsewhere;
     struct zs_cache_entry *kept[KEPT_MANIFESTS];
     size_t next_kept;
 };
@@ -36,8 +36,7 @@ struct ice_object {
     char *text; /* of a document */
     struct zs_cache_entry *manifest;
     struct zs_icechunk_ref ref;
-    struct zs_store *where;
-    char *key;
+    char *key; /* in the repository; NULL: bytes */
     pthread_mutex_t lock;
     struct zs_object *inner;
 };
@@ -191,23 +190,30 @@ static void ice_close(struct zs_object *object)
     free(o);
 }
 
-/* Sets the store and the key of the object that the reference leads to. */
+/* Names the object elsewhere that a reference leads to, without a password and a signature in its URL. */
+static enum zs_status fail_virtual(const struct ice_store *s, const struct ice_object *o, struct zs_error *err)
+{
+    char *location;
+    ZS_TRY(zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), &o->ref, s->files.decode, &location, err));
+    char *shown = zs_text_shown(location);
+    const enum zs_status status =
+        zs_fail(err, ZS_UNSUPPORTED, "expected a chunk of the repository, found a virtual chunk: bytes of %.500s",
+                shown != NULL ? shown : "another file");
+    free(shown);
+    free(location);
+    return status;
+}
+
+/* Sets the key of the object that the reference leads to. */
 static enum zs_status find_object(struct ice_store *s, struct ice_object *o, struct zs_error *err)
 {
     const struct zs_icechunk_ref *ref = &o->ref;
     char text[ZS_ICECHUNK_ID_TEXT];
     if (ref->bytes != NULL)
         return ZS_OK;
-    if (ref->chunk_id == NULL) {
-        char *location;
-        ZS_TRY(zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), ref, s->files.decode, &location, err));
-        const enum zs_status status =
-            zs_icechunk_elsewhere_find(&s->elsewhere, &s->commit.config, location, &o->where, &o->key, err);
-        free(location);
-        return status;
-    }
+    if (ref->chunk_id == NULL)
+        return fail_virtual(s, o, err);
     zs_icechunk_id_print(ref->chunk_id, text);
-    o->where = s->base.inner;
     o->key = zs_format("chunks/%s", text);
     return o->key != NULL ? ZS_OK : zs_fail_memory(err);
 }
@@ -257,18 +263,15 @@ static enum zs_status open_inner(struct ice_object *o, uint64_t offset, size_t n
     (void)pthread_mutex_unlock(&o->lock);
     if (!*is_read)
         return ZS_OK;
-    enum zs_status status = zs_object_open_range(o->where, o->key, o->ref.offset + offset, n, data, &inner, err);
-    if (status != ZS_OK)
-        return status;
-    status = zs_icechunk_object_check(inner, &o->ref, err);
+    ZS_TRY(zs_object_open_range(o->base.store->inner, o->key, o->ref.offset + offset, n, data, &inner, err));
     (void)pthread_mutex_lock(&o->lock);
-    if (status == ZS_OK && o->inner == NULL) {
+    if (o->inner == NULL) {
         o->inner = inner;
         inner = NULL;
     }
     (void)pthread_mutex_unlock(&o->lock);
     zs_object_close(inner); /* another thread was faster: its object is used */
-    return status;
+    return ZS_OK;
 }
 
 static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
@@ -285,8 +288,8 @@ static enum zs_status ice_read(struct zs_object *object, uint64_t offset, size_t
         status = zs_object_read(o->inner, o->ref.offset + offset, n, data, err);
     if (status == ZS_NOT_FOUND)
         status = zs_fail(err, ZS_CORRUPT, "%s/%s: the repository refers to this object, which is not there",
-                         o->where->root, o->key);
-    return status == ZS_CORRUPT ? zs_fail_in(err, status, "%s/%s", o->where->root, o->key) : status;
+                         o->base.store->inner->root, o->key);
+    return status == ZS_CORRUPT ? zs_fail_in(err, status, "%s/%s", o->base.store->inner->root, o->key) : status;
 }
 
 /* Opens a chunk and reads its first or last n bytes: the index of a shard. The process remembers those of native
@@ -397,7 +400,7 @@ static enum zs_status ice_locate(struct zs_store *store, const char *key, struct
     struct zs_object *object;
     ZS_TRY(open_chunk(store, key, &object, err));
     const struct ice_object *o = (const struct ice_object *)object;
-    *where = o->where != NULL ? o->where : store;
+    *where = o->key != NULL ? store->inner : store;
     *offset = o->ref.offset;
     *inner = o->key != NULL ? zs_strdup(o->key) : NULL;
     const bool ok = o->key == NULL || *inner != NULL;
@@ -413,8 +416,6 @@ static void release(struct ice_store *s)
     zs_icechunk_snapshot_close(&s->snapshot);
     zs_icechunk_commit_clear(&s->commit);
     zs_icechunk_files_free(&s->files);
-    zs_icechunk_elsewhere_clear(&s->elsewhere);
-    (void)pthread_mutex_destroy(&s->elsewhere.lock);
     (void)pthread_mutex_destroy(&s->lock);
     free(s->base.root);
     free(s);
@@ -469,8 +470,7 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
 {
     struct ice_store *s = zs_calloc(1, sizeof *s);
     char *root = zs_strdup((*store)->root);
-    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0 ||
-        pthread_mutex_init(&s->elsewhere.lock, NULL) != 0) {
+    if (s == NULL || root == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
         free(s);
         free(root);
         return zs_fail_memory(err);

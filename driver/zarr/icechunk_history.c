@@ -16,7 +16,6 @@ enum {
     REPO_DELETED_TAGS,
     REPO_SNAPSHOTS,
     REPO_STATUS,
-    REPO_CONFIG = 9,
     REPO_ENABLED_FLAGS = 10,
     REPO_DISABLED_FLAGS = 11
 };
@@ -40,7 +39,6 @@ void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
 {
     free(commit->branch);
     free(commit->tag);
-    zs_buffer_free(&commit->config);
     zs_json_free(commit->branches);
     zs_json_free(commit->tags);
     *commit = (struct zs_icechunk_commit){0};
@@ -349,14 +347,6 @@ struct selector {
     uint64_t time;
 };
 
-static enum zs_status keep_config(const struct info *info, struct zs_icechunk_commit *commit, struct zs_error *err)
-{
-    struct zs_flat_vector config;
-    if (!zs_flat_vector(&info->root, REPO_CONFIG, 1, &config))
-        return fail_broken(err);
-    return config.count > 0 ? zs_buffer_append(&commit->config, config.data, config.count, err) : ZS_OK;
-}
-
 static enum zs_status find_in_info(const struct info *info, const struct selector *selector,
                                    struct zs_icechunk_commit *commit, struct zs_error *err)
 {
@@ -624,8 +614,6 @@ static enum zs_status find_in_file(const struct zs_icechunk_files *files, const 
     enum zs_status status = read_info(file, &info, err);
     if (status == ZS_OK)
         status = find_in_info(&info, selector, commit, err);
-    if (status == ZS_OK)
-        status = keep_config(&info, commit, err);
     if (status == ZS_OK && ((commit->branches = names_of(&info.branches)) == NULL ||
                             (commit->tags = names_of(&info.tags)) == NULL))
         status = zs_fail_memory(err);

@@ -14,9 +14,7 @@ enum {
     REF_LENGTH,
     REF_CHUNK_ID,
     REF_LOCATION,
-    REF_ETAG,
-    REF_LAST_MODIFIED,
-    REF_COMPRESSED_LOCATION
+    REF_COMPRESSED_LOCATION = 8
 };
 
 /* The longest URL, decoded. */
@@ -65,8 +63,7 @@ static bool read_ref(const struct zs_flat_table *table, struct zs_icechunk_ref *
     if (!zs_flat_vector(table, REF_INLINE, 1, &bytes) || !zs_flat_number(table, REF_OFFSET, 8, 0, &ref->offset) ||
         !zs_flat_number(table, REF_LENGTH, 8, 0, &ref->length) ||
         !zs_flat_struct(table, REF_CHUNK_ID, ZS_ICECHUNK_ID_BYTES, &ref->chunk_id) ||
-        !zs_flat_vector(table, REF_LOCATION, 1, &ref->location) || !zs_flat_vector(table, REF_ETAG, 1, &ref->etag) ||
-        !zs_flat_number(table, REF_LAST_MODIFIED, 4, 0, &ref->last_modified) ||
+        !zs_flat_vector(table, REF_LOCATION, 1, &ref->location) ||
         !zs_flat_vector(table, REF_COMPRESSED_LOCATION, 1, &ref->compressed_location))
         return false;
     ref->bytes = bytes.of != NULL ? bytes.data : NULL;
@@ -90,8 +87,6 @@ static enum zs_status check_ref(const struct zs_icechunk_ref *ref, uint64_t comp
     if (ref->bytes == NULL && (ref->length == 0 || !zs_add_u64(ref->offset, ref->length, &end)))
         return zs_fail(err, ZS_CORRUPT, "expected a range of bytes, found %llu at offset %llu",
                        (unsigned long long)ref->length, (unsigned long long)ref->offset);
-    if (ref->etag.of != NULL && ref->last_modified != 0)
-        return zs_fail(err, ZS_CORRUPT, "expected an ETag or a time of modification, found both");
     return ZS_OK;
 }
 

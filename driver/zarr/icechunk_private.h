@@ -86,7 +86,6 @@ struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT];
     char *branch, *tag; /* by which it was found; NULL where its id was given */
     bool has_info;      /* the repository is of version 2, with one object for its history */
-    struct zs_buffer config;  /* the configuration in that object, a FlexBuffer; or empty */
     zs_json *branches, *tags; /* lists of names; NULL where they were not read */
 };
 
@@ -146,16 +145,14 @@ bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot, 
 
 /* ---- Manifests (icechunk_manifest.c) ---- */
 
-/* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or in an object
- * elsewhere (a URL). */
+/* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or, which is
+ * not read, in an object elsewhere (a URL: a "virtual" chunk). */
 struct zs_icechunk_ref {
     uint64_t size;
     const unsigned char *bytes;    /* NULL: in an object */
     uint64_t offset, length;       /* in the object; length is `size` again */
     const unsigned char *chunk_id; /* NULL: elsewhere */
     struct zs_flat_vector location, compressed_location; /* one of them: the URL */
-    struct zs_flat_vector etag; /* that the object must have; empty where it is not known */
-    uint64_t last_modified;     /* seconds since 1970; 0 where it is not known */
 };
 
 /* Checks all references of a manifest, and their order. */
@@ -169,25 +166,3 @@ enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
 /* Copies the URL of a virtual reference, decompressed; freed with free(). */
 enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
                                              zs_icechunk_decode_fn decode, char **location, struct zs_error *err);
-
-/* ---- Virtual chunks (icechunk_virtual.c) ---- */
-
-/* The buckets, servers and folders in which virtual chunks lie. Zero-initialise all but the lock. */
-struct zs_icechunk_elsewhere {
-    pthread_mutex_t lock;
-    struct zs_icechunk_root {
-        char *path;
-        struct zs_store *store;
-    } *roots;
-    size_t count, capacity;
-};
-
-/* Finds the store of a URL, which lives as long as `elsewhere`, and the key in that store, freed with free(). */
-enum zs_status zs_icechunk_elsewhere_find(struct zs_icechunk_elsewhere *elsewhere, const struct zs_buffer *config,
-                                          const char *location, struct zs_store **store, char **key,
-                                          struct zs_error *err);
-void zs_icechunk_elsewhere_clear(struct zs_icechunk_elsewhere *elsewhere);
-
-/* Checks an opened object against the ETag and the time of a reference, as far as its server sends them. */
-enum zs_status zs_icechunk_object_check(const struct zs_object *object, const struct zs_icechunk_ref *ref,
-                                        struct zs_error *err);

@@ -1,14 +1,11 @@
 """Writes Icechunk repositories with PyPI's icechunk and zarr-python.
 
-    python icechunk_write.py OUT SPEC_VERSION URL
+    python icechunk_write.py OUT SPEC_VERSION
 
 OUT/repo.icechunk has three commits of a sharded array `v` (time, y, x) with coordinates, of an array `split` whose manifests are many, of `inline`,
 `scalar` and `group/deep`; a tag `first` of the first commit, `gone`, which is deleted, and a branch `dev` with a commit of its own.
-OUT/virtual.icechunk has virtual chunks in OUT/raw.bin by `file` (its path), `http` (URL, that of OUT) and, with version 2, `named` (vcc://);
-`names` are texts, `plus` is in `b+c/raw.bin`, `folders` has each chunk in one of 300 folders; `stale` says that the file was changed since, `tagged` has the
-ETag that webserver.py gives the file, `retagged` another. A bucket is `s3`; `open` is one whose requests are not signed, at URL. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
+OUT/virtual.icechunk has virtual chunks `file` and `s3`, which lie elsewhere, and the texts `names`. OUT/info.json tells ids and times of commits; OUT/NAME-COMMIT.npy what an array holds.
 """
-import datetime
 import json
 import os
 import sys
@@ -18,7 +15,7 @@ import icechunk
 import numpy as np
 import zarr
 
-out, version, url = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+out, version = sys.argv[1], int(sys.argv[2])
 KIND = {"spec_version": version} if int(icechunk.__version__.split(".")[0]) > 1 else {}
 if version == 2 and not KIND:
     raise ModuleNotFoundError("No module named 'icechunk 2'")
@@ -85,45 +82,16 @@ repo.create_branch("dev", snapshot_id=info["commits"][1]["id"])
 commit(repo, "dev", "of dev", develop)
 commit(repo, "main", "third", change_more)
 
-with open(out + "/raw.bin", "wb") as file:
-    file.write(np.arange(100, dtype="<u2").tobytes())
-os.utime(out + "/raw.bin", (10**9, 10**9))
 config = icechunk.RepositoryConfig.default()
-containers = {"file://%s/" % out: icechunk.local_filesystem_store(out), url + "/": icechunk.http_store()}
-for n, (prefix, store) in enumerate(containers.items()):
-    named = {"name": "here"} if n == 1 and version == 2 else {}
-    config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(prefix, store, **named))
+config.set_virtual_chunk_container(icechunk.VirtualChunkContainer("file://%s/" % out, icechunk.local_filesystem_store(out)))
 config.set_virtual_chunk_container(icechunk.VirtualChunkContainer("s3://bucket/", icechunk.s3_store(region="us-east-1", anonymous=True)))
-config.set_virtual_chunk_container(icechunk.VirtualChunkContainer(
-    "s3://open/", icechunk.s3_store(region="us-east-1", anonymous=True, endpoint_url=url, allow_http=True, force_path_style=True)))
 repo = icechunk.Repository.create(icechunk.local_filesystem_storage(out + "/virtual.icechunk"), config=config, **KIND)
 session = repo.writable_session("main")
 root = zarr.open_group(session.store)
-locations = {"file": "file://%s/raw.bin" % out, "stale": "file://%s/raw.bin" % out, "absent": "file://%s/no.bin" % out}
-if KIND:  # icechunk 1 forgets the port of a URL
-    locations.update(http=url + "/raw.bin", tagged=url + "/raw.bin", retagged=url + "/raw.bin")
-CHECKSUMS = {"stale": datetime.datetime.fromtimestamp(5 * 10**8, datetime.timezone.utc), "tagged": '"%x"' % (10**18 ^ 200), "retagged": '"abc"'}
-if version == 2:
-    os.makedirs(out + "/open")
-    os.link(out + "/raw.bin", out + "/open/raw.bin")
-    locations["open"] = "s3://open/raw.bin"
-locations["s3"] = "s3://bucket/a b/raw.bin"
-os.makedirs(out + "/b+c")
-os.link(out + "/raw.bin", out + "/b+c/raw.bin")
-locations["plus"] = "s3://bucket/b+c/raw.bin"
-if version == 2:
-    locations["named"] = "vcc://here/raw.bin"
-for name, location in locations.items():
-    root.create_array(name, shape=(40,), chunks=(10,), dtype="uint16", fill_value=0, compressors=None)
-    for i in range(3):
-        session.store.set_virtual_ref("%s/c/%d" % (name, i), location, offset=20 * i + 2, length=20,
-                                      **({"checksum": CHECKSUMS[name]} if name in CHECKSUMS else {}))
+for name, location in {"file": "file://%s/raw.bin" % out, "s3": "s3://bucket/a b/raw.bin"}.items():
+    root.create_array(name, shape=(10,), chunks=(10,), dtype="uint16", fill_value=0, compressors=None)
+    session.store.set_virtual_ref(name + "/c/0", location, offset=2, length=20)
 root.create_array("names", shape=(3,), chunks=(2,), dtype=str)[...] = np.array(["Zürich", "", "Bern"], dtype=object)
-root.create_array("folders", shape=(300,), chunks=(1,), dtype="uint16", fill_value=0, compressors=None)
-for i in range(300):
-    os.makedirs("%s/folders/%d" % (out, i))
-    os.link(out + "/raw.bin", "%s/folders/%d/raw.bin" % (out, i))
-    session.store.set_virtual_ref("folders/c/%d" % i, "file://%s/folders/%d/raw.bin" % (out, i), offset=2 * (i % 100), length=2)
 session.commit("virtual")
 with open(out + "/info.json", "w") as file:
     json.dump(info, file)
