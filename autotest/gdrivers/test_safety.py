@@ -15,7 +15,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta
-from support import SANITIZED, STEP, assert_same, close, error_of, open_array, open_ours, peak_memory, read_all, subdatasets
+from support import SANITIZED, STEP, assert_same, close, error_of, in_process, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import arrays, check_consolidated, chunks_of, copy, created, document, driver, files_of, shards, source
 
 ROUNDS = 20 // STEP
@@ -249,6 +249,29 @@ def test_building_overviews_that_is_killed_leaves_right_ones_or_none(tmp_path):
     assert dataset.BuildOverviews("NEAREST", [2, 4, 8]) == 0
     dataset = None
     assert_levels(rasters_of(path)[""], expected)
+
+
+# ------------------------------------------------------------------------------- a shard that cannot be stored, and others
+
+@pytest.mark.parametrize("options", [[], ["UPDATE=APPEND"], ["UPDATE=IN_PLACE"]])
+@pytest.mark.parametrize("damaged", [0, 2, 4])
+def test_a_shard_that_cannot_be_stored_costs_no_other_at_the_close(tmp_path, options, damaged):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.ones((16, 80), "uint16")), CHUNK_SHAPE=8, SHARD_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="NONE")
+    with open("%s/v/c/0/%d" % (path, damaged), "r+b") as file:
+        file.seek(-8, os.SEEK_END)
+        file.write(b"\xff" * 8)  # its index
+    said = in_process("""d = gdal.OpenEx(sys.argv[1], gdal.OF_UPDATE | gdal.OF_RASTER, open_options=sys.argv[2:])
+import numpy as np
+for shard in range(5):
+    d.GetRasterBand(1).WriteArray(np.full((8, 8), shard + 2, "uint16"), 16 * shard, 0)
+gdal.DontUseExceptions()
+gdal.PushErrorHandler(lambda level, number, message: print(message))
+d = None""", path, *options)
+    assert any("c/0/%d" % damaged in line for line in said)
+    dataset = gdal.Open(path)
+    for shard in set(range(5)) - {damaged}:
+        assert (dataset.ReadAsArray(16 * shard, 0, 8, 8) == shard + 2).all(), shard
 
 
 # --------------------------------------------------------------------------------------------------------------- full disk

@@ -1,6 +1,7 @@
 /* Takes chunks, and publishes built shards and chunks that are objects of their own, under their locks, over the
  * objects that are stored by then. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "array/indexes.h"
 #include "array/pending_private.h"
@@ -332,26 +333,47 @@ static int by_urgency(const void *x, const void *y)
     return p_is_broken != q_is_broken ? (p_is_broken ? -1 : 1) : by_age(x, y);
 }
 
-/* Publishes the shards one by one. With is_last, one that fails is dropped, or the newest instead, and it is tried
- * again in the space that this frees. */
-static enum zs_status publish_each(struct zs_array *array, struct zs_open_shard **list, bool is_last,
+/* Publishes *n shards one by one, each once, and leaves those that wait for another try in the list. *is_full: one of
+ * these found no space. */
+static enum zs_status publish_each(struct zs_array *array, struct zs_open_shard **list, size_t *n, bool *is_full,
                                    struct zs_error *err)
 {
-    struct zs_pending_writes *pending = array->pending;
     enum zs_status first = ZS_OK;
-    for (size_t i = 0, n = pending->shards.count; i < n;) {
+    size_t left = 0;
+    *is_full = false;
+    for (size_t i = 0; i < *n; i++) {
         struct zs_error ignored;
-        const uint64_t number = list[i]->number;
-        const enum zs_status status = publish_shards(array, &list[i], 1, first == ZS_OK ? err : &ignored);
+        struct zs_open_shard *shard = list[i];
+        const uint64_t number = shard->number;
+        const enum zs_status status = publish_shards(array, &shard, 1, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        const bool is_gone = zs_map_get(&pending->shards, number) == NULL;
-        if (is_last && !is_gone && zs_shard_writer_is_broken(list[i]->writer))
-            zs_open_shard_drop(array, list[i++]);
-        else if (is_last && !is_gone)
-            zs_open_shard_drop(array, list[--n]);
-        else
-            i++;
+        if (zs_map_get(&array->pending->shards, number) == NULL)
+            continue;
+        list[left++] = shard;
+        *is_full = *is_full || status == ZS_NO_SPACE;
     }
+    *n = left;
+    return first;
+}
+
+/* Publishes the shards of an array that is closed. Each is tried. Only where there is no space one of those that failed
+ * is dropped, a broken one or the newest, and the others are tried again in the space that this frees. */
+static enum zs_status publish_last(struct zs_array *array, struct zs_open_shard **list, size_t n, struct zs_error *err)
+{
+    bool is_full;
+    struct zs_error ignored;
+    const enum zs_status first = publish_each(array, list, &n, &is_full, err);
+    while (is_full && n > 1) {
+        const size_t dropped = zs_shard_writer_is_broken(list[0]->writer) ? 0 : n - 1;
+        zs_open_shard_drop(array, list[dropped]);
+        n--;
+        if (dropped == 0)
+            memmove(list, list + 1, n * sizeof *list);
+        const enum zs_status again = publish_each(array, list, &n, &is_full, &ignored);
+        (void)again; /* the first error is told */
+    }
+    for (size_t i = 0; i < n; i++)
+        zs_open_shard_drop(array, list[i]);
     return first;
 }
 
@@ -361,16 +383,22 @@ enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct z
     struct zs_open_shard **list = list_shards(pending, by_urgency, err);
     if (list == NULL)
         return ZS_NO_MEMORY;
-    const bool is_together = goes_side_by_side(array);
-    enum zs_status status = is_together ? publish_shards(array, list, pending->shards.count, err)
-                                        : publish_each(array, list, is_last, err);
+    enum zs_status status = ZS_OK;
+    size_t n = pending->shards.count;
+    bool is_full;
+    if (goes_side_by_side(array))
+        status = publish_shards(array, list, n, err);
+    else if (!is_last)
+        status = publish_each(array, list, &n, &is_full, err);
+    else
+        status = publish_last(array, list, n, err);
     free(list);
-    if (!is_together || !is_last || pending->shards.count == 0)
+    if (!is_last || pending->shards.count == 0)
         return status;
-    list = list_shards(pending, by_urgency, err); /* try failed shards again: they may have taken each other's room */
+    list = list_shards(pending, by_urgency, err); /* try failed shards again: they may have taken each other's memory */
     if (list == NULL)
         return ZS_NO_MEMORY;
-    status = publish_each(array, list, true, err);
+    status = publish_last(array, list, pending->shards.count, err);
     free(list);
     return status;
 }

@@ -124,6 +124,6 @@ enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void
 void zs_pending_find_order(struct zs_array *array);
 
 /* Publishes all shards, the oldest first, side by side to a remote store. Returns the first failure; failed shards stay
- * for another try. With is_last there is no other try: a failed shard is dropped, or the newest one in its place, since
- * the disk may be full of them. */
+ * for another try. With is_last there is no other try: each was tried before any is dropped, and what then fails is
+ * dropped. */
 enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err);

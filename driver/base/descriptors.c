@@ -127,6 +127,11 @@ enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t
     return ZS_OK;
 }
 
+enum zs_status zs_status_of_write(int code)
+{
+    return code == ENOSPC || code == EDQUOT || code == EFBIG ? ZS_NO_SPACE : ZS_IO;
+}
+
 enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
                                 struct zs_error *err)
 {
@@ -135,8 +140,9 @@ enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const
         const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
         if (put < 0 && errno == EINTR)
             continue;
+        const enum zs_status status = put < 0 ? zs_status_of_write(errno) : ZS_IO; /* before errno is another one */
         if (put <= 0)
-            return zs_fail(err, ZS_IO, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
+            return zs_fail(err, status, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
                            (unsigned long long)offset, put < 0 ? strerror(errno) : "nothing was written");
         done += (size_t)put;
     }

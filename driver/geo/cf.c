@@ -319,7 +319,7 @@ static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct 
             status = zs_write_small_array(zs_hierarchy_store(hierarchy), slot.own, false, elements, err);
         free(narrow);
     }
-    if (status != ZS_OK && status != ZS_IO && status != ZS_NO_MEMORY && status != ZS_CANCELLED)
+    if (status != ZS_OK && status != ZS_IO && status != ZS_NO_SPACE && status != ZS_NO_MEMORY && status != ZS_CANCELLED)
         status = replace_axis(hierarchy, &slot, new_axis_document(&slot, name, n), stored, values, coordinate, err);
     zs_json_free(stored);
     return status;

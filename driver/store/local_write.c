@@ -150,7 +150,7 @@ static enum zs_status finish_file(const struct local_writer *w, struct zs_error 
     const bool sync_now = w->base.store->sync == ZS_SYNC_EACH;
     const int copy = sync_now ? -1 : dup(w->fd);
     if (sync_now ? fdatasync(w->fd) != 0 : copy >= 0 && close(copy) != 0)
-        return zs_fail(err, ZS_IO, "%s: writing failed: %s", w->path, strerror(errno));
+        return zs_fail(err, zs_status_of_write(errno), "%s: writing failed: %s", w->path, strerror(errno));
     return ZS_OK;
 }
 
@@ -171,7 +171,7 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
         if (rename(w->temp_path, w->path) == 0)
             return ZS_OK;
     }
-    return zs_fail(err, ZS_IO, "%s: cannot be renamed to %s: %s", w->temp_path, w->path, strerror(errno));
+    return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path, strerror(errno));
 }
 
 /* Keeps the key for zs_store_sync(), and asks the disk to begin writing. */
