@@ -10,7 +10,7 @@ from oracle import Layout
 from stores import (ALL_TYPES, BIG, CRC32C, GZIP, LITTLE, ZSTD, array_meta, blosc, codec, counting, random_store, random_values, sharding,
                     transpose, type_name)
 from support import (as_raster, assert_pixels, assert_reads, error_of, held_band, need, need_codecs, open_array, open_ours, raster_dtype)
-from writing import created
+from writing import created, driver
 
 SHAPE = (13, 17)  # no multiple of anything below
 
@@ -207,6 +207,36 @@ def test_a_long_row_of_bands_reads_like_a_series(tmp_path):
     dataset = open_array(tmp_path)
     pixel = dataset.ReadAsArray(3, 2, 1, 1)[:, 0, 0]
     assert pixel.dtype == raster_dtype("float32") and pixel.tobytes() == array[:, 2, 3].tobytes()
+
+
+# -------------------------------------------------------------------------------------------------- windows of fractions
+
+@pytest.mark.parametrize("access", [gdal.OF_READONLY, gdal.OF_UPDATE], ids=["read", "update"])
+@pytest.mark.parametrize("kind", ["dataset", "band", "mask", "overview"])
+def test_a_window_of_fractions_reads_the_pixels_that_gdals_memory_driver_reads(tmp_path, kind, access):
+    rng, (height, width) = np.random.default_rng(60), (60, 90)
+    memory = gdal.GetDriverByName("MEM").Create("", width, height, 2, gdal.GDT_UInt16)
+    memory.WriteArray(rng.integers(1, 60000, (2, height, width)).astype("uint16"))
+    if kind == "mask":
+        memory.CreateMaskBand(gdal.GMF_PER_DATASET)
+        memory.GetRasterBand(1).GetMaskBand().WriteArray((rng.integers(0, 3, (height, width)) > 0).astype("uint8") * 255)
+    if kind == "overview":
+        memory.BuildOverviews("NEAREST", [2])
+    path = str(tmp_path / "a.zarr")
+    driver().CreateCopy(path, memory, options=["CHUNK_SHAPE=16", "RESAMPLING=NEAREST", "OVERVIEWS=" + ("2" if kind == "overview" else "NONE")])
+    ours = gdal.OpenEx(path, gdal.OF_RASTER | access)
+    choose = {"dataset": lambda d: d, "band": lambda d: d.GetRasterBand(2), "mask": lambda d: d.GetRasterBand(1).GetMaskBand(),
+              "overview": lambda d: d.GetRasterBand(2).GetOverview(0)}[kind]
+    if kind == "overview":
+        height, width = height // 2, width // 2
+    for turn in range(120):
+        w, h = rng.uniform(0.6, width), rng.uniform(0.6, height)
+        if turn % 3 == 0:
+            w, h = rng.uniform(0.6, 8), rng.uniform(0.6, 8)
+        x, y = width - w if turn % 7 == 0 else rng.uniform(0, width - w), rng.uniform(0, height - h)
+        size = dict(zip(("buf_xsize", "buf_ysize"), map(int, rng.integers(1, 70, 2))))
+        found, expected = (choose(d).ReadAsArray(x, y, w, h, resample_alg=[0, 0, 1, 5][turn % 4], **size) for d in (ours, memory))
+        np.testing.assert_array_equal(found, expected, str((x, y, w, h, size)))
 
 
 # ------------------------------------------------------------------------------------------------------------ progress

@@ -401,17 +401,22 @@ bool ZSPixels::ReadOverview(int x, int y, int width, int height, void *data, int
 /* Windows up to this size are read whole and then thinned out. */
 constexpr uint64_t NEAREST_BYTES = 64 << 20;
 
-/* Source pixel of each buffer pixel, relative to the window, as GDALRasterBand::IRasterIO() computes it. */
-static std::vector<int> nearestPixels(double offset, double step, int count, int first, int size)
+/* Source pixel of each buffer pixel, as GDALRasterBand::IRasterIO() computes it: within the raster, and for a window of
+ * fractions at times beside the whole pixels that GDAL made of it. `first`, `count`: pixels from the first to the last.
+ * Example: columns 86.5 to 87.5 as 2 pixels are columns 86 and 87; GDAL's window has column 87 alone. */
+static std::vector<int> nearestPixels(double offset, double step, int bufSize, int rasterSize, uint64_t &first,
+                                      uint64_t &count)
 {
     constexpr double EPS = 1e-10;
-    std::vector<int> pixels(static_cast<size_t>(count));
+    std::vector<int> pixels(static_cast<size_t>(bufSize));
     double at = 0.5 * step + offset + EPS;
     for (auto &pixel : pixels)
     {
-        pixel = std::max(0, std::min(size - 1, static_cast<int>(at) - first));
+        pixel = static_cast<int>(std::max(0.0, std::min(rasterSize - 1.0, at)));
         at += step;
     }
+    first = static_cast<uint64_t>(pixels.front());
+    count = static_cast<uint64_t>(pixels.back()) - first + 1;
     return pixels;
 }
 
@@ -419,34 +424,38 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
                            GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    const uint64_t plane = item * window.width * window.height;
     if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) ||
-        plane > NEAREST_BYTES / window.band_count)
+        item * window.width * window.height > NEAREST_BYTES / window.band_count)
         return false;
-    const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y);
-    const auto width = static_cast<int>(window.width), height = static_cast<int>(window.height);
     const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
-    const auto columns =
-        nearestPixels(exact ? extra->dfXOff : x, (exact ? extra->dfXSize : width) / bufWidth, bufWidth, x, width);
-    const auto rows =
-        nearestPixels(exact ? extra->dfYOff : y, (exact ? extra->dfYSize : height) / bufHeight, bufHeight, y, height);
-    std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
+    const auto asDouble = [](uint64_t n) { return static_cast<double>(n); };
     struct zs_band_window whole = window;
+    const auto columns =
+        nearestPixels(exact ? extra->dfXOff : asDouble(window.x),
+                      (exact ? extra->dfXSize : asDouble(window.width)) / bufWidth, bufWidth,
+                      m_dataset.GetRasterXSize(), whole.x, whole.width);
+    const auto rows =
+        nearestPixels(exact ? extra->dfYOff : asDouble(window.y),
+                      (exact ? extra->dfYSize : asDouble(window.height)) / bufHeight, bufHeight,
+                      m_dataset.GetRasterYSize(), whole.y, whole.height);
+    const uint64_t plane = item * whole.width * whole.height;
+    std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
     whole.data = pixels.data();
     whole.pixel_space = static_cast<ptrdiff_t>(item);
-    whole.line_space = static_cast<ptrdiff_t>(item) * width;
+    whole.line_space = static_cast<ptrdiff_t>(item * whole.width);
     whole.band_space = static_cast<ptrdiff_t>(plane);
     result = Move(GF_Read, whole, type, extra);
     for (size_t b = 0; b < window.band_count && result == CE_None; b++)
     {
         for (int row = 0; row < bufHeight; row++)
         {
-            const unsigned char *from = pixels.data() + b * plane + rows[static_cast<size_t>(row)] * whole.line_space;
+            const auto line = static_cast<size_t>(rows[static_cast<size_t>(row)]) - whole.y;
+            const unsigned char *from = pixels.data() + b * plane + line * item * whole.width;
             auto to = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b) +
                       window.line_space * row;
             for (const int column : columns)
             {
-                memcpy(to, from + static_cast<size_t>(column) * item, item);
+                memcpy(to, from + (static_cast<size_t>(column) - whole.x) * item, item);
                 to += window.pixel_space;
             }
         }
