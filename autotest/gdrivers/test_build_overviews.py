@@ -444,3 +444,13 @@ def test_no_overviews_are_made_of_pixels_that_could_not_be_written(tmp_path):
         dataset = None
     except RuntimeError:
         pass  # it cannot be written then, either
+
+
+def test_a_raster_of_one_pixel_gets_no_level(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    copy(path, source(np.full((1, 1), 3, "uint8")))
+    dataset = gdal.Open(path, gdal.GA_Update)
+    dataset.BuildOverviews("NEAREST", [2, 4])
+    dataset = None
+    dataset = open_ours(path)
+    assert dataset.RasterCount == 1 and dataset.GetRasterBand(1).GetOverviewCount() == 0 and dataset.ReadAsArray().tolist() == [[3]]

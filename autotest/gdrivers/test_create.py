@@ -187,10 +187,20 @@ def colours(dataset):
     return [gdal.GetColorInterpretationName(dataset.GetRasterBand(number + 1).GetColorInterpretation()) for number in range(dataset.RasterCount)]
 
 
+@pytest.mark.parametrize("bands", [1, 2, 3, 4])
+@pytest.mark.parametrize("kind", [gdal.GDT_Byte, gdal.GDT_UInt16, gdal.GDT_Float32, gdal.GDT_CFloat32], ids=gdal.GetDataTypeName)
+def test_new_bands_have_the_colours_that_gtiff_gives_them(tmp_path, bands, kind):
+    expected = colours(gdal.GetDriverByName("GTiff").Create("/vsimem/colours.tif", 5, 4, bands, kind))
+    gdal.Unlink("/vsimem/colours.tif")
+    made = driver().Create(str(tmp_path / "a.zarr"), 5, 4, bands, kind)
+    assert colours(made) == expected
+    made = None
+    assert colours(open_ours(str(tmp_path / "a.zarr"))) == expected
+
+
 @pytest.mark.parametrize("bands, data_type, options, expected", [
-    (3, "uint8", [], ["Red", "Green", "Blue"]), (4, "uint8", [], ["Red", "Green", "Blue", "Alpha"]),
     (3, "uint8", ["-dstalpha"], ["Red", "Green", "Blue", "Alpha"]), (3, "uint16", ["-setci"], ["Red", "Green", "Blue"]),
-    (3, "uint16", [], ["Undefined"] * 3), (1, "uint8", [], ["Undefined"]), (1, "uint8", ["-dstalpha"], ["Undefined", "Alpha"])], ids=str)
+    (3, "uint16", [], ["Gray", "Undefined", "Undefined"]), (1, "uint8", ["-dstalpha"], ["Gray", "Alpha"])], ids=str)
 def test_a_warped_picture_has_its_colours(tmp_path, bands, data_type, options, expected):
     picture = source(np.full((bands, 40, 50), 9, data_type), UTM, "EPSG:32633")
     for number in range(bands if bands > 1 else 0):
@@ -202,7 +212,7 @@ def test_a_warped_picture_has_its_colours(tmp_path, bands, data_type, options, e
 
 def test_colours_that_are_set_hold(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 50, 40, 4)
-    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Red", "Green", "Blue", "Undefined"]  # the fourth may be infrared
+    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Red", "Green", "Blue", "Alpha"]
     for number, colour in enumerate([gdal.GCI_Undefined, gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_GrayIndex]):
         dataset.GetRasterBand(number + 1).SetColorInterpretation(colour)
     dataset = None

@@ -133,9 +133,11 @@ CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, co
     closing.SetOverviews({}, ""); // from now on it is the caller who decides
     if (FlushAll(false) != CE_None)
         return CE_Failure;
-    return count == 0
-               ? RemoveOverviews()
-               : MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
+    if (count == 0)
+        return RemoveOverviews();
+    if (nRasterXSize == 1 && nRasterYSize == 1)
+        return CE_None; // no level would be smaller
+    return MakeOverviews(resampling, std::vector<int>(factors, factors + count), progress, progressData, options);
 }
 
 bool ShardedZarrDataset::WillMakeOverviews() const

@@ -23,13 +23,19 @@ bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
            std::any_of(spec.axes, spec.axes + spec.axis_count, isNamed);
 }
 
-/* Three bands of bytes, and a fourth beside them, are a picture until their colours are set: as GTiff takes them, too,
- * and gdalwarp sets none but alpha. */
+/* Colours until others are set, as of GTiff's Create(): three bands of bytes are a picture, and a fourth is its alpha;
+ * else the first is grey. gdalbuildvrt leaves out a raster whose colours differ from those of the others. More than four
+ * bands are no picture, but steps of time, say. */
 static struct zs_band_properties propertiesOfNew(int band, int bands, const struct zs_dtype &dtype)
 {
     struct zs_band_properties m = {};
-    if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4) && band < 3)
-        m.colour_name = zs_strdup(GDALGetColorInterpretationName(static_cast<GDALColorInterp>(GCI_RedBand + band)));
+    GDALColorInterp colour = GCI_Undefined;
+    if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4))
+        colour = static_cast<GDALColorInterp>(GCI_RedBand + band); // alpha follows blue
+    else if (band == 0 && bands <= 4)
+        colour = GCI_GrayIndex;
+    if (colour != GCI_Undefined)
+        m.colour_name = zs_strdup(GDALGetColorInterpretationName(colour));
     return m;
 }
 
