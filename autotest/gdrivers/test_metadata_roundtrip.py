@@ -331,3 +331,20 @@ def test_irregular_coordinates_without_a_transform_are_warned_of(tmp_path):
     assert any("coordinates of X or Y that are not regular" in message for message in messages)
     assert "not regular" in error_of(lambda: driver().CreateCopy(str(tmp_path / "strict.zarr"), irregular, strict=1))
     assert not (tmp_path / "strict.zarr").exists()
+
+
+@pytest.mark.parametrize("data_type, fill, declared", [
+    ("uint8", 0, None), ("int32", 7, None), ("float32", 0.0, None), ("float64", "NaN", None), ("int16", 0, 0), ("int16", 0, -9)])
+def test_a_copy_declares_a_fill_value_where_its_source_does(tmp_path, data_type, fill, declared):
+    """xarray masks what is declared: zeros, False and first dates became missing."""
+    attributes = {} if declared is None else {"_FillValue": declared}
+    oracle.put(str(tmp_path / "s.zarr"), {"zarr.json": group_meta()})
+    array = values((6, 8), data_type)
+    oracle.write(str(tmp_path / "s.zarr/v"), array_meta((6, 8), data_type, (3, 4), fill_value=fill, attributes=attributes), array)
+    gdal.Translate(str(tmp_path / "r.zarr"), open_ours(str(tmp_path / "s.zarr")), format="ShardedZarr", creationOptions=["ARRAY_NAME=v"])
+    gdal.MultiDimTranslate(str(tmp_path / "m.zarr"), gdal.OpenEx(str(tmp_path / "s.zarr"), gdal.OF_MULTIDIM_RASTER), format="ShardedZarr")
+    for name in ("r.zarr", "m.zarr"):
+        found = document(tmp_path / name, "v")
+        assert ("_FillValue" in found["attributes"]) == (declared is not None)
+        assert open_ours(str(tmp_path / name)).GetRasterBand(1).GetNoDataValue() == pytest.approx(
+            open_ours(str(tmp_path / "s.zarr")).GetRasterBand(1).GetNoDataValue(), nan_ok=True)

@@ -39,6 +39,7 @@ enum zs_band_property {
 /* Zero-initialise (with scale 1), or read; release with zs_band_properties_clear(). */
 struct zs_band_properties {
     bool has_nodata;
+    bool nodata_is_implied; /* by the fill value: no attribute declares it */
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* as one element of the array: item_size bytes, native order */
     bool has_scale, has_offset;
     double scale, offset;

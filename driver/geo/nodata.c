@@ -98,7 +98,7 @@ void zs_nodata_read(const struct zs_node *node, struct zs_band_properties *band)
     zs_json_bool(zs_json_get(a, ZS_NO_NODATA_ATTRIBUTE), &has_none);
     if (!has_none && !meta->fill_value_is_null) {
         memcpy(band->nodata, meta->fill_value, meta->dtype.size);
-        band->has_nodata = true;
+        band->has_nodata = band->nodata_is_implied = true;
     }
 }
 

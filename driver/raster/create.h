@@ -54,6 +54,7 @@ struct zs_raster_spec {
 
     struct zs_dtype dtype;
     bool has_nodata;
+    bool nodata_is_implied; /* with has_nodata: by the fill value alone, as in the source of a copy */
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value, and _FillValue where has_nodata */
 
     uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements; where they differ: */

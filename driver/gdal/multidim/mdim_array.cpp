@@ -38,6 +38,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     void TakeNodata();
     bool SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted);
     bool Refill(const void *value);
+    bool IsImpliedInSource(const void *element) const;
     void DropStatistics();
     bool ChangeSpatialRef(const OGRSpatialReference *srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
@@ -511,6 +512,16 @@ bool ZSMdimArray::Refill(const void *value)
     return true;
 }
 
+/* Whether this element is the fill value here, and in the source of a copy the fill value alone implies that it stands
+ * for missing ones: xarray masks what is declared, and a copy declares no more than its source. */
+bool ZSMdimArray::IsImpliedInSource(const void *element) const
+{
+    if (!m_store->IsCopying() || memcmp(element, m_node->array->fill_value, m_node->array->dtype.size) != 0)
+        return false;
+    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->SourceArray(m_node->path));
+    return source != nullptr && source->m_properties->nodata_is_implied;
+}
+
 bool ZSMdimArray::SetRawNoDataValue(const void *value)
 {
     return zsGuard([&] {
@@ -523,6 +534,7 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
             return false;
         auto wanted = *m_properties;
         wanted.has_nodata = value != nullptr;
+        wanted.nodata_is_implied = value != nullptr && IsImpliedInSource(element);
         memcpy(wanted.nodata, element, dtype.size);
         if (!SetProperty(ZS_BAND_NODATA, wanted))
             return false;

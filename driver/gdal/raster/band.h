@@ -101,6 +101,13 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     struct zs_band_properties &Properties();
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
+    /* Whether the fill value alone implies this nodata value, an element of `size` bytes: a copy does not declare it. */
+    bool ImpliesNodata(const void *element, size_t size)
+    {
+        const struct zs_band_properties &p = Properties();
+        return p.has_nodata && p.nodata_is_implied && View().Info(Source()).item_size == size &&
+               memcmp(p.nodata, element, size) == 0;
+    }
     /* What is written as NaN. NaN: nothing else. */
     double Missing() const
     {

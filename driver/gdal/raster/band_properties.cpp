@@ -401,6 +401,7 @@ CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
     if (WillChange(ZS_BAND_NODATA) != CE_None)
         return CE_Failure;
     properties.has_nodata = element != nullptr;
+    properties.nodata_is_implied = false;
     if (element != nullptr)
         memcpy(properties.nodata, element, size);
     Dataset().statistics.ForgetCells();
