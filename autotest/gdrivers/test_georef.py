@@ -165,6 +165,28 @@ def test_wkt_of_a_grid_mapping(tmp_path, member):
     assert same_crs(open_data(path), UTM33)
 
 
+@pytest.mark.parametrize("named, where", [("/crs", "crs"), ("/other/crs", "other/crs"), ("../../other/crs", "other/crs"), ("../crs: x y", "g/crs")])
+def test_a_grid_mapping_is_found_by_its_path(tmp_path, named, where):
+    for group in ("", "/g", "/other"):
+        oracle.write(str(tmp_path) + group, group_meta())
+    path = write_data(str(tmp_path / "g/h"), {"grid_mapping": named})
+    write_grid_mapping(str(tmp_path), where, crs_wkt=[wkt(UTM33)])  # a list of one text, as of HDF5
+    write_xy(path, (500005, 10), (4999995, -10))
+    assert same_crs(open_array(str(tmp_path), "/g/h/data"), UTM33)
+
+
+@pytest.mark.parametrize("more, is_there", [
+    ({}, False), ({"epsg_code": "EPSG:32633"}, True), ({"spatial_epsg": 32633}, True), ({"esri_pe_string": wkt(UTM33, "WKT1_GDAL")}, True),
+    ({"proj4": "+proj=utm +zone=33 +datum=WGS84 +units=m +no_defs"}, True), ({"latitude_of_projection_origin": 0}, False)], ids=str)
+def test_a_grid_mapping_without_the_angles_that_cf_demands_is_no_projection_at_0(tmp_path, more, is_there):
+    path = write_data(tmp_path, {"grid_mapping": "crs"})
+    write_grid_mapping(path, "crs", grid_mapping_name="transverse_mercator", **more)
+    write_xy(path, (500005, 10), (4999995, -10), {"units": "m"}, {"units": "m"})
+    srs = open_data(path).GetSpatialRef()
+    assert (srs is not None) == is_there
+    assert srs is None or srs.IsProjected() and srs.GetUTMZone() == 33
+
+
 def test_geotransform_of_rioxarray(tmp_path):
     path = write_data(tmp_path, {"grid_mapping": "spatial_ref"})
     write_grid_mapping(path, crs_wkt=wkt(UTM33), GeoTransform="500000.0 10.0 0.5 5000000.0 0.25 -10.0")

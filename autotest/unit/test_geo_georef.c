@@ -296,7 +296,8 @@ static void test_extended_grid_mapping_in_a_parent_group(void)
     struct geo_store s = {0};
     put_group(&s, "", "{}");
     put_array(&s, "crs", "[]", "[]", "int32", "0",
-              "{'grid_mapping_name':'transverse_mercator','longitude_of_central_meridian':9,'scale_factor_at_central_"
+              "{'grid_mapping_name':'transverse_mercator','longitude_of_central_meridian':9,'latitude_of_projection_"
+              "origin':0,'scale_factor_at_central_"
               "meridian':0.9996,'false_easting':500000,'GeoTransform':'7 1 0 7 0 -1'}");
     put_group(&s, "g", "{}");
     put_array(&s, "g/t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'grid_mapping':'crs: x y'}");

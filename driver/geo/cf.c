@@ -29,7 +29,7 @@ static const char *coordinate_units(const struct zs_search *search, bool *is_deg
     bool x_degrees = false, y_degrees = false;
     if (x != NULL) {
         zs_cf_axis(x->attributes, &x_degrees);
-        zs_json_string(zs_json_get(x->attributes, "units"), &units);
+        units = zs_json_text(x->attributes, "units", units);
     }
     if (y != NULL)
         zs_cf_axis(y->attributes, &y_degrees);

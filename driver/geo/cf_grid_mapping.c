@@ -38,7 +38,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
     *in_own_group = false;
     /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
      * attribute holds for its arrays (EOPF writes it there). */
-    if (zs_json_string(zs_scope_inherited(scope, 0, "grid_mapping"), &list) &&
+    if (zs_json_one_text(zs_scope_inherited(scope, 0, "grid_mapping"), &list) &&
         zs_next_word(list, word, sizeof word) != NULL) {
         const size_t n = strlen(word);
         if (n > 0 && word[n - 1] == ':')
@@ -48,7 +48,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
             return found;
     }
     /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
-    if (zs_json_string(zs_json_get(scope->node->attributes, "coordinates"), &list))
+    if (zs_json_one_text(zs_json_get(scope->node->attributes, "coordinates"), &list))
         while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
             found = zs_scope_array(hierarchy, scope, word, in_own_group);
             if (found != NULL && is_grid_mapping(found->attributes))
@@ -63,6 +63,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
 struct proj_text {
     char text[1024];
     size_t size;
+    bool lacks_angle; /* one that CF demands: 0 in its place would be a projection elsewhere on the Earth */
 };
 
 static void add(struct proj_text *p, const char *name, double value)
@@ -106,6 +107,20 @@ static void add_parameter(struct proj_text *p, const zs_json *a, const char *pro
     number(a, cf_name, 0, &value);
     if (isfinite(value))
         add(p, proj_name, value);
+}
+
+/* An angle that CF demands: of a meridian, by either of CF's names. */
+static void add_angle(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
+{
+    static const char *const meridians[] = {"longitude_of_central_meridian", "longitude_of_projection_origin"};
+    double value;
+    bool is_there = number(a, cf_name, 0, &value);
+    for (size_t i = 0; i < 2 && !is_there && strncmp(cf_name, "longitude_of_", 13) == 0; i++)
+        is_there = number(a, meridians[i], 0, &value);
+    if (is_there)
+        add(p, proj_name, value);
+    else
+        p->lacks_angle = true;
 }
 
 /* Ellipsoid and prime meridian. Without either a CF grid mapping leaves the figure of the Earth open: WGS 84 is meant
@@ -155,8 +170,8 @@ static bool add_perspective(struct proj_text *p, const zs_json *a, bool is_geost
     if (is_geostationary)
         add_sweep(p, a);
     else
-        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
-    add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+        add_angle(p, a, "lat_0", "latitude_of_projection_origin");
+    add_angle(p, a, "lon_0", "longitude_of_projection_origin");
     add(p, "h", height);
     return true;
 }
@@ -165,9 +180,9 @@ static bool add_perspective(struct proj_text *p, const zs_json *a, bool is_geost
 static void add_oblique_mercator(struct proj_text *p, const zs_json *a)
 {
     add_text(p, "+proj=omerc +gamma=0");
-    add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
-    add_parameter(p, a, "lonc", "longitude_of_projection_origin", 0);
-    add_parameter(p, a, "alpha", "azimuth_of_central_line", 0);
+    add_angle(p, a, "lat_0", "latitude_of_projection_origin");
+    add_angle(p, a, "lonc", "longitude_of_projection_origin");
+    add_angle(p, a, "alpha", "azimuth_of_central_line");
     add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
 }
 
@@ -179,7 +194,7 @@ static bool add_projection(struct proj_text *p, const zs_json *a, const char *na
     if (strcmp(name, "lambert_conformal_conic") == 0 || strcmp(name, "albers_conical_equal_area") == 0) {
         add_text(p, name[0] == 'l' ? "+proj=lcc" : "+proj=aea");
         add_parameter(p, a, "lat_0", "latitude_of_projection_origin", none);
-        add_parameter(p, a, "lon_0", "longitude_of_central_meridian", 0);
+        add_angle(p, a, "lon_0", "longitude_of_central_meridian");
         if (number(a, "standard_parallel", 0, &value)) {
             add(p, "lat_1", value);
             number(a, "standard_parallel", 1, &value); /* a cone that touches has one parallel */
@@ -187,8 +202,8 @@ static bool add_projection(struct proj_text *p, const zs_json *a, const char *na
         }
     } else if (strcmp(name, "transverse_mercator") == 0) {
         add_text(p, "+proj=tmerc");
-        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
-        add_parameter(p, a, "lon_0", "longitude_of_central_meridian", 0);
+        add_angle(p, a, "lat_0", "latitude_of_projection_origin");
+        add_angle(p, a, "lon_0", "longitude_of_central_meridian");
         add_parameter(p, a, "k_0", "scale_factor_at_central_meridian", 1);
     } else if (strcmp(name, "polar_stereographic") == 0 || strcmp(name, "stereographic") == 0) {
         double origin = NAN;
@@ -197,30 +212,30 @@ static bool add_projection(struct proj_text *p, const zs_json *a, const char *na
         if (number(a, "straight_vertical_longitude_from_pole", 0, &origin))
             add(p, "lon_0", origin);
         else
-            add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+            add_angle(p, a, "lon_0", "longitude_of_projection_origin");
         if (number(a, "standard_parallel", 0, &value))
             add(p, "lat_ts", value);
         else
             add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
     } else if (strcmp(name, "mercator") == 0) {
         add_text(p, "+proj=merc");
-        add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+        add_angle(p, a, "lon_0", "longitude_of_projection_origin");
         if (number(a, "standard_parallel", 0, &value))
             add(p, "lat_ts", value);
         else
             add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
     } else if (strcmp(name, "lambert_cylindrical_equal_area") == 0) {
         add_text(p, "+proj=cea");
-        add_parameter(p, a, "lon_0", "longitude_of_central_meridian", 0);
-        add_parameter(p, a, "lat_ts", "standard_parallel", 0);
+        add_angle(p, a, "lon_0", "longitude_of_central_meridian");
+        add_angle(p, a, "lat_ts", "standard_parallel");
     } else if (strcmp(name, "sinusoidal") == 0) {
         add_text(p, "+proj=sinu");
-        add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+        add_angle(p, a, "lon_0", "longitude_of_projection_origin");
     } else if (strcmp(name, "lambert_azimuthal_equal_area") == 0 || strcmp(name, "azimuthal_equidistant") == 0 ||
                strcmp(name, "orthographic") == 0) {
         add_text(p, name[0] == 'l' ? "+proj=laea" : name[0] == 'a' ? "+proj=aeqd" : "+proj=ortho");
-        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", 0);
-        add_parameter(p, a, "lon_0", "longitude_of_projection_origin", 0);
+        add_angle(p, a, "lat_0", "latitude_of_projection_origin");
+        add_angle(p, a, "lon_0", "longitude_of_projection_origin");
     } else if (strcmp(name, "geostationary") == 0 || strcmp(name, "vertical_perspective") == 0) {
         if (!add_perspective(p, a, name[0] == 'g'))
             return false;
@@ -241,10 +256,10 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
         add_text(&p, "+proj=longlat");
     } else if (strcmp(name, "rotated_latitude_longitude") == 0) {
         double pole = 0;
-        number(a, "grid_north_pole_longitude", 0, &pole);
+        p.lacks_angle = !number(a, "grid_north_pole_longitude", 0, &pole);
         add_text(&p, "+proj=ob_tran +o_proj=longlat");
         add_parameter(&p, a, "o_lon_p", "north_pole_grid_longitude", 0);
-        add_parameter(&p, a, "o_lat_p", "grid_north_pole_latitude", 90);
+        add_angle(&p, a, "o_lat_p", "grid_north_pole_latitude");
         add(&p, "lon_0", 180 + pole);
     } else {
         if (!add_projection(&p, a, name))
@@ -256,27 +271,44 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
     }
     add_figure(&p, a);
     add_text(&p, "+no_defs");
-    if (p.size >= sizeof p.text)
+    if (p.size >= sizeof p.text || p.lacks_angle)
         return NULL;
     if (strcmp(p.text, " +proj=longlat +datum=WGS84 +no_defs") == 0)
         return zs_crs_from_epsg(4326); /* the same, with its name and code */
     return zs_crs_from_proj_string(p.text);
 }
 
+/* What writers put beside parameters that CF demands and they leave out (ITS_LIVE, WRF-Hydro). */
+static OGRSpatialReferenceH from_others(const zs_json *a)
+{
+    static const char *const names[] = {"epsg_code", "spatial_epsg", "esri_pe_string", "proj4", "proj4text"};
+    OGRSpatialReferenceH srs = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && srs == NULL; i++) {
+        const zs_json *value = zs_json_get(a, names[i]);
+        const char *text;
+        double code;
+        if (i < 2 && number(a, names[i], 0, &code) && code >= 1 && code <= 1e6)
+            srs = zs_crs_from_epsg((int64_t)code);
+        else if (zs_json_one_text(value, &text))
+            srs = i < 2 ? zs_crs_from_code(text) : i == 2 ? zs_crs_from_wkt(text) : zs_crs_from_proj_string(text);
+    }
+    return srs;
+}
+
 OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units)
 {
     const char *text;
     OGRSpatialReferenceH srs = NULL;
-    if (zs_json_string(zs_json_get(attributes, "crs_wkt"), &text))
+    if (zs_json_one_text(zs_json_get(attributes, "crs_wkt"), &text))
         srs = zs_crs_from_wkt(text);
-    if (srs == NULL && zs_json_string(zs_json_get(attributes, "spatial_ref"), &text)) {
+    if (srs == NULL && zs_json_one_text(zs_json_get(attributes, "spatial_ref"), &text)) {
         srs = zs_crs_from_wkt(text);
         if (srs == NULL)
             srs = zs_crs_from_code(text);
     }
-    if (srs == NULL && zs_json_string(zs_json_get(attributes, "grid_mapping_name"), &text))
+    if (srs == NULL && zs_json_one_text(zs_json_get(attributes, "grid_mapping_name"), &text))
         srs = from_parameters(attributes, text, xy_units);
-    return srs;
+    return srs != NULL ? srs : from_others(attributes);
 }
 
 /* ---- As a transform ---- */

@@ -20,7 +20,8 @@
  * metadata are of another kind than is read here is none. */
 static bool is_failure(enum zs_status status)
 {
-    return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY || status == ZS_CANCELLED;
+    return status == ZS_IO || status == ZS_NO_SPACE || status == ZS_CORRUPT || status == ZS_NO_MEMORY ||
+           status == ZS_CANCELLED;
 }
 
 /* Finds the array named as the dimension, readable or not; NULL when there is none. Fails where the store does, and

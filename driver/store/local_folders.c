@@ -116,8 +116,8 @@ static enum zs_status make_directory(const struct zs_store *store, const char *p
 {
     *is_new = mkdir(path, 0755) == 0;
     if (!*is_new && errno != EEXIST)
-        return zs_fail(err, errno == ENOENT ? ZS_NOT_FOUND : zs_status_of_write(errno), "%s: cannot be created: %s", path,
-                       strerror(errno));
+        return zs_fail(err, errno == ENOENT ? ZS_NOT_FOUND : zs_status_of_write(errno), "%s: cannot be created: %s",
+                       path, strerror(errno));
     return *is_new && store->sync == ZS_SYNC_EACH ? zs_entry_sync(path, err) : ZS_OK;
 }
 

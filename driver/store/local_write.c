@@ -171,7 +171,8 @@ static enum zs_status publish_file(struct local_writer *w, struct zs_error *err)
         if (rename(w->temp_path, w->path) == 0)
             return ZS_OK;
     }
-    return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path, strerror(errno));
+    return zs_fail(err, zs_status_of_write(errno), "%s: cannot be renamed to %s: %s", w->temp_path, w->path,
+                   strerror(errno));
 }
 
 /* Keeps the key for zs_store_sync(), and asks the disk to begin writing. */

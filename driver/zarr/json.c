@@ -209,10 +209,15 @@ bool zs_json_string(const zs_json *node, const char **out)
     return true;
 }
 
+bool zs_json_one_text(const zs_json *node, const char **text)
+{
+    return zs_json_string(zs_json_is_array(node) && zs_json_size(node) == 1 ? zs_json_at(node, 0) : node, text);
+}
+
 const char *zs_json_text(const zs_json *object, const char *name, const char *otherwise)
 {
     const char *text = otherwise;
-    zs_json_string(zs_json_get(object, name), &text);
+    zs_json_one_text(zs_json_get(object, name), &text);
     return text;
 }
 

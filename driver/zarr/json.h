@@ -60,6 +60,8 @@ const zs_json *zs_json_get(const zs_json *object, const char *name);
 
 /* The text of a member (borrowed); `otherwise` where that is none. */
 const char *zs_json_text(const zs_json *object, const char *name, const char *otherwise);
+/* Whether it is a text, or a list of one: HDF5 and netCDF have attributes that are arrays of one text. */
+bool zs_json_one_text(const zs_json *node, const char **text);
 
 /* Number of elements of an array or members of an object, else 0. */
 size_t zs_json_size(const zs_json *node);

@@ -101,7 +101,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     struct zs_band_properties &Properties();
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
-    /* Whether the fill value alone implies this nodata value, an element of `size` bytes: a copy does not declare it. */
+    /* Whether the fill value alone implies this nodata value, an element of `size` bytes: copies do not declare it. */
     bool ImpliesNodata(const void *element, size_t size)
     {
         const struct zs_band_properties &p = Properties();

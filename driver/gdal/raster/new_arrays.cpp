@@ -24,8 +24,8 @@ bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name)
 }
 
 /* Colours until others are set, as of GTiff's Create(): three bands of bytes are a picture, and a fourth is its alpha;
- * else the first is grey. gdalbuildvrt leaves out a raster whose colours differ from those of the others. More than four
- * bands are no picture, but steps of time, say. */
+ * else the first is grey. gdalbuildvrt leaves out a raster whose colours differ from those of the others. More than
+ * four bands are no picture, but steps of time, say. */
 static struct zs_band_properties propertiesOfNew(int band, int bands, const struct zs_dtype &dtype)
 {
     struct zs_band_properties m = {};
