@@ -361,13 +361,11 @@ def test_array_name_as_target_is_refused_with_the_options_to_use(tmp_path):
     assert open_ours(name_of(path, "/red")).ReadAsArray().tolist() == [[7] * 40] * 40
 
 
-def test_fourth_band_of_gdaldem_becomes_alpha(tmp_path):
+def test_fourth_band_of_gdaldem_is_alpha(tmp_path):
     path, picture = str(tmp_path / "a.zarr"), str(tmp_path / "dem.tif")
     gdal.GetDriverByName("GTiff").CreateCopy(picture, source(np.full((1, 40, 40), 7, "float32"), UTM, "EPSG:32633")).FlushCache()
     (tmp_path / "colours.txt").write_text("0 0 0 0 0\n10 255 255 255 255\n")
     run("gdaldem", "color-relief", "-q", "-alpha", "-of", "ShardedZarr", picture, tmp_path / "colours.txt", path)
-    assert open_ours(path).GetRasterBand(4).GetColorInterpretation() == gdal.GCI_Undefined
-    run("gdal_edit.py", "-colorinterp_4", "alpha", path)
     opened = open_ours(path)
     assert opened.GetRasterBand(4).GetColorInterpretation() == gdal.GCI_AlphaBand
     assert opened.GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALPHA | gdal.GMF_PER_DATASET
