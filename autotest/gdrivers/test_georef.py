@@ -177,7 +177,8 @@ def test_a_grid_mapping_is_found_by_its_path(tmp_path, named, where):
 
 @pytest.mark.parametrize("more, is_there", [
     ({}, False), ({"epsg_code": "EPSG:32633"}, True), ({"spatial_epsg": 32633}, True), ({"esri_pe_string": wkt(UTM33, "WKT1_GDAL")}, True),
-    ({"proj4": "+proj=utm +zone=33 +datum=WGS84 +units=m +no_defs"}, True), ({"latitude_of_projection_origin": 0}, False)], ids=str)
+    ({"proj4": "+proj=utm +zone=33 +datum=WGS84 +units=m +no_defs"}, True), ({"latitude_of_projection_origin": 0}, False),
+    ({"epsg_code": 32633, "latitude_of_projection_origin": 0, "longitude_of_central_meridian": 15}, True)], ids=str)
 def test_a_grid_mapping_without_the_angles_that_cf_demands_is_no_projection_at_0(tmp_path, more, is_there):
     path = write_data(tmp_path, {"grid_mapping": "crs"})
     write_grid_mapping(path, "crs", grid_mapping_name="transverse_mercator", **more)

@@ -12,6 +12,7 @@ extern "C"
 {
 #include "base/checked.h"
 #include "codec/filter.h"
+#include "geo/coordinates.h"
 }
 
 /* ---- Shapes ---- */
@@ -461,6 +462,9 @@ bool ZSCreationOptions::NameDimensions(struct zs_raster_spec &spec)
     const bool isCells = spec.healpix != nullptr;
     spec.dim_x = !dim_names.empty() ? dim_names.back().c_str() : isCells ? "cells" : "x";
     spec.dim_y = isCells ? nullptr : dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
+    if (spec.dim_y != nullptr && (zs_name_axis(spec.dim_x) == 'Y' || zs_name_axis(spec.dim_y) == 'X'))
+        return zsRefuseOption("DIM_NAMES", "the name of Y before that of X",
+                              (std::string(spec.dim_y) + "," + spec.dim_x).c_str());
     for (size_t d = 0; d < dims; d++)
     {
         const int dim = static_cast<int>(d);

@@ -227,7 +227,10 @@ static bool add_projection(struct proj_text *p, const zs_json *a, const char *na
     } else if (strcmp(name, "lambert_cylindrical_equal_area") == 0) {
         add_text(p, "+proj=cea");
         add_angle(p, a, "lon_0", "longitude_of_central_meridian");
-        add_angle(p, a, "lat_ts", "standard_parallel");
+        if (number(a, "scale_factor_at_projection_origin", 0, &value))
+            add(p, "k_0", value);
+        else
+            add_angle(p, a, "lat_ts", "standard_parallel");
     } else if (strcmp(name, "sinusoidal") == 0) {
         add_text(p, "+proj=sinu");
         add_angle(p, a, "lon_0", "longitude_of_projection_origin");
@@ -278,7 +281,7 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
     return zs_crs_from_proj_string(p.text);
 }
 
-/* What writers put beside parameters that CF demands and they leave out (ITS_LIVE, WRF-Hydro). */
+/* What writers put beside parameters, of which they leave out some (ITS_LIVE, WRF-Hydro): a code goes before these. */
 static OGRSpatialReferenceH from_others(const zs_json *a)
 {
     static const char *const names[] = {"epsg_code", "spatial_epsg", "esri_pe_string", "proj4", "proj4text"};
@@ -306,9 +309,11 @@ OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const c
         if (srs == NULL)
             srs = zs_crs_from_code(text);
     }
+    if (srs == NULL)
+        srs = from_others(attributes);
     if (srs == NULL && zs_json_one_text(zs_json_get(attributes, "grid_mapping_name"), &text))
         srs = from_parameters(attributes, text, xy_units);
-    return srs != NULL ? srs : from_others(attributes);
+    return srs;
 }
 
 /* ---- As a transform ---- */

@@ -68,18 +68,18 @@ CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool)
     return CE_None;
 }
 
-/* Whether a transform that is set means that there is none: zeros, or pixels counted from the corner. gdal_edit.py
- * -unsetgt sets either, as the format is, and GTiff keeps neither. */
-static bool isNone(const double *transform)
+/* Whether a transform that is set means that there is none: zeros, or, where there is one, pixels counted from the
+ * corner. gdal_edit.py -unsetgt sets either, as the format is. */
+static bool isNone(const double *transform, bool isThere)
 {
     static const double zeros[6] = {}, pixels[6] = {0, 1, 0, 0, 0, 1};
-    return std::equal(transform, transform + 6, zeros) || std::equal(transform, transform + 6, pixels);
+    return std::equal(transform, transform + 6, zeros) || (isThere && std::equal(transform, transform + 6, pixels));
 }
 
 CPLErr ZSGeoreferencing::SetTransform(const double *transform)
 {
     Get();
-    if (isNone(transform))
+    if (isNone(transform, m_georef.has_transform))
     {
         m_georef.has_transform = false;
         m_changed |= TRANSFORM;

@@ -496,6 +496,8 @@ CPLErr ShardedZarrRasterBand::AddHistogram(GDALProgressFunc progress, void *prog
         const double half = max > min ? (max - min) / (2 * (BUCKETS - 1)) : 0.5;
         min -= half;
         max += half;
+        if (!(max > min))
+            return CE_None; // a constant of which a bucket is no wider than a double's last digit
     }
     std::vector<GUIntBig> counts(BUCKETS);
     const CPLErr result = GetHistogram(min, max, BUCKETS, counts.data(), TRUE, FALSE, progress, progressData);
