@@ -66,6 +66,7 @@ install(FILES ${PROJECT_BINARY_DIR}/package/shardedzarr.pc DESTINATION ${CMAKE_I
 
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(NOT DPKG_SHLIBDEPS)
+  message(STATUS "No dpkg-shlibdeps: cpack makes Debian packages once dpkg-dev is installed and cmake has run again")
   return()
 endif()
 set(revision 1)

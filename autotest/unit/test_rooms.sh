@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_rooms.sh DRIVER: each room uses those below it and never one above (doc/contributing.md, "Rooms").
-cd "$1" || exit 1
+# test_rooms.sh [DRIVER]: each room uses those below it and never one above (doc/contributing.md, "Rooms"), and has no more lines than its budget.
+cd "${1:-$(dirname "$0")/../../driver}" || exit 1
 failed=0
 above=
 complain()
@@ -18,6 +18,22 @@ for room in gdal validate raster geo array shard codec zarr store base; do
     fi
     above="$above${above:+|}$room"
 done
+# The most lines of each room. A number only goes down.
+while read -r room most; do
+    lines=$(find "$room" -name '*.c' -o -name '*.h' -o -name '*.cpp' | xargs cat | wc -l)
+    [ "$lines" -le "$most" ] || complain "$room/ has $lines lines, expected at most $most"
+done <<END
+gdal 22202
+validate 2603
+raster 7788
+geo 10056
+array 6959
+shard 1955
+codec 5621
+zarr 12614
+store 7393
+base 1887
+END
 for path in */; do
     room=${path%/}
     case "|$above|doc|" in
