@@ -1,7 +1,6 @@
 /* Takes chunks, and publishes built shards and chunks that are objects of their own, under their locks, over the
  * objects that are stored by then. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "array/indexes.h"
 #include "array/pending_private.h"
@@ -210,7 +209,7 @@ static enum zs_status finish(struct sending *sending, struct zs_error *err)
         zs_open_shard_drop(array, sending->shard);
     } else {
         sending->shard->stamp = ++array->pending->stamp; /* when there are too many, others are tried first */
-        sending->shard->has_failed = true;
+        sending->shard->failure = status;
     }
     return status == ZS_OK ? ZS_OK : zs_fail(err, status, "%s", sending->err.message);
 }
@@ -320,7 +319,7 @@ static enum zs_status publish_complete(struct zs_array *array, struct zs_open_sh
     uint64_t key;
     for (struct zs_open_shard *other;
          n < ZS_MOST_UPLOADS && (other = zs_map_next(&array->pending->shards, &at, &key)) != NULL;)
-        if (zs_open_shard_is_complete(array, other) && !other->has_failed)
+        if (zs_open_shard_is_complete(array, other) && other->failure == ZS_OK)
             list[n++] = other;
     return n < uploads_at_once(array, list, n) ? publish_idle(array, err) : publish_shards(array, list, n, err);
 }
@@ -333,73 +332,57 @@ static int by_urgency(const void *x, const void *y)
     return p_is_broken != q_is_broken ? (p_is_broken ? -1 : 1) : by_age(x, y);
 }
 
-/* Publishes *n shards one by one, each once, and leaves those that wait for another try in the list. *is_full: one of
- * these found no space. */
-static enum zs_status publish_each(struct zs_array *array, struct zs_open_shard **list, size_t *n, bool *is_full,
-                                   struct zs_error *err)
+/* Publishes all open shards, together or one by one. Goes on after a failure, and returns the first. */
+static enum zs_status publish_all(struct zs_array *array, bool is_together, struct zs_error *err)
 {
-    enum zs_status first = ZS_OK;
-    size_t left = 0;
-    *is_full = false;
-    for (size_t i = 0; i < *n; i++) {
+    const size_t n = array->pending->shards.count;
+    struct zs_open_shard **list = list_shards(array->pending, by_urgency, err);
+    if (list == NULL)
+        return ZS_NO_MEMORY;
+    enum zs_status first = is_together ? publish_shards(array, list, n, err) : ZS_OK;
+    for (size_t i = is_together ? n : 0; i < n; i++) {
         struct zs_error ignored;
-        struct zs_open_shard *shard = list[i];
-        const uint64_t number = shard->number;
-        const enum zs_status status = publish_shards(array, &shard, 1, first == ZS_OK ? err : &ignored);
+        const enum zs_status status = publish_shards(array, &list[i], 1, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        if (zs_map_get(&array->pending->shards, number) == NULL)
-            continue;
-        list[left++] = shard;
-        *is_full = *is_full || status == ZS_NO_SPACE;
     }
-    *n = left;
+    free(list);
     return first;
 }
 
-/* Publishes the shards of an array that is closed. Each is tried. Only where there is no space one of those that failed
- * is dropped, a broken one or the newest, and the others are tried again in the space that this frees. */
-static enum zs_status publish_last(struct zs_array *array, struct zs_open_shard **list, size_t n, struct zs_error *err)
+/* Drops shards that could not be published: those that no space would help. Where all lack space, one of them for the
+ * room of the others: a broken one, or the newest. */
+static enum zs_status drop_failed(struct zs_array *array, struct zs_error *err)
 {
-    bool is_full;
-    struct zs_error ignored;
-    const enum zs_status first = publish_each(array, list, &n, &is_full, err);
-    while (is_full && n > 1) {
-        const size_t dropped = zs_shard_writer_is_broken(list[0]->writer) ? 0 : n - 1;
-        zs_open_shard_drop(array, list[dropped]);
-        n--;
-        if (dropped == 0)
-            memmove(list, list + 1, n * sizeof *list);
-        const enum zs_status again = publish_each(array, list, &n, &is_full, &ignored);
-        (void)again; /* the first error is told */
+    const size_t n = array->pending->shards.count;
+    struct zs_open_shard **list = list_shards(array->pending, by_urgency, err);
+    if (list == NULL)
+        return ZS_NO_MEMORY;
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i]->failure == ZS_NO_SPACE)
+            list[left++] = list[i];
+        else
+            zs_open_shard_drop(array, list[i]);
     }
-    for (size_t i = 0; i < n; i++)
-        zs_open_shard_drop(array, list[i]);
-    return first;
+    if (left == n)
+        zs_open_shard_drop(array, list[zs_shard_writer_is_broken(list[0]->writer) ? 0 : n - 1]);
+    free(list);
+    return ZS_OK;
 }
 
 enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err)
 {
-    struct zs_pending_writes *pending = array->pending;
-    struct zs_open_shard **list = list_shards(pending, by_urgency, err);
-    if (list == NULL)
-        return ZS_NO_MEMORY;
-    enum zs_status status = ZS_OK;
-    size_t n = pending->shards.count;
-    bool is_full;
-    if (goes_side_by_side(array))
-        status = publish_shards(array, list, n, err);
-    else if (!is_last)
-        status = publish_each(array, list, &n, &is_full, err);
-    else
-        status = publish_last(array, list, n, err);
-    free(list);
-    if (!is_last || pending->shards.count == 0)
-        return status;
-    list = list_shards(pending, by_urgency, err); /* try failed shards again: they may have taken each other's memory */
-    if (list == NULL)
-        return ZS_NO_MEMORY;
-    status = publish_last(array, list, pending->shards.count, err);
-    free(list);
+    const struct zs_pending_writes *pending = array->pending;
+    const bool is_together = goes_side_by_side(array);
+    enum zs_status status = publish_all(array, is_together, err);
+    if (is_last && is_together && pending->shards.count > 0) /* failed ones may have taken each other's memory */
+        status = publish_all(array, false, err);
+    while (is_last && pending->shards.count > 0) {
+        struct zs_error ignored; /* the first failure is told */
+        ZS_TRY(drop_failed(array, err));
+        const enum zs_status again = publish_all(array, false, &ignored);
+        (void)again;
+    }
     return status;
 }
 

@@ -60,7 +60,7 @@ struct zs_open_shard {
                               unless the whole shard is written */
     struct zs_map written; /* innermost chunk -> struct zs_written, of the chunks that were written in part */
     uint64_t memory;       /* bytes that all this takes */
-    bool has_failed;       /* publishing failed: the shard waits for a flush */
+    enum zs_status failure; /* why publishing failed: the shard waits for a flush; or ZS_OK */
 };
 
 struct zs_pending_writes {
@@ -124,6 +124,6 @@ enum zs_status zs_pending_put(struct zs_array *array, uint64_t chunk, const void
 void zs_pending_find_order(struct zs_array *array);
 
 /* Publishes all shards, the oldest first, side by side to a remote store. Returns the first failure; failed shards stay
- * for another try. With is_last there is no other try: each was tried before any is dropped, and what then fails is
- * dropped. */
+ * for another try. With is_last there is no other try: those that no space would help are dropped, and where all lack
+ * space one after the other, until none is left. */
 enum zs_status zs_pending_publish(struct zs_array *array, bool is_last, struct zs_error *err);

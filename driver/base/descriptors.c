@@ -140,10 +140,10 @@ enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const
         const ssize_t put = pwrite(fd, (const char *)data + done, part, (off_t)(offset + done));
         if (put < 0 && errno == EINTR)
             continue;
-        const enum zs_status status = put < 0 ? zs_status_of_write(errno) : ZS_IO; /* before errno is another one */
         if (put <= 0)
-            return zs_fail(err, status, "%s: writing %zu bytes at offset %llu failed: %s", path, n,
-                           (unsigned long long)offset, put < 0 ? strerror(errno) : "nothing was written");
+            return zs_fail(err, put < 0 ? zs_status_of_write(errno) : ZS_IO,
+                           "%s: writing %zu bytes at offset %llu failed: %s", path, n, (unsigned long long)offset,
+                           put < 0 ? strerror(errno) : "nothing was written");
         done += (size_t)put;
     }
     return ZS_OK;

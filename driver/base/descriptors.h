@@ -17,9 +17,9 @@ DIR *zs_open_directory(const char *path); /* opendir(), likewise */
 
 /* Reads all n bytes at `offset`, or fails with ZS_IO; `path` is for the message alone. */
 enum zs_status zs_file_read_at(int fd, const char *path, uint64_t offset, size_t n, void *data, struct zs_error *err);
-/* Writes likewise, also beyond the end. */
 /* Returns ZS_NO_SPACE where the code (errno) of a failed write means that, else ZS_IO. */
 enum zs_status zs_status_of_write(int code);
+/* Writes all n bytes at `offset`, also beyond the end, or fails with that status. */
 enum zs_status zs_file_write_at(int fd, const char *path, uint64_t offset, const void *data, size_t n,
                                 struct zs_error *err);
 

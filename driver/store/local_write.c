@@ -349,7 +349,7 @@ enum zs_status zs_local_file_flush(struct zs_file *file, struct zs_error *err)
     const struct local_file *c = (const struct local_file *)file;
     if (file->store->sync == ZS_SYNC_NO || fdatasync(c->fd) == 0)
         return ZS_OK;
-    return zs_fail(err, ZS_IO, "%s: cannot be written to the disk: %s", c->path, strerror(errno));
+    return zs_fail(err, zs_status_of_write(errno), "%s: cannot be written to the disk: %s", c->path, strerror(errno));
 }
 
 void zs_local_file_close(struct zs_file *file)
