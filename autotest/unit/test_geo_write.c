@@ -149,12 +149,12 @@ static void test_nodata_as_xarray_encodes_it(void)
     const float nan32 = NAN;
     const uint64_t all = UINT64_MAX;
     zs_json *a = zs_json_new_object();
-    CHECK(zs_write_nodata(a, &f32, &nan32, &err) == ZS_OK);
+    CHECK(zs_write_nodata(a, &f32, &nan32, false, &err) == ZS_OK);
     CHECK(zs_json_equals(zs_json_get(a, "_FillValue"), "AAAAAAAA+H8="));
-    CHECK(zs_write_nodata(a, &u64, &all, &err) == ZS_OK);
+    CHECK(zs_write_nodata(a, &u64, &all, false, &err) == ZS_OK);
     uint64_t back = 0;
     CHECK(zs_json_uint64(zs_json_get(a, "_FillValue"), &back) && back == all);
-    CHECK(zs_write_nodata(a, &u64, NULL, &err) == ZS_OK);
+    CHECK(zs_write_nodata(a, &u64, NULL, false, &err) == ZS_OK);
     CHECK(zs_json_get(a, "_FillValue") == NULL && zs_json_get(a, ZS_NO_NODATA_ATTRIBUTE) != NULL);
     zs_json_free(a);
 }

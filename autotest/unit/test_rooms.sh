@@ -26,8 +26,8 @@ done <<END
 gdal 22202
 validate 2603
 raster 7788
-geo 10056
-array 6959
+geo 10047
+array 6942
 shard 1955
 codec 5621
 zarr 12614

@@ -113,12 +113,9 @@ enum zs_status zs_properties_write(struct zs_hierarchy *hierarchy, const struct 
 {
     zs_json *attributes;
     ZS_TRY(zs_hierarchy_edit(hierarchy, array, &attributes, err));
-    const bool is_implied = properties->has_nodata && properties->nodata_is_implied;
-    if ((which & ZS_BAND_NODATA) != 0 && is_implied)
-        zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
-    else if ((which & ZS_BAND_NODATA) != 0)
+    if ((which & ZS_BAND_NODATA) != 0)
         ZS_TRY(zs_write_nodata(attributes, &array->array->dtype, properties->has_nodata ? properties->nodata : NULL,
-                               err));
+                               properties->nodata_is_implied, err));
     /* A copy has its attributes before its unit: another one that is called `unit` stays. */
     if (which == ZS_BAND_UNIT && properties->unit != NULL)
         return zs_json_set_string(attributes, "units", properties->unit) ? ZS_OK : zs_fail_memory(err);

@@ -179,8 +179,10 @@ bool zs_band_property_take(struct zs_band_properties *band, enum zs_band_propert
         replace_number(&band->has_offset, &band->offset, member);
         break;
     case ZS_BAND_NODATA:
-        if (dtype != NULL)
-            band->has_nodata = zs_missing_value_read(dtype, member, band->nodata), band->nodata_is_implied = false;
+        if (dtype != NULL) {
+            band->has_nodata = zs_missing_value_read(dtype, member, band->nodata);
+            band->nodata_is_implied = false;
+        }
         break;
     case ZS_BAND_CATEGORIES:
         ok = zs_category_list_read(member, &categories);

@@ -112,12 +112,11 @@ static void add_parameter(struct proj_text *p, const zs_json *a, const char *pro
 /* An angle that CF demands: of a meridian, by either of CF's names. */
 static void add_angle(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
 {
-    static const char *const meridians[] = {"longitude_of_central_meridian", "longitude_of_projection_origin"};
     double value;
-    bool is_there = number(a, cf_name, 0, &value);
-    for (size_t i = 0; i < 2 && !is_there && strncmp(cf_name, "longitude_of_", 13) == 0; i++)
-        is_there = number(a, meridians[i], 0, &value);
-    if (is_there)
+    const bool is_meridian = strncmp(cf_name, "longitude_of_", 13) == 0;
+    if (number(a, cf_name, 0, &value) ||
+        (is_meridian && (number(a, "longitude_of_central_meridian", 0, &value) ||
+                         number(a, "longitude_of_projection_origin", 0, &value))))
         add(p, proj_name, value);
     else
         p->lacks_angle = true;
@@ -281,37 +280,27 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
     return zs_crs_from_proj_string(p.text);
 }
 
-/* What writers put beside parameters, of which they leave out some (ITS_LIVE, WRF-Hydro): a code goes before these. */
-static OGRSpatialReferenceH from_others(const zs_json *a)
-{
-    static const char *const names[] = {"epsg_code", "spatial_epsg", "esri_pe_string", "proj4", "proj4text"};
-    OGRSpatialReferenceH srs = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && srs == NULL; i++) {
-        const zs_json *value = zs_json_get(a, names[i]);
-        const char *text;
-        double code;
-        if (i < 2 && number(a, names[i], 0, &code) && code >= 1 && code <= 1e6)
-            srs = zs_crs_from_epsg((int64_t)code);
-        else if (zs_json_one_text(value, &text))
-            srs = i < 2 ? zs_crs_from_code(text) : i == 2 ? zs_crs_from_wkt(text) : zs_crs_from_proj_string(text);
-    }
-    return srs;
-}
-
 OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units)
 {
-    const char *text;
+    /* Texts and codes go before parameters, of which writers leave out some (ITS_LIVE, WRF-Hydro). */
+    static const struct {
+        const char *name;
+        OGRSpatialReferenceH (*read)(const char *text);
+        bool is_epsg; /* a number is a code of EPSG */
+    } known[] = {{"crs_wkt", zs_crs_from_wkt, false},        {"spatial_ref", zs_crs_from_wkt, false},
+                 {"spatial_ref", zs_crs_from_code, false},   {"epsg_code", zs_crs_from_code, true},
+                 {"spatial_epsg", zs_crs_from_code, true},   {"esri_pe_string", zs_crs_from_wkt, false},
+                 {"proj4", zs_crs_from_proj_string, false},  {"proj4text", zs_crs_from_proj_string, false}};
     OGRSpatialReferenceH srs = NULL;
-    if (zs_json_one_text(zs_json_get(attributes, "crs_wkt"), &text))
-        srs = zs_crs_from_wkt(text);
-    if (srs == NULL && zs_json_one_text(zs_json_get(attributes, "spatial_ref"), &text)) {
-        srs = zs_crs_from_wkt(text);
-        if (srs == NULL)
-            srs = zs_crs_from_code(text);
+    const char *text;
+    double code;
+    for (size_t i = 0; i < sizeof known / sizeof known[0] && srs == NULL; i++) {
+        if (known[i].is_epsg && number(attributes, known[i].name, 0, &code) && code >= 1 && code <= 1e6)
+            srs = zs_crs_from_epsg((int64_t)code);
+        else if ((text = zs_json_text(attributes, known[i].name, NULL)) != NULL)
+            srs = known[i].read(text);
     }
-    if (srs == NULL)
-        srs = from_others(attributes);
-    if (srs == NULL && zs_json_one_text(zs_json_get(attributes, "grid_mapping_name"), &text))
+    if (srs == NULL && (text = zs_json_text(attributes, "grid_mapping_name", NULL)) != NULL)
         srs = from_parameters(attributes, text, xy_units);
     return srs;
 }

@@ -122,7 +122,7 @@ static void base64_of_double(double value, char *out)
     out[12] = '\0';
 }
 
-enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
+enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
                                struct zs_error *err)
 {
     zs_json_remove(attributes, "_FillValue");
@@ -130,6 +130,8 @@ enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype
     zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
     if (value == NULL)
         return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_fail_memory(err);
+    if (is_implied)
+        return ZS_OK;
     char text[13];
     const bool is_complex = dtype->type == ZS_COMPLEX64 || dtype->type == ZS_COMPLEX128;
     bool ok;

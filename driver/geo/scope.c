@@ -105,33 +105,33 @@ const char *zs_scope_path(const struct zs_scope *scope, int source)
     return group != NULL ? group->path : scope->node->path;
 }
 
+static const struct zs_node *array_at(struct zs_hierarchy *hierarchy, const char *group, const char *name)
+{
+    const struct zs_node *node;
+    const bool is_there = zs_hierarchy_node_at(hierarchy, group, name, &node, NULL) == ZS_OK;
+    return is_there && node->type == ZS_NODE_ARRAY ? node : NULL;
+}
+
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const char *name,
                                      bool *in_own_group)
 {
-    const struct zs_node *found;
+    const bool is_path = strchr(name, '/') != NULL;
+    if (is_path && in_own_group != NULL)
+        *in_own_group = false;
     /* CF 2.7: a path from the root or from the array's group. A name alone is looked for in the groups above, too. */
-    if (strchr(name, '/') != NULL) {
-        const bool is_absolute = name[0] == '/';
-        int above = 0;
-        for (; strncmp(name, "../", 3) == 0; name += 3)
-            above++;
-        if (in_own_group != NULL)
-            *in_own_group = false;
-        if (!is_absolute && above >= scope->groups)
-            return NULL;
-        const char *from = is_absolute ? "" : scope->group[above]->path;
-        return zs_hierarchy_node_at(hierarchy, from, name + (is_absolute ? 1 : 0), &found, NULL) == ZS_OK &&
-                       found->type == ZS_NODE_ARRAY
-                   ? found
-                   : NULL;
-    }
-    for (int i = 0; i < scope->groups; i++) {
-        if (zs_hierarchy_node_at(hierarchy, scope->group[i]->path, name, &found, NULL) == ZS_OK &&
-            found->type == ZS_NODE_ARRAY) {
-            if (in_own_group != NULL)
-                *in_own_group = i == 0;
+    if (name[0] == '/')
+        return array_at(hierarchy, "", name + 1);
+    int i = 0;
+    for (; strncmp(name, "../", 3) == 0; name += 3)
+        i++;
+    if (is_path)
+        return i < scope->groups ? array_at(hierarchy, scope->group[i]->path, name) : NULL;
+    for (; i < scope->groups; i++) {
+        const struct zs_node *found = array_at(hierarchy, scope->group[i]->path, name);
+        if (found != NULL && in_own_group != NULL)
+            *in_own_group = i == 0;
+        if (found != NULL)
             return found;
-        }
     }
     return NULL;
 }

@@ -72,8 +72,9 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
                                    struct zs_error *err);
 
 /* Adds `_FillValue` as xarray encodes it (base64 of a float64 for float types, two of them for complex, plain for
- * integers), or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other. */
-enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value,
+ * integers), or with value NULL marks the array as one without nodata (ZS_NO_NODATA_ATTRIBUTE). Removes the other;
+ * both where the fill value alone implies the value. */
+enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
                                struct zs_error *err);
 
 /* Makes properties `which` (ZS_BAND_...) those of an array for all its bands: units, scale_factor, add_offset,

@@ -153,8 +153,8 @@ static enum zs_status write_array_attributes(zs_json *attributes, const struct z
         ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err));
     if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
         return zs_fail_memory(err);
-    if (!spec->nodata_is_implied)
-        ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, err));
+    ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, spec->nodata_is_implied,
+                           err));
     /* Properties of bands go before items of the whole. */
     ZS_TRY(zs_bands_write(attributes, &spec->dtype, NULL, true, array->bands, array->band_count, ZS_BAND_ALL, err));
     const struct zs_band_properties of_whole = {.metadata = (char **)(uintptr_t)spec->metadata,

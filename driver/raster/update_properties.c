@@ -47,7 +47,7 @@ enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node
     if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK)
-        status = zs_write_nodata(attributes, dtype, value, err);
+        status = zs_write_nodata(attributes, dtype, value, false, err);
     if (status != ZS_OK) {
         zs_json_free(document);
         return status;
@@ -102,7 +102,7 @@ static enum zs_status write_nodata(zs_json *attributes, const struct zs_array_me
                                    struct zs_error *err)
 {
     remove_band_nodata(attributes);
-    return zs_write_nodata(attributes, &meta->dtype, value, err);
+    return zs_write_nodata(attributes, &meta->dtype, value, false, err);
 }
 
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,

@@ -133,7 +133,7 @@ static void keep_generation(struct zs_object *object, const char *generation)
     object->generation = o->generation;
 }
 
-/* Copies time, tag and generation from an answer to the object. */
+/* Copies tag and generation from an answer to the object. */
 static void describe(struct zs_object *object, const struct zs_http_answer *a)
 {
     object->etag = a->is_etag ? ((const struct http_object *)object)->tag : NULL;

@@ -404,10 +404,11 @@ constexpr uint64_t NEAREST_BYTES = 64 << 20;
 /* Source pixel of each buffer pixel, as GDALRasterBand::IRasterIO() computes it: within the raster, and for a window of
  * fractions at times beside the whole pixels that GDAL made of it. `first`, `count`: pixels from the first to the last.
  * Example: columns 86.5 to 87.5 as 2 pixels are columns 86 and 87; GDAL's window has column 87 alone. */
-static std::vector<int> nearestPixels(double offset, double step, int bufSize, int rasterSize, uint64_t &first,
+static std::vector<int> nearestPixels(double offset, double length, int bufSize, int rasterSize, uint64_t &first,
                                       uint64_t &count)
 {
     constexpr double EPS = 1e-10;
+    const double step = length / bufSize;
     std::vector<int> pixels(static_cast<size_t>(bufSize));
     double at = 0.5 * step + offset + EPS;
     for (auto &pixel : pixels)
@@ -424,21 +425,20 @@ bool ZSPixels::ReadNearest(const struct zs_band_window &window, int bufWidth, in
                            GDALRasterIOExtraArg *extra, CPLErr &result)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    if ((extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour) ||
-        item * window.width * window.height > NEAREST_BYTES / window.band_count)
+    if (extra != nullptr && extra->eResampleAlg != GRIORA_NearestNeighbour)
         return false;
     const bool exact = extra != nullptr && extra->bFloatingPointWindowValidity;
     const auto asDouble = [](uint64_t n) { return static_cast<double>(n); };
     struct zs_band_window whole = window;
-    const auto columns =
-        nearestPixels(exact ? extra->dfXOff : asDouble(window.x),
-                      (exact ? extra->dfXSize : asDouble(window.width)) / bufWidth, bufWidth,
-                      m_dataset.GetRasterXSize(), whole.x, whole.width);
-    const auto rows =
-        nearestPixels(exact ? extra->dfYOff : asDouble(window.y),
-                      (exact ? extra->dfYSize : asDouble(window.height)) / bufHeight, bufHeight,
-                      m_dataset.GetRasterYSize(), whole.y, whole.height);
+    const auto columns = nearestPixels(exact ? extra->dfXOff : asDouble(window.x),
+                                       exact ? extra->dfXSize : asDouble(window.width), bufWidth,
+                                       m_dataset.GetRasterXSize(), whole.x, whole.width);
+    const auto rows = nearestPixels(exact ? extra->dfYOff : asDouble(window.y),
+                                    exact ? extra->dfYSize : asDouble(window.height), bufHeight,
+                                    m_dataset.GetRasterYSize(), whole.y, whole.height);
     const uint64_t plane = item * whole.width * whole.height;
+    if (plane > NEAREST_BYTES / window.band_count)
+        return false;
     std::vector<unsigned char> pixels(static_cast<size_t>(plane) * window.band_count);
     whole.data = pixels.data();
     whole.pixel_space = static_cast<ptrdiff_t>(item);
