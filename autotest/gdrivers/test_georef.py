@@ -272,6 +272,29 @@ def test_two_dimensional_latitude_and_longitude_become_the_geolocation_domain(tm
     assert ok and point[:2] == pytest.approx((lon[1, 2], lat[1, 2]), abs=0.6)
 
 
+@pytest.mark.parametrize("packing", [{"scale_factor": 1e-6, "add_offset": 0.0}, {"scale_factor": 1e-6}, {"scale_factor": 0.001, "add_offset": 40},
+                                     {"add_offset": 9.5, "scale_factor": [0.0001]}], ids=str)
+def test_geolocation_of_packed_integers_warps_to_where_the_pixels_are(tmp_path, packing):
+    """As products of Sentinel-3 and VIIRS have it. The first rows have no coordinates, which is no place 1,000 degrees off."""
+    shape, missing = (40, 60), -2147483648
+    scale, offset = np.ravel(packing["scale_factor"])[0], packing.get("add_offset", 0)
+    row, column = np.mgrid[0:40, 0:60]
+    lon, lat = 10 + 0.02 * column + 0.005 * row, 50 - 0.02 * row + 0.004 * column
+    path = str(tmp_path / "a & 'b'.zarr")
+    oracle.write(path, group_meta())
+    oracle.write(path + "/v", array_meta(shape, "float32", dimension_names=["r", "c"], attributes={"coordinates": "lat2 lon2"}), 10 * lat)
+    for name, values, units in (("lat2", lat, "degrees_north"), ("lon2", lon, "degrees_east")):
+        packed = np.where(row < 3, missing, np.round((values - offset) / scale)).astype("int32")
+        attributes = {"units": units, "_FillValue": missing, **packing}
+        oracle.write("%s/%s" % (path, name), plain_meta(shape, "int32", dimension_names=["r", "c"], attributes=attributes), packed)
+    dataset = open_array(path, "/v")
+    warped = gdal.Warp("", dataset, format="MEM", dstSRS="EPSG:4326", outputBounds=(10.4, 49.5, 10.8, 49.85), xRes=0.02, yRes=0.02)
+    there = read_all(warped)[-1]
+    assert np.abs(there - (49.85 - 0.01 - 0.02 * np.arange(there.shape[0]))[:, None] * 10).max() < 0.45
+    bounds = gdal.Warp("", dataset, format="MEM", dstSRS="EPSG:4326").GetGeoTransform()
+    assert bounds[0] == pytest.approx(10, abs=0.1) and bounds[3] == pytest.approx(50.2, abs=0.1)
+
+
 # ------------------------------------------------------------------------------------------------- coordinates have a budget
 
 LOOK = """

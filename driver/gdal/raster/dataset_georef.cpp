@@ -186,11 +186,8 @@ CPLErr ZSGeoreferencing::SetGCPs(int count, const GDAL_GCP *list, const OGRSpati
 {
     const ZSGcps gcps(count, list, srs);
     if (!gcps.IsKept())
-    {
-        CPLError(CE_Failure, CPLE_NotSupported, "%s: expected at most %d ground control points, all finite; found %d",
-                 zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
-        return CE_Failure;
-    }
+        return zsRefuse(CPLE_NotSupported, "%s: expected at most %d ground control points, all finite; found %d",
+                        zsShown(m_view.store->name).c_str(), ZS_MOST_GCPS, count);
     m_gcpsRead = true;
     KeepGCPs(gcps.Get());
     m_changed |= POINTS;
@@ -231,23 +228,46 @@ ZSGcps::ZSGcps(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
     m_gcps = {m_list.data(), m_isKept ? m_list.size() : 0, m_crs.empty() ? nullptr : m_crs.c_str(), count > 0};
 }
 
+/* The name of a dataset with the values of a coordinate array: GDAL's warper knows no scale, so what is packed is named
+ * as a VRT. */
+static std::string valuesName(const ZSStore &store, const char *path)
+{
+    ZSConnection c;
+    c.store = store.name;
+    const std::string name = c.SubdatasetName(path);
+    const struct zs_node *node;
+    struct zs_band_properties p;
+    if (zs_hierarchy_node(store.hierarchy, path, &node, nullptr) != ZS_OK ||
+        zs_band_properties_read(node, &p, nullptr) != ZS_OK)
+        return name;
+    // A fill value of 0 is a coordinate, unless an attribute declares it missing.
+    const double missing = p.has_nodata ? zs_dtype_to_double(&node->array->dtype, p.nodata) : 0;
+    const bool masks = p.has_nodata && !(p.nodata_is_implied && missing == 0), isPacked = p.has_scale || p.has_offset;
+    char *escaped = CPLEscapeString(name.c_str(), -1, CPLES_XML);
+    CPLString vrt;
+    vrt.Printf(
+        "<VRTDataset rasterXSize=\"%llu\" rasterYSize=\"%llu\"><VRTRasterBand dataType=\"Float64\" band=\"1\">"
+        "<NoDataValue>-9999</NoDataValue><ComplexSource><SourceFilename>%s</SourceFilename><SourceBand>1</SourceBand>"
+        "<ScaleOffset>%.17g</ScaleOffset><ScaleRatio>%.17g</ScaleRatio>%s</ComplexSource></VRTRasterBand></VRTDataset>",
+        static_cast<unsigned long long>(node->array->shape[1]), static_cast<unsigned long long>(node->array->shape[0]),
+        escaped, p.has_offset ? p.offset : 0, p.has_scale ? p.scale : 1,
+        masks ? std::string(CPLSPrintf("<NODATA>%.17g</NODATA>", missing)).c_str() : "");
+    CPLFree(escaped);
+    zs_band_properties_clear(&p);
+    return isPacked ? vrt : name;
+}
+
 CPLStringList ZSGeoreferencing::Geolocation()
 {
     CPLStringList md;
     const struct zs_georef &georef = Get();
     if (georef.geolocation_x == nullptr || georef.geolocation_y == nullptr)
         return md;
-    ZSConnection c;
-    c.store = m_view.store->name;
-    md.SetNameValue("X_DATASET", c.SubdatasetName(georef.geolocation_x).c_str());
-    md.SetNameValue("X_BAND", "1");
-    md.SetNameValue("Y_DATASET", c.SubdatasetName(georef.geolocation_y).c_str());
-    md.SetNameValue("Y_BAND", "1");
-    md.SetNameValue("PIXEL_OFFSET", "0");
-    md.SetNameValue("PIXEL_STEP", "1");
-    md.SetNameValue("LINE_OFFSET", "0");
-    md.SetNameValue("LINE_STEP", "1");
-    md.SetNameValue("GEOREFERENCING_CONVENTION", "PIXEL_CENTER");
+    md.SetNameValue("X_DATASET", valuesName(*m_view.store, georef.geolocation_x).c_str());
+    md.SetNameValue("Y_DATASET", valuesName(*m_view.store, georef.geolocation_y).c_str());
+    for (const char *item : {"X_BAND=1", "Y_BAND=1", "PIXEL_OFFSET=0", "PIXEL_STEP=1", "LINE_OFFSET=0", "LINE_STEP=1",
+                             "GEOREFERENCING_CONVENTION=PIXEL_CENTER"})
+        md.AddString(item);
     // The arrays hold longitudes and latitudes, whatever the projection of the raster.
     const std::unique_ptr<OGRSpatialReference> geographic(
         georef.srs != nullptr ? OGRSpatialReference::FromHandle(georef.srs)->CloneGeogCS() : nullptr);

@@ -240,19 +240,16 @@ static bool isOneOf(const char *domain, const std::vector<const char *> &list)
     return false;
 }
 
-/* GEOLOCATION names another dataset with the coordinates; a copy would only have that name. */
-static const char GEOLOCATION[] = "GEOLOCATION";
-
 bool zsIsStoredDomain(const char *domain)
 {
-    return domain != nullptr && domain[0] != '\0' && !EQUAL(domain, GEOLOCATION) &&
+    return domain != nullptr && domain[0] != '\0' && !zsIsLostDomain(domain) &&
            !isOneOf(domain, {"IMAGE_STRUCTURE", "SUBDATASETS", "DERIVED_SUBDATASETS", "ICECHUNK", "xml:VRT",
                              "vrt_sources", "new_vrt_sources", "LocationInfo"});
 }
 
 bool zsIsLostDomain(const char *domain)
 {
-    return EQUAL(domain, GEOLOCATION);
+    return EQUAL(domain, "GEOLOCATION"); // names another dataset with the coordinates: a copy would only have that name
 }
 
 struct zs_domains zsDomainsOf(GDALMajorObject &object)
