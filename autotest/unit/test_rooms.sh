@@ -29,8 +29,8 @@ raster 7788
 geo 10047
 array 6942
 shard 1955
-codec 5621
-zarr 12614
+codec 5594
+zarr 12411
 store 7393
 base 1887
 END

@@ -23,25 +23,15 @@ enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, s
     return zs_fail(err, ZS_INVALID, "codec \"bytes\": endian: expected \"little\" or \"big\", found %s", found);
 }
 
-/* For data types that are stored in fewer bits than in memory. */
-struct small {
-    bool swaps;
-};
-
 static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     bool big_endian;
     ZS_TRY(zs_endian_parse(configuration, &big_endian, err));
-    const bool swaps = big_endian == is_little_endian_machine();
-    if (stage->in.small == NULL) {
-        stage->is_void = stage->in.swap_unit == 1 || !swaps;
-        return ZS_OK;
-    }
-    struct small *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    state->swaps = swaps;
-    stage->state = state;
-    stage->out = zs_dtype_of(zs_dtype_stored_size(&stage->in) == 2 ? ZS_UINT16 : ZS_UINT8);
+    stage->number = big_endian == is_little_endian_machine(); /* whether bytes are swapped */
+    if (stage->in.is_bfloat16)
+        stage->out = zs_dtype_of(ZS_UINT16);
+    else
+        stage->is_void = stage->in.swap_unit == 1 || stage->number == 0;
     return ZS_OK;
 }
 
@@ -76,43 +66,20 @@ void zs_swap_bytes(const void *from, void *to, size_t n, size_t size)
     }
 }
 
-/* Elements of one or two stored bytes, each other than in memory. */
-static enum zs_status encode_small(const struct zs_stage *stage, size_t n, const void *src, void *dst,
-                                   struct zs_error *err)
-{
-    const struct zs_dtype *in = &stage->in;
-    const bool swaps = ((const struct small *)stage->state)->swaps;
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char *const element = (const unsigned char *)src + i * in->size;
-        uint32_t stored;
-        if (!zs_small_encode(in->small, element, &stored))
-            return zs_fail(err, ZS_INVALID, "codec \"bytes\": %.17g has no value in %s",
-                           zs_dtype_to_double(in, element), in->name);
-        if (stage->out.size == 1)
-            ((uint8_t *)dst)[i] = (uint8_t)stored;
-        else
-            ((uint16_t *)dst)[i] = (uint16_t)(swaps ? stored << 8 | stored >> 8 : stored);
-    }
-    return ZS_OK;
-}
-
-static void decode_small(const struct zs_stage *stage, size_t n, const void *src, unsigned char *dst)
-{
-    const struct zs_dtype *in = &stage->in;
-    const bool swaps = ((const struct small *)stage->state)->swaps;
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t wide = stage->out.size == 1 ? ((const uint8_t *)src)[i] : ((const uint16_t *)src)[i];
-        const uint32_t stored = swaps && stage->out.size == 2 ? (wide << 8 | wide >> 8) & 0xFFFFu : wide;
-        zs_small_decode(in->small, stored, dst + i * in->size);
-    }
-}
-
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
-    if (stage->in.small != NULL)
-        return encode_small(stage, n, src, dst, err);
-    zs_swap_bytes(src, dst, n * stage->in.size, stage->in.swap_unit);
+    if (!stage->in.is_bfloat16) {
+        zs_swap_bytes(src, dst, n * stage->in.size, stage->in.swap_unit);
+        return ZS_OK;
+    }
+    const float *s = src;
+    uint16_t *d = dst;
+    for (size_t i = 0; i < n; i++)
+        if (!zs_bfloat16_from_float(s[i], &d[i]))
+            return zs_fail(err, ZS_INVALID, "codec \"bytes\": %.9g has no value in bfloat16", (double)s[i]);
+    if (stage->number != 0)
+        zs_swap_bytes(dst, dst, n * sizeof *d, sizeof *d);
     return ZS_OK;
 }
 
@@ -120,10 +87,14 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
                                    struct zs_error *err)
 {
     (void)err;
-    if (stage->in.small != NULL)
-        decode_small(stage, n, src, dst);
-    else
+    if (!stage->in.is_bfloat16) {
         zs_swap_bytes(src, dst, n * stage->in.size, stage->in.swap_unit);
+        return ZS_OK;
+    }
+    const uint16_t *s = src;
+    float *d = dst;
+    for (size_t i = 0; i < n; i++)
+        d[i] = zs_bfloat16_to_float((uint16_t)(stage->number != 0 ? s[i] << 8 | s[i] >> 8 : s[i]));
     return ZS_OK;
 }
 

@@ -107,9 +107,9 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     if (status == ZS_OK)
         status = zs_codec_check_members(codec, configuration, err);
     /* Their arithmetic would round to fewer digits, and clamp to other limits, than that of the type in memory. */
-    if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.small != NULL || parsed.out.small != NULL))
+    if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.is_bfloat16 || parsed.out.is_bfloat16))
         status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", codec->name,
-                         parsed.in.small != NULL ? parsed.in.name : parsed.out.name);
+                         parsed.in.is_bfloat16 ? parsed.in.name : parsed.out.name);
     if (status == ZS_OK && codec->is_elementwise && !parsed.is_void) {
         _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
         memcpy(in, form->fill, sizeof in);

@@ -113,7 +113,7 @@ static const zs_json *read_list(const zs_json *codecs, const struct zs_array_met
         } else if (codec->arrange != NULL) {
             inner = codec->kind == ZS_ARRAY_TO_BYTES ? zs_json_get(configuration, "codecs") : NULL;
         } else if (strcmp(codec->name, "bytes") == 0) {
-            terms->has_endian = meta->dtype.swap_unit > 1 && meta->dtype.small == NULL &&
+            terms->has_endian = meta->dtype.swap_unit > 1 && !meta->dtype.is_bfloat16 &&
                                 zs_endian_parse(configuration, &terms->is_big_endian, NULL) == ZS_OK;
         } else {
             terms->is_all = false;

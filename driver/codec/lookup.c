@@ -20,7 +20,7 @@ struct zs_lookup *zs_lookup_create(const struct zs_stage *stages, int count)
     for (int i = 0; i < count; i++) {
         if (!stages[i].codec->is_elementwise)
             return NULL;
-        is_worth = is_worth || stages[i].in.small != NULL ||
+        is_worth = is_worth ||
                    (stages[i].codec->kind == ZS_ARRAY_TO_ARRAY && stages[i].codec->decode_array != NULL);
     }
     if (!is_worth || stages[count - 1].out.size > 2 || stages[0].in.size > 8)

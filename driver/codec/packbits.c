@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "codec/codec.h"
-#include "zarr/small.h"
 
 enum padding { PADDING_NONE, PADDING_FIRST, PADDING_LAST };
 
@@ -49,7 +48,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     stage->state = p;
     stage->out = zs_dtype_of(ZS_UINT8);
     p->components = (int)(in->size / in->swap_unit);
-    p->width = in->small != NULL ? in->small->bits : in->type == ZS_BOOL ? 1 : (int)(8 * in->swap_unit);
+    p->width = in->type == ZS_BOOL ? 1 : in->is_bfloat16 ? 16 : (int)(8 * in->swap_unit);
     p->is_signed = in->type == ZS_INT8 || in->type == ZS_INT16 || in->type == ZS_INT32 || in->type == ZS_INT64 ||
                    in->type == ZS_DATETIME64 || in->type == ZS_TIMEDELTA64;
     ZS_TRY(parse_padding(zs_json_get(configuration, "padding_encoding"), &p->padding, err));
@@ -89,9 +88,11 @@ static bool load(const struct zs_dtype *dtype, const unsigned char *bytes, uint6
 {
     uint16_t b16;
     uint32_t b32;
-    if (dtype->small != NULL) {
-        const bool ok = zs_small_encode(dtype->small, bytes, &b32);
-        *bits = ok ? b32 & low_bits(dtype->small->bits) : 0;
+    if (dtype->is_bfloat16) {
+        float number;
+        memcpy(&number, bytes, sizeof number);
+        const bool ok = zs_bfloat16_from_float(number, &b16);
+        *bits = b16;
         return ok;
     }
     switch (dtype->swap_unit) {
@@ -116,8 +117,9 @@ static void store(const struct zs_dtype *dtype, uint64_t bits, unsigned char *by
 {
     const uint16_t b16 = (uint16_t)bits;
     const uint32_t b32 = (uint32_t)bits;
-    if (dtype->small != NULL)
-        zs_small_decode(dtype->small, b32, bytes);
+    const float wide = zs_bfloat16_to_float(b16);
+    if (dtype->is_bfloat16)
+        memcpy(bytes, &wide, sizeof wide);
     else if (dtype->swap_unit == 1)
         *bytes = (unsigned char)bits;
     else if (dtype->swap_unit == 2)
@@ -163,7 +165,7 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
                                    struct zs_error *err)
 {
     const struct packbits *p = stage->state;
-    const size_t unit = stage->in.small != NULL ? stage->in.size : stage->in.swap_unit, total = packed_bits(p, n);
+    const size_t unit = stage->in.swap_unit, total = packed_bits(p, n);
     unsigned char *const d = dst, *const packed = d + (p->padding == PADDING_FIRST);
     memset(d, 0, packed_size(stage, n));
     for (size_t i = 0; i < n * (size_t)p->components; i++) {
@@ -187,7 +189,7 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
                                    struct zs_error *err)
 {
     const struct packbits *p = stage->state;
-    const size_t unit = stage->in.small != NULL ? stage->in.size : stage->in.swap_unit, total = packed_bits(p, n);
+    const size_t unit = stage->in.swap_unit, total = packed_bits(p, n);
     const unsigned char *const s = src, *const packed = s + (p->padding == PADDING_FIRST);
     const int padding = p->padding == PADDING_FIRST ? s[0] : p->padding == PADDING_LAST ? packed[(total + 7) / 8] : -1;
     if (padding >= 0 && padding != (int)((8 - total % 8) % 8))

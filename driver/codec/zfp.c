@@ -52,7 +52,7 @@ static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct z
                  {ZS_INT64, zfp_type_int64, 0, false},      {ZS_UINT64, zfp_type_int64, 0, true},
                  {ZS_FLOAT32, zfp_type_float, 0, false},    {ZS_FLOAT64, zfp_type_double, 0, false},
                  {ZS_DATETIME64, zfp_type_int64, 0, false}, {ZS_TIMEDELTA64, zfp_type_int64, 0, false}};
-    for (size_t i = 0; i < sizeof types / sizeof types[0] && stage->in.small == NULL; i++) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0] && !stage->in.is_bfloat16; i++) {
         if (types[i].type != stage->in.type)
             continue;
         z->type = types[i].as;

@@ -136,7 +136,7 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
     if (e->keepbits > 0) /* by its older name, which zarr-python reads too */
         zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
                           e->keepbits);
-    add_bytes_codec(codecs, dtype->small != NULL ? zs_dtype_stored_size(dtype) : dtype->swap_unit,
+    add_bytes_codec(codecs, dtype->is_bfloat16 ? zs_dtype_stored_size(dtype) : dtype->swap_unit,
                     e->is_big_endian);
     const struct zs_blosc_settings blosc =
         e->compression == ZS_COMPRESS_BLOSC ? zs_blosc_settings_of(spec) : (struct zs_blosc_settings){0};

@@ -8,6 +8,8 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
+static const char BFLOAT16[] = "bfloat16";
+
 static const struct {
     const char *name;
     enum zs_data_type type;
@@ -32,6 +34,7 @@ static const struct {
     {"numpy.timedelta64", ZS_TIMEDELTA64, 8, 8},
     {"complex_float32", ZS_COMPLEX64, 8, 4}, /* other names */
     {"complex_float64", ZS_COMPLEX128, 16, 8},
+    {BFLOAT16, ZS_FLOAT32, 4, 4},
     {"r8", ZS_RAW, 1, 1},
 };
 #define TYPE_COUNT (sizeof types / sizeof types[0])
@@ -41,6 +44,7 @@ static struct zs_dtype make(size_t index)
     struct zs_dtype dtype = {
         .type = types[index].type, .size = types[index].size, .swap_unit = types[index].swap_unit, .unit_scale = 1};
     (void)snprintf(dtype.name, sizeof dtype.name, "%s", types[index].name);
+    dtype.is_bfloat16 = strcmp(dtype.name, BFLOAT16) == 0;
     if (dtype.type == ZS_DATETIME64 || dtype.type == ZS_TIMEDELTA64)
         (void)snprintf(dtype.unit, sizeof dtype.unit, "generic");
     return dtype;
@@ -71,7 +75,7 @@ void zs_dtype_apply_unsigned(struct zs_dtype *dtype, const zs_json *attributes)
     const zs_json *attribute = zs_json_get(attributes, ZS_UNSIGNED_ATTRIBUTE);
     const bool is_unsigned = /* in any case, as netCDF's users write it */
         zs_json_equals(attribute, "true") || zs_json_equals(attribute, "True") || zs_json_equals(attribute, "TRUE");
-    if (!is_unsigned || dtype->small != NULL || as_unsigned.type == dtype->type)
+    if (!is_unsigned || as_unsigned.type == dtype->type)
         return;
     *dtype = as_unsigned;
     dtype->is_declared_signed = true;
@@ -84,7 +88,7 @@ struct zs_dtype zs_dtype_declared(const struct zs_dtype *dtype)
 
 size_t zs_dtype_stored_size(const struct zs_dtype *dtype)
 {
-    return dtype->small != NULL ? (size_t)(dtype->small->bits + 7) / 8 : dtype->size;
+    return dtype->is_bfloat16 ? sizeof(uint16_t) : dtype->size;
 }
 
 /* r<N>: N bits of no meaning. */
@@ -205,13 +209,6 @@ enum zs_status zs_dtype_parse(const zs_json *data_type, struct zs_dtype *dtype, 
         *dtype = found;
         return ZS_OK;
     }
-    const struct zs_small_type *small = zs_small_type_of(name);
-    if (small != NULL && zs_json_size(configuration) == 0) {
-        *dtype = zs_dtype_of(small->type);
-        dtype->small = small;
-        (void)snprintf(dtype->name, sizeof dtype->name, "%s", name);
-        return ZS_OK;
-    }
     if (zs_text_type_of(data_type, NULL) != ZS_TEXT_NONE)
         return zs_fail(err, ZS_UNSUPPORTED, "data_type \"%s\" is text, for which there is no GDAL data type", name);
     const zs_json *fallback = zs_json_get(data_type, "fallback"); /* another that does as well, as extensions had it */
@@ -247,6 +244,23 @@ uint16_t zs_half_from_double(double value)
     /* nearbyint rounds half to even. A result of 2^11 carries into the exponent by itself. */
     const unsigned steps = (unsigned)nearbyint(ldexp(magnitude, 11 - exponent));
     return (uint16_t)(sign | (((unsigned)(exponent + 13) << 10) + steps));
+}
+
+float zs_bfloat16_to_float(uint16_t stored)
+{
+    const uint32_t bits = (uint32_t)stored << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+bool zs_bfloat16_from_float(float value, uint16_t *stored)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits += 0x7fffU + (bits >> 16 & 1); /* a carry goes into the exponent by itself */
+    *stored = isnan(value) ? 0x7fc0U : (uint16_t)(bits >> 16);
+    return !isfinite(value) || (*stored & 0x7f80U) != 0x7f80U;
 }
 
 double zs_dtype_to_double(const struct zs_dtype *dtype, const void *value)

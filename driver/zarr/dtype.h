@@ -4,7 +4,6 @@
 
 #include "shardedzarr.h"
 #include "zarr/json.h"
-#include "zarr/small.h"
 
 /* Largest element: r<N> types up to this many bytes are read (as opaque bytes). */
 #define ZS_MAX_ITEM_SIZE 16
@@ -26,7 +25,7 @@ struct zs_dtype {
     char name[48];      /* as in the metadata: "uint16", "numpy.datetime64" */
     char unit[8];       /* datetime64 and timedelta64: "s", "ns", "D", "generic" ... (ASCII: "us"); else "" */
     int64_t unit_scale; /* ... and its scale factor; else 1 */
-    const struct zs_small_type *small; /* the stored type, where it has fewer bits than in memory; else NULL */
+    bool is_bfloat16;   /* stored as the upper half of the float32 that it is in memory */
     bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents have the signed type of that size
                               */
     enum zs_text_type text; /* of text: elements in memory are pointers to what is stored of each (codec/texts.h) */
@@ -76,6 +75,11 @@ zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dt
 double zs_half_to_double(uint16_t half);
 /* ... and from double, rounded half to even; what is too large becomes infinite, NaN the quiet NaN 0x7e00. */
 uint16_t zs_half_from_double(double value);
+
+/* The upper half of a float32; exact. */
+float zs_bfloat16_to_float(uint16_t stored);
+/* ... and from float, rounded half to even; NaN is 0x7fc0. False for a finite number that would become infinite. */
+bool zs_bfloat16_from_float(float value, uint16_t *stored);
 
 /* Element at `value` (native order) as double: the real part of complex types, 0 or 1 for bool, the count for
  * datetimes. */

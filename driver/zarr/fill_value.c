@@ -180,25 +180,22 @@ static bool parse_float(const zs_json *node, size_t size, void *value)
 }
 
 /* Numbers are rounded to what the type has, as those of other floats are. */
-static enum zs_status parse_small(const struct zs_dtype *dtype, const zs_json *node, void *value, struct zs_error *err)
+static bool parse_bfloat16(const zs_json *node, void *value)
 {
-    const struct zs_small_type *small = dtype->small;
     const char *token;
-    uint64_t bits = 0;
-    uint32_t stored = 0;
-    double number;
-    bool ok = number_token(node, &token);
-    if (ok && small->special != ZS_SMALL_INTEGER && zs_json_typeof(node) == ZS_JSON_STRING && token[0] == '0') {
-        ok = parse_bits(token, zs_dtype_stored_size(dtype), &bits) && bits >> small->bits == 0;
-        stored = (uint32_t)bits;
-    } else if (ok) {
-        ok = zs_number_double(strcmp(token, "+Infinity") == 0 ? token + 1 : token,
-                              &number) && zs_small_from_double(small, number, &stored);
+    uint64_t bits;
+    uint16_t stored;
+    float number;
+    if (!parse_float(node, sizeof number, &number) || !zs_bfloat16_from_float(number, &stored))
+        return false;
+    if (zs_json_string(node, &token) && parse_bits(token, sizeof number, &bits)) {
+        if (bits > UINT16_MAX)
+            return false;
+        stored = (uint16_t)bits;
     }
-    if (!ok)
-        return mismatch(dtype, node, "a number that the type has", err);
-    zs_small_decode(small, stored, value);
-    return ZS_OK;
+    number = zs_bfloat16_to_float(stored);
+    memcpy(value, &number, sizeof number);
+    return true;
 }
 
 static const char float_expected[] = "a number in range, \"NaN\", \"Infinity\", \"-Infinity\" or \"0x\" and its bits";
@@ -250,8 +247,6 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
         memset(value, 0, dtype->size);
         return ZS_OK;
     }
-    if (dtype->small != NULL)
-        return parse_small(dtype, fill_value, value, err);
     const struct zs_dtype declared = zs_dtype_declared(dtype);
     if (dtype->is_declared_signed && zs_fill_value_parse(&declared, fill_value, value, NULL, NULL) == ZS_OK)
         return ZS_OK;
@@ -261,7 +256,9 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
     case ZS_FLOAT16:
     case ZS_FLOAT32:
     case ZS_FLOAT64:
-        return parse_float(fill_value, dtype->size, value) ? ZS_OK : mismatch(dtype, fill_value, float_expected, err);
+        if (dtype->is_bfloat16 ? parse_bfloat16(fill_value, value) : parse_float(fill_value, dtype->size, value))
+            return ZS_OK;
+        return mismatch(dtype, fill_value, float_expected, err);
     case ZS_COMPLEX64:
     case ZS_COMPLEX128:
         return parse_complex(dtype, fill_value, value, err);
