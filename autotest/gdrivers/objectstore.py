@@ -22,8 +22,6 @@ class ObjectStore(webserver.Server):
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
     fault     called with (method, "bucket/key", query as a dictionary); a status that it returns is the answer, or bytes with status 200
-    latency   seconds that every answer waits
-    most      requests that were under way at once
     loses     called with (method, "bucket/key") after the work is done; where it is true the connection ends without an answer
     sees      called with the headers of each PUT
     holds     the conditions that a PUT is held to, of "If-Match" and "If-None-Match"
@@ -34,7 +32,7 @@ class ObjectStore(webserver.Server):
         self.objects, self.uploads, self.log, self.removed, self.refuse, self.lock = {}, {}, [], [], lambda method, key: False, threading.Lock()
         self.fault = lambda method, key, query: None
         self.classes = {}
-        self.ages, self.ahead, self.latency, self.under_way, self.most = {}, 0, 0.0, 0, 0
+        self.ages, self.ahead = {}, 0
         self.holds = ("If-Match", "If-None-Match")
         self.compresses = False
         self.loses, self.sees = lambda method, key: False, lambda headers: None
@@ -103,12 +101,7 @@ class _Handler(webserver.Handler):
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         owner = self.server.owner
         owner.log.append((self.command, key))
-        with owner.lock:
-            owner.under_way += 1
-            owner.most = max(owner.most, owner.under_way)
-        time.sleep(owner.latency)
-        with owner.lock:
-            owner.under_way -= 1
+        owner.begin(self.command, key, query)
         self.status = owner.fault(self.command, key, query) or (403 if owner.refuse(self.command, key) else 204)
         return key, query, body, self.status != 204
 

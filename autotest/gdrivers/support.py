@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -112,6 +113,14 @@ def need_codecs(meta):
     """Asks for the libraries behind the codecs of a zarr.json."""
     for name in re.findall(r'"(zstd|blosc)"', str(meta).replace("'", '"')):
         need("lib%s.so.1" % name, oracle.available(name))
+
+
+def killed(seconds, code, *arguments, done=0):
+    """Runs a writer and kills it so many seconds after it said that it is ready, and "done" so many times: at any moment."""
+    with subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE) as writer:
+        assert [writer.stdout.readline() for _ in range(done + 1)] == [b"ready\n"] + done * [b"done\n"]
+        time.sleep(seconds)
+        writer.kill()
 
 
 # ------------------------------------------------------------------------------------------------------------- opening

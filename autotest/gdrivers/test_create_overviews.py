@@ -2,10 +2,8 @@
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -298,10 +296,7 @@ def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(t
         folder.mkdir()
         if replacing:
             copy(folder / "a.zarr", source(pixels), CHUNK_SHAPE=32, OVERVIEWS="AUTO", ARRAY_NAME="v")
-        with subprocess.Popen([sys.executable, "-c", CLOSES, str(folder / ("a.zarr" if replacing else "%d.zarr"))], stdout=subprocess.PIPE) as writer:
-            assert writer.stdout.readline() == b"ready\n"
-            time.sleep(moments.uniform(0, 0.5))
-            writer.send_signal(signal.SIGKILL)
+        support.killed(moments.uniform(0, 0.5), CLOSES, folder / ("a.zarr" if replacing else "%d.zarr"))
         stores = sorted(name for name in os.listdir(str(folder)) if not name.startswith("."))
         last = max(range(len(stores)), key=lambda i: int(stores[i].split(".")[0])) if not replacing and stores else None
         for i, name in enumerate(stores):

@@ -142,6 +142,9 @@ def place(tmp_path):
             program = command.split()[0]
             need(program, shutil.which(program, path=environment["PATH"]))
             server.log.clear()
+            if program == os.environ.get("SHARDEDZARR_PEERS"):
+                imports = "\n".join(["import zarr", *re.findall("^import .*", command, re.M)])
+                need(imports, subprocess.run([program, "-c", imports], capture_output=True).returncode == 0)
             environment["GDAL_DRIVER_PATH"] = "disable" if program == os.environ.get("SHARDEDZARR_PEERS") else PLUGINS  # it has a GDAL of its own
             done = subprocess.run(["sh", "-c", command.replace("https://example.com/", "http://%s/" % server.host)], cwd=tmp_path, text=True,
                                   capture_output=True, env=environment, stdin=subprocess.DEVNULL)

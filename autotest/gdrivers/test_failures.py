@@ -429,7 +429,6 @@ def test_objects_that_no_request_for_many_removes_go_one_by_one(s3):
     put_group(s3, ["a"])
     put_chunks(s3, "a", 40)
     s3.fault = lambda method, key, query: 501 if method == "POST" else None
-    s3.latency = 0.02
     gdal.GetDriverByName("ShardedZarr").Delete(BUCKET)
     assert not s3.objects
 

@@ -132,7 +132,7 @@ def test_shard_with_dead_bytes_is_read_by_ranges(tmp_path, server):
 def test_all_shards_of_a_window_are_asked_at_the_same_time(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     dataset = open_array(server.vsi("s.zarr"))
-    server.latency = 0.2
+    server.gather(4, lambda *request: True)
     server.log.clear()
     np.testing.assert_array_equal(dataset.ReadAsArray(24, 24, 16, 16), VALUES[24:40, 24:40])
     assert len(server.log) == 8

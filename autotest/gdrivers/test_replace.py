@@ -6,13 +6,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 from osgeo import gdal
 
-from support import assert_same, error_of, need, open_ours, read_all, subdatasets, warnings_of
+from support import assert_same, error_of, killed, need, open_ours, read_all, subdatasets, warnings_of
 from writing import UTM, copy, created, driver, files_of, pairs, source
 
 TEMPORARY = ".shardedzarr-0123456789abcdef0123456789abcdef.tmp"
@@ -410,18 +409,11 @@ COPY = "gdal.GetDriverByName('ShardedZarr').CreateCopy(path, raster(value), opti
 DELETE = COPY + "\n    gdal.GetDriverByName('ShardedZarr').Delete(path)"
 
 
-def killed(code, path, seconds):
-    with subprocess.Popen([sys.executable, "-c", REPLACE % code, str(path)], stdout=subprocess.PIPE) as writer:
-        assert writer.stdout.readline() == b"ready\n"
-        time.sleep(seconds)
-        writer.send_signal(signal.SIGKILL)
-
-
 @pytest.mark.parametrize("code", [COPY, DELETE], ids=["copy", "delete"])
 def test_killed_replacement_or_deletion_leaves_a_complete_store_or_none(tmp_path, code):
     moments, path, seen = random.Random(3), tmp_path / "a.zarr", set()
     for number in range(10):
-        killed(code, path, moments.uniform(0.05, 0.5))
+        killed(moments.uniform(0.05, 0.5), REPLACE % code, path)
         seen.add(path.exists())
         if path.exists():
             pixels = read_all(open_ours(str(path)))
@@ -443,7 +435,7 @@ def _utm(tmp_path):
 def test_next_writer_removes_files_of_killed_writers_and_keeps_those_of_live_ones(tmp_path):
     path = tmp_path / "a.zarr"
     while not any(name.endswith(".tmp") for name in os.listdir(str(tmp_path))):
-        killed(COPY, path, random.uniform(0.05, 0.3))
+        killed(random.uniform(0.05, 0.3), REPLACE % COPY, path)
     (tmp_path / ".a.zarr.notes.tmp").mkdir()  # not ours
     (tmp_path / ".b.zarr.0123456789abcdef.tmp").mkdir()  # another's place
     names = []

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta
-from support import SANITIZED, STEP, assert_same, close, error_of, in_process, open_array, open_ours, peak_memory, read_all, subdatasets
+from support import SANITIZED, STEP, assert_same, close, error_of, in_process, killed, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import check_consolidated, copy, created, document, driver, files_of, shards, source
 
 ROUNDS = 20 // STEP
@@ -67,14 +66,6 @@ for number in range(1000):
 """
 
 
-def killed(code, path, moments, done=0):
-    """Runs a writer and kills it within some tenths of a second after it did that many of its works: at any moment."""
-    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as writer:
-        assert [writer.stdout.readline() for _ in range(done + 1)] == [b"ready\n"] + done * [b"done\n"]
-        time.sleep(moments.uniform(0, 0.3))
-        writer.send_signal(signal.SIGKILL)
-
-
 def leftovers(path):
     return [name for name in files_of(path) if name.endswith(".tmp")]
 
@@ -93,7 +84,7 @@ def test_every_shard_is_its_old_or_its_new_self_after_a_kill(tmp_path):
     moments = random.Random(8)
     path = created(tmp_path / "a.zarr", np.ones((1, 512, 512), "uint16"), CHUNK_SHAPE=32, SHARD_SHAPE=128, ARRAY_NAME="v")
     for _ in range(ROUNDS):
-        killed(UPDATE, path, moments)
+        killed(moments.uniform(0, 0.3), UPDATE, path)
         meta, array = oracle.read(os.path.join(path, "v"))
         for y in range(0, 512, 128):
             for x in range(0, 512, 128):
@@ -140,7 +131,7 @@ def test_a_copy_with_overviews_that_is_killed_leaves_no_store_or_one_with_all_of
     for round_ in range(ROUNDS):
         place = tmp_path / str(round_)
         place.mkdir()
-        killed(COPIES, place, moments)
+        killed(moments.uniform(0, 0.3), COPIES, place)
         for number in range(len(os.listdir(place))):
             path, expected = place / ("%d.zarr" % number), numbered(number)
             if not (path / "zarr.json").exists():
@@ -156,7 +147,7 @@ def test_killed_append_leaves_the_former_store_or_the_complete_append(tmp_path):
     moments, path, seen = random.Random(10), tmp_path / "a.zarr", 2
     copy(path, source(numbered(0)[0]), CHUNK_SHAPE=32, SHARD_SHAPE=64, ARRAY_NAME="n0", OVERVIEWS="2,4,8", RESAMPLING="NEAREST")
     for round_ in range(ROUNDS):
-        killed(APPEND, path, moments, done=int(round_ == 0))
+        killed(moments.uniform(0, 0.3), APPEND, path, done=int(round_ == 0))
         found = rasters_of(path)
         assert len(found) >= seen
         seen = len(found)
@@ -225,7 +216,7 @@ def test_building_overviews_that_is_killed_leaves_right_ones_or_none(tmp_path):
     moments, path, expected = random.Random(11), tmp_path / "a.zarr", numbered(0)
     copy(path, source(expected[0]), CHUNK_SHAPE=32, SHARD_SHAPE=64, ARRAY_NAME="v")
     for _ in range(ROUNDS):
-        killed(ADDO, path, moments)
+        killed(moments.uniform(0, 0.3), ADDO, path)
         for name, meta in document(path)["consolidated_metadata"]["metadata"].items():
             assert document(path, name) == meta
         base, *levels = rasters_of(path)[""]

@@ -162,19 +162,26 @@ def test_arrays_that_two_processes_add_to_one_group_are_all_there(server):
 
 
 MAKE = """
-import sys, time
+import sys
 import writers
 gdal = writers.configure(sys.argv[1])
-value, start = int(sys.argv[2]), float(sys.argv[3])
+value = int(sys.argv[2])
 memory = gdal.GetDriverByName("MEM").Create("", 256 + 16 * value, 256, 1)
 memory.GetRasterBand(1).Fill(value)
+held = False
+def hold(part, *_):
+    global held
+    if part >= 1 and not held:
+        held = print("in it", flush=True) or sys.stdin.readline()
+    return 1
 for i in range(8):
-    time.sleep(max(0, start + i - time.time()))  # all at once
+    sys.stdin.readline()  # all at once
+    held = False
     try:
-        gdal.GetDriverByName("ShardedZarr").CreateCopy("/vsis3/bucket/%d.zarr" % i, memory, options=sys.argv[4:])
-        print(i, "made")
+        gdal.GetDriverByName("ShardedZarr").CreateCopy("/vsis3/bucket/%d.zarr" % i, memory, options=sys.argv[3:], callback=hold)
+        print("made", flush=True)
     except RuntimeError as error:
-        print(i, error)
+        print(*str(error).split("\\n"), flush=True)
 """
 
 
@@ -182,15 +189,20 @@ for i in range(8):
 def test_one_of_concurrent_creations_of_a_name_succeeds_and_others_are_refused(server, overwrite):
     if server.name == "moto":
         pytest.skip("between looking at a condition and putting the object moto has no lock")
-    arguments = [str(time.time() + 3), "CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE", "OVERWRITE=" + overwrite]
-    running = [subprocess.Popen([sys.executable, "-c", MAKE, server.host, str(value)] + arguments, stdout=subprocess.PIPE, text=True,
+    arguments = ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE", "OVERWRITE=" + overwrite]
+    running = [subprocess.Popen([sys.executable, "-c", MAKE, server.host, str(value)] + arguments, text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1,
                                 env={**os.environ, "PYTHONPATH": os.path.dirname(writers.__file__)}) for value in (1, 2, 3)]
-    said = [process.communicate()[0].splitlines() for process in running]
-    assert all(process.returncode == 0 for process in running)
-    gdal.VSICurlClearCache()
     refused = 0
     for number in range(8):
-        answers = [lines[number].partition(" ")[2] for lines in said]
+        for process in running:
+            process.stdin.write("go\n")
+        answers = [process.stdout.readline().strip() for process in running]
+        for i, process in enumerate(running):  # who is in it was so when the others ended
+            if answers[i] == "in it":
+                process.stdin.write("go on\n")
+                answers[i] = process.stdout.readline().strip()
+        gdal.VSICurlClearCache()
         made = [value + 1 for value in range(3) if answers[value] == "made"]
         # versitygw fails to list a folder that changes meanwhile
         assert all(answer == "made" or ".unfinished: " in answer or "cannot be listed" in answer for answer in answers), answers
@@ -199,6 +211,9 @@ def test_one_of_concurrent_creations_of_a_name_succeeds_and_others_are_refused(s
         assert value in made and (pixels == value).all(), answers
         refused += 3 - len(made)
     assert refused > 0
+    for process in running:
+        process.communicate()
+        assert process.returncode == 0
     assert not [name for name in gdal.ReadDirRecursive("/vsis3/bucket/") if ".unfinished" in name or ".tmp" in name]
 
 

@@ -5,7 +5,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, CRC32C, GZIP, array_meta, random_store, random_values, sharding, transpose
-from support import ask_peer, as_raster, assert_same, error_of, name_of, need_codecs, open_array, raster_dtype, random_window, read_all
+from support import ask_peer, as_raster, assert_same, error_of, killed, name_of, need_codecs, open_array, raster_dtype, random_window, read_all
 from writing import created, files_of, only_array
 
 WAYS = ["REWRITE", "APPEND", "IN_PLACE"]
@@ -235,13 +234,6 @@ def chunks_in(bands):
     return bands.reshape(16, 2, 32, 2, 32).swapaxes(2, 3).reshape(64, 1024)
 
 
-def killed(path, way, fsync, longest):
-    with subprocess.Popen([sys.executable, "-c", GROWING, path, way, fsync], stdout=subprocess.PIPE) as writer:
-        assert writer.stdout.readline() == b"ready\n"
-        time.sleep(longest)
-        writer.send_signal(signal.SIGKILL)
-
-
 @pytest.mark.parametrize("way, where", [("APPEND", "END"), ("APPEND", "START"), ("IN_PLACE", "END")])
 def test_after_a_kill_every_chunk_is_old_or_new_and_the_next_writer_goes_on(tmp_path, way, where):
     array, moments = np.stack([np.full((64, 64), 1 + number, "uint16") for number in range(16)]), random.Random(4)
@@ -249,7 +241,7 @@ def test_after_a_kill_every_chunk_is_old_or_new_and_the_next_writer_goes_on(tmp_
                    OVERVIEWS="NONE", INDEX_LOCATION=where)
     before = array
     for turn in range(8):
-        killed(path, way, ["NO", "YES"][turn % 2], moments.uniform(0, 0.12))
+        killed(moments.uniform(0, 0.12), GROWING, path, way, ["NO", "YES"][turn % 2])
         found = read_all(open_array(path, "v"))
         for chunk, old in zip(chunks_in(found), chunks_in(before)):
             assert chunk.min() == chunk.max() >= old[0] and (chunk[0] - old[0]) % 16 == 0

@@ -7,6 +7,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -318,11 +319,17 @@ def test_usage(tmp_path):
 
 def test_interrupted_validation_stops_with_a_message(tmp_path, server):
     oracle.write(str(tmp_path / "a.zarr"), array_meta((4096, 4), shard=(2, 4)), counting((4096, 4)) + 1)
-    server.latency = 0.05
+    begun, interrupted = threading.Event(), threading.Event()
+
+    def wait(method, path, headers):
+        if path.endswith("/99/0"):
+            begun.set()
+            interrupted.wait()
+    server.before = wait
     process = subprocess.Popen([PROGRAM, server.vsi("a.zarr")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while len(server.log) < 40:
-        assert process.poll() is None
+    assert begun.wait(60)
     process.send_signal(signal.SIGINT)
+    interrupted.set()
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGINT and "stopped" in errors
 

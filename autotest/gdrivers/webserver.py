@@ -31,6 +31,7 @@ class Server:
     def __init__(self, handler, ports=()):
         """On the first of `ports` that is free, else on any."""
         self.sockets, ports = [], list(ports)
+        self.changed, self.under_way, self.most, self.together, self.gathers = threading.Condition(), 0, 0, 0, lambda *request: False
         while True:
             try:
                 self._server = _Listener(("127.0.0.1", ports.pop(0) if ports else 0), handler)
@@ -50,6 +51,22 @@ class Server:
     def __exit__(self, *exception):
         self._server.shutdown()
         self._server.server_close()
+
+    def gather(self, together, gathers):
+        """From now on a request for whose method, path, and headers or query, `gathers` is true is not answered before so many of them were under way
+        at once (or a minute went by: then none waits any more). `most` tells how many were."""
+        self.most, self.together, self.gathers = 0, together, gathers
+
+    def begin(self, *request):
+        if not self.gathers(*request):
+            return
+        with self.changed:
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+            self.changed.notify_all()
+            if not self.changed.wait_for(lambda: self.most >= self.together, 60):
+                self.together = 0
+            self.under_way -= 1
 
     def die(self):
         """From now on there is nobody who answers, on connections that are open neither."""
@@ -143,6 +160,7 @@ class _Handler(Handler):
         path, _, query = self.path.partition("?")
         path = urllib.parse.unquote(path).lstrip("/")
         time.sleep(owner.latency)
+        owner.begin(self.command, path, self.headers)
         fault = owner.before(self.command, path, self.headers) if owner.before else None
         if fault is None:
             fault = owner.faults.get(path)

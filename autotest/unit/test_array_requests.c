@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "array/array_private.h"
+#include "array/shard_list.h"
 #include "array_store.h"
 #include "fault_store.h"
 #include "shard/writer.h"
@@ -279,6 +280,35 @@ static void test_absent_shards_of_many_chunks_are_asked_for_once(void)
     zs_store_free(c.memory);
 }
 
+/* 16 x 16 shards in one of which are ones; others may write the last one meanwhile. */
+static void test_a_list_of_shards_counts_for_some_time_only(void)
+{
+    struct zs_error err;
+    unsigned char ones[32 * 32], out[512 * 512] = {0}, *last = out + 480 * 512 + 480;
+    memset(ones, 1, sizeof ones);
+    struct counted c = {.memory = memory_store(), .node = array_node("[512,512]", "[32,32]", "uint8", "0", CHUNKS_8)};
+    put_object(c.memory, "zarr.json", "{}", 2);
+    c.memory->is_remote = c.memory->lists_all = true;
+    struct zs_array *writer = open_node(c.memory, c.node, 1, 0);
+    c.array = open_node(c.memory, c.node, 1, 0);
+    for (uint64_t at = 0; at <= 480; at += 480) {
+        const struct zs_window w = {.start = {at, at}, .count = {32, 32}, .data = ones, .stride = {32, 1}};
+        must(zs_array_write_windows(writer, &w, 1, 1, NULL, NULL, &err), &err);
+        must(zs_array_flush(writer, &err), &err);
+        must(zs_array_read(c.array, (uint64_t[]){0, 0}, (uint64_t[]){512, 512}, out, &err), &err);
+        CHECK(out[0] == 1 && *last == 0);
+    }
+    struct zs_cache_entry *entry;
+    struct zs_shard_list *list = (struct zs_shard_list *)zs_shard_list_get(c.array, &entry);
+    CHECK(list != NULL && list->count == 1 && list->until >= list->made + 5);
+    list->until = list->made - 1;
+    zs_cache_release(c.array->indexes, entry);
+    must(zs_array_read(c.array, (uint64_t[]){480, 480}, (uint64_t[]){32, 32}, out, &err), &err);
+    CHECK(memcmp(out, ones, sizeof ones) == 0);
+    zs_array_close(writer);
+    close_counted(&c);
+}
+
 /* Where a chunk of ones is, what finding it costs, and that it is there. */
 static void find_costs(struct counted *c, uint64_t y, uint64_t x, size_t size, int opens, int reads)
 {
@@ -422,6 +452,7 @@ int main(void)
     RUN(test_eight_threads_ask_for_each_index_or_whole_shard_once);
     RUN(test_a_nested_shard_is_read_in_part);
     RUN(test_absent_shards_of_many_chunks_are_asked_for_once);
+    RUN(test_a_list_of_shards_counts_for_some_time_only);
     RUN(test_lines_of_a_row_of_chunks_that_does_not_fit_the_cache_come_many_at_a_time);
     return check_result();
 }
