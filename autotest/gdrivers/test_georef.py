@@ -10,7 +10,7 @@ import oracle
 from stores import (GZIP, LITTLE, PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, sharding,
                     spatial_proj, write_coordinate)
 from support import (as_raster, assert_pixels, fixture_path, geotransform, held_band, name_of, open_array, open_ours, peak_memory,
-                     read_all, same_crs)
+                     read_all, same_crs, warnings_of)
 from writing import copy, source
 
 SHAPE = (4, 6)
@@ -183,9 +183,37 @@ def test_a_grid_mapping_without_the_angles_that_cf_demands_is_no_projection_at_0
     path = write_data(tmp_path, {"grid_mapping": "crs"})
     write_grid_mapping(path, "crs", grid_mapping_name="transverse_mercator", **more)
     write_xy(path, (500005, 10), (4999995, -10), {"units": "m"}, {"units": "m"})
-    srs = open_data(path).GetSpatialRef()
+    srs, heard = warnings_of(lambda: open_data(path).GetSpatialRef())
     assert (srs is not None) == is_there
     assert srs is None or srs.IsProjected() and srs.GetUTMZone() == 33
+    assert is_there or len(heard) == 1 and "/crs: its transverse_mercator has no l" in heard[0]
+
+
+@pytest.mark.parametrize("name, given, lacking", [
+    ("lambert_conformal_conic", {"standard_parallel": 40, "latitude_of_projection_origin": 40}, "longitude_of_central_meridian"),
+    ("lambert_conformal_conic", {"standard_parallel": 40, "longitude_of_central_meridian": 9}, "latitude_of_projection_origin"),
+    ("albers_conical_equal_area", {"latitude_of_projection_origin": 40, "longitude_of_central_meridian": 9}, "standard_parallel"),
+    ("polar_stereographic", {"straight_vertical_longitude_from_pole": 0}, "latitude_of_projection_origin"),
+    ("polar_stereographic", {"straight_vertical_longitude_from_pole": 0, "standard_parallel": -71}, None),
+    ("geostationary", {"longitude_of_projection_origin": 0}, "perspective_point_height"),
+    ("rotated_latitude_longitude", {"grid_north_pole_latitude": 39.25}, "grid_north_pole_longitude"),
+    ("rotated_latitude_longitude", {"grid_north_pole_latitude": 39.25, "grid_north_pole_longitude": -162}, None)], ids=str)
+@pytest.mark.parametrize("api", ["raster", "multidimensional"])
+def test_a_parameter_that_cf_demands_and_is_absent_is_named_in_a_warning(tmp_path, name, given, lacking, api):
+    path = write_data(tmp_path, {"grid_mapping": "crs"})
+    write_grid_mapping(path, "crs", grid_mapping_name=name, **given)
+    held = open_data(path) if api == "raster" else gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER).GetRootGroup().OpenMDArray("data")
+    srs, heard = warnings_of(held.GetSpatialRef)
+    assert (srs is None) == (lacking is not None) == bool(heard)
+    assert lacking is None or "/crs: its %s has no %s:" % (name, lacking) in heard[0]
+    if name == "polar_stereographic" and lacking is None:
+        assert "+lat_0=-90" in srs.ExportToProj4()
+
+
+def test_no_warning_of_a_grid_mapping_beside_a_crs_that_counts(tmp_path):
+    path = write_data(tmp_path, spatial_proj(NORTH_UP, UTM33, grid_mapping="crs"))
+    write_grid_mapping(path, "crs", grid_mapping_name="transverse_mercator")
+    assert warnings_of(lambda: same_crs(open_data(path), UTM33)) == (True, [])
 
 
 def test_geotransform_of_rioxarray(tmp_path):

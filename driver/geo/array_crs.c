@@ -11,7 +11,7 @@
 
 bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs)
 {
-    OGRSpatialReferenceH own = zs_crs_from_grid_mapping(mapping->attributes, NULL);
+    OGRSpatialReferenceH own = zs_crs_from_grid_mapping(mapping->attributes, NULL, NULL);
     const bool is_same = zs_crs_is_same(own, srs);
     if (own != NULL)
         OSRRelease(own);
@@ -66,7 +66,7 @@ OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const str
 {
     const char *named = zs_grid_mapping_name(node->attributes);
     const struct zs_node *mapping = named != NULL ? zs_sibling(hierarchy, node, named) : NULL;
-    return mapping != NULL ? zs_crs_from_grid_mapping(mapping->attributes, NULL) : NULL;
+    return mapping != NULL ? zs_crs_from_grid_mapping(mapping->attributes, NULL, NULL) : NULL;
 }
 
 /* Makes the array name a mapping, unless it does. */

@@ -46,14 +46,18 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
     /* An empty grid mapping counts as none. */
     if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
-    const char *units = coordinate_units(search, &is_degrees);
+    const char *units = coordinate_units(search, &is_degrees), *lacks = NULL;
     if (priority == ZS_STATED)
-        search->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units);
+        search->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units, &lacks);
     /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
      * every reader people compare with; only where nothing declares another, not where a grid mapping could not be
      * read. */
     else if (is_degrees)
         search->out->srs = zs_crs_from_epsg(4326);
+    if (lacks != NULL) /* without memory there is no warning */
+        search->out->no_crs =
+            zs_format("/%s: its %s has no %s: no coordinate reference system is read from it", mapping->path,
+                      zs_json_text(mapping->attributes, "grid_mapping_name", ""), lacks);
 }
 
 /* ---- Transform ---- */
@@ -86,9 +90,9 @@ static bool transform_of_axes(const struct zs_regular_axis *x, const struct zs_r
 /* Remembers a variable that was not looked at. */
 static enum zs_status leave_out(struct zs_search *search, const struct zs_node *coordinate, struct zs_error *err)
 {
-    free(search->out->left_out);
-    search->out->left_out = zs_strdup(coordinate->path);
-    return search->out->left_out != NULL ? ZS_OK : zs_fail_memory(err);
+    free(search->out->no_transform);
+    search->out->no_transform = zs_format("/%s: too large for a coordinate variable; it is not used", coordinate->path);
+    return search->out->no_transform != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static enum zs_status find_on_axes(struct zs_search *search, struct zs_error *err)

@@ -21,10 +21,10 @@ const char *zs_grid_mapping_name(const zs_json *attributes);
 const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
                                            bool *in_own_group);
 
-/* CRS of a grid mapping variable: crs_wkt, spatial_ref, else its grid_mapping_name and parameters (CF appendix F).
- * `xy_units` are the units of the X coordinate variable (NULL: metre). NULL where it is none; else released with
- * OSRRelease(). */
-OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units);
+/* CRS of a grid mapping variable: texts and codes, else its grid_mapping_name and parameters (CF appendix F).
+ * `xy_units` are the units of the X coordinate variable (NULL: metre). Released with OSRRelease(). NULL where it is
+ * none, or where a parameter is absent that CF demands: *lacks is its name then (untouched otherwise; may be NULL). */
+OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units, const char **lacks);
 
 /* GeoTransform of a grid mapping variable: a text of six numbers, or a list. False where it has none. */
 bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6]);

@@ -63,7 +63,7 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
 struct proj_text {
     char text[1024];
     size_t size;
-    bool lacks_angle; /* one that CF demands: 0 in its place would be a projection elsewhere on the Earth */
+    const char *lacks; /* what CF demands: 0 in its place would be a projection elsewhere on the Earth */
 };
 
 static void add(struct proj_text *p, const char *name, double value)
@@ -103,23 +103,18 @@ static bool number(const zs_json *attributes, const char *name, size_t index, do
 static void add_parameter(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name,
                           double fallback)
 {
-    double value = fallback;
-    number(a, cf_name, 0, &value);
-    if (isfinite(value))
-        add(p, proj_name, value);
+    double value;
+    add(p, proj_name, number(a, cf_name, 0, &value) ? value : fallback);
 }
 
-/* An angle that CF demands: of a meridian, by either of CF's names. */
-static void add_angle(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
+/* A parameter that CF demands. */
+static void add_demanded(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
 {
     double value;
-    const bool is_meridian = strncmp(cf_name, "longitude_of_", 13) == 0;
-    if (number(a, cf_name, 0, &value) ||
-        (is_meridian && (number(a, "longitude_of_central_meridian", 0, &value) ||
-                         number(a, "longitude_of_projection_origin", 0, &value))))
+    if (number(a, cf_name, 0, &value))
         add(p, proj_name, value);
     else
-        p->lacks_angle = true;
+        p->lacks = cf_name;
 }
 
 /* Ellipsoid and prime meridian. Without either a CF grid mapping leaves the figure of the Earth open: WGS 84 is meant
@@ -159,113 +154,108 @@ static void add_sweep(struct proj_text *p, const zs_json *a)
         add_text(p, "+sweep=x");
 }
 
-/* The view from above, from a geostationary satellite or from any point. False without its height. */
-static bool add_perspective(struct proj_text *p, const zs_json *a, bool is_geostationary)
-{
-    double height;
-    if (!number(a, "perspective_point_height", 0, &height) || !(height > 0))
-        return false;
-    add_text(p, is_geostationary ? "+proj=geos" : "+proj=nsper");
-    if (is_geostationary)
-        add_sweep(p, a);
-    else
-        add_angle(p, a, "lat_0", "latitude_of_projection_origin");
-    add_angle(p, a, "lon_0", "longitude_of_projection_origin");
-    add(p, "h", height);
-    return true;
-}
+/* What a projection takes beside its meridian. */
+enum {
+    ORIGIN = 1,     /* the latitude of its origin */
+    POLE = 2,       /* the same, or the pole of the half of the Earth where its standard parallel is */
+    PARALLELS = 4,  /* two, or one of a cone that touches */
+    PARALLEL = 8,   /* one along which the scale is true, or the factor at the origin */
+    FACTOR = 16,    /* that alone, which is 1 where it is absent */
+    HEIGHT = 32,    /* of the eye */
+    AZIMUTH = 64    /* of the line that takes the place of the equator */
+};
 
-/* As pyproj has it: the grid is not turned back, which CF has no parameter for. */
-static void add_oblique_mercator(struct proj_text *p, const zs_json *a)
-{
-    add_text(p, "+proj=omerc +gamma=0");
-    add_angle(p, a, "lat_0", "latitude_of_projection_origin");
-    add_angle(p, a, "lonc", "longitude_of_projection_origin");
-    add_angle(p, a, "alpha", "azimuth_of_central_line");
-    add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
-}
+/* Projections of CF's appendix F as PROJ has them. An oblique Mercator is not turned back, as pyproj has it: CF has no
+ * parameter for that. */
+static const struct projection {
+    const char *name, *text, *meridian;
+    unsigned takes;
+} projections[] = {
+    {"lambert_conformal_conic", "+proj=lcc", "longitude_of_central_meridian", ORIGIN | PARALLELS},
+    {"albers_conical_equal_area", "+proj=aea", "longitude_of_central_meridian", ORIGIN | PARALLELS},
+    {"transverse_mercator", "+proj=tmerc", "longitude_of_central_meridian", ORIGIN | FACTOR},
+    {"polar_stereographic", "+proj=stere", "straight_vertical_longitude_from_pole", POLE | PARALLEL | FACTOR},
+    {"stereographic", "+proj=stere", "longitude_of_projection_origin", ORIGIN | PARALLEL | FACTOR},
+    {"mercator", "+proj=merc", "longitude_of_projection_origin", PARALLEL | FACTOR},
+    {"lambert_cylindrical_equal_area", "+proj=cea", "longitude_of_central_meridian", PARALLEL},
+    {"sinusoidal", "+proj=sinu", "longitude_of_projection_origin", 0},
+    {"lambert_azimuthal_equal_area", "+proj=laea", "longitude_of_projection_origin", ORIGIN},
+    {"azimuthal_equidistant", "+proj=aeqd", "longitude_of_projection_origin", ORIGIN},
+    {"orthographic", "+proj=ortho", "longitude_of_projection_origin", ORIGIN},
+    {"geostationary", "+proj=geos", "longitude_of_projection_origin", HEIGHT},
+    {"vertical_perspective", "+proj=nsper", "longitude_of_projection_origin", ORIGIN | HEIGHT},
+    {"oblique_mercator", "+proj=omerc +gamma=0", "longitude_of_projection_origin", ORIGIN | AZIMUTH | FACTOR},
+    /* RegCM wrote this before CF had the former */
+    {"rotated_mercator", "+proj=omerc +gamma=0", "longitude_of_projection_origin", ORIGIN | AZIMUTH | FACTOR}};
 
-/* CF appendix F to PROJ: the projection's name and its own parameters. False for a name that is not known. */
-static bool add_projection(struct proj_text *p, const zs_json *a, const char *name)
+/* The meridian, which writers give by any of its names. */
+static void add_meridian(struct proj_text *p, const zs_json *a, const char *proj_name, const char *cf_name)
 {
-    const double none = NAN;
+    static const char *const others[] = {"longitude_of_central_meridian", "longitude_of_projection_origin",
+                                         "straight_vertical_longitude_from_pole"};
     double value;
-    if (strcmp(name, "lambert_conformal_conic") == 0 || strcmp(name, "albers_conical_equal_area") == 0) {
-        add_text(p, name[0] == 'l' ? "+proj=lcc" : "+proj=aea");
-        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", none);
-        add_angle(p, a, "lon_0", "longitude_of_central_meridian");
-        if (number(a, "standard_parallel", 0, &value)) {
-            add(p, "lat_1", value);
-            number(a, "standard_parallel", 1, &value); /* a cone that touches has one parallel */
-            add(p, "lat_2", value);
-        }
-    } else if (strcmp(name, "transverse_mercator") == 0) {
-        add_text(p, "+proj=tmerc");
-        add_angle(p, a, "lat_0", "latitude_of_projection_origin");
-        add_angle(p, a, "lon_0", "longitude_of_central_meridian");
-        add_parameter(p, a, "k_0", "scale_factor_at_central_meridian", 1);
-    } else if (strcmp(name, "polar_stereographic") == 0 || strcmp(name, "stereographic") == 0) {
-        double origin = NAN;
-        add_text(p, "+proj=stere");
-        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", none);
-        if (number(a, "straight_vertical_longitude_from_pole", 0, &origin))
-            add(p, "lon_0", origin);
-        else
-            add_angle(p, a, "lon_0", "longitude_of_projection_origin");
-        if (number(a, "standard_parallel", 0, &value))
-            add(p, "lat_ts", value);
-        else
-            add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
-    } else if (strcmp(name, "mercator") == 0) {
-        add_text(p, "+proj=merc");
-        add_angle(p, a, "lon_0", "longitude_of_projection_origin");
-        if (number(a, "standard_parallel", 0, &value))
-            add(p, "lat_ts", value);
-        else
-            add_parameter(p, a, "k_0", "scale_factor_at_projection_origin", 1);
-    } else if (strcmp(name, "lambert_cylindrical_equal_area") == 0) {
-        add_text(p, "+proj=cea");
-        add_angle(p, a, "lon_0", "longitude_of_central_meridian");
-        if (number(a, "scale_factor_at_projection_origin", 0, &value))
-            add(p, "k_0", value);
-        else
-            add_angle(p, a, "lat_ts", "standard_parallel");
-    } else if (strcmp(name, "sinusoidal") == 0) {
-        add_text(p, "+proj=sinu");
-        add_angle(p, a, "lon_0", "longitude_of_projection_origin");
-    } else if (strcmp(name, "lambert_azimuthal_equal_area") == 0 || strcmp(name, "azimuthal_equidistant") == 0 ||
-               strcmp(name, "orthographic") == 0) {
-        add_text(p, name[0] == 'l' ? "+proj=laea" : name[0] == 'a' ? "+proj=aeqd" : "+proj=ortho");
-        add_angle(p, a, "lat_0", "latitude_of_projection_origin");
-        add_angle(p, a, "lon_0", "longitude_of_projection_origin");
-    } else if (strcmp(name, "geostationary") == 0 || strcmp(name, "vertical_perspective") == 0) {
-        if (!add_perspective(p, a, name[0] == 'g'))
-            return false;
-    } else if (strcmp(name, "oblique_mercator") == 0 || strcmp(name, "rotated_mercator") == 0) {
-        add_oblique_mercator(p, a); /* RegCM wrote the latter before CF had the former */
-    } else {
-        return false;
+    for (int i = 0; i < 3 && !number(a, cf_name, 0, &value); i++)
+        if (number(a, others[i], 0, &value))
+            cf_name = others[i];
+    add_demanded(p, a, proj_name, cf_name);
+}
+
+static void add_projection(struct proj_text *p, const zs_json *a, const struct projection *projection)
+{
+    const unsigned takes = projection->takes;
+    double factor, parallel = 0;
+    const bool has_parallel = number(a, "standard_parallel", 0, &parallel);
+    add_text(p, projection->text);
+    if ((takes & POLE) != 0 && has_parallel)
+        add_parameter(p, a, "lat_0", "latitude_of_projection_origin", copysign(90, parallel));
+    else if ((takes & (ORIGIN | POLE)) != 0)
+        add_demanded(p, a, "lat_0", "latitude_of_projection_origin");
+    add_meridian(p, a, (takes & AZIMUTH) != 0 ? "lonc" : "lon_0", projection->meridian);
+    if ((takes & AZIMUTH) != 0)
+        add_demanded(p, a, "alpha", "azimuth_of_central_line");
+    if ((takes & HEIGHT) != 0) {
+        add_demanded(p, a, "h", "perspective_point_height");
+        add_sweep(p, a);
     }
+    if ((takes & PARALLELS) != 0) {
+        add_demanded(p, a, "lat_1", "standard_parallel");
+        add(p, "lat_2", number(a, "standard_parallel", 1, &factor) ? factor : parallel);
+    }
+    if ((takes & PARALLEL) != 0 && has_parallel)
+        add(p, "lat_ts", parallel);
+    else if ((takes & (PARALLEL | FACTOR)) != 0 && (number(a, "scale_factor_at_central_meridian", 0, &factor) ||
+                                                    number(a, "scale_factor_at_projection_origin", 0, &factor)))
+        add(p, "k_0", factor);
+    else if ((takes & FACTOR) != 0)
+        add(p, "k_0", 1);
+    else if ((takes & PARALLEL) != 0)
+        p->lacks = "standard_parallel";
     add_parameter(p, a, "x_0", "false_easting", 0);
     add_parameter(p, a, "y_0", "false_northing", 0);
-    return true;
 }
 
-static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, const char *xy_units)
+static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, const char *xy_units,
+                                            const char **lacks)
 {
     struct proj_text p = {.size = 0};
     if (strcmp(name, "latitude_longitude") == 0) {
         add_text(&p, "+proj=longlat");
     } else if (strcmp(name, "rotated_latitude_longitude") == 0) {
         double pole = 0;
-        p.lacks_angle = !number(a, "grid_north_pole_longitude", 0, &pole);
+        if (!number(a, "grid_north_pole_longitude", 0, &pole))
+            p.lacks = "grid_north_pole_longitude";
         add_text(&p, "+proj=ob_tran +o_proj=longlat");
         add_parameter(&p, a, "o_lon_p", "north_pole_grid_longitude", 0);
-        add_angle(&p, a, "o_lat_p", "grid_north_pole_latitude");
+        add_demanded(&p, a, "o_lat_p", "grid_north_pole_latitude");
         add(&p, "lon_0", 180 + pole);
     } else {
-        if (!add_projection(&p, a, name))
+        const size_t n = sizeof projections / sizeof projections[0];
+        size_t i = 0;
+        while (i < n && strcmp(name, projections[i].name) != 0)
+            i++;
+        if (i == n)
             return NULL;
+        add_projection(&p, a, &projections[i]);
         if (xy_units != NULL && (strcmp(xy_units, "km") == 0 || strncmp(xy_units, "kilomet", 7) == 0))
             add_text(&p, "+units=km");
         else
@@ -273,14 +263,16 @@ static OGRSpatialReferenceH from_parameters(const zs_json *a, const char *name, 
     }
     add_figure(&p, a);
     add_text(&p, "+no_defs");
-    if (p.size >= sizeof p.text || p.lacks_angle)
+    if (lacks != NULL)
+        *lacks = p.lacks;
+    if (p.size >= sizeof p.text || p.lacks != NULL)
         return NULL;
     if (strcmp(p.text, " +proj=longlat +datum=WGS84 +no_defs") == 0)
         return zs_crs_from_epsg(4326); /* the same, with its name and code */
     return zs_crs_from_proj_string(p.text);
 }
 
-OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units)
+OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const char *xy_units, const char **lacks)
 {
     /* Texts and codes go before parameters, of which writers leave out some (ITS_LIVE, WRF-Hydro). */
     static const struct {
@@ -301,7 +293,7 @@ OGRSpatialReferenceH zs_crs_from_grid_mapping(const zs_json *attributes, const c
             srs = known[i].read(text);
     }
     if (srs == NULL && (text = zs_json_text(attributes, "grid_mapping_name", NULL)) != NULL)
-        srs = from_parameters(attributes, text, xy_units);
+        srs = from_parameters(attributes, text, xy_units, lacks);
     return srs;
 }
 

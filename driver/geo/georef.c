@@ -111,8 +111,12 @@ static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct z
                              zs_json_equals(zs_json_get(node->attributes, ZS_REGISTRATION_ATTRIBUTE), "Point");
     georef->is_area_declared = georef->is_area_declared && !georef->pixel_is_point;
     if (georef->has_transform || georef->geolocation_x != NULL) {
-        free(georef->left_out);
-        georef->left_out = NULL;
+        free(georef->no_transform);
+        georef->no_transform = NULL;
+    }
+    if (georef->srs != NULL) {
+        free(georef->no_crs);
+        georef->no_crs = NULL;
     }
     if (status != ZS_OK)
         zs_georef_clear(georef);
@@ -136,6 +140,7 @@ void zs_georef_clear(struct zs_georef *georef)
         OSRRelease(georef->srs);
     free(georef->geolocation_x);
     free(georef->geolocation_y);
-    free(georef->left_out);
+    free(georef->no_crs);
+    free(georef->no_transform);
     memset(georef, 0, sizeof *georef);
 }

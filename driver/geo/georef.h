@@ -34,9 +34,9 @@ struct zs_georef {
     char *geolocation_x;
     /* set together, and only without a transform. Their shape is (rows, columns) of the raster */
     char *geolocation_y;
-    /* owned path of a coordinate variable too large to be looked at, where no georeferencing was found without it; or
-     * NULL */
-    char *left_out;
+    /* owned, a sentence to warn of: why there is no CRS, and no transform nor geolocation, where what is there could
+     * not be used; or NULL */
+    char *no_crs, *no_transform;
 };
 
 /* Reads what is known of the array `node`; what is absent, malformed, or contradicts the array's shape, is left out

@@ -262,6 +262,8 @@ std::shared_ptr<OGRSpatialReference> ZSMdimArray::ReadSpatialRef() const
     if (zs_georef_read(m_store->Hierarchy(), m_node, {axes.x, -1}, &georef, &err) != ZS_OK)
         return zsReport(err);
     const ZSOwned<struct zs_georef> cleared(&georef, zs_georef_clear);
+    if (georef.no_crs != nullptr)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s", georef.no_crs);
     if (georef.srs == nullptr)
         return nullptr;
     const auto srs = std::make_shared<OGRSpatialReference>(*OGRSpatialReference::FromHandle(georef.srs));

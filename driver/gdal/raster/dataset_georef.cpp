@@ -30,16 +30,16 @@ void ZSGeoreferencing::Read()
             zs_georef_read(m_view.store->hierarchy, first.node, first.axes, &first.georef, &err) != ZS_OK;
     if (!first.georefRead && first.georefFailed)
         zsReport(err);
-    if (!first.georefRead && shared.left_out != nullptr)
-        CPLError(CE_Warning, CPLE_AppDefined, "/%s: too large for a coordinate variable; it is not used",
-                 shared.left_out);
+    for (const char *missing : {shared.no_crs, shared.no_transform})
+        if (!first.georefRead && missing != nullptr)
+            CPLError(CE_Warning, CPLE_AppDefined, "%s", missing);
     first.georefRead = true;
     // A copy for each dataset: an OGRSpatialReference is for one thread at a time, even when it is only read.
     m_georef = shared;
     m_georef.srs = shared.srs != nullptr ? OSRClone(shared.srs) : nullptr;
     m_georef.geolocation_x = copyText(shared.geolocation_x);
     m_georef.geolocation_y = copyText(shared.geolocation_y);
-    m_georef.left_out = nullptr;
+    m_georef.no_crs = m_georef.no_transform = nullptr;
 }
 
 const struct zs_georef &ZSGeoreferencing::Get()
