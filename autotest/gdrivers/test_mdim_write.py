@@ -831,3 +831,24 @@ def test_progress_ends_at_1(tmp_path):
         write(root.CreateMDArray("v%d" % number, grid, extended("float32")), np.ones([d.GetSize() for d in grid], "float32"))
     gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), source, callback=lambda part, *_: told.append(part) or 1)
     assert told[-1] == 1 and told == sorted(told)
+
+
+LATIN_1_VRT = """<VRTDataset><Group name="/"><Dimension name="größe" size="3"/>
+<Attribute name="Straße"><DataType>String</DataType><Value>Müller</Value></Attribute>
+<Array name="größe"><DataType>Int16</DataType><DimensionRef ref="größe"/><RegularlySpacedValues start="5" increment="1"/></Array>
+<Array name="Höhe"><DataType>Float32</DataType><DimensionRef ref="größe"/><Unit>°C</Unit><ConstantValue>7</ConstantValue>
+<Attribute name="Ä"><DataType>String</DataType><Value>é</Value></Attribute></Array></Group></VRTDataset>"""
+
+
+def test_latin_1_names_and_texts_are_copied_as_utf_8_with_one_warning(tmp_path):
+    (tmp_path / "a.vrt").write_bytes(LATIN_1_VRT.encode("latin-1"))
+    before = gdal.OpenEx(str(tmp_path / "a.vrt"), gdal.OF_MULTIDIM_RASTER)
+    made, messages = warnings_of(lambda: gdal.MultiDimTranslate(str(tmp_path / "a.zarr"), before, format="ShardedZarr"))
+    assert made is not None and len(messages) == 1 and "Latin-1" in messages[0], messages
+    del made
+    check_consolidated(tmp_path / "a.zarr")
+    root = root_of(tmp_path / "a.zarr")
+    array = root.OpenMDArray("Höhe")
+    assert attributes_of(root) == {"Straße": "Müller"} and attributes_of(array) == {"Ä": "é"} and array.GetUnit() == "°C"
+    dimension, = array.GetDimensions()
+    assert dimension.GetName() == "größe" and list(dimension.GetIndexingVariable().ReadAsArray()) == [5, 6, 7]

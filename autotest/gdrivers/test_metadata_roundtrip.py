@@ -9,7 +9,7 @@ from osgeo import gdal
 import oracle
 from stores import array_meta, group_meta, plain_meta, random_values, sharding
 from support import assert_same, error_of, held_band, name_of, open_array, open_ours, subdatasets, warnings_of
-from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
+from writing import UTM, check_consolidated, chunks_of, copy, document, driver, files_of, only_array, shards, source
 
 
 def values(shape, data_type="uint8", seed=0):
@@ -348,3 +348,67 @@ def test_a_copy_declares_a_fill_value_where_its_source_does(tmp_path, data_type,
         assert ("_FillValue" in found["attributes"]) == (declared is not None)
         assert open_ours(str(tmp_path / name)).GetRasterBand(1).GetNoDataValue() == pytest.approx(
             open_ours(str(tmp_path / "s.zarr")).GetRasterBand(1).GetNoDataValue(), nan_ok=True)
+
+
+LATIN_1 = {
+    "items": ('<Metadata><MDI key="größe">Müller</MDI></Metadata>', ""),
+    "domains": ('<Metadata domain="Höhe"><MDI key="A">Müller</MDI></Metadata>', ""),
+    "CRS": ('<SRS>LOCAL_CS["Straße",UNIT["metre",1]]</SRS><GeoTransform>0,1,0,0,0,-1</GeoTransform>', ""),
+    "points": ('<GCPList Projection="LOCAL_CS[&quot;Straße&quot;,UNIT[&quot;metre&quot;,1]]"><GCP Pixel="0" Line="0" X="1" Y="2"/></GCPList>', ""),
+    "bands": ("", '<Description>Höhe</Description><UnitType>°C</UnitType><Metadata><MDI key="größe">é</MDI></Metadata>'
+                  "<CategoryNames><Category>Wälder</Category></CategoryNames>"),
+    "dimensions": ('<Metadata><MDI key="größe#units">°C</MDI></Metadata>', '<Metadata><MDI key="NETCDF_DIM_größe">%d</MDI></Metadata>'),
+}
+
+
+def latin_1_vrt(path, texts):
+    dataset, band = texts
+    bands = "".join('<VRTRasterBand dataType="Byte" band="%d">%s</VRTRasterBand>' % (n, band.replace("%d", str(n))) for n in (1, 2))
+    path.write_bytes(('<VRTDataset rasterXSize="20" rasterYSize="10">%s%s</VRTDataset>' % (dataset, bands)).encode("latin-1"))
+    return gdal.Open(str(path))
+
+
+def all_documents(path):
+    return [json.loads(file.read_bytes().decode("utf-8")) for file in path.rglob("zarr.json")]
+
+
+@pytest.mark.parametrize("kind", LATIN_1)
+def test_latin_1_texts_are_copied_as_utf_8_with_one_warning(tmp_path, kind):
+    before = latin_1_vrt(tmp_path / "a.vrt", LATIN_1[kind])
+    made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr"), before, options=["OVERVIEWS=NONE"]))
+    assert made is not None and len(messages) == 1 and "Latin-1" in messages[0], messages
+    del made
+    written = json.dumps(all_documents(tmp_path / "a.zarr"), ensure_ascii=False)
+    words = [word for word in ("größe", "Müller", "Höhe", "Straße", "°C", "Wälder") if word in "".join(LATIN_1[kind])]
+    assert [word for word in words if word not in written] == []
+
+
+def test_a_store_whose_name_is_not_utf_8_names_its_array_in_utf_8(tmp_path):
+    name = os.fsencode(tmp_path) + b"/M\xfcller.zarr"
+    assert driver().CreateCopy(name, source(values((10, 20)))) is not None
+    assert [meta["node_type"] for meta in all_documents(tmp_path)] == ["group", "array"] and (tmp_path / os.fsdecode(name) / "Müller").is_dir()
+
+
+def test_latin_1_texts_that_are_set_are_stored_as_utf_8(tmp_path):
+    after = copy(tmp_path / "a.zarr", dressed(values((3, 30, 40), "int16")))
+    del after
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
+    texts = latin_1_vrt(tmp_path / "a.vrt", LATIN_1["bands"])
+    band, of = held_band(dataset, 2), held_band(texts)
+    for set_it, get in ((band.SetMetadata, of.GetMetadata_List), (dataset.SetMetadata, of.GetMetadata_List)):
+        set_it([os.fsencode(item) for item in get()])
+    dataset, messages = None, warnings_of(lambda: dataset.FlushCache())[1]
+    assert all("Latin-1" in message for message in messages) and messages
+    assert "größe" in json.dumps(all_documents(tmp_path / "a.zarr"), ensure_ascii=False)
+
+
+def test_an_edit_of_a_document_that_is_not_utf_8_is_refused_and_changes_nothing(tmp_path):
+    copy(tmp_path / "a.zarr", dressed(values((30, 40))), CREATE_CONSOLIDATED_METADATA="NO")
+    at = tmp_path / "a.zarr" / "a" / "zarr.json"
+    at.write_bytes(at.read_bytes().replace(b"band number", b"b\xe4nd number"))
+    before = files_of(tmp_path / "a.zarr")
+    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).SetNoDataValue(7)
+    assert "UTF-8" in error_of(dataset.FlushCache)
+    dataset = None
+    assert files_of(tmp_path / "a.zarr") == before

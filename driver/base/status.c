@@ -43,11 +43,5 @@ void zs_error_prefix(struct zs_error *err, const char *format, ...)
         return;
     }
     const size_t context = strlen(err->message);
-    const size_t room = sizeof err->message - 1 - context;
-    if (room > 2) {
-        memcpy(err->message + context, ": ", 2);
-        const size_t kept = strlen(rest) < room - 2 ? strlen(rest) : room - 2;
-        memcpy(err->message + context + 2, rest, kept);
-        err->message[context + 2 + kept] = '\0';
-    }
+    (void)snprintf(err->message + context, sizeof err->message - context, ": %s", rest);
 }

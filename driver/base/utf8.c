@@ -17,33 +17,31 @@ size_t zs_utf8_put(uint32_t code, char out[4])
     return n;
 }
 
-bool zs_utf8_check(const char *text, size_t n, size_t *count)
+/* How many of n bytes, n > 0, the code point at their beginning has; 0 where there is none. */
+static size_t length_at(const char *text, size_t n)
+{
+    static const unsigned char lengths[16] = {1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 2, 2, 3, 4},
+                               bits[] = {0, 0x7F, 0x1F, 0x0F, 0x0F};
+    const unsigned char lead = (unsigned char)text[0];
+    const size_t length = lengths[lead >> 4];
+    if (length > n)
+        return 0;
+    uint32_t code = lead & bits[length];
+    for (size_t k = 1; k < length; k++) {
+        if ((text[k] & 0xC0) != 0x80)
+            return 0;
+        code = code << 6 | (text[k] & 0x3F);
+    }
+    char again[4];
+    return zs_utf8_put(code, again) == length ? length : 0; /* else overlong, or no code point */
+}
+
+size_t zs_utf8_length(const char *text, size_t n, size_t *count)
 {
     size_t points = 0, i = 0;
-    for (; i < n; points++) {
-        const unsigned char lead = (unsigned char)text[i];
-        const size_t length = lead < 0x80   ? 1
-                              : lead < 0xC0 ? 0
-                              : lead < 0xE0 ? 2
-                              : lead < 0xF0 ? 3
-                              : lead < 0xF8 ? 4
-                                            : 0;
-        static const unsigned char bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-        if (length == 0 || length > n - i)
-            return false;
-        uint32_t code = lead & bits[length];
-        for (size_t k = 1; k < length; k++) {
-            const unsigned char next = (unsigned char)text[i + k];
-            if ((next & 0xC0) != 0x80)
-                return false;
-            code = code << 6 | (next & 0x3F);
-        }
-        char again[4];
-        if (zs_utf8_put(code, again) != length) /* overlong, or no code point */
-            return false;
-        i += length;
-    }
+    for (size_t length; i < n && (length = length_at(text + i, n - i)) > 0; i += length)
+        points++;
     if (count != NULL)
         *count = points;
-    return true;
+    return i;
 }

@@ -49,6 +49,23 @@ ZSFailed zsReport(const struct zs_error &err);
 /* Returns how many errors this thread has emitted so: tells a failure of the core from one that GDAL found itself. */
 size_t zsReportCount();
 
+/* A text that GDAL hands over, as UTF-8, which all texts of a store are. What is not UTF-8 is taken for Latin-1, as old
+ * files have it, with a warning: while a ZSOneWarning lives in this thread, with one for all texts. */
+std::string zsUtf8(const std::string &text);
+CPLStringList zsUtf8List(CSLConstList list);
+/* A copy of a CRS, of such texts; null of null. */
+std::unique_ptr<OGRSpatialReference> zsUtf8Srs(const OGRSpatialReference *srs);
+class ZSOneWarning
+{
+    const bool m_isOutermost;
+
+  public:
+    ZSOneWarning();
+    ~ZSOneWarning();
+    ZSOneWarning(const ZSOneWarning &) = delete;
+    ZSOneWarning &operator=(const ZSOneWarning &) = delete;
+};
+
 /* An opened store, shared by the datasets made of it (overviews, clones in other threads). */
 struct ZSStore
 {

@@ -595,7 +595,7 @@ static bool checkCompression(Creation &options)
 
 bool ZSCreationOptions::Parse(CSLConstList given)
 {
-    CPLStringList list(CSLDuplicate(given));
+    CPLStringList list = zsUtf8List(given);
     return zsTakeAliases(list) && readRows(creationRows(), list.List(), *this) && checkCompression(*this);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/utf8.h"
 
 zs_json *zs_shape_list(const uint64_t *shape, int ndim)
 {
@@ -336,7 +337,11 @@ enum zs_status zs_document_print(const struct zs_store *store, const char *path,
 {
     *text = zs_json_print_pretty(document);
     ZS_TRY_MEMORY(*text, err);
-    const enum zs_status status = zs_json_check(*text, strlen(*text), err);
+    const size_t n = strlen(*text), valid = zs_utf8_length(*text, n, NULL), shown = valid < 20 ? valid : 20;
+    const enum zs_status status =
+        valid == n ? zs_json_check(*text, n, err)
+                   : zs_fail(err, ZS_INVALID, "expected UTF-8, found byte 0x%02x behind %.*s",
+                             (unsigned char)(*text)[valid], (int)shown, *text + valid - shown);
     if (status == ZS_OK)
         return ZS_OK;
     free(*text);

@@ -40,7 +40,7 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     bool Refill(const void *value);
     bool IsImpliedInSource(const void *element) const;
     void DropStatistics();
-    bool ChangeSpatialRef(const OGRSpatialReference *srs);
+    bool ChangeSpatialRef(OGRSpatialReference *srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
@@ -485,7 +485,7 @@ bool ZSMdimArray::SetProperty(enum zs_band_property property, const struct zs_ba
 bool ZSMdimArray::SetUnit(const std::string &unit)
 {
     return zsGuard([&] {
-        std::unique_ptr<char, decltype(&free)> text(unit.empty() ? nullptr : zs_strdup(unit.c_str()), free);
+        std::unique_ptr<char, decltype(&free)> text(unit.empty() ? nullptr : zs_strdup(zsUtf8(unit).c_str()), free);
         char *before = m_properties->unit;
         auto wanted = *m_properties;
         wanted.unit = text.get();
@@ -546,12 +546,11 @@ bool ZSMdimArray::SetRawNoDataValue(const void *value)
 }
 
 /* Changes the CRS of an existing array, in every convention that the array uses. */
-bool ZSMdimArray::ChangeSpatialRef(const OGRSpatialReference *srs)
+bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReference *srs)
 {
     return Change([srs](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
         struct zs_axes axes;
-        const std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
-        OGRSpatialReferenceH handle = own != nullptr ? OGRSpatialReference::ToHandle(own.get()) : nullptr;
+        OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs) : nullptr;
         if (node->array->ndim < 2)
             return zs_array_crs_write(hierarchy, node, handle, err);
         enum zs_status status = zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err);
@@ -569,10 +568,11 @@ bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
     return zsGuard([&] {
         if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
             return GDALPamMDArray::SetSpatialRef(srs);
-        if (!m_store->CheckUpdatable() || (!m_isMade && !ChangeSpatialRef(srs)))
+        std::shared_ptr<OGRSpatialReference> own = zsUtf8Srs(srs);
+        if (!m_store->CheckUpdatable() || (!m_isMade && !ChangeSpatialRef(own.get())))
             return false;
         const std::lock_guard<std::mutex> held(m_lock);
-        m_srs = srs != nullptr ? std::make_shared<OGRSpatialReference>(*srs) : nullptr;
+        m_srs = own;
         m_srsRead = true;
         if (m_isMade)
             m_store->SetSpatialRef(m_node->path, m_srs);

@@ -200,17 +200,6 @@ std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, con
 
 /* ---- Writing ---- */
 
-/* Text that is not UTF-8 is taken for Latin 1, as old CF files have it. */
-static std::string asUtf8(const char *text)
-{
-    if (CPLIsUTF8(text, -1))
-        return text;
-    char *recoded = CPLRecode(text, CPL_ENC_ISO8859_1, CPL_ENC_UTF8);
-    const std::string result = recoded;
-    CPLFree(recoded);
-    return result;
-}
-
 std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateNew(const std::shared_ptr<ZSMdimStore> &store,
                                                           const std::string &path, const std::string &owner,
                                                           const std::string &name,
@@ -254,7 +243,7 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
                                                   const std::vector<GUInt64> &dimensions,
                                                   const GDALExtendedDataType &type)
 {
-    return ZSMdimAttribute::CreateNew(store, path, owner, name, dimensions, type);
+    return ZSMdimAttribute::CreateNew(store, path, owner, zsUtf8(name), dimensions, type);
 }
 
 bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type)
@@ -266,7 +255,7 @@ bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtende
     if (!zsMdimTakeTexts(texts, request, type))
         return false;
     for (auto &text : texts)
-        text = asUtf8(text.c_str());
+        text = zsUtf8(text);
     TakeTexts(std::move(texts));
     return true;
 }
@@ -288,8 +277,7 @@ bool ZSMdimAttribute::WriteValues()
 {
     const size_t count = Count();
     struct zs_attribute a = {};
-    const std::string name = asUtf8(GetName().c_str());
-    a.name = name.c_str();
+    a.name = GetName().c_str();
     a.is_list = !m_dimensions.empty();
     a.count = count;
     std::vector<double> doubles;
@@ -325,9 +313,10 @@ bool ZSMdimAttribute::WriteValues()
 }
 
 #if ZS_GDAL_AT_LEAST(8)
-bool ZSMdimAttribute::Rename(const std::string &name)
+bool ZSMdimAttribute::Rename(const std::string &given)
 {
     return zsGuard([&]() -> bool {
+        const std::string name = zsUtf8(given);
         const struct zs_node *node = Node();
         const std::string before = GetName();
         const int deletedBefore = m_deleted;

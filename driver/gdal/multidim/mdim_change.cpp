@@ -407,9 +407,10 @@ static std::vector<Having> allThatHave(const std::vector<Found> &all, const std:
 }
 
 bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
-                                  const std::string &group, const std::string &name)
+                                  const std::string &group, const std::string &given)
 {
     struct zs_error err;
+    const std::string name = zsUtf8(given);
     std::vector<Found> all;
     const std::string before = self->GetName();
     if (!CheckUpdatable())

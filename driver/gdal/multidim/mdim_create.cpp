@@ -109,6 +109,7 @@ GDALDataset *zsMdimCreate(const char *name, CSLConstList, CSLConstList options)
 GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                         GDALProgressFunc progress, void *progressData)
 {
+    const ZSOneWarning ofTexts;
     const auto store = createStore(name, source, options);
     if (store == nullptr)
         return nullptr;

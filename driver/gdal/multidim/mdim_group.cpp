@@ -65,9 +65,10 @@ class ZSMdimGroup final : public GDALGroup, public ZSMdimFollower
     std::shared_ptr<GDALAttribute> CreateAttribute(const std::string &name, const std::vector<GUInt64> &dimensions,
                                                    const GDALExtendedDataType &type, CSLConstList options) override;
 #if ZS_GDAL_AT_LEAST(8)
-    bool Rename(const std::string &name) override
+    bool Rename(const std::string &given) override
     {
         return zsGuard([&] {
+            const std::string name = zsUtf8(given);
             if (!CheckGroup() || !m_store->Rename(m_node->path, name))
                 return false;
             BaseRename(name);
@@ -260,7 +261,7 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         struct zs_error err;
         if (!CheckGroup())
             return nullptr;
-        if (zs_group_make(m_store->Hierarchy(), m_node->path, name.c_str(), &node, &err) != ZS_OK)
+        if (zs_group_make(m_store->Hierarchy(), m_node->path, zsUtf8(name).c_str(), &node, &err) != ZS_OK)
             return zsReport(err);
         return m_store->Group(node);
     });
@@ -270,7 +271,7 @@ std::shared_ptr<GDALDimension> ZSMdimGroup::CreateDimension(const std::string &n
                                                             const std::string &direction, GUInt64 size, CSLConstList)
 {
     return zsGuard([&] {
-        return CheckGroup() ? m_store->MakeDimension(m_node->path, name, type, direction, size) : nullptr;
+        return CheckGroup() ? m_store->MakeDimension(m_node->path, zsUtf8(name), type, direction, size) : nullptr;
     });
 }
 
@@ -279,7 +280,7 @@ ZSMdimGroup::CreateMDArray(const std::string &name, const std::vector<std::share
                            const GDALExtendedDataType &type, CSLConstList options)
 {
     return zsGuard([&] {
-        return CheckGroup() ? zsMdimNewArray(m_store, m_node, name, dimensions, type, options) : nullptr;
+        return CheckGroup() ? zsMdimNewArray(m_store, m_node, zsUtf8(name), dimensions, type, options) : nullptr;
     });
 }
 

@@ -191,9 +191,10 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     }
 #endif
 #if ZS_GDAL_AT_LEAST(8)
-    bool Rename(const std::string &name) override
+    bool Rename(const std::string &given) override
     {
         return zsGuard([&] {
+            const std::string name = zsUtf8(given);
             if (!CheckThere() || !m_store->Rename(m_node->path, name))
                 return false;
             this->BaseRename(name);

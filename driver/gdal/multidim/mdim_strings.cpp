@@ -207,7 +207,7 @@ struct Giver
     {
         char *value = nullptr;
         const bool ok = GDALExtendedDataType::CopyValue(addressOf(request, number), type, &value, own);
-        text = value != nullptr ? value : "";
+        text = value != nullptr ? zsUtf8(value) : "";
         CPLFree(value);
         return ok;
     }

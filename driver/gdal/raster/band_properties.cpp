@@ -17,7 +17,7 @@ extern "C"
 
 static char *copyText(const char *text)
 {
-    return text != nullptr && text[0] != '\0' ? zs_strdup(text) : nullptr;
+    return text != nullptr && text[0] != '\0' ? zs_strdup(zsUtf8(text).c_str()) : nullptr;
 }
 
 void zsReplaceText(char *&text, const char *by)
@@ -30,7 +30,7 @@ void zsReplaceText(char *&text, const char *by)
 char **zsCopyList(CSLConstList list)
 {
     char **copy;
-    if (!zs_names_copy(list, &copy))
+    if (!zs_names_copy(zsUtf8List(list).List(), &copy))
         throw std::bad_alloc();
     return copy;
 }

@@ -63,7 +63,8 @@ CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool)
     Get();
     if (m_georef.srs != nullptr)
         OSRDestroySpatialReference(m_georef.srs);
-    m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
+    m_georef.srs =
+        srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(zsUtf8Srs(srs).release()) : nullptr;
     m_changed |= CRS;
     return CE_None;
 }
@@ -223,7 +224,7 @@ ZSGcps::ZSGcps(int count, const GDAL_GCP *list, const OGRSpatialReference *srs)
     static const char *const version[] = {"FORMAT=WKT2_2019", nullptr};
     char *wkt = nullptr;
     if (srs != nullptr && !srs->IsEmpty() && srs->exportToWkt(&wkt, version) == OGRERR_NONE)
-        m_crs = wkt;
+        m_crs = zsUtf8(wkt);
     CPLFree(wkt);
     m_gcps = {m_list.data(), m_isKept ? m_list.size() : 0, m_crs.empty() ? nullptr : m_crs.c_str(), count > 0};
 }

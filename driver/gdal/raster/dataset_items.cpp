@@ -280,7 +280,7 @@ const char *ZSItems::StoredRegistration()
 CPLStringList ZSItems::ItemsToWrite()
 {
     const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
-    CPLStringList items = zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List());
+    CPLStringList items = zsUtf8List(zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List()).List());
     const ZSArray &array = m_view.Array(0);
     if (array.axes.y < 0 || m_georef().is_area_declared ||
         zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "gdal/handles.h"
+
 std::string zsItemName(const char *item)
 {
     return std::string(item, strcspn(item, "="));
@@ -258,7 +260,8 @@ struct zs_domains zsDomainsOf(GDALMajorObject &object)
     const CPLStringList names(object.GetMetadataDomainList());
     for (int i = 0; i < names.size(); i++)
     {
-        if (zsIsStoredDomain(names[i]) && !zs_domains_add(&found, names[i], object.GetMetadata(names[i])))
+        if (zsIsStoredDomain(names[i]) &&
+            !zs_domains_add(&found, zsUtf8(names[i]).c_str(), zsUtf8List(object.GetMetadata(names[i])).List()))
             CPLError(CE_Failure, CPLE_OutOfMemory, "no memory for metadata domain %s", names[i]);
     }
     return found;

@@ -24,7 +24,7 @@ extern "C"
 /* Default name of the array: that of the file or store, without its ending. */
 static std::string defaultArrayName(const std::string &file, const struct zs_raster_spec *spec)
 {
-    std::string name = CPLGetBasename(file.c_str());
+    std::string name = zsUtf8(CPLGetBasename(file.c_str()));
     if (name.size() > 5 && EQUAL(name.c_str() + name.size() - 5, ".zarr")) // of a .zarr.zip
         name.resize(name.size() - 5);
     const bool taken = spec != nullptr ? zsIsDimension(*spec, name) : name == "x" || name == "y" || name == "band";
@@ -380,7 +380,7 @@ static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLS
 /* Arrays, properties of their bands, and the mask. */
 void RasterCopy::DescribeArrays()
 {
-    m_metadata.Assign(CSLDuplicate(m_source->GetMetadata()));
+    m_metadata = zsUtf8List(m_source->GetMetadata());
     auto &properties = m_arrays.Read(m_source, m_source->GetRasterCount(), m_spec.dtype);
     m_packing.Finish(m_spec, properties);
     dropScales(properties, m_metadata);
@@ -408,7 +408,7 @@ void RasterCopy::DescribeGeoreferencing()
         m_gcps = std::make_unique<ZSGcps>(m_source->GetGCPCount(), m_source->GetGCPs(), m_source->GetGCPSpatialRef());
         m_spec.gcps = m_gcps->Get();
     }
-    m_srs.reset(m_source->GetSpatialRef() != nullptr ? m_source->GetSpatialRef()->Clone() : nullptr);
+    m_srs = zsUtf8Srs(m_source->GetSpatialRef());
     m_spec.srs = !IsCells() && m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
 }
 
@@ -616,6 +616,7 @@ static GDALDataset *createCopy(const char *name, GDALDataset &source, bool isStr
                                GDALProgressFunc progress, void *progressData)
 {
     progress = progress != nullptr ? progress : GDALDummyProgress;
+    const ZSOneWarning ofTexts;
     RasterCopy copy(name, source, isStrict);
     if (!copy.Parse(options))
         return nullptr;

@@ -257,16 +257,17 @@ bool ZSSourceAxes::MakeDimensions(GDALDataset &source, const std::vector<std::st
     for (size_t i = 0; i < m_axes.size(); i++)
     {
         Axis &axis = m_axes[i];
-        axis.name = isRenamed ? names[i] : axis.source;
+        axis.name = isRenamed ? names[i] : zsUtf8(axis.source);
         if (!isRenamed && (!zsIsArrayName(axis.name) || !used.insert(axis.name).second))
             return false;
         if (!axis.has_values || (isCounted(axis.source, axis.attributes) && axis.name != "band"))
             continue;
         std::vector<const char *> texts;
-        for (const auto &text : axis.values)
-            texts.push_back(text.c_str());
+        for (auto &text : axis.values)
+            texts.push_back((text = zsUtf8(text)).c_str());
         void *elements = nullptr;
         struct zs_error err;
+        axis.attributes = zsUtf8List(axis.attributes.List());
         if (zs_extra_axis_parse(texts.data(), texts.size(), axis.attributes.List(), &axis.type, &elements, &err) !=
             ZS_OK) {
             CPLDebug("ShardedZarr", "%s is not a dimension: %s", axis.source.c_str(), err.message);
@@ -311,6 +312,10 @@ void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::s
         if (bands > 1)
             Count(bands, names);
     }
+    for (auto &name : m_spent)
+        name = zsUtf8(name);
+    for (auto &axis : m_axes)
+        axis.source = zsUtf8(axis.source);
     for (auto &axis : m_axes)
         m_specs.push_back(
             {axis.name.c_str(), axis.values.size(), axis.type, axis.elements.get(), axis.attributes.List()});
