@@ -13,6 +13,10 @@
 
 #define OUTSIDE "/vsimem/fuzz"
 #define STORE OUTSIDE "/s.zarr"
+#define BAIT                                                                                                       \
+    "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,4],\"data_type\":\"uint8\",\"fill_value\":0,\"codecs\":" \
+    "[\"bytes\"],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4,4]}},"                 \
+    "\"chunk_key_encoding\":\"default\"}"
 /* Rasters up to this many pixels are read whole and changed. */
 #define FEW_PIXELS 250000.0
 
@@ -23,10 +27,8 @@ void GDALRegister_ShardedZarr(void);
 static const struct {
     const char *path, *text;
 } baits[] = {
-    {OUTSIDE "/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"bait\":1}}"},
-    {OUTSIDE "/bait/zarr.json", "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[4,4],\"data_type\":\"uint8\","
-                                "\"fill_value\":0,\"codecs\":[\"bytes\"],\"chunk_grid\":{\"name\":\"regular\",\"confi"
-                                "guration\":{\"chunk_shape\":[4,4]}},\"chunk_key_encoding\":\"default\"}"},
+    {OUTSIDE "/zarr.json", BAIT}, /* an array: the store would be part of a group there */
+    {OUTSIDE "/bait/zarr.json", BAIT},
     {OUTSIDE "/bait/c/0/0", "0123456789abcdef"},
     {OUTSIDE "/ovr_2x/zarr.json", "{\"zarr_format\":3,\"node_type\":\"group\"}"},
 };

@@ -553,3 +553,107 @@ def test_the_list_of_files_of_several_rasters(tmp_path, spelling):
     assert open_ours(spelling.format(path)).GetFileList() == [path + "/zarr.json"]
     oracle.put(path, {"zarr.json.aux.xml": b"<PAMDataset/>"})
     assert open_ours(spelling.format(path)).GetFileList() == [path + "/zarr.json", path + "/zarr.json.aux.xml"]
+
+
+# ------------------------------------------------------------------------------------------------------ arrays by their folders
+
+def forecast(path, group="", consolidated=True):
+    """A store with an array of three times in a group, and its coordinates."""
+    inner, values = path / group, counting((3,) + SHAPE, "float32")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.put(inner, {"zarr.json": group_meta({"Conventions": "CF-1.8"})})
+    write_coordinate(inner, "y", 60.0 - np.arange(SHAPE[0]), {"units": "degrees_north"})
+    write_coordinate(inner, "x", 5.0 + np.arange(SHAPE[1]), {"units": "degrees_east"})
+    write_coordinate(inner, "time", np.arange(3.0), {"units": "hours since 2026-05-01"})
+    oracle.write(inner / "v", array_meta((3,) + SHAPE, "float32", dimension_names=["time", "y", "x"]), values)
+    if consolidated:
+        oracle.consolidate(str(path))
+    return values
+
+
+def check_forecast(dataset, values):
+    assert geotransform(dataset) == (4.5, 1, 0, 60.5, 0, -1) and dataset.GetSpatialRef() is not None
+    assert dataset.GetRasterBand(2).GetMetadataItem("DIM_time_VALUE") == "2026-05-01T01:00:00"
+    assert_same(read_all(dataset), values)
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("group", ["", "a/b"])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_an_array_opens_by_its_folder_as_that_of_the_store_above(tmp_path, monkeypatch, spelling, group, consolidated):
+    values = forecast(tmp_path / "s.zarr", group, consolidated)
+    folder = os.path.join("s.zarr", group, "v")
+    monkeypatch.chdir(str(tmp_path))
+    check_forecast(open_ours(spelling.format(folder)), values)
+    monkeypatch.chdir(str(tmp_path / "s.zarr"))
+    check_forecast(open_ours(spelling.format(os.path.relpath(folder, "s.zarr"))), values)
+    monkeypatch.chdir(str(tmp_path / folder))
+    for name in "SHARDEDZARR:.", "SHARDEDZARR:zarr.json", "zarr.json":
+        check_forecast(open_ours(name), values)
+    at = open_ours('SHARDEDZARR:"%s":/:time=2026-05-01T01' % (tmp_path / folder))
+    assert_same(read_all(at), values[1:2])
+    opened = gdal.OpenEx(str(tmp_path / folder), gdal.OF_MULTIDIM_RASTER)
+    arrays = opened.GetRootGroup()
+    assert arrays.OpenMDArray("v").GetDimensions()[0].GetIndexingVariable().Read()
+
+
+def test_an_array_that_is_not_listed_opens_by_its_folder_with_its_coordinates(tmp_path):
+    values = forecast(tmp_path / "s.zarr")
+    shutil.copytree(str(tmp_path / "s.zarr/v"), str(tmp_path / "s.zarr/w"))
+    check_forecast(open_ours(str(tmp_path / "s.zarr/w")), values)
+
+
+def test_an_array_opens_by_its_folder_over_http_where_a_group_is_above(tmp_path, server, config):
+    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
+    values = forecast(tmp_path / "s.zarr", "g")
+    check_forecast(open_ours(server.vsi("s.zarr/g/v")), values)
+    documents = [request.path for request in server.requests("zarr.json")]
+    assert documents == [p + "zarr.json" for p in ("s.zarr/g/v/", "s.zarr/g/", "s.zarr/", "")]
+    server.log.clear()
+    check_forecast(open_ours("SHARDEDZARR:%s:/v" % server.vsi("s.zarr/g")), values)
+    assert "zarr.json" not in {request.path for request in server.log}, "a group is not asked about"
+
+
+@pytest.mark.parametrize("group", ["", "g"])
+def test_an_edit_by_the_folder_of_an_array_keeps_the_consolidated_metadata(tmp_path, group):
+    forecast(tmp_path / "s.zarr", group)
+    folder = str(tmp_path / "s.zarr" / group / "v")
+    dataset = gdal.OpenEx(folder, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.SetMetadataItem("note", "new")
+    dataset.GetRasterBand(1).Fill(5)
+    dataset = None
+    check_consolidated(tmp_path / "s.zarr")
+    whole = open_ours("SHARDEDZARR:%s:/%s" % (tmp_path / "s.zarr", os.path.join(group, "v")))
+    assert whole.GetMetadataItem("note") == "new" and (whole.GetRasterBand(1).ReadAsArray() == 5).all()
+
+
+def test_an_edit_by_the_folder_of_a_group_keeps_the_consolidated_metadata(tmp_path):
+    forecast(tmp_path / "s.zarr", "g")
+    for name in str(tmp_path / "s.zarr/g"), "SHARDEDZARR:%s:/v" % (tmp_path / "s.zarr/g"):
+        dataset = gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.SetMetadataItem("note", name)
+        dataset = None
+        check_consolidated(tmp_path / "s.zarr")
+        assert open_array(tmp_path / "s.zarr", "/g/v").GetMetadataItem("note") == name
+
+
+@pytest.mark.parametrize("folder", ["v", "v/", "g", "g/v"])
+def test_what_a_store_lists_is_neither_deleted_nor_replaced_by_its_folder(tmp_path, folder):
+    forecast(tmp_path / "s.zarr", "g", consolidated=False)
+    forecast(tmp_path / "s.zarr")
+    ours, name, before = gdal.GetDriverByName("ShardedZarr"), str(tmp_path / "s.zarr" / folder), snapshot(tmp_path)
+    new, overwrite = source(counting(SHAPE)), ["OVERWRITE=YES"]
+    for action in (lambda: ours.Delete(name), lambda: ours.Rename(str(tmp_path / "r.zarr"), name),
+                   lambda: ours.CopyFiles(str(tmp_path / "r.zarr"), name), lambda: ours.CreateCopy(name, new, options=overwrite),
+                   lambda: ours.Create(name, 4, 4), lambda: ours.CreateMultiDimensional(name, options=overwrite),
+                   lambda: gdal.Translate(name, new, format="ShardedZarr")):
+        assert "in the store" in error_of(action)
+        assert snapshot(tmp_path) == before
+
+
+def test_a_store_that_the_one_above_does_not_list_is_its_own(tmp_path):
+    values = forecast(tmp_path / "s.zarr")
+    forecast(tmp_path / "s.zarr/inner.zarr", consolidated=False)
+    check_forecast(open_ours(str(tmp_path / "s.zarr/inner.zarr")), values)
+    gdal.GetDriverByName("ShardedZarr").Delete(str(tmp_path / "s.zarr/inner.zarr"))
+    assert not (tmp_path / "s.zarr/inner.zarr").exists() and (tmp_path / "s.zarr/v").exists()

@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "driver.h"
+#include "guard.h"
 
 extern "C"
 {
@@ -386,6 +387,78 @@ std::string zsShown(const std::string &name)
     const std::string shown = text != nullptr ? text : "";
     free(text);
     return shown;
+}
+
+/* ---- Arrays by their folders ---- */
+
+/* The folder above a path, whose last name is left in `name`; "" where there is none that may be a store. */
+static std::string folderAbove(std::string path, std::string &name)
+{
+    const bool isLocal = zs_path_kind_of(path.c_str()).is_local;
+    if (isLocal && path.find_first_not_of('.', path.rfind('/') + 1) == std::string::npos) // ".", "a/.."
+    {
+        const std::unique_ptr<char, decltype(&free)> real(realpath(path.c_str(), nullptr), free);
+        path = real != nullptr ? real.get() : "/";
+    }
+    const size_t slash = path.rfind('/');
+    name = path.substr(slash + 1);
+    if (slash == std::string::npos && isLocal)
+        return ".";
+    // Above a bucket there is only the name of GDAL's file system. A query is not of the folder.
+    const bool isTop = slash == std::string::npos || slash == 0 || path.find('?') != std::string::npos;
+    return isTop ? "" : path.substr(0, slash);
+}
+
+bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &text)
+{
+    const ZSQuiet quiet;
+    std::string path = connection.store, root, below, name;
+    bool isListed = false, isConsolidated = false;
+    for (path = folderAbove(path, name); !path.empty(); path = folderAbove(path, name))
+    {
+        ZSStore store;
+        struct zs_buffer buffer = {};
+        const struct zs_node *group = nullptr, *node = nullptr;
+        enum zs_status status = zs_store_open(path.c_str(), &store.store, nullptr);
+        if (status == ZS_OK)
+            status = zs_store_get(store.store, "zarr.json", ZS_JSON_MAX_BYTES, &buffer, nullptr);
+        const std::string read(status == ZS_OK ? reinterpret_cast<const char *>(buffer.data) : "", buffer.size);
+        zs_buffer_free(&buffer);
+        if (status != ZS_OK ||
+            zs_hierarchy_open_text(store.store, read.data(), read.size(), true, &store.hierarchy, nullptr) != ZS_OK ||
+            zs_hierarchy_node(store.hierarchy, "", &group, nullptr) != ZS_OK || group->type != ZS_NODE_GROUP ||
+            zs_hierarchy_is_draft(store.hierarchy))
+            break;
+        below = name + (below.empty() ? "" : "/") + below;
+        isConsolidated = zs_hierarchy_is_consolidated(store.hierarchy);
+        isListed = isConsolidated && zs_hierarchy_node(store.hierarchy, below.c_str(), &node, nullptr) == ZS_OK;
+        root = path;
+        text = read;
+    }
+    if (root.empty() || !(isArray || isListed) || !zs_path_is_clean(below.c_str()))
+        return false;
+    const bool isSame = isArray && connection.array == zsRootArrayName(connection.store);
+    for (std::string *array : {&connection.array, &connection.whole})
+        *array = below + (array->empty() || isSame ? "" : "/" + *array);
+    connection.store = root;
+    connection.isUnlisted = isConsolidated && !isListed;
+    return true;
+}
+
+std::string zsStoreAbove(const std::string &path)
+{
+    const ZSQuiet quiet;
+    ZSStore store;
+    ZSConnection connection;
+    const struct zs_node *node = nullptr;
+    std::string ignored;
+    connection.store = path;
+    if (zs_store_open(path.c_str(), &store.store, nullptr) != ZS_OK ||
+        zs_hierarchy_open(store.store, false, &store.hierarchy, nullptr) != ZS_OK ||
+        zs_hierarchy_node(store.hierarchy, "", &node, nullptr) != ZS_OK ||
+        !zsNameInStoreAbove(connection, node->type == ZS_NODE_ARRAY, ignored))
+        return "";
+    return zsShown(connection.store) + ": /" + connection.array;
 }
 
 /* ---- What gdal.GetSubdatasetInfo() returns for a name ---- */

@@ -29,6 +29,7 @@ struct ZSConnection
     /* ... or dimensions by name: the name, and its value or range as written */
     std::vector<std::pair<std::string, std::string>> named;
     std::string whole; /* ... and the path if those are none: names may end so, too */
+    bool isUnlisted = false; /* an array that came after the consolidation of the store (zsNameInStoreAbove) */
 
     bool Chooses() const
     {
@@ -51,6 +52,13 @@ std::string zsUnescapedWord(const std::string &text);
  * the path of a repository stands which commit: ?branch=x, ?tag=x, ?snapshot=ID, ?as_of=time, with & between two.
  * False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
+
+/* Where the store of a connection is only a folder of one, with a group's zarr.json above it: names what it did in the
+ * topmost such group, whose document is left in `text`. So is an array, and a group that the consolidated metadata
+ * there list. Asks for one object of each folder. */
+bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &text);
+/* The same of a path, whose document is read first: the store above and the name there as "STORE: /NAME", or "". */
+std::string zsStoreAbove(const std::string &path);
 
 /* Name of the array that is the whole store at `root`: that of the store. */
 std::string zsRootArrayName(const std::string &root);

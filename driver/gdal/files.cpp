@@ -155,10 +155,14 @@ static std::string storeOf(const char *name)
     else if (connection.has_array && !connection.array.empty())
         CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
                  zsShown(name).c_str());
-    else if (!zsIsNoRepository(connection))
-        return "";
-    else if (zsHasRoot(connection.store, "is not a Zarr store"))
-        return connection.store;
+    else if (zsIsNoRepository(connection) && zsHasRoot(connection.store, "is not a Zarr store"))
+    {
+        const std::string above = zsStoreAbove(connection.store);
+        if (above.empty())
+            return connection.store;
+        CPLError(CE_Failure, CPLE_NotSupported, "%s: cannot be deleted, renamed or copied alone: it is in the store %s",
+                 zsShown(name).c_str(), above.c_str());
+    }
     return "";
 }
 

@@ -367,6 +367,19 @@ static bool openHierarchy(ZSStore &store, const ZSConnection &connection, const 
     return other == ZS_OK && zs_hierarchy_open(store.store, true, h, err) == ZS_OK;
 }
 
+/* zsNameInStoreAbove() for a store that was opened. A remote one is asked about only where its root is an array, and is
+ * not called a store. */
+static bool isOfStoreAbove(const ZSStore &store, ZSConnection &connection, std::string &text)
+{
+    const struct zs_node *root = nullptr;
+    struct zs_error ignored;
+    if (zs_hierarchy_is_draft(store.hierarchy) || zs_hierarchy_node(store.hierarchy, "", &root, &ignored) != ZS_OK)
+        return false;
+    const bool isArray = root->type == ZS_NODE_ARRAY;
+    return (!zsIsRemote(connection.store) || (isArray && !zsEndsWith(connection.store, ".zarr"))) &&
+           zsNameInStoreAbove(connection, isArray, text);
+}
+
 /* Whether a session may write to a store and to the node that was opened. Without asking, the first error would come
  * when the dataset is closed, and programs do not look at errors of closing. */
 static bool mayWrite(const ZSStore &store, const struct zs_node *node, struct zs_error *err)
@@ -387,12 +400,15 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     store->name = connection.store;
     if (zs_store_open(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
-    const bool consolidated = zsUsesConsolidated(info.papszOpenOptions);
+    const bool consolidated = zsUsesConsolidated(info.papszOpenOptions) && !connection.isUnlisted;
     const bool mayBeOther = a.isOurs || !zsIsRemote(connection.store);
     bool isRepository;
     if (info.eAccess == GA_Update && zs_hierarchy_recover(store->store, err) != ZS_OK)
         return a;
     const bool isOpen = openHierarchy(*store, connection, text, consolidated, mayBeOther, isRepository, err);
+    std::string above;
+    if (isOpen && !isRepository && isOfStoreAbove(*store, connection, above)) // before an update it is read again
+        return attempt(info, connection, info.eAccess == GA_ReadOnly ? above : "", err);
     a.isOurs = a.isOurs || (isRepository && isAloneWithRepositories(info));
     const bool isTheirs = GDALS_OWN_READS_V3 || (isOpen && zs_hierarchy_is_draft(store->hierarchy));
     const bool isMeant = a.isOurs || (!isRepository && (isAlone(info) || !isTheirs));

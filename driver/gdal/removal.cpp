@@ -349,6 +349,10 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
                                              : "exists and is not a Zarr store; it is not overwritten");
         return false;
     }
+    const std::string above = contents.HasRoot() ? zsStoreAbove(root) : "";
+    if (!above.empty())
+        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", zsShown(root).c_str(),
+                        above.c_str());
     if (contents.found.foreign_count > 0)
         return zsRefuse(CPLE_AppDefined,
                         "%s: is not overwritten: it holds files that are not of the store, the first is %s",
