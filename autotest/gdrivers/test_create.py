@@ -1,5 +1,9 @@
 """Create() and writing in any order: what was written is what is read, meanwhile and afterwards, by us and by the oracle."""
 import os
+import resource
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -29,10 +33,16 @@ def cache(request):
     gdal.SetCacheMax(before)
 
 
-def test_a_new_raster_is_all_zero_complete_and_has_no_shard(tmp_path):
+@pytest.mark.parametrize("ends", ["flushed", "closed"])
+def test_a_new_raster_appears_when_it_is_flushed_or_closed_all_zero_and_without_a_shard(tmp_path, ends):
     dataset = create(tmp_path / "a.zarr", (2, 70, 101))
     assert dataset.RasterCount == 2 and not read_all(dataset).any()
-    another = open_ours(str(tmp_path / "a.zarr"))  # at once
+    assert not (tmp_path / "a.zarr").exists()
+    if ends == "flushed":
+        dataset.FlushCache()
+    else:
+        dataset = None
+    another = open_ours(str(tmp_path / "a.zarr"))
     assert not read_all(another).any() and another.GetRasterBand(1).GetNoDataValue() is None
     dataset = None
     name, meta, array = only_array(tmp_path / "a.zarr")
@@ -212,6 +222,7 @@ def test_a_warped_picture_has_its_colours(tmp_path, bands, data_type, options, e
 
 def test_colours_that_are_set_hold(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 50, 40, 4)
+    dataset.FlushCache()
     assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Red", "Green", "Blue", "Alpha"]
     for number, colour in enumerate([gdal.GCI_Undefined, gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_GrayIndex]):
         dataset.GetRasterBand(number + 1).SetColorInterpretation(colour)
@@ -317,3 +328,55 @@ def test_a_scale_of_one_with_an_offset_of_zero_is_none(tmp_path, scale, offset, 
     dataset = open_ours(str(tmp_path / "a.zarr"))
     assert [dataset.GetRasterBand(b).GetScale() for b in (1, 2)] == [scale if declared else None, None]
     assert [dataset.GetRasterBand(b).GetOffset() for b in (1, 2)] == [offset if declared else None, None]
+
+
+MAKER = '''
+path, appends = sys.argv[1], sys.argv[2] == "append"
+made = gdal.GetDriverByName("ShardedZarr").Create(
+    path, 500, 400, 1, gdal.GDT_UInt16, ["CHUNK_SHAPE=64", "SHARD_SHAPE=128", "ARRAY_NAME=made"] + ["APPEND_SUBDATASET=YES"] * appends)
+made.GetRasterBand(1).Fill(7)
+made.GetRasterBand(1).FlushCache()  # its pixels are on the disk
+print("written", flush=True)
+sys.stdin.read()
+'''
+
+
+@pytest.mark.parametrize("how", ["new", "over", "append"])
+def test_a_raster_that_a_program_was_making_when_it_was_killed_is_not_there(tmp_path, how):
+    path, former = tmp_path / "a.zarr", np.arange(12, dtype="uint16").reshape(1, 3, 4)
+    if how != "new":
+        copy(path, source(former), ARRAY_NAME="former")
+    with subprocess.Popen([sys.executable, "-c", "import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + MAKER, str(path), how],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as maker:
+        assert maker.stdout.readline() == b"written\n"
+        if how == "new":
+            assert not path.exists()
+        else:
+            assert_same(read_all(open_ours(str(path))), former)
+        maker.kill()
+    if how != "new":
+        assert_same(read_all(open_ours(str(path))), former)
+        check_consolidated(path)
+    made = driver().Create(str(path), 5, 4, 1, options=["ARRAY_NAME=made"] + ["APPEND_SUBDATASET=YES"] * (how == "append"))
+    made = None
+    assert os.listdir(tmp_path) == ["a.zarr"]  # the hidden folder of the killed one went
+    assert not read_all(open_ours("SHARDEDZARR:%s:/made%s" % (path, "/made" * (how == "append")))).any()
+
+
+@pytest.mark.parametrize("command", [["gdalwarp", "-q", "-t_srs", "EPSG:3857"], ["gdaldem", "hillshade", "-q"], ["gdal_rasterize", "-q", "-ts", "900", "900", "-burn", "3"]],
+                         ids=lambda command: command[0])
+def test_a_raster_for_which_the_disk_has_no_room_is_not_there(tmp_path, command):
+    pixels = np.random.default_rng(1).integers(0, 9999, (1, 600, 700)).astype("uint16")
+    if command[0] == "gdal_rasterize":
+        (tmp_path / "source").write_text('{"type":"Polygon","coordinates":[[[0,0],[9,0],[0,9],[0,0]]]}')
+    else:
+        gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "source"), source(pixels, UTM, "EPSG:32633"))
+    command = [*command, "-of", "ShardedZarr", "-co", "COMPRESS=NONE", "-co", "SHARD_SHAPE=1024", str(tmp_path / "source"), str(tmp_path / "a.zarr")]
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limit)
+    assert "it is not made" in done.stderr and sorted(os.listdir(tmp_path)) == ["source"], done.stderr
+    assert subprocess.run(command).returncode == 0
+    assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).Checksum() > 0

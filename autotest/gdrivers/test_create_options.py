@@ -237,6 +237,7 @@ def test_a_shard_of_another_order_keeps_it_and_new_ones_have_the_order_asked_for
     path, array = tmp_path / "a.zarr", np.arange(1, 32 * 64 + 1, dtype="uint32").reshape(32, 64)
     options = pairs(dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a", CHUNK_ORDER="MORTON", OVERVIEWS="NONE"))
     ours = driver().Create(str(path), 64, 32, 1, gdal.GDT_UInt32, options=options)
+    ours.FlushCache()
     theirs = gdal.Open(str(path), gdal.GA_Update)
     theirs.GetRasterBand(1).WriteArray(array[:, :32])  # row by row: nothing says otherwise
     theirs = None

@@ -61,6 +61,7 @@ def test_reader_with_the_older_filter_in_its_document_reads_new_chunks(tmp_path)
     """Each frame tells its filter: the document of the reader is older."""
     values = KINDS["scaled"](surface(600))
     dataset = created(tmp_path / "a.zarr")
+    dataset.FlushCache()
     before = open_ours(str(tmp_path / "a.zarr"))
     writer = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
     assert chosen(before) == "BYTE"

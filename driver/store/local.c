@@ -318,6 +318,7 @@ static void local_moved(struct zs_store *store)
     pthread_mutex_lock(&s->lock);
     zs_folders_forget(s);
     pthread_mutex_unlock(&s->lock);
+    atomic_store(&s->has_metadata, true); /* a new store is whole when it moves to its path */
 }
 
 /* ---- Listing ---- */

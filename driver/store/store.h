@@ -45,8 +45,7 @@ bool zs_store_overlaps(struct zs_store *store); /* whether commits overlap now *
 bool zs_is_document(const char *key);
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
 enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err);
-/* Like zs_store_wait_commits(), and makes commits wait again. Close every object opened since zs_store_overlap()
- * before. */
+/* Likewise, and makes commits wait again. Close every object opened since zs_store_overlap() before. */
 enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err);
 /* Call it when the directory of the store was renamed to `root`. No other thread may use the store meanwhile. */
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err);

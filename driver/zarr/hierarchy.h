@@ -146,9 +146,8 @@ void zs_savepoint_end(struct zs_hierarchy *hierarchy, struct zs_savepoint savepo
 bool zs_hierarchy_is_new(const struct zs_hierarchy *hierarchy);
 bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy);
 
-/* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending, so that several steps
- * appear at once, when the root's consolidated metadata are written. Has no effect without consolidated metadata,
- * because each document is then visible as soon as it is written. */
+/* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending: several steps appear at
+ * once, with the root's consolidated metadata. Without these, has no effect: each document is visible by itself. */
 void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
 
 /* Replaces an array, whose chunks are about to get other keys, by the one that is stored, where consolidated metadata

@@ -416,6 +416,7 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_erro
         return ZS_OK;
     if (hierarchy->pending.count > 0)
         ZS_TRY(lock_and_flush(hierarchy, err));
+    hierarchy->is_new = false; /* others see it from now on, and may add to it */
     zs_hierarchy_remove_marks(hierarchy);
     return ZS_OK;
 }

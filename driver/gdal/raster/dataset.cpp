@@ -161,6 +161,7 @@ CPLErr ShardedZarrDataset::MakeLaterOverviews()
 CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
                                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
+    ZSSavepoint edit(m_view.store->hierarchy); // of a new store, whose documents are still pending: all levels or none
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
     // The mask's overviews come first: overviews of pixels are made of valid pixels alone.
@@ -171,7 +172,10 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         result = overviews.MakeOfEach(resampling, factors, progress, progressData, options);
     else
         result = overviews.Make(resampling, factors, progress, progressData, options);
-    return result != CE_None || overlap.End() ? result : CE_Failure;
+    if (result != CE_None || !overlap.End())
+        return CE_Failure;
+    edit.Keep();
+    return CE_None;
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
@@ -186,16 +190,18 @@ CPLErr ShardedZarrDataset::RemoveOverviews()
 
 CPLErr ZSClosing::Publish(bool hasLost, std::string &entry)
 {
-    if (m_target == nullptr)
+    const ZSStore &store = *m_view.store;
+    if (m_new == nullptr)
         return CE_None;
-    const std::string root = m_target->Root();
-    if (m_target->Replaces() && hasLost)
-        return zsRefuse(CPLE_FileIO, "%s: is not replaced: pixels of the new raster could not be written",
-                        zsShown(root).c_str());
-    if (!zsPublishTarget(m_target, m_view.store->store))
+    if (hasLost)
+        return zsRefuse(CPLE_FileIO,
+                        "%s: not all of it could be written: it is not made, and what was there stays",
+                        zsShown(store.name).c_str());
+    if (!m_new->Publish())
         return CE_Failure;
-    if (!m_view.store->store->is_remote)
-        entry = root + "/zarr.json";
+    m_new.reset();
+    if (!store.store->is_remote)
+        entry = store.Entry();
     return CE_None;
 }
 
@@ -285,13 +291,14 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         result = statistics.Add(closing.Progress(), closing.ProgressData());
     if (!m_role.IsOverview() && (!masks.IsWhole() || FlushDocuments() != CE_None))
         result = CE_Failure;
-    if (result != CE_None)
+    if (result != CE_None && !atClosing)
         return result;
-    // The raster is whole: it is published even when making overviews fails.
-    if (atClosing)
+    // What fails at the close is lost, but for overviews: without them the raster is whole.
+    const bool hasLost = pixels.HasLost() || result != CE_None;
+    if (atClosing && !hasLost)
         result = MakeLaterOverviews();
     std::string entry;
-    if (closing.Publish(pixels.HasLost(), entry) != CE_None)
+    if (!(atClosing && bSuppressOnClose) && closing.Publish(hasLost, entry) != CE_None)
         result = CE_Failure;
     if (!entry.empty())
         SetPhysicalFilename(entry.c_str());

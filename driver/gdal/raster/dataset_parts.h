@@ -11,9 +11,9 @@
 
 #include "gdal/compat.h"
 #include "gdal/guard.h"
-#include "gdal/target.h"
 #include "items.h"
 #include "new_arrays.h"
+#include "new_store.h"
 #include "view.h"
 
 extern "C"
@@ -550,7 +550,7 @@ class ZSPixels
     CPLErr FlushFillValue(bool arePropertiesPending);
 };
 
-/* ---- What waits for the end of a new dataset: putting its store in place (gdal/target.h), overviews and statistics;
+/* ---- What waits for the end of a new dataset: publishing its store (new_store.h), overviews and statistics;
  * and whom their progress is reported to (dataset.cpp) ---- */
 
 class ZSClosing
@@ -562,8 +562,7 @@ class ZSClosing
     std::vector<int> m_factors; /* of overviews to be made */
     std::string m_resampling;
     bool m_hasStatistics = false;
-    std::unique_ptr<ZSMark> m_mark;     /* of a new one on an object store: others make none there until it is closed */
-    std::unique_ptr<ZSTarget> m_target; /* what it replaces at the first flush; until then it is written beside that */
+    std::unique_ptr<ZSNewStore> m_new; /* made by Create(), until the first flush publishes it */
 
   public:
     explicit ZSClosing(ZSView &view) : m_view(view)
@@ -609,20 +608,13 @@ class ZSClosing
         return m_progressData;
     }
 
-    /* The dataset was written beside the store that it replaces: Publish() does that at the first flush. */
-    void SetTarget(std::unique_ptr<ZSTarget> target)
+    /* The dataset is of a store that Publish() puts in its place. */
+    void SetNew(std::unique_ptr<ZSNewStore> store)
     {
-        m_target = std::move(target);
+        m_new = std::move(store);
     }
-    /* Others make no store there until the dataset is closed. `mark` may be null. False (CPLError emitted) without
-     * memory. */
-    bool HoldMark(std::unique_ptr<ZSMark> mark)
-    {
-        m_mark = std::move(mark);
-        return m_mark == nullptr || m_mark->Hold(m_view.store->store);
-    }
-    /* Does nothing without a target. Replaces no store by one that has lost pixels. Sets `entry` to the zarr.json of a
-     * local store that was published. CE_Failure with CPLError emitted. */
+    /* At the first flush, unless pixels were lost; does nothing later, and for other datasets. Sets `entry` to the
+     * zarr.json of a local store that was published. CE_Failure with CPLError emitted. */
     CPLErr Publish(bool hasLost, std::string &entry);
 
     /* The dataset was closed: nothing is flushed any more. */

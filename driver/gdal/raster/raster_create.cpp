@@ -9,10 +9,10 @@
 #include "gdal/driver.h"
 #include "gdal/files.h"
 #include "gdal/guard.h"
-#include "gdal/target.h"
 #include "healpix_target.h"
 #include "items.h"
 #include "new_arrays.h"
+#include "new_store.h"
 
 extern "C"
 {
@@ -71,24 +71,17 @@ class NewRaster
     ZSNewArrays m_arrays;
     struct zs_healpix m_healpix = {};
     struct zs_raster_spec m_spec = {}; /* borrows from those above */
-    std::unique_ptr<ZSTarget> m_target = std::make_unique<ZSTarget>();
-    const std::shared_ptr<ZSStore> m_store = std::make_shared<ZSStore>();
+    std::unique_ptr<ZSNewStore> m_new = std::make_unique<ZSNewStore>();
     ZSOwned<struct zs_raster> m_raster{nullptr, zs_raster_free};
 
     bool IsCells() const
     {
         return m_options.healpix_order >= 0;
     }
-    /* Group of the raster in its store. One that is appended has a group of its own, so that its coordinates do not
-     * collide with others. */
-    std::string Group() const
-    {
-        return m_options.append ? m_arrays.Name(0) : "";
-    }
     /* Where the store is while it is written: in its place where it is appended to. */
     const std::string &WritePath() const
     {
-        return m_options.append ? m_connection.store : m_target->Path();
+        return m_options.append ? m_connection.store : m_new->target->Path();
     }
     bool Refuse(CPLErrorNum number, const std::string &reason) const;
     bool CheckBands(int bands) const;
@@ -96,12 +89,10 @@ class NewRaster
     std::string ArrayName(GDALDataset *source) const;
     bool OpenTarget(GDALDataset *source);
     bool CreateArrays();
-    void RemoveFailed(bool isOurs) const;
-    std::unique_ptr<GDALDataset> OpenCreated(const std::string &path, const char *array) const;
-    std::string PathInPlace() const;
+    std::unique_ptr<ShardedZarrDataset> OpenArray(size_t number) const;
 
   private:
-    enum zs_status Claim(bool *isClaimed, struct zs_error *err);
+    enum zs_status Claim(struct zs_error *err);
 };
 } // namespace
 
@@ -165,113 +156,74 @@ std::string NewRaster::ArrayName(GDALDataset *source) const
 /* Opens where the raster is written: an existing store that is appended to, or a target of its own. */
 bool NewRaster::OpenTarget(GDALDataset *source)
 {
+    m_new->fsync = m_options.fsync;
     if (!m_options.append)
-        return m_target->Open(m_connection.store, source, m_options.overwrite, m_options.fsync);
-    const std::string group = m_connection.store + "/" + Group();
+        return m_new->target->Open(m_connection.store, source, m_options.overwrite, m_options.fsync);
+    m_new->group = m_arrays.Name(0); // of its own, so that its coordinates do not collide with others
+    const std::string group = m_connection.store + "/" + m_new->group;
     return zsHasRoot(m_connection.store, "there is no Zarr store to append to") &&
            (!zsExists(group) || zsIsAllOwn(group));
 }
 
 /* Opens a store that is appended to, and claims the group there, of which there must be nothing. */
-enum zs_status NewRaster::Claim(bool *isClaimed, struct zs_error *err)
+enum zs_status NewRaster::Claim(struct zs_error *err)
 {
-    const std::string group = Group();
-    ZS_TRY(zs_hierarchy_recover(m_store->store, err));
-    ZS_TRY(zs_hierarchy_open(m_store->store, true, &m_store->hierarchy, err));
-    ZS_TRY(zs_raster_claim(m_store->hierarchy, group.c_str(), err));
-    *isClaimed = true;
+    ZSStore &store = *m_new->store;
+    const char *group = m_new->group.c_str();
+    ZS_TRY(zs_hierarchy_recover(store.store, err));
+    ZS_TRY(zs_hierarchy_open(store.store, true, &store.hierarchy, err));
+    ZS_TRY(zs_raster_claim(store.hierarchy, group, err));
+    m_new->isClaimed = true;
     bool taken[ZS_MAX_NDIM] = {};
-    const enum zs_status status =
-        zs_raster_dimensions_taken(m_store->hierarchy, group.c_str(), &m_spec, taken, err);
+    const enum zs_status status = zs_raster_dimensions_taken(store.hierarchy, group, &m_spec, taken, err);
     if (m_options.RenameDimensions(m_spec, taken))
         m_axes.Rename(m_options.dim_names);
     return status;
 }
 
-/* Sets up the store and the arrays of the raster. */
+/* Sets up the store and the arrays of the raster. Their metadata stay pending until the store is published. */
 bool NewRaster::CreateArrays()
 {
     struct zs_error err;
     struct zs_raster *raster = nullptr;
-    bool isClaimed = false;
-    const std::string group = Group();
+    ZSStore &store = *m_new->store;
     const struct zs_array_options arrayOptions = zsArrayOptions(m_options.threads);
-    m_store->name = WritePath();
-    enum zs_status status = zs_store_open(m_store->name.c_str(), &m_store->store, &err);
-    if (status == ZS_OK && (!m_options.fsync || m_store->name != m_connection.store))
-        zs_store_set_sync(m_store->store, m_options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later, before publishing
+    store.name = m_connection.store;
+    enum zs_status status = zs_store_open(WritePath().c_str(), &store.store, &err);
+    if (status == ZS_OK && (!m_options.fsync || !m_options.append))
+        zs_store_set_sync(store.store, m_options.fsync ? ZS_SYNC_LATER : ZS_SYNC_NO); // later, before publishing
     if (status == ZS_OK)
-        status = m_options.append ? Claim(&isClaimed, &err)
-                                  : zs_hierarchy_create(m_store->store, &m_store->hierarchy, &err);
+        status = m_options.append ? Claim(&err) : zs_hierarchy_create(store.store, &store.hierarchy, &err);
     if (status == ZS_OK)
     {
-        zs_store_overlap(m_store->store); // not before the claim is there for others to see
-        status = zs_raster_create(m_store->store, group.c_str(), &m_spec, &arrayOptions, &raster, &err);
+        zs_hierarchy_defer(store.hierarchy, true);
+        zs_store_overlap(store.store); // not before the claim is there for others to see
+        status = zs_raster_create(store.store, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
     }
     m_raster.reset(raster);
-    if (status == ZS_OK)
-        return true;
-    zsReport(err);
-    if (isClaimed && zs_raster_finish(m_store->store, group.c_str(), &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message);
-    return false;
+    return status == ZS_OK ? m_options.append || m_new->target->Hold(store.store) : zsReport(err);
 }
 
-/* Waits for uploads: one that is under way would end after a removal. */
-static void waitForUploads(const ZSStore &store)
+/* Opens an array of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError
+ * emitted. */
+std::unique_ptr<ShardedZarrDataset> NewRaster::OpenArray(size_t number) const
 {
+    ZSOpenOptions options;
     struct zs_error err;
-    if (zs_store_wait_commits(store.store, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message);
-}
-
-/* Removes what a failed creation has appended, and nothing that somebody else put into the group meanwhile. The store
- * is opened anew: the uploads of the other one have failed. */
-static void removeAppended(const ZSStore &made, const std::string &path, const std::string &group)
-{
-    ZSStore store;
-    struct zs_error err;
-    if (zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
-        zs_raster_take_back(made.hierarchy, store.store, group.c_str(), &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "/%s is not removed: %s", group.c_str(), err.message);
-}
-
-/* Ends a creation that failed. The group that was to be appended goes, unless another program took it over; a new store
- * goes with its target. */
-void NewRaster::RemoveFailed(bool isOurs) const
-{
-    waitForUploads(*m_store);
-    if (m_options.append && isOurs)
-        removeAppended(*m_store, m_connection.store, Group());
-}
-
-/* Path of the store by now: as the user named it, unless that is the working directory, which the store replaced. */
-std::string NewRaster::PathInPlace() const
-{
-    return m_connection.store == "." && !m_target->Root().empty() ? m_target->Root() : m_connection.store;
-}
-
-/* Opens the store that was created at a path, or one array of it, for writing as its options ask for. */
-std::unique_ptr<GDALDataset> NewRaster::OpenCreated(const std::string &store, const char *array) const
-{
-    ZSConnection connection;
-    connection.store = store;
-    const std::string group = Group();
-    const std::string path = group + (group.empty() || array == nullptr ? "" : "/") + (array != nullptr ? array : "");
-    const std::string full = path.empty() ? "SHARDEDZARR:\"" + store + "\"" : connection.SubdatasetName(path);
-    GDALOpenInfo info(full.c_str(), GA_Update);
-    CPLStringList openOptions;
-    openOptions.SetNameValue("NUM_THREADS", std::to_string(m_options.threads).c_str());
-    openOptions.SetNameValue("FSYNC", m_options.fsync ? "YES" : "NO");
-    openOptions.SetNameValue("UPDATE", zsUpdateName(m_options.update));
-    info.papszOpenOptions = openOptions.List();
-    std::unique_ptr<GDALDataset> ds(zsOpen(&info));
-    info.papszOpenOptions = nullptr;
-    if (ds != nullptr)
-        ds->SetDescription(m_name);
-    auto raster = dynamic_cast<ShardedZarrDataset *>(ds.get()); // else a list of several
-    if (raster != nullptr)
-        raster->View().SetChunkOrder(m_options.chunk_order);
+    const struct zs_node *node = nullptr;
+    std::unique_ptr<ShardedZarrDataset> ds;
+    if (!options.Parse(nullptr))
+        return nullptr;
+    options.threads = m_options.threads;
+    options.fsync = m_options.fsync;
+    options.update = m_options.update;
+    if (zs_hierarchy_node_at(m_new->store->hierarchy, m_new->group.c_str(), m_arrays.Name(number), &node, &err) ==
+        ZS_OK)
+        ds = ShardedZarrDataset::OpenArray(m_new->store, node, options, GA_Update, &err);
+    if (ds == nullptr)
+        zsReport(err);
+    else
+        ds->View().SetChunkOrder(m_options.chunk_order);
     return ds;
 }
 
@@ -318,10 +270,8 @@ class RasterCopy final : public NewRaster
     bool StartLevels();
     bool CopyPixels(GDALProgressFunc progress, void *progressData);
     bool PublishArrays();
-    std::unique_ptr<ShardedZarrDataset> OpenArray(size_t number);
     bool AddComputed(GDALProgressFunc progress, void *progressData);
-    bool IsClaimed(bool isOk) const;
-    bool PublishStore();
+    std::unique_ptr<GDALDataset> OpenPublished(const std::string &store) const;
 };
 } // namespace
 
@@ -426,12 +376,12 @@ void RasterCopy::ChooseFilter()
  * in the hierarchy then, pending, before its pixels are written. */
 bool RasterCopy::StartLevels()
 {
-    const bool isSuited = !m_options.statistics && zs_hierarchy_is_consolidated(m_store->hierarchy) &&
+    const bool isSuited = !m_options.statistics && zs_hierarchy_is_consolidated(m_new->store->hierarchy) &&
                           ZSCopiedLevels::Suits(m_spec, m_packing, m_resampling, m_factors);
     if (!isSuited)
         return true;
     struct zs_error err;
-    if (zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) != ZS_OK)
+    if (zs_raster_publish(m_raster.get(), m_new->store->hierarchy, &err) != ZS_OK)
         return zsReport(err);
     auto base = OpenArray(0);
     return base != nullptr &&
@@ -456,26 +406,8 @@ bool RasterCopy::PublishArrays()
     struct zs_error err;
     const enum zs_status status = m_levels.IsStarted()
                                       ? zs_raster_flush(m_raster.get(), &err)
-                                      : zs_raster_publish(m_raster.get(), m_store->hierarchy, &err);
+                                      : zs_raster_publish(m_raster.get(), m_new->store->hierarchy, &err);
     return status == ZS_OK || zsReport(err);
-}
-
-/* Opens an array of the raster that the hierarchy has. Null with CPLError emitted. */
-std::unique_ptr<ShardedZarrDataset> RasterCopy::OpenArray(size_t number)
-{
-    ZSOpenOptions options;
-    struct zs_error err;
-    const struct zs_node *node = nullptr;
-    std::unique_ptr<ShardedZarrDataset> ds;
-    if (!options.Parse(nullptr))
-        return nullptr;
-    if (zs_hierarchy_node_at(m_store->hierarchy, Group().c_str(), m_arrays.Name(number), &node, &err) == ZS_OK)
-        ds = ShardedZarrDataset::OpenArray(m_store, node, options, GA_Update, &err);
-    if (ds == nullptr)
-        zsReport(err);
-    else
-        ds->View().SetChunkOrder(m_options.chunk_order);
-    return ds;
 }
 
 /* Adds to each array of the raster what is computed from its pixels: statistics and overviews, but for those that were
@@ -509,51 +441,43 @@ bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
     return true;
 }
 
-/* Whether no other program took over, while this one slept, what is written. Else CPLError is emitted, unless something
- * else failed before (isOk is false). */
-bool RasterCopy::IsClaimed(bool isOk) const
-{
-    struct zs_error err;
-    if (!m_options.append)
-        return !isOk || m_target->IsOurs(); // a target looks before it removes
-    if (zs_raster_check_claim(m_store->store, Group().c_str(), &err) == ZS_OK)
-        return true;
-    if (isOk)
-        zsReport(err);
-    return false;
-}
-
-/* Writes the metadata: the store is complete. */
-bool RasterCopy::PublishStore()
-{
-    struct zs_error err;
-    if (zs_hierarchy_flush(m_store->hierarchy, &err) != ZS_OK)
-        return zsReport(err);
-    if (zs_store_sync(m_store->store, &err) != ZS_OK)
-        return zsReport(err);
-    if (zs_raster_finish(m_store->store, Group().c_str(), &err) != ZS_OK)
-        CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
-    return true;
-}
-
-/* Writes all of the raster, its metadata last. What failed is removed, unless it is another program's by now. */
+/* Writes all of the raster, its metadata last. */
 bool RasterCopy::Write(GDALProgressFunc progress, void *progressData)
 {
     // Overviews read and write again: about as much as a third of the pixels. Statistics read.
     const double pixelsShare = 1 / (1 + (m_factors.empty() ? 0 : 1 / 3.) + (m_options.statistics ? 0.25 : 0));
     const ZSScaledProgress ofPixels(0, pixelsShare, progress, progressData);
     const ZSScaledProgress ofRest(pixelsShare, 1, progress, progressData);
-    zs_hierarchy_defer(m_store->hierarchy, true); // until the overviews are there: a store that opens is complete
     bool ok = StartLevels() && CopyPixels(GDALScaledProgress, ofPixels.Part()) && PublishArrays();
     m_raster.reset();
     ok = ok && AddComputed(GDALScaledProgress, ofRest.Part());
     m_levels.Finish(); // closes what a failed copy leaves
-    zs_hierarchy_defer(m_store->hierarchy, false);
-    const bool isOurs = IsClaimed(ok);
-    ok = ok && isOurs && PublishStore();
-    if (!ok)
-        RemoveFailed(isOurs);
-    return ok;
+    return ok && m_new->Publish();
+}
+
+/* Opens the store that was copied to, or its one array, for writing as its options ask for. */
+std::unique_ptr<GDALDataset> RasterCopy::OpenPublished(const std::string &store) const
+{
+    ZSConnection connection;
+    connection.store = store;
+    std::string path = m_new->group;
+    if (m_options.single_array)
+        path += (path.empty() ? "" : "/") + std::string(m_arrays.Name(0));
+    const std::string full = path.empty() ? "SHARDEDZARR:\"" + store + "\"" : connection.SubdatasetName(path);
+    GDALOpenInfo info(full.c_str(), GA_Update);
+    CPLStringList openOptions;
+    openOptions.SetNameValue("NUM_THREADS", std::to_string(m_options.threads).c_str());
+    openOptions.SetNameValue("FSYNC", m_options.fsync ? "YES" : "NO");
+    openOptions.SetNameValue("UPDATE", zsUpdateName(m_options.update));
+    info.papszOpenOptions = openOptions.List();
+    std::unique_ptr<GDALDataset> ds(zsOpen(&info));
+    info.papszOpenOptions = nullptr;
+    if (ds != nullptr)
+        ds->SetDescription(m_name);
+    auto raster = dynamic_cast<ShardedZarrDataset *>(ds.get()); // else a list of several
+    if (raster != nullptr)
+        raster->View().SetChunkOrder(m_options.chunk_order);
+    return ds;
 }
 
 GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
@@ -572,11 +496,13 @@ GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
     ChooseFilter();
     m_factors = m_options.OverviewFactors(m_spec);
     m_resampling = zsOverviewResampling(m_options.resampling, *m_source);
-    if (!OpenTarget(m_source) || !CreateArrays() || (!m_options.append && !m_target->Hold(m_store->store)))
+    if (!OpenTarget(m_source))
         return nullptr;
-    if (!Write(progress, progressData) || (!m_options.append && !m_target->Commit()))
+    // The user's name of it, unless that is the working directory, which the store replaces.
+    const std::string root = m_connection.store == "." ? m_new->target->Root() : m_connection.store;
+    if (!CreateArrays() || !Write(progress, progressData))
         return nullptr;
-    return OpenCreated(PathInPlace(), m_options.single_array ? m_arrays.Name(0) : nullptr).release();
+    return OpenPublished(root.empty() ? m_connection.store : root).release();
 }
 
 static GDALDataset *createCopy(const char *name, GDALDataset &source, bool isStrict, CSLConstList options,
@@ -643,17 +569,11 @@ class BlankRaster final : public NewRaster
 
     bool Check(int width, int height, int bands, CSLConstList list) const;
     bool Describe(int width, int height, int bands, GDALDataType type);
-    bool Make();
-    GDALDataset *Open();
+    GDALDataset *Make();
 
   private:
     bool CheckCells(int width, int height);
-    bool Publish();
-    /* Whether what replaces another takes its place only when it is flushed. */
-    bool Waits() const
-    {
-        return !m_options.append && m_target->Replaces();
-    }
+    bool Start();
 };
 } // namespace
 
@@ -707,45 +627,33 @@ bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
     return true;
 }
 
-/* Writes the metadata: an empty store reads as its fill value, complete from the start. */
-bool BlankRaster::Publish()
+/* Sets up the arrays; then commits to an object store wait again, one by one: what is written is read back, too. */
+bool BlankRaster::Start()
 {
     struct zs_error err;
-    const bool ok = zs_raster_publish(m_raster.get(), m_store->hierarchy, &err) == ZS_OK &&
-                    zs_store_sync(m_store->store, &err) == ZS_OK &&
-                    zs_raster_finish(m_store->store, Group().c_str(), &err) == ZS_OK;
+    if (!OpenTarget(nullptr) || !CreateArrays())
+        return false;
+    enum zs_status status = zs_raster_publish(m_raster.get(), m_new->store->hierarchy, &err);
     m_raster.reset();
-    if (ok)
-        return true;
-    zsReport(err);
-    RemoveFailed(true);
-    return false;
+    if (status == ZS_OK)
+        status = zs_store_overlap_end(m_new->store->store, &err);
+    return status == ZS_OK || zsReport(err);
 }
 
-bool BlankRaster::Make()
+/* The dataset of a new store, which appears when that is flushed or closed, and what is done then. */
+GDALDataset *BlankRaster::Make()
 {
-    return OpenTarget(nullptr) && CreateArrays() && Publish() &&
-           (m_options.append || Waits() || m_target->Commit());
-}
-
-/* Opens what was made, and has it do at its end what is done when there are pixels. */
-GDALDataset *BlankRaster::Open()
-{
-    auto ds = OpenCreated(Waits() ? m_target->Path() : PathInPlace(), m_arrays.Name(0));
-    auto made = dynamic_cast<ShardedZarrDataset *>(ds.get());
-    if (ds != nullptr && made == nullptr)
-        Refuse(CPLE_AppDefined, "what was made does not open as one raster");
-    if (made == nullptr)
+    auto ds = Start() ? OpenArray(0) : nullptr;
+    if (ds == nullptr)
         return nullptr;
-    made->pixels.SetBlank(m_packing.IsUsed());
-    made->pixels.FirstFilter().Start(m_options, m_spec);
-    made->closing.SetOverviews(m_options.OverviewFactors(m_spec), m_options.resampling);
+    m_new->store->NoteOpen();
+    ds->AttachPam(m_name);
+    ds->pixels.SetBlank(m_packing.IsUsed());
+    ds->pixels.FirstFilter().Start(m_options, m_spec);
+    ds->closing.SetOverviews(m_options.OverviewFactors(m_spec), m_options.resampling);
     if (m_options.statistics)
-        made->closing.SetStatistics();
-    if (Waits())
-        made->closing.SetTarget(std::move(m_target));
-    else if (!made->closing.HoldMark(m_target->TakeMark()))
-        return nullptr;
+        ds->closing.SetStatistics();
+    ds->closing.SetNew(std::move(m_new));
     return ds.release();
 }
 
@@ -754,7 +662,7 @@ GDALDataset *zsRasterCreate(const char *name, int width, int height, int bands, 
 {
     BlankRaster raster(name);
     return raster.Parse(options) && raster.Check(width, height, bands, options) &&
-                   raster.Describe(width, height, bands, type) && raster.Make()
-               ? raster.Open()
+                   raster.Describe(width, height, bands, type)
+               ? raster.Make()
                : nullptr;
 }
