@@ -18,14 +18,6 @@ done
 cat > "$copy/driver/codec/invert.c" <<'END'
 #include "codec/codec.h"
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    (void)configuration;
-    (void)stage;
-    (void)err;
-    return ZS_OK;
-}
-
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
@@ -47,7 +39,7 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 }
 
 const struct zs_codec zs_codec_invert = {
-    .name = "invert", .kind = ZS_BYTES_TO_BYTES, .parse = parse, .decode = decode, .encode = encode};
+    .name = "invert", .kind = ZS_BYTES_TO_BYTES, .decode = decode, .encode = encode};
 END
 # 5: a line among the extern ones, and a row of the table.
 sed -i -e '0,/^extern const struct zs_codec/s//extern const struct zs_codec zs_codec_invert;\n&/' \

@@ -215,8 +215,8 @@ def test_bitround_rounds_half_to_even_and_reads_stored_bits_unchanged(tmp_path):
 
 
 @pytest.mark.parametrize("filters, words", [
-    ([codec("cast_value", data_type="uint16", rounding="up")], 'cast_value": rounding: "up"'),
-    ([codec("cast_value", data_type="uint16", out_of_range="saturate")], 'cast_value": out_of_range: "saturate"'),
+    ([codec("cast_value", data_type="uint16", rounding="up")], 'cast_value": rounding: expected "nearest-even", "towards-zero", "towards-positive", "towards-negative" or "nearest-away", found "up"'),
+    ([codec("cast_value", data_type="uint16", out_of_range="saturate")], 'cast_value": out_of_range: expected "clamp" or "wrap", found "saturate"'),
     ([codec("cast_value", data_type="float64", out_of_range="wrap")], "is for integers, found float64"),
     ([codec("cast_value", data_type="complex64")], "expected integers or floats"),
     ([codec("cast_value", data_type="uint16", scale=1)], 'unknown member "scale"'),

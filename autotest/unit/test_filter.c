@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "codec/filter.h"
+#include "codec/description.h"
 
 enum { ROWS = 64, COLUMNS = 256, COUNT = ROWS * COLUMNS };
 

@@ -29,8 +29,8 @@ raster 7788
 geo 10048
 array 6942
 shard 1955
-codec 5594
-zarr 12416
+codec 5190
+zarr 12413
 store 7393
 base 1885
 END

@@ -1,6 +1,8 @@
 /* The bitround codec (zarr-extensions; numcodecs.bitround is its older name): floats with fewer digits, so that they
  * compress better. Decoding changes nothing. */
 
+#include <stddef.h>
+
 #include "codec/codec.h"
 
 static int fraction_digits(enum zs_data_type type)
@@ -19,16 +21,22 @@ static int fraction_digits(enum zs_data_type type)
     }
 }
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+struct bitround {
+    int64_t keepbits, cut; /* binary digits of the fraction that are kept, that become zero */
+};
+
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
+    struct bitround *b = stage->state;
     const int digits = fraction_digits(stage->in.type);
-    int64_t keep;
-    ZS_TRY(zs_stage_integer(stage, configuration, "keepbits", true, 0, digits != 0 ? digits : 64, &keep, err));
     if (stage->in.type == ZS_BOOL || stage->in.type == ZS_RAW)
         return zs_fail(err, ZS_INVALID, "codec \"bitround\": expected an array of numbers, found %s", stage->in.name);
-    /* Binary digits of the fraction that become zero. Integers keep all their digits: correct, only larger. */
-    stage->number = digits != 0 ? digits - keep : 0;
-    stage->is_void = stage->number == 0;
+    if (digits != 0 && b->keepbits > digits)
+        return zs_fail(err, ZS_INVALID, "codec \"bitround\": keepbits: expected an integer from 0 to %d, found %d",
+                       digits, (int)b->keepbits);
+    /* Integers keep all their digits: correct, only larger. */
+    b->cut = digits != 0 ? digits - b->keepbits : 0;
+    stage->is_void = b->cut == 0;
     return ZS_OK;
 }
 
@@ -48,9 +56,8 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
-    const int cut = (int)stage->number;
+    const int cut = (int)((const struct bitround *)stage->state)->cut;
     const size_t count = n * (stage->in.size / stage->in.swap_unit);
-    (void)err;
     if (stage->in.swap_unit == 2)
         ROUND_BITS(uint16_t, 10);
     else if (stage->in.swap_unit == 4)
@@ -60,10 +67,12 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     return ZS_OK;
 }
 
-static const char *const members[] = {"keepbits", NULL};
+static const struct zs_member members[] = {
+    {"keepbits", ZS_MEMBER_INTEGER, offsetof(struct bitround, keepbits), .high = 64, .is_required = true}, {0}};
 const struct zs_codec zs_codec_bitround = {.name = "bitround",
                                            .kind = ZS_ARRAY_TO_ARRAY,
                                            .members = members,
-                                           .parse = parse,
+                                           .state_size = sizeof(struct bitround),
+                                           .configure = configure,
                                            .is_elementwise = true,
                                            .encode_array = encode_array};

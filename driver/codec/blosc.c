@@ -2,7 +2,7 @@
  * thread inside: the parallelism is over chunks. */
 #ifdef ZS_HAVE_BLOSC
 #include <blosc.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,84 +11,43 @@
 #include "codec/codec.h"
 
 struct blosc {
-    int level;
-    char compressor[8]; /* cname */
-    int shuffle;
-    int typesize;
-    int blocksize;
+    int64_t level, compressor, shuffle, typesize, blocksize;
 };
 
-static enum zs_status read_integers(const zs_json *configuration, const struct zs_stage *stage, struct blosc *codec,
-                                    struct zs_error *err)
+/* Encoding needs them; the frame tells decoders. c-blosc may lack snappy. */
+static const char *const compressors[] = {"zstd", "lz4", "lz4hc", "blosclz", "zlib", "snappy", NULL};
+static const char *const shuffles[] = {"noshuffle", "shuffle", "bitshuffle", NULL}; /* BLOSC_NOSHUFFLE ... */
+
+#define SHARED_MEMBERS(cname)                                                                                          \
+    {"cname", ZS_MEMBER_CHOICE, offsetof(struct blosc, compressor), .choices = compressors, .standard = cname},        \
+        {"clevel", ZS_MEMBER_INTEGER, offsetof(struct blosc, level), .high = 9, .standard = 5},                        \
+        {"blocksize", ZS_MEMBER_INTEGER, offsetof(struct blosc, blocksize), .high = INT32_MAX}
+
+static const struct zs_member members[] = {
+    SHARED_MEMBERS(0),
+    {"shuffle", ZS_MEMBER_CHOICE, offsetof(struct blosc, shuffle), .choices = shuffles},
+    {"typesize", ZS_MEMBER_INTEGER, offsetof(struct blosc, typesize), .low = 1, .high = INT32_MAX, .standard = 1},
+    {0}};
+
+/* Shuffle is a number, where -1 chooses by the size of elements; that is the array's. */
+static const struct zs_member numcodecs_members[] = {
+    SHARED_MEMBERS(1),
+    {"shuffle", ZS_MEMBER_INTEGER, offsetof(struct blosc, shuffle), .low = -1, .high = 2, .standard = 1},
+    {.name = "typesize"},
+    {0}};
+
+static enum zs_status configure_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    int64_t level = codec->level, blocksize = 0;
-    ZS_TRY(zs_stage_integer(stage, configuration, "clevel", false, 0, 9, &level, err));
-    ZS_TRY(zs_stage_integer(stage, configuration, "blocksize", false, 0, INT32_MAX, &blocksize, err));
-    codec->level = (int)level;
-    codec->blocksize = (int)blocksize;
-    return ZS_OK;
-}
-
-static enum zs_status read(const zs_json *configuration, const struct zs_stage *stage, struct blosc *codec,
-                           struct zs_error *err)
-{
-    int64_t typesize = 1;
-    codec->level = 5;
-    codec->shuffle = BLOSC_NOSHUFFLE;
-    const char *cname = zs_json_text(configuration, "cname", "zstd");
-    if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"blosc\": cname \"%s\" is not supported", cname);
-    (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
-
-    const zs_json *shuffle = zs_json_get(configuration, "shuffle");
-    if (shuffle == NULL || zs_json_equals(shuffle, "noshuffle"))
-        codec->shuffle = BLOSC_NOSHUFFLE;
-    else if (zs_json_equals(shuffle, "shuffle"))
-        codec->shuffle = BLOSC_SHUFFLE;
-    else if (zs_json_equals(shuffle, "bitshuffle"))
-        codec->shuffle = BLOSC_BITSHUFFLE;
-    else
-        return zs_fail_found(err, ZS_INVALID, shuffle,
-                             "codec \"blosc\": shuffle: expected noshuffle, shuffle or bitshuffle");
-
-    ZS_TRY(read_integers(configuration, stage, codec, err));
-    ZS_TRY(zs_stage_integer(stage, configuration, "typesize", false, 1, INT32_MAX, &typesize, err));
-    codec->typesize = (int)typesize;
-    return ZS_OK;
-}
-
-/* numcodecs.blosc: shuffle is a number, where -1 chooses by the size of elements; that is the array's. */
-static enum zs_status parse_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    struct blosc *codec = zs_calloc(1, sizeof *codec);
-    ZS_TRY_MEMORY(codec, err);
-    stage->state = codec;
-    *codec = (struct blosc){.level = 5, .compressor = "lz4", .shuffle = BLOSC_SHUFFLE, .typesize = (int)stage->in.size};
-    const char *cname = zs_json_text(configuration, "cname", "lz4");
-    if (blosc_compname_to_compcode(cname) < 0 && strcmp(cname, "snappy") != 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"numcodecs.blosc\": cname \"%s\" is not supported", cname);
-    (void)snprintf(codec->compressor, sizeof codec->compressor, "%s", cname);
-    int64_t shuffle = codec->shuffle;
-    ZS_TRY(zs_stage_integer(stage, configuration, "shuffle", false, -1, 2, &shuffle, err));
-    ZS_TRY(read_integers(configuration, stage, codec, err));
-    codec->shuffle = (int)shuffle;
+    struct blosc *codec = stage->state;
+    codec->typesize = (int64_t)stage->in.size;
     if (codec->shuffle < 0)
         codec->shuffle = codec->typesize == 1 ? BLOSC_BITSHUFFLE : BLOSC_SHUFFLE;
     return ZS_OK;
 }
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    stage->state = zs_calloc(1, sizeof(struct blosc));
-    ZS_TRY_MEMORY(stage->state, err);
-    return read(configuration, stage, stage->state, err);
-}
-
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    (void)stage;
-    (void)scratch;
     size_t size = 0;
     if (n < BLOSC_MIN_HEADER_LENGTH || blosc_cbuffer_validate(src, n, &size) != 0)
         return zs_fail(err, ZS_CORRUPT, "blosc: the %zu bytes are not a valid blosc buffer", n);
@@ -108,7 +67,6 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
                              struct zs_buffer *out, struct zs_error *err)
 {
     const struct blosc *codec = stage->state;
-    (void)scratch;
     if (n > BLOSC_MAX_BUFFERSIZE)
         return zs_fail(err, ZS_ARGUMENT, "blosc: expected chunks of at most %d bytes, found %zu", BLOSC_MAX_BUFFERSIZE,
                        n);
@@ -116,11 +74,12 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     const size_t room = n + BLOSC_MAX_OVERHEAD;
     ZS_TRY(zs_buffer_reset(out, room, err));
     /* A type size above 255 does not fit the header; blosc then shuffles nothing. */
-    const int r = blosc_compress_ctx(codec->level, codec->shuffle, (size_t)codec->typesize, n, src, out->data, room,
-                                     codec->compressor, (size_t)codec->blocksize, 1);
+    const char *compressor = compressors[codec->compressor];
+    const int r = blosc_compress_ctx((int)codec->level, (int)codec->shuffle, (size_t)codec->typesize, n, src,
+                                     out->data, room, compressor, (size_t)codec->blocksize, 1);
     if (r <= 0)
         return zs_fail(err, ZS_UNSUPPORTED, "blosc: compressing %zu bytes with %s failed: error %d", n,
-                       codec->compressor, r);
+                       compressor, r);
     out->size = (size_t)r;
     return ZS_OK;
 }
@@ -212,19 +171,19 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t index,
     return ZS_OK;
 }
 
-static const char *const members[] = {"cname", "clevel", "shuffle", "typesize", "blocksize", NULL};
 const struct zs_codec zs_codec_blosc = {.name = "blosc",
                                         .kind = ZS_BYTES_TO_BYTES,
                                         .members = members,
-                                        .parse = parse,
+                                        .state_size = sizeof(struct blosc),
                                         .decode = decode,
                                         .encode = encode,
                                         .read_blocks = read_blocks,
                                         .decode_block = decode_block};
 const struct zs_codec zs_codec_numcodecs_blosc = {.name = "numcodecs.blosc",
                                                   .kind = ZS_BYTES_TO_BYTES,
-                                                  .members = members,
-                                                  .parse = parse_numcodecs,
+                                                  .members = numcodecs_members,
+                                                  .state_size = sizeof(struct blosc),
+                                                  .configure = configure_numcodecs,
                                                   .decode = decode,
                                                   .encode = encode,
                                                   .read_blocks = read_blocks,

@@ -3,35 +3,25 @@
 
 #include "codec/codec.h"
 
-static bool is_little_endian_machine(void)
+static const char *const orders[] = {"little", "big", NULL};
+/* The specification requires it for elements of several bytes; all writers that leave it out mean little. */
+const struct zs_member zs_endian_members[] = {{"endian", ZS_MEMBER_CHOICE, .choices = orders}, {0}};
+
+/* Whether the order in a stage's state is not the machine's. */
+static bool swaps(const struct zs_stage *stage)
 {
     const uint16_t one = 1;
     unsigned char first;
     memcpy(&first, &one, 1);
-    return first == 1;
+    return *(const int64_t *)stage->state == (first == 1);
 }
 
-enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    const zs_json *endian = zs_json_get(configuration, "endian");
-    const char *found = "something that is not a string";
-    *big_endian = zs_json_equals(endian, "big");
-    /* The specification requires it for elements of several bytes; all writers that leave it out mean little. */
-    if (*big_endian || zs_json_equals(endian, "little") || zs_json_typeof(endian) == ZS_JSON_NULL)
-        return ZS_OK;
-    (void)zs_json_string(endian, &found);
-    return zs_fail(err, ZS_INVALID, "codec \"bytes\": endian: expected \"little\" or \"big\", found %s", found);
-}
-
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    bool big_endian;
-    ZS_TRY(zs_endian_parse(configuration, &big_endian, err));
-    stage->number = big_endian == is_little_endian_machine(); /* whether bytes are swapped */
     if (stage->in.is_bfloat16)
         stage->out = zs_dtype_of(ZS_UINT16);
     else
-        stage->is_void = stage->in.swap_unit == 1 || stage->number == 0;
+        stage->is_void = stage->in.swap_unit == 1 || !swaps(stage);
     return ZS_OK;
 }
 
@@ -78,7 +68,7 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
     for (size_t i = 0; i < n; i++)
         if (!zs_bfloat16_from_float(s[i], &d[i]))
             return zs_fail(err, ZS_INVALID, "codec \"bytes\": %.9g has no value in bfloat16", (double)s[i]);
-    if (stage->number != 0)
+    if (swaps(stage))
         zs_swap_bytes(dst, dst, n * sizeof *d, sizeof *d);
     return ZS_OK;
 }
@@ -86,23 +76,23 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
 static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
-    (void)err;
     if (!stage->in.is_bfloat16) {
         zs_swap_bytes(src, dst, n * stage->in.size, stage->in.swap_unit);
         return ZS_OK;
     }
     const uint16_t *s = src;
     float *d = dst;
+    const bool is_swapped = swaps(stage);
     for (size_t i = 0; i < n; i++)
-        d[i] = zs_bfloat16_to_float((uint16_t)(stage->number != 0 ? s[i] << 8 | s[i] >> 8 : s[i]));
+        d[i] = zs_bfloat16_to_float((uint16_t)(is_swapped ? s[i] << 8 | s[i] >> 8 : s[i]));
     return ZS_OK;
 }
 
-static const char *const members[] = {"endian", NULL};
 const struct zs_codec zs_codec_bytes = {.name = "bytes",
                                         .kind = ZS_ARRAY_TO_BYTES,
-                                        .members = members,
-                                        .parse = parse,
+                                        .members = zs_endian_members,
+                                        .state_size = sizeof(int64_t),
+                                        .configure = configure,
                                         .is_elementwise = true,
                                         .encode_array = encode_array,
                                         .decode_array = decode_array};

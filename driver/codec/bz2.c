@@ -1,14 +1,13 @@
 /* numcodecs.bz2, by libbz2. */
 #ifdef ZS_HAVE_BZ2
 #include <bzlib.h>
+#include <stddef.h>
 
 #include "codec/codec.h"
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    stage->number = 1; /* the level */
-    return zs_stage_integer(stage, configuration, "level", false, 1, 9, &stage->number, err);
-}
+struct bz2 {
+    int64_t level;
+};
 
 /* libbz2 counts in unsigned int, which would cut off larger sizes. */
 static enum zs_status check_size(uint64_t n, struct zs_error *err)
@@ -22,8 +21,6 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
     unsigned size = capacity < UINT32_MAX ? (unsigned)capacity : UINT32_MAX;
-    (void)stage;
-    (void)scratch;
     ZS_TRY(check_size(n, err));
     const int r = BZ2_bzBuffToBuffDecompress(dst, &size, (char *)(uintptr_t)src, (unsigned)n, 0, 0);
     if (r == BZ_OUTBUFF_FULL && capacity > UINT32_MAX)
@@ -38,11 +35,10 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
 static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    (void)scratch;
     ZS_TRY(check_size(n, err));
     ZS_TRY(zs_buffer_reset(out, zs_bytes_bound(n), err));
     unsigned size = out->capacity < UINT32_MAX ? (unsigned)out->capacity : UINT32_MAX;
-    const int level = (int)stage->number;
+    const int level = (int)((const struct bz2 *)stage->state)->level;
     const int r = BZ2_bzBuffToBuffCompress((char *)out->data, &size, (char *)(uintptr_t)src, (unsigned)n, level, 0, 0);
     if (r != BZ_OK)
         return zs_fail_memory(err);
@@ -50,11 +46,12 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-static const char *const members[] = {"level", NULL};
+static const struct zs_member members[] = {
+    {"level", ZS_MEMBER_INTEGER, offsetof(struct bz2, level), .low = 1, .high = 9, .standard = 1}, {0}};
 const struct zs_codec zs_codec_numcodecs_bz2 = {.name = "numcodecs.bz2",
                                                 .kind = ZS_BYTES_TO_BYTES,
                                                 .members = members,
-                                                .parse = parse,
+                                                .state_size = sizeof(struct bz2),
                                                 .decode = decode,
                                                 .encode = encode};
 #else

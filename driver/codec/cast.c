@@ -56,23 +56,21 @@ struct number {
     uint64_t magnitude;
 };
 
+static double load_float(int size, const void *p)
+{
+    float single;
+    double wide;
+    if (size == 2)
+        return zs_half_to_double((uint16_t)zs_bits_load(2, p));
+    if (size == 4)
+        return (double)*(float *)memcpy(&single, p, sizeof single);
+    return *(double *)memcpy(&wide, p, sizeof wide);
+}
+
 static struct number load(const struct format *f, const void *p)
 {
-    struct number x = {.is_float = f->is_float};
-    union {
-        uint8_t u8;
-        uint16_t u16;
-        uint32_t u32;
-        uint64_t u64;
-        float f32;
-        double f64;
-    } u = {0};
-    memcpy(&u, p, (size_t)f->size);
-    if (f->is_float) {
-        x.value = f->size == 2 ? zs_half_to_double(u.u16) : f->size == 4 ? (double)u.f32 : u.f64;
-        return x;
-    }
-    uint64_t bits = f->size == 1 ? u.u8 : f->size == 2 ? u.u16 : f->size == 4 ? u.u32 : u.u64;
+    struct number x = {.is_float = f->is_float, .value = f->is_float ? load_float(f->size, p) : 0};
+    uint64_t bits = zs_bits_load((size_t)f->size, p);
     x.is_negative = f->is_signed && bits >> f->digits != 0;
     if (x.is_negative && f->digits < 63)
         bits |= ~(uint64_t)0 << f->digits;
@@ -117,11 +115,7 @@ static bool to_integer(const struct zs_cast *cast, struct number number, const s
             number.magnitude = limit;
     }
     const uint64_t bits = number.is_negative ? 0 - number.magnitude : number.magnitude;
-    const uint8_t b8 = (uint8_t)bits;
-    const uint16_t b16 = (uint16_t)bits;
-    const uint32_t b32 = (uint32_t)bits;
-    const void *const sized[] = {&b8, &b16, &b32, &bits};
-    memcpy(dst, sized[f->size == 1 ? 0 : f->size == 2 ? 1 : f->size == 4 ? 2 : 3], (size_t)f->size);
+    zs_bits_store((size_t)f->size, bits, dst);
     return true;
 }
 
@@ -186,103 +180,96 @@ static enum zs_status cast_slowly(const struct zs_cast *cast, size_t n, const un
 
 /* ---- Quick loops ---- */
 
-/* Sizes grow or stay, and every value has its own in the other type, or its nearest that is even. */
-#define WIDEN(name, S, T)                                                                                              \
-    static bool name(size_t n, const void *src, void *dst)                                                             \
-    {                                                                                                                  \
-        const S *s = src;                                                                                              \
-        T *d = dst;                                                                                                    \
+/* Whether each value has its own in the other type. */
+static bool is_exact(const struct format *from, const struct format *to)
+{
+    return from->digits <= to->digits && from->is_signed <= to->is_signed && from->is_float <= to->is_float;
+}
+
+/* As C converts, integers to floats to the nearest even. */
+#define CONVERT(type, T)                                                                                               \
+    case type:                                                                                                         \
         for (size_t i = 0; i < n; i++)                                                                                 \
-            d[i] = (T)s[i];                                                                                            \
-        return true;                                                                                                   \
+            ((T *)dst)[i] = (T)s[i];                                                                                   \
+        return true;
+#define CONVERT_FROM(type, S)                                                                                          \
+    case type: {                                                                                                       \
+        const S *s = src;                                                                                              \
+        switch (to) {                                                                                                  \
+            CONVERT(ZS_INT16, int16_t)                                                                                 \
+            CONVERT(ZS_UINT16, uint16_t)                                                                               \
+            CONVERT(ZS_INT32, int32_t)                                                                                 \
+            CONVERT(ZS_UINT32, uint32_t)                                                                               \
+            CONVERT(ZS_INT64, int64_t)                                                                                 \
+            CONVERT(ZS_FLOAT32, float)                                                                                 \
+            CONVERT(ZS_FLOAT64, double)                                                                                \
+        default:                                                                                                       \
+            return false;                                                                                              \
+        }                                                                                                              \
     }
-WIDEN(i8_f32, int8_t, float)
-WIDEN(u8_f32, uint8_t, float)
-WIDEN(i16_f32, int16_t, float)
-WIDEN(u16_f32, uint16_t, float)
-WIDEN(i32_f32, int32_t, float)
-WIDEN(u32_f32, uint32_t, float)
-WIDEN(i8_f64, int8_t, double)
-WIDEN(u8_f64, uint8_t, double)
-WIDEN(i16_f64, int16_t, double)
-WIDEN(u16_f64, uint16_t, double)
-WIDEN(i32_f64, int32_t, double)
-WIDEN(u32_f64, uint32_t, double)
-WIDEN(f32_f64, float, double)
-WIDEN(u8_u16, uint8_t, uint16_t)
-WIDEN(u8_i16, uint8_t, int16_t)
-WIDEN(i8_i16, int8_t, int16_t)
-WIDEN(u8_i32, uint8_t, int32_t)
-WIDEN(i8_i32, int8_t, int32_t)
-WIDEN(u8_u32, uint8_t, uint32_t)
-WIDEN(u16_u32, uint16_t, uint32_t)
-WIDEN(u16_i32, uint16_t, int32_t)
-WIDEN(i16_i32, int16_t, int32_t)
-WIDEN(i32_i64, int32_t, int64_t)
-WIDEN(u32_i64, uint32_t, int64_t)
+
+static bool convert(enum zs_data_type from, enum zs_data_type to, size_t n, const void *src, void *dst)
+{
+    switch (from) {
+        CONVERT_FROM(ZS_INT8, int8_t)
+        CONVERT_FROM(ZS_UINT8, uint8_t)
+        CONVERT_FROM(ZS_INT16, int16_t)
+        CONVERT_FROM(ZS_UINT16, uint16_t)
+        CONVERT_FROM(ZS_INT32, int32_t)
+        CONVERT_FROM(ZS_UINT32, uint32_t)
+        CONVERT_FROM(ZS_FLOAT32, float)
+    default:
+        return false;
+    }
+}
 
 /* Rounds to the nearest even. False where any element does not fit or is NaN: then the slow path finds which. Such
  * elements are written with harmless values. */
-#define ROUND(name, S, T, rint, low, high)                                                                             \
-    static bool name(size_t n, const void *src, void *dst)                                                             \
-    {                                                                                                                  \
-        const S *s = src;                                                                                              \
-        T *d = dst;                                                                                                    \
-        bool fits = true;                                                                                              \
+#define ROUND(type, S, T, rint, low, high)                                                                             \
+    case type:                                                                                                         \
         for (size_t i = 0; i < n; i++) {                                                                               \
             const S r = rint(s[i]);                                                                                    \
             const bool is_in = r >= (S)(low) && r <= (S)(high);                                                        \
             fits &= is_in;                                                                                             \
-            d[i] = is_in ? (T)r : 0;                                                                                   \
+            ((T *)dst)[i] = is_in ? (T)r : 0;                                                                          \
         }                                                                                                              \
-        return fits;                                                                                                   \
-    }
-ROUND(f32_i8, float, int8_t, nearbyintf, INT8_MIN, INT8_MAX)
-ROUND(f32_u8, float, uint8_t, nearbyintf, 0, UINT8_MAX)
-ROUND(f32_i16, float, int16_t, nearbyintf, INT16_MIN, INT16_MAX)
-ROUND(f32_u16, float, uint16_t, nearbyintf, 0, UINT16_MAX)
-ROUND(f64_i8, double, int8_t, nearbyint, INT8_MIN, INT8_MAX)
-ROUND(f64_u8, double, uint8_t, nearbyint, 0, UINT8_MAX)
-ROUND(f64_i16, double, int16_t, nearbyint, INT16_MIN, INT16_MAX)
-ROUND(f64_u16, double, uint16_t, nearbyint, 0, UINT16_MAX)
-ROUND(f64_i32, double, int32_t, nearbyint, INT32_MIN, INT32_MAX)
-ROUND(f64_u32, double, uint32_t, nearbyint, 0, UINT32_MAX)
+        return fits;
+#define ROUND_FROM(S, rint)                                                                                            \
+    do {                                                                                                               \
+        const S *s = src;                                                                                              \
+        switch (to) {                                                                                                  \
+            ROUND(ZS_INT8, S, int8_t, rint, INT8_MIN, INT8_MAX)                                                        \
+            ROUND(ZS_UINT8, S, uint8_t, rint, 0, UINT8_MAX)                                                            \
+            ROUND(ZS_INT16, S, int16_t, rint, INT16_MIN, INT16_MAX)                                                    \
+            ROUND(ZS_UINT16, S, uint16_t, rint, 0, UINT16_MAX)                                                         \
+            ROUND(ZS_INT32, S, int32_t, rint, INT32_MIN, INT32_MAX)                                                    \
+            ROUND(ZS_UINT32, S, uint32_t, rint, 0, UINT32_MAX)                                                         \
+        default:                                                                                                       \
+            return false;                                                                                              \
+        }                                                                                                              \
+    } while (0)
 
-static const struct {
-    enum zs_data_type from, to;
-    bool is_exact; /* with any rounding */
-    bool (*cast)(size_t n, const void *src, void *dst);
-} quick[] = {
-    {ZS_INT8, ZS_FLOAT32, true, i8_f32},     {ZS_UINT8, ZS_FLOAT32, true, u8_f32},
-    {ZS_INT16, ZS_FLOAT32, true, i16_f32},   {ZS_UINT16, ZS_FLOAT32, true, u16_f32},
-    {ZS_INT32, ZS_FLOAT32, false, i32_f32},  {ZS_UINT32, ZS_FLOAT32, false, u32_f32},
-    {ZS_INT8, ZS_FLOAT64, true, i8_f64},     {ZS_UINT8, ZS_FLOAT64, true, u8_f64},
-    {ZS_INT16, ZS_FLOAT64, true, i16_f64},   {ZS_UINT16, ZS_FLOAT64, true, u16_f64},
-    {ZS_INT32, ZS_FLOAT64, true, i32_f64},   {ZS_UINT32, ZS_FLOAT64, true, u32_f64},
-    {ZS_FLOAT32, ZS_FLOAT64, true, f32_f64}, {ZS_UINT8, ZS_UINT16, true, u8_u16},
-    {ZS_UINT8, ZS_INT16, true, u8_i16},      {ZS_INT8, ZS_INT16, true, i8_i16},
-    {ZS_UINT8, ZS_INT32, true, u8_i32},      {ZS_INT8, ZS_INT32, true, i8_i32},
-    {ZS_UINT8, ZS_UINT32, true, u8_u32},     {ZS_UINT16, ZS_UINT32, true, u16_u32},
-    {ZS_UINT16, ZS_INT32, true, u16_i32},    {ZS_INT16, ZS_INT32, true, i16_i32},
-    {ZS_INT32, ZS_INT64, true, i32_i64},     {ZS_UINT32, ZS_INT64, true, u32_i64},
-    {ZS_FLOAT32, ZS_INT8, false, f32_i8},    {ZS_FLOAT32, ZS_UINT8, false, f32_u8},
-    {ZS_FLOAT32, ZS_INT16, false, f32_i16},  {ZS_FLOAT32, ZS_UINT16, false, f32_u16},
-    {ZS_FLOAT64, ZS_INT8, false, f64_i8},    {ZS_FLOAT64, ZS_UINT8, false, f64_u8},
-    {ZS_FLOAT64, ZS_INT16, false, f64_i16},  {ZS_FLOAT64, ZS_UINT16, false, f64_u16},
-    {ZS_FLOAT64, ZS_INT32, false, f64_i32},  {ZS_FLOAT64, ZS_UINT32, false, f64_u32},
-};
+static bool round_all(enum zs_data_type from, enum zs_data_type to, size_t n, const void *src, void *dst)
+{
+    bool fits = true;
+    if (from == ZS_FLOAT32)
+        ROUND_FROM(float, nearbyintf);
+    ROUND_FROM(double, nearbyint);
+}
 
-/* False: not done, and src is what it was, since no two types of one size are in the table. */
+/* False: not done, and src, which may be dst where the sizes are the same, is what it was. */
 static bool cast_quickly(const struct zs_cast *cast, size_t n, const void *src, void *dst)
 {
+    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    const bool is_nearest = cast->rounding == ZS_NEAREST_EVEN;
     if (cast->from == cast->to) {
-        memmove(dst, src, n * (size_t)format_of(cast->from)->size);
+        memmove(dst, src, n * (size_t)from->size);
         return true;
     }
-    for (size_t i = 0; i < sizeof quick / sizeof quick[0]; i++)
-        if (quick[i].from == cast->from && quick[i].to == cast->to)
-            return (quick[i].is_exact || cast->rounding == ZS_NEAREST_EVEN) && quick[i].cast(n, src, dst);
-    return false;
+    if (is_exact(from, to) || (!from->is_float && to->is_float && is_nearest))
+        return convert(cast->from, cast->to, n, src, dst);
+    return cast->from != ZS_FLOAT16 && from->is_float && from->size != to->size && is_nearest &&
+           round_all(cast->from, cast->to, n, src, dst);
 }
 
 /* ---- The map ---- */
@@ -344,15 +331,6 @@ static enum zs_status cast_block(const struct zs_cast *cast, size_t n, const voi
     return cast_quickly(cast, n, src, dst) ? ZS_OK : cast_slowly(cast, n, src, dst, err);
 }
 
-/* Whether the quick loop has a value for everything, between types of different sizes. */
-static bool never_fails(const struct zs_cast *cast)
-{
-    for (size_t i = 0; i < sizeof quick / sizeof quick[0]; i++)
-        if (quick[i].from == cast->from && quick[i].to == cast->to)
-            return quick[i].is_exact;
-    return false;
-}
-
 /* Backwards, so that the first match is written last. */
 static void replace_mapped(const struct zs_cast *cast, size_t n, const void *given, void *dst)
 {
@@ -364,17 +342,11 @@ static void replace_mapped(const struct zs_cast *cast, size_t n, const void *giv
     }
 }
 
-/* Casts mapped elements as zero, which every type holds, and replaces them afterwards; where the cast cannot fail, only
- * replaces. */
+/* Casts mapped elements as zero, which every type holds, and replaces them afterwards. */
 static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst,
                                   struct zs_error *err)
 {
     static const unsigned char zero[8];
-    if (never_fails(cast)) {
-        (void)cast_quickly(cast, n, src, dst);
-        replace_mapped(cast, n, src, dst);
-        return ZS_OK;
-    }
     const struct format *from = format_of(cast->from);
     _Alignas(8) unsigned char given[BLOCK * 8], others[BLOCK * 8];
     bool is_key[BLOCK];

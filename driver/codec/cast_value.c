@@ -1,4 +1,6 @@
 /* The cast_value codec (zarr-extensions): elements stored as another data type, by value. */
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "codec/cast.h"
@@ -8,25 +10,10 @@
 #define MAX_MAPPED 256
 
 struct cast_value {
+    int64_t rounding, out_of_range; /* as enum zs_rounding; as enum zs_out_of_range, but -1 is ZS_RANGE_ERROR */
     struct zs_cast encode, decode;
     struct zs_mapped map[]; /* of encode, then of decode */
 };
-
-static enum zs_status parse_choice(const zs_json *configuration, const char *name, const char *const *choices,
-                                   int count, int *out, struct zs_error *err)
-{
-    const zs_json *given = zs_json_get(configuration, name);
-    const char *found = "something that is not a string";
-    if (given == NULL)
-        return ZS_OK;
-    for (int i = 0; i < count; i++)
-        if (choices[i] != NULL && zs_json_equals(given, choices[i])) {
-            *out = i;
-            return ZS_OK;
-        }
-    (void)zs_json_string(given, &found);
-    return zs_fail(err, ZS_INVALID, "%s: \"%.40s\" is not one of its values", name, found);
-}
 
 /* [[from, to], ...] */
 static enum zs_status parse_pairs(const zs_json *pairs, const struct zs_dtype *from, const struct zs_dtype *to,
@@ -63,21 +50,26 @@ static enum zs_status check_map(const zs_json *map, struct zs_error *err)
     return ZS_OK;
 }
 
-static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, struct zs_cast cast, struct zs_error *err)
+/* Makes the state one with room for the map. */
+static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, struct zs_error *err)
 {
     ZS_TRY(check_map(map, err));
     const zs_json *encode = zs_json_get(map, "encode"), *decode = zs_json_get(map, "decode");
     const size_t n_encode = zs_json_size(encode), n_decode = zs_json_size(decode);
-    struct cast_value *c = zs_calloc(1, sizeof *c + (n_encode + n_decode) * sizeof c->map[0]);
+    struct cast_value *c = realloc(stage->state, sizeof *c + (n_encode + n_decode) * sizeof c->map[0]);
     ZS_TRY_MEMORY(c, err);
     stage->state = c;
-    c->encode = c->decode = cast;
-    c->encode.map = c->map;
-    c->encode.map_count = n_encode;
-    c->decode.map = c->map + n_encode;
-    c->decode.map_count = n_decode;
+    c->encode = (struct zs_cast){.from = stage->in.type,
+                                 .to = stage->out.type,
+                                 .rounding = (enum zs_rounding)c->rounding,
+                                 .out_of_range = (enum zs_out_of_range)(c->out_of_range + 1),
+                                 .map = c->map,
+                                 .map_count = n_encode};
+    c->decode = c->encode;
     c->decode.from = stage->out.type;
     c->decode.to = stage->in.type;
+    c->decode.map = c->map + n_encode;
+    c->decode.map_count = n_decode;
     enum zs_status status = parse_pairs(encode, &stage->in, &stage->out, c->map, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "encode");
@@ -87,28 +79,19 @@ static enum zs_status parse_map(const zs_json *map, struct zs_stage *stage, stru
 
 static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    static const char *const roundings[] = {"nearest-even", "towards-zero", "towards-positive",
-                                            "towards-negative", "nearest-away"};
-    static const char *const ranges[] = {NULL, "clamp", "wrap"};
+    const bool wraps = ((const struct cast_value *)stage->state)->out_of_range + 1 == ZS_RANGE_WRAP;
     ZS_TRY(zs_dtype_parse(zs_json_get(configuration, "data_type"), &stage->out, err));
     if (!zs_is_number(stage->in.type) || !zs_is_number(stage->out.type))
         return zs_fail(err, ZS_INVALID, "data_type: expected integers or floats, found %s to %s", stage->in.name,
                        stage->out.name);
-    int rounding = ZS_NEAREST_EVEN, range = ZS_RANGE_ERROR;
-    ZS_TRY(parse_choice(configuration, "rounding", roundings, 5, &rounding, err));
-    ZS_TRY(parse_choice(configuration, "out_of_range", ranges, 3, &range, err));
-    if (range == ZS_RANGE_WRAP && !zs_is_integer(stage->out.type))
+    if (wraps && !zs_is_integer(stage->out.type))
         return zs_fail(err, ZS_INVALID, "out_of_range: \"wrap\" is for integers, found %s", stage->out.name);
-    stage->refuses = range == ZS_RANGE_WRAP ? ZS_REFUSES_SOME : ZS_REFUSES_ENDS;
-    const struct zs_cast cast = {.from = stage->in.type,
-                                 .to = stage->out.type,
-                                 .rounding = (enum zs_rounding)rounding,
-                                 .out_of_range = (enum zs_out_of_range)range};
-    const enum zs_status status = parse_map(zs_json_get(configuration, "scalar_map"), stage, cast, err);
+    stage->refuses = wraps ? ZS_REFUSES_SOME : ZS_REFUSES_ENDS;
+    const enum zs_status status = parse_map(zs_json_get(configuration, "scalar_map"), stage, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "scalar_map");
 }
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     const enum zs_status status = read(configuration, stage, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
@@ -117,24 +100,34 @@ static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage
 static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
-    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->encode, n, src, dst,
-                                                   err);
+    const struct cast_value *c = stage->state;
+    const enum zs_status status = zs_cast_elements(&c->encode, n, src, dst, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"cast_value\"");
 }
 
 static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
-    const enum zs_status status = zs_cast_elements(&((const struct cast_value *)stage->state)->decode, n, src, dst,
-                                                   err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_CORRUPT, "codec \"cast_value\"");
+    const struct cast_value *c = stage->state;
+    return zs_cast_elements(&c->decode, n, src, dst, err) == ZS_OK
+               ? ZS_OK
+               : zs_fail_in(err, ZS_CORRUPT, "codec \"cast_value\"");
 }
 
-static const char *const members[] = {"data_type", "rounding", "out_of_range", "scalar_map", NULL};
+static const char *const roundings[] = {"nearest-even",     "towards-zero", "towards-positive",
+                                        "towards-negative", "nearest-away", NULL};
+static const char *const ranges[] = {"clamp", "wrap", NULL};
+static const struct zs_member members[] = {
+    {.name = "data_type"},
+    {"rounding", ZS_MEMBER_CHOICE, offsetof(struct cast_value, rounding), .choices = roundings},
+    {"out_of_range", ZS_MEMBER_CHOICE, offsetof(struct cast_value, out_of_range), .choices = ranges, .standard = -1},
+    {.name = "scalar_map"},
+    {0}};
 const struct zs_codec zs_codec_cast_value = {.name = "cast_value",
                                              .kind = ZS_ARRAY_TO_ARRAY,
                                              .members = members,
-                                             .parse = parse,
+                                             .state_size = sizeof(struct cast_value),
+                                             .configure = configure,
                                              .is_elementwise = true,
                                              .encodes_fill = true,
                                              .encode_array = encode_array,

@@ -116,7 +116,7 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
 enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
                                const void **encoded, size_t *n, struct zs_error *err);
 
-/* ---- Chunks whose last stage gives bytes of no fixed size (packed.c; codec.h: pack, unpack) ---- */
+/* ---- Chunks whose last stage gives bytes of no fixed size (codec.h: pack, unpack) ---- */
 
 /* Whether the innermost chunks of this level are such chunks. */
 bool zs_chunk_is_packed(const struct zs_level *level);
@@ -130,7 +130,7 @@ enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch 
 enum zs_status zs_packed_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
                                 const void **encoded, size_t *n, struct zs_error *err);
 
-/* ---- Elements that can be encoded (storable.c) ---- */
+/* ---- Elements that can be encoded (stages.c) ---- */
 
 /* Finds out what the first `count` stages, all elementwise, can encode. */
 struct zs_storable zs_storable_of(const struct zs_stage *stages, int count);

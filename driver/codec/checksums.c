@@ -1,4 +1,6 @@
-/* The checksums of numcodecs: four bytes, little-endian, before or behind the data. */
+/* Checksums of bytes: four bytes, little-endian, before or behind the data. crc32c (core specification), and those of
+ * numcodecs. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -6,58 +8,14 @@
 #include "codec/crc32c.h"
 
 struct checksum {
-    bool at_start;
-    uint32_t seed; /* jenkins_lookup3: initval */
+    int64_t at_start;
+    int64_t seed; /* jenkins_lookup3: initval */
 };
 
-static enum zs_status read_location(const zs_json *configuration, struct checksum *state, struct zs_error *err)
+static enum zs_status configure_jenkins(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    const zs_json *location = zs_json_get(configuration, "location");
-    if (zs_json_equals(location, "start"))
-        state->at_start = true;
-    else if (zs_json_equals(location, "end"))
-        state->at_start = false;
-    else if (zs_json_typeof(location) != ZS_JSON_NULL)
-        return zs_fail_found(err, ZS_INVALID, location, "location: expected \"start\" or \"end\"");
-    return ZS_OK;
-}
-
-static enum zs_status parse_as(bool at_start, const zs_json *configuration, struct zs_stage *stage,
-                               struct zs_error *err)
-{
-    struct checksum *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    stage->state = state;
-    state->at_start = at_start;
-    const enum zs_status status = read_location(configuration, state, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"%s\"", stage->codec->name);
-}
-
-static enum zs_status parse_at_start(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    return parse_as(true, configuration, stage, err);
-}
-
-static enum zs_status parse_at_end(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    return parse_as(false, configuration, stage, err);
-}
-
-/* Always at the end. */
-static enum zs_status parse_fletcher(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    (void)configuration;
-    return parse_as(false, NULL, stage, err);
-}
-
-static enum zs_status parse_jenkins(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    int64_t seed = 0;
-    ZS_TRY(zs_stage_integer(stage, configuration, "initval", false, 0, UINT32_MAX, &seed, err));
     if (zs_json_typeof(zs_json_get(configuration, "prefix")) != ZS_JSON_NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": prefix is not supported", stage->codec->name);
-    ZS_TRY(parse_as(false, NULL, stage, err));
-    ((struct checksum *)stage->state)->seed = (uint32_t)seed;
     return ZS_OK;
 }
 
@@ -124,8 +82,8 @@ static uint32_t lookup3(const unsigned char *bytes, size_t n, uint32_t seed)
     return c;
 }
 
-extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_crc32c, zs_codec_numcodecs_adler32,
-    zs_codec_numcodecs_fletcher32;
+extern const struct zs_codec zs_codec_numcodecs_crc32, zs_codec_numcodecs_adler32,
+    zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
 
 static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *bytes, size_t n)
 {
@@ -133,11 +91,11 @@ static uint32_t sum_of(const struct zs_stage *stage, const unsigned char *bytes,
         return zs_crc32(bytes, n);
     if (stage->codec == &zs_codec_numcodecs_adler32)
         return zs_adler32(bytes, n);
-    if (stage->codec == &zs_codec_numcodecs_crc32c)
-        return zs_crc32c(bytes, n);
     if (stage->codec == &zs_codec_numcodecs_fletcher32)
         return fletcher32(bytes, n);
-    return lookup3(bytes, n, ((const struct checksum *)stage->state)->seed);
+    if (stage->codec == &zs_codec_numcodecs_jenkins)
+        return lookup3(bytes, n, (uint32_t)((const struct checksum *)stage->state)->seed);
+    return zs_crc32c(bytes, n);
 }
 
 static enum zs_status strip(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err)
@@ -146,8 +104,8 @@ static enum zs_status strip(const struct zs_stage *stage, const unsigned char **
     if (*n < 4)
         return zs_fail(err, ZS_CORRUPT, "%s: expected at least 4 bytes, found %zu", stage->codec->name, *n);
     *n -= 4;
-    const uint32_t stored = zs_load_le32(state->at_start ? *data : *data + *n);
-    if (state->at_start)
+    const uint32_t stored = zs_load_le32(state->at_start != 0 ? *data : *data + *n);
+    if (state->at_start != 0)
         *data += 4;
     const uint32_t computed = sum_of(stage, *data, *n);
     if (stored != computed)
@@ -159,29 +117,37 @@ static enum zs_status strip(const struct zs_stage *stage, const unsigned char **
 static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    (void)scratch;
     const struct checksum *state = stage->state;
     const uint32_t c = sum_of(stage, src, n);
-    const unsigned char sum[4] = {c & 0xFF, c >> 8 & 0xFF, c >> 16 & 0xFF, (unsigned char)(c >> 24)};
+    unsigned char sum[4];
+    zs_store_le(sum, c, sizeof sum);
     ZS_TRY(zs_buffer_reset(out, n + 4, err));
-    if (state->at_start)
+    if (state->at_start != 0)
         ZS_TRY(zs_buffer_append(out, sum, 4, err));
     ZS_TRY(zs_buffer_append(out, src, n, err));
-    return state->at_start ? ZS_OK : zs_buffer_append(out, sum, 4, err);
+    return state->at_start != 0 ? ZS_OK : zs_buffer_append(out, sum, 4, err);
 }
 
-static const char *const location_member[] = {"location", NULL};
-static const char *const jenkins_members[] = {"initval", "prefix", NULL};
+static const char *const locations[] = {"end", "start", NULL};
+static const struct zs_member crc32c_members[] = {{.name = "check_crc"}, {0}}; /* GDAL's; here it is always checked */
+static const struct zs_member start_members[] = {
+    {"location", ZS_MEMBER_CHOICE, offsetof(struct checksum, at_start), .choices = locations, .standard = 1}, {0}};
+static const struct zs_member end_members[] = {
+    {"location", ZS_MEMBER_CHOICE, offsetof(struct checksum, at_start), .choices = locations}, {0}};
+static const struct zs_member jenkins_members[] = {
+    {"initval", ZS_MEMBER_INTEGER, offsetof(struct checksum, seed), .high = UINT32_MAX}, {.name = "prefix"}, {0}};
 
-#define CHECKSUM(variable, text, known, parser)                                                                        \
-    const struct zs_codec variable = {.name = "numcodecs." text,                                                       \
+#define CHECKSUM(variable, text, known, own)                                                                           \
+    const struct zs_codec variable = {.name = text,                                                                    \
                                       .kind = ZS_BYTES_TO_BYTES,                                                       \
                                       .members = known,                                                                \
-                                      .parse = parser,                                                                 \
+                                      .state_size = sizeof(struct checksum),                                           \
+                                      .configure = own,                                                                \
                                       .strip = strip,                                                                  \
                                       .encode = encode}
-CHECKSUM(zs_codec_numcodecs_crc32, "crc32", location_member, parse_at_start);
-CHECKSUM(zs_codec_numcodecs_adler32, "adler32", location_member, parse_at_start);
-CHECKSUM(zs_codec_numcodecs_crc32c, "crc32c", location_member, parse_at_end);
-CHECKSUM(zs_codec_numcodecs_fletcher32, "fletcher32", NULL, parse_fletcher);
-CHECKSUM(zs_codec_numcodecs_jenkins, "jenkins_lookup3", jenkins_members, parse_jenkins);
+CHECKSUM(zs_codec_crc32c, "crc32c", crc32c_members, NULL);
+CHECKSUM(zs_codec_numcodecs_crc32, "numcodecs.crc32", start_members, NULL);
+CHECKSUM(zs_codec_numcodecs_adler32, "numcodecs.adler32", start_members, NULL);
+CHECKSUM(zs_codec_numcodecs_crc32c, "numcodecs.crc32c", end_members, NULL);
+CHECKSUM(zs_codec_numcodecs_fletcher32, "numcodecs.fletcher32", NULL, NULL);
+CHECKSUM(zs_codec_numcodecs_jenkins, "numcodecs.jenkins_lookup3", jenkins_members, configure_jenkins);

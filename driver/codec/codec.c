@@ -1,7 +1,12 @@
 #include "codec/codec.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of any codec. */
+#define MAX_MEMBERS 9
 
 extern const struct zs_codec zs_codec_packbits, zs_codec_transpose, zs_codec_scale_offset, zs_codec_cast_value,
     zs_codec_bitround, zs_codec_bytes, zs_codec_sharding, zs_codec_crc32c, zs_codec_gzip, zs_codec_zstd, zs_codec_blosc;
@@ -91,11 +96,77 @@ enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, st
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" is not supported", name);
 }
 
+/* ---- Configurations ---- */
+
 enum zs_status zs_codec_check_members(const struct zs_codec *codec, const zs_json *configuration, struct zs_error *err)
 {
-    static const char *const none[] = {NULL};
-    const enum zs_status status = zs_members_check(configuration, codec->members != NULL ? codec->members : none, err);
+    const char *names[MAX_MEMBERS + 1] = {NULL};
+    for (int i = 0; codec->members != NULL && codec->members[i].name != NULL; i++)
+        names[i] = codec->members[i].name;
+    const enum zs_status status = zs_members_check(configuration, names, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, ZS_INVALID, "codec \"%s\"", codec->name);
+}
+
+/* "a", "b" or "c" */
+static void print_choices(const char *const *choices, char *text, size_t n)
+{
+    size_t at = 0;
+    for (int i = 0; choices[i] != NULL && at < n; i++)
+        at += (size_t)snprintf(text + at, n - at, "%s\"%s\"",
+                               i == 0 ? "" : choices[i + 1] != NULL ? ", " : " or ", choices[i]);
+}
+
+static enum zs_status read_member(const struct zs_stage *stage, const struct zs_member *m, const zs_json *given,
+                                  struct zs_error *err)
+{
+    char expected[160];
+    int64_t value = m->standard;
+    double number = (double)m->standard;
+    bool truth = m->standard != 0, is_read = false;
+    if (zs_json_typeof(given) == ZS_JSON_NULL && !m->is_required) {
+        is_read = true;
+    } else if (m->kind == ZS_MEMBER_INTEGER) {
+        is_read = zs_json_int64(given, &value) && value >= m->low && value <= m->high;
+        (void)snprintf(expected, sizeof expected, "an integer from %lld to %lld", (long long)m->low,
+                       (long long)m->high);
+    } else if (m->kind == ZS_MEMBER_CHOICE) {
+        for (value = 0; m->choices[value] != NULL && !is_read; value += !is_read)
+            is_read = zs_json_equals(given, m->choices[value]);
+        print_choices(m->choices, expected, sizeof expected);
+    } else if (m->kind == ZS_MEMBER_NUMBER) {
+        is_read = zs_json_double(given, &number) && isfinite(number);
+        (void)snprintf(expected, sizeof expected, "a finite number");
+    } else {
+        is_read = zs_json_bool(given, &truth);
+        value = truth;
+        (void)snprintf(expected, sizeof expected, "true or false");
+    }
+    if (!is_read)
+        return zs_fail_found(err, ZS_INVALID, given, "codec \"%s\": %s: expected %s", stage->codec->name, m->name,
+                             expected);
+    const bool is_number = m->kind == ZS_MEMBER_NUMBER;
+    memcpy((char *)stage->state + m->offset, is_number ? (const void *)&number : &value, sizeof value);
+    return ZS_OK;
+}
+
+/* Reads the whole configuration. */
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    const struct zs_codec *codec = stage->codec;
+    if (codec->state_size > 0) {
+        stage->state = zs_calloc(1, codec->state_size);
+        ZS_TRY_MEMORY(stage->state, err);
+    }
+    for (const struct zs_member *m = codec->members; m != NULL && m->name != NULL; m++)
+        if (m->kind != ZS_MEMBER_OTHER)
+            ZS_TRY(read_member(stage, m, zs_json_get(configuration, m->name), err));
+    if (codec->configure != NULL)
+        ZS_TRY(codec->configure(configuration, stage, err));
+    ZS_TRY(zs_codec_check_members(codec, configuration, err));
+    /* Their arithmetic would round to fewer digits, and clamp to other limits, than that of the type in memory. */
+    if (codec->kind == ZS_ARRAY_TO_ARRAY && (stage->in.is_bfloat16 || stage->out.is_bfloat16))
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type bfloat16 is not supported", codec->name);
+    return ZS_OK;
 }
 
 enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *configuration, struct zs_form *form,
@@ -103,13 +174,7 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
 {
     struct zs_stage parsed = {.codec = codec, .in = form->dtype, .out = form->dtype};
     memcpy(parsed.fill, form->fill, sizeof parsed.fill);
-    enum zs_status status = codec->parse(configuration, &parsed, err);
-    if (status == ZS_OK)
-        status = zs_codec_check_members(codec, configuration, err);
-    /* Their arithmetic would round to fewer digits, and clamp to other limits, than that of the type in memory. */
-    if (status == ZS_OK && codec->kind == ZS_ARRAY_TO_ARRAY && (parsed.in.is_bfloat16 || parsed.out.is_bfloat16))
-        status = zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", codec->name,
-                         parsed.in.is_bfloat16 ? parsed.in.name : parsed.out.name);
+    enum zs_status status = configure(configuration, &parsed, err);
     if (status == ZS_OK && codec->is_elementwise && !parsed.is_void) {
         _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE] = {0};
         memcpy(in, form->fill, sizeof in);
@@ -127,25 +192,13 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
     return ZS_OK;
 }
 
-enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
-                                bool is_required, int64_t low, int64_t high, int64_t *value, struct zs_error *err)
-{
-    int64_t found;
-    const zs_json *given = zs_json_get(configuration, member);
-    if (given == NULL && !is_required)
-        return ZS_OK;
-    if (!zs_json_int64(given, &found) || found < low || found > high)
-        return zs_fail_found(err, ZS_INVALID, given, "codec \"%s\": %s: expected an integer from %lld to %lld",
-                             stage->codec->name, member, (long long)low, (long long)high);
-    *value = found;
-    return ZS_OK;
-}
-
 void zs_stage_clear(struct zs_stage *stage)
 {
     free(stage->state);
     *stage = (struct zs_stage){0};
 }
+
+/* ---- Bytes to bytes ---- */
 
 size_t zs_bytes_bound(size_t n)
 {

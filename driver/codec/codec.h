@@ -25,11 +25,29 @@ struct zs_form {
  * SOME: also those between, for what it makes of them is in another order. */
 enum zs_refusal { ZS_REFUSES_NONE, ZS_REFUSES_ENDS, ZS_REFUSES_SOME };
 
+/* How a member of a codec's configuration is read: into the state of the stage, as int64_t unless said otherwise. */
+enum zs_member_kind {
+    ZS_MEMBER_OTHER,   /* by configure() of the codec, or not at all: what an encoder or another reader needs */
+    ZS_MEMBER_INTEGER, /* from low to high */
+    ZS_MEMBER_CHOICE,  /* a string, as its index in `choices` */
+    ZS_MEMBER_BOOL,    /* 0 or 1 */
+    ZS_MEMBER_NUMBER   /* finite, as double */
+};
+
+/* One that is absent or null has the value `standard`, unless it is required. */
+struct zs_member {
+    const char *name;
+    enum zs_member_kind kind;
+    size_t offset; /* in the state */
+    int64_t low, high, standard;
+    const char *const *choices; /* NULL-terminated */
+    bool is_required;
+};
+
 /* One codec of a chain, configured. */
 struct zs_stage {
     const struct zs_codec *codec;
-    void *state; /* its own: what its parse() allocated as one block, or NULL; freed with free() */
-    int64_t number; /* its own, instead, where it has but one: a level, a size */
+    void *state; /* the codec's own, of its state_size bytes or what configure() allocated instead; freed with free() */
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void; /* it changes nothing for this array, and is left out of the chain */
@@ -45,17 +63,18 @@ struct zs_stored_shape {
     int ndim;
     uint64_t shape[ZS_MAX_NDIM];
 };
-/* Its elements; 0 where their number does not fit 64 bits, as of no chunk that was opened (packed.c). */
+/* Its elements; 0 where their number does not fit 64 bits, as of no chunk that was opened (chain.c). */
 size_t zs_stored_count(const struct zs_stored_shape *chunk);
 
 struct zs_codec {
     const char *name;
     enum zs_codec_kind kind;
-    const char *const *members; /* of the configuration, NULL-terminated; NULL: it has none */
+    const struct zs_member *members; /* of the configuration, up to one without a name; NULL: it has none */
+    size_t state_size;               /* 0: a stage has no state */
 
-    /* Reads the configuration (NULL when absent), also what only encoders need. `stage` has its codec and `in`; by
-     * default it has no state, and `out` is `in`. NULL where `arrange` reads it. */
-    enum zs_status (*parse)(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err);
+    /* Reads what the table of members does not say, and checks the rest, which is in the state. `stage` has its codec
+     * and `in`; `out` is `in`. May be NULL. */
+    enum zs_status (*configure)(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err);
     /* Instead of all else, for codecs that set the layout of a chunk (transpose, sharding_indexed): sets it in `level`,
      * and for a shard the shape of its inner chunks in level + 1. */
     enum zs_status (*arrange)(const zs_json *configuration, struct zs_level *level, struct zs_error *err);
@@ -79,7 +98,7 @@ struct zs_codec {
                                    struct zs_error *err);
 
     /* -- Instead, array to bytes of no fixed size: of whole chunks only, as the last stage of the innermost level
-     * (packed.c). */
+     * (chain.c). */
 
     /* Most bytes that a chunk may become. */
     enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
@@ -133,11 +152,6 @@ enum zs_status zs_stage_parse(const struct zs_codec *codec, const zs_json *confi
                               struct zs_stage *stage, struct zs_error *err);
 void zs_stage_clear(struct zs_stage *stage);
 
-/* Reads integer `member` of a codec's configuration, from `low` to `high`; one that is absent, and not required, leaves
- * *value alone. ZS_INVALID names the codec, the member and the limits. */
-enum zs_status zs_stage_integer(const struct zs_stage *stage, const zs_json *configuration, const char *member,
-                                bool is_required, int64_t low, int64_t high, int64_t *value, struct zs_error *err);
-
 /* ---- Stages that take arrays (stages.c) ---- */
 
 /* Bytes of n elements after this stage. */
@@ -183,7 +197,7 @@ enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct 
 /* Most bytes that `n` bytes may be encoded to by a chain of known codecs. Bounds intermediate results. */
 size_t zs_bytes_bound(size_t n);
 
-/* ---- Elementwise stages as a table (lookup.c): what they make of stored elements of one or two bytes. There are
+/* ---- Elementwise stages as a table (stages.c): what they make of stored elements of one or two bytes. There are
  * 65,536 of these at most, and looking one up is cheaper than a cast, a division and a comparison. The stages fill the
  * table themselves. ---- */
 
@@ -205,10 +219,9 @@ void zs_lookup_convert(void *lookup, const void *src, void *dst, ptrdiff_t dst_s
 
 /* ---- What codecs share ---- */
 
-/* Byte order (bytes.c). */
-
-/* Reads {"endian": ...} of a `bytes` codec (or `endian`, its name before 2023); little where it is missing. */
-enum zs_status zs_endian_parse(const zs_json *configuration, bool *big_endian, struct zs_error *err);
+/* The members of `bytes` (or `endian`, its name before 2023), in a state that is an int64_t: whether the order of bytes
+ * is big-endian (bytes.c). */
+extern const struct zs_member zs_endian_members[];
 
 /* Copies n bytes, and reverses the bytes of each element of `size` bytes. `to` is `from`, or does not overlap it. */
 void zs_swap_bytes(const void *from, void *to, size_t n, size_t size);

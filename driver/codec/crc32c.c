@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/codec.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <nmmintrin.h>
@@ -69,43 +68,3 @@ uint32_t zs_crc32c(const void *data, size_t n)
 #endif
     return zs_crc32c_portable(data, n);
 }
-
-/* ---- The codec: 4 bytes of checksum, little-endian, behind the data (core specification, crc32c codec) ---- */
-
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    (void)configuration;
-    (void)stage;
-    (void)err;
-    return ZS_OK;
-}
-
-static enum zs_status strip(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err)
-{
-    (void)stage;
-    if (*n < 4)
-        return zs_fail(err, ZS_CORRUPT, "crc32c: expected at least 4 bytes, found %zu", *n);
-    *n -= 4;
-    const uint32_t stored = zs_load_le32(*data + *n);
-    const uint32_t computed = zs_crc32c(*data, *n);
-    if (stored != computed)
-        return zs_fail(err, ZS_CORRUPT, "crc32c checksum: expected 0x%08x, found 0x%08x", stored, computed);
-    return ZS_OK;
-}
-
-static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
-                             struct zs_buffer *out, struct zs_error *err)
-{
-    (void)stage;
-    (void)scratch;
-    const uint32_t c = zs_crc32c(src, n);
-    const unsigned char sum[4] = {c & 0xFF, c >> 8 & 0xFF, c >> 16 & 0xFF, (unsigned char)(c >> 24)};
-    ZS_TRY(zs_buffer_reset(out, n + 4, err));
-    ZS_TRY(zs_buffer_append(out, src, n, err));
-    return zs_buffer_append(out, sum, 4, err);
-}
-
-/* In GDAL this decides whether it checks on reading; here it is always checked. */
-static const char *const members[] = {"check_crc", NULL};
-const struct zs_codec zs_codec_crc32c = {
-    .name = "crc32c", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .strip = strip, .encode = encode};

@@ -1,6 +1,7 @@
 /* The gzip codec (core specification) and numcodecs.zlib, the same in another wrapping, by libdeflate: one shot, since
  * the decoded size is always bounded. */
 #include <libdeflate.h>
+#include <stddef.h>
 
 #include "codec/codec.h"
 #include "codec/crc32c.h"
@@ -19,11 +20,12 @@ uint32_t zs_adler32(const void *data, size_t n)
 
 /* ---- The codecs ---- */
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    stage->number = 6; /* the level */
-    return zs_stage_integer(stage, configuration, "level", false, 0, 9, &stage->number, err);
-}
+struct gzip {
+    int64_t level;
+};
+
+static const struct zs_member members[] = {
+    {"level", ZS_MEMBER_INTEGER, offsetof(struct gzip, level), .high = 9, .standard = 6}, {0}};
 
 static void free_decoder(void *decoder)
 {
@@ -45,7 +47,7 @@ static struct libdeflate_decompressor *decoder_of(struct zs_scratch *scratch)
 
 static struct libdeflate_compressor *encoder_of(const struct zs_stage *stage, struct zs_scratch *scratch)
 {
-    const int level = (int)stage->number;
+    const int level = (int)((const struct gzip *)stage->state)->level;
     struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
     if (c == NULL && (c = libdeflate_alloc_compressor(level)) != NULL)
         zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);
@@ -55,7 +57,6 @@ static struct libdeflate_compressor *encoder_of(const struct zs_stage *stage, st
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    (void)stage;
     struct libdeflate_decompressor *d = decoder_of(scratch);
     ZS_TRY_MEMORY(d, err);
     /* A gzip file may have several members one after another (RFC 1952, 2.2). */
@@ -86,14 +87,16 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return out->size != 0 ? ZS_OK : zs_fail_memory(err);
 }
 
-static const char *const members[] = {"level", NULL};
-const struct zs_codec zs_codec_gzip = {
-    .name = "gzip", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .decode = decode, .encode = encode};
+const struct zs_codec zs_codec_gzip = {.name = "gzip",
+                                       .kind = ZS_BYTES_TO_BYTES,
+                                       .members = members,
+                                       .state_size = sizeof(struct gzip),
+                                       .decode = decode,
+                                       .encode = encode};
 
 static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                                   void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    (void)stage;
     struct libdeflate_decompressor *d = decoder_of(scratch);
     ZS_TRY_MEMORY(d, err);
     if (libdeflate_zlib_decompress(d, src, n, dst, capacity, produced) != LIBDEFLATE_SUCCESS)
@@ -114,6 +117,6 @@ static enum zs_status encode_zlib(const struct zs_stage *stage, struct zs_scratc
 const struct zs_codec zs_codec_numcodecs_zlib = {.name = "numcodecs.zlib",
                                                  .kind = ZS_BYTES_TO_BYTES,
                                                  .members = members,
-                                                 .parse = parse,
+                                                 .state_size = sizeof(struct gzip),
                                                  .decode = decode_zlib,
                                                  .encode = encode_zlib};

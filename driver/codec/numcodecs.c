@@ -1,15 +1,19 @@
-/* Array to array codecs of numcodecs: fixedscaleoffset, quantize and astype, which take each element by itself. Their
- * arithmetic is numpy's, step by step: each result is rounded to the type that numpy has it in. */
+/* Array to array codecs of numcodecs: fixedscaleoffset, quantize and astype, which take each element by itself, and
+ * delta; and shuffle, which takes bytes. Their arithmetic is numpy's, step by step: each result is rounded to the type
+ * that numpy has it in. */
 #include "codec/codec.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "codec/cast.h"
 
-enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
-                                  const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err)
+/* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
+ * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_UNSUPPORTED when that is NULL. */
+static enum zs_status read_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
+                                 const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err)
 {
     static const enum zs_data_type numbers[] = {ZS_INT8,  ZS_UINT8,  ZS_INT16,   ZS_UINT16,  ZS_INT32,  ZS_UINT32,
                                                 ZS_INT64, ZS_UINT64, ZS_FLOAT16, ZS_FLOAT32, ZS_FLOAT64};
@@ -33,102 +37,24 @@ enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *c
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: \"%.40s\" is not supported", codec->name, member, name);
 }
 
-enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member,
-                                        bool is_required, struct zs_error *err)
+/* Checks that the data type that one member names is what the codec receives, and reads that of what it gives. */
+static enum zs_status read_dtypes(struct zs_stage *stage, const zs_json *configuration, const char *in,
+                                  const char *out, bool is_required, struct zs_error *err)
 {
     struct zs_dtype given;
-    ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, member, is_required ? NULL : &stage->in, &given, err));
-    if (given.type == stage->in.type && zs_is_number(given.type))
-        return ZS_OK;
-    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s", stage->codec->name,
-                   member, stage->in.name, given.name);
+    ZS_TRY(read_dtype(stage->codec, configuration, in, is_required ? NULL : &stage->in, &given, err));
+    if (given.type != stage->in.type || !zs_is_number(given.type))
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: expected what it receives, %s, found %s",
+                       stage->codec->name, in, stage->in.name, given.name);
+    return read_dtype(stage->codec, configuration, out, &stage->in, &stage->out, err);
 }
 
-/* ---- fixedscaleoffset, quantize ---- */
-
-struct scaling {
-    double scale, offset;
-    /* The types that results of the steps are rounded to. */
-    enum zs_data_type encoding, decoding;
-    struct zs_cast to_stored, to_array; /* of the steps' results, in float64 */
-};
-
+/* What results of steps are rounded to. Integers are divided as float64 by numpy. */
 static double rounded_to(enum zs_data_type type, double value)
 {
     return type == ZS_FLOAT16   ? zs_half_to_double(zs_half_from_double(value))
            : type == ZS_FLOAT32 ? (double)(float)value
                                 : value;
-}
-
-/* Integers are divided as float64 by numpy. */
-static enum zs_data_type arithmetic_of(enum zs_data_type type)
-{
-    return zs_is_integer(type) ? ZS_FLOAT64 : type;
-}
-
-/* From float64 as numpy does where it is defined; else it is an error. */
-static struct zs_cast from_steps(enum zs_data_type to)
-{
-    return (struct zs_cast){.from = ZS_FLOAT64,
-                            .to = to,
-                            .rounding = zs_is_integer(to) ? ZS_TOWARDS_ZERO : ZS_NEAREST_EVEN,
-                            .out_of_range = zs_is_integer(to) ? ZS_RANGE_ERROR : ZS_RANGE_CLAMP};
-}
-
-static enum zs_status add_scaling(struct zs_stage *stage, double scale, double offset, struct zs_error *err)
-{
-    struct scaling *s = zs_calloc(1, sizeof *s);
-    ZS_TRY_MEMORY(s, err);
-    stage->state = s;
-    stage->refuses = zs_is_integer(stage->out.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
-    s->scale = scale;
-    s->offset = offset;
-    s->encoding = arithmetic_of(stage->in.type);
-    s->decoding = arithmetic_of(stage->out.type);
-    s->to_stored = from_steps(stage->out.type);
-    s->to_array = from_steps(stage->in.type);
-    return ZS_OK;
-}
-
-static enum zs_status parse_fixed(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    double scale = 0, offset = 0;
-    ZS_TRY(zs_numcodecs_check_input(stage, configuration, "dtype", false, err));
-    ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "astype", &stage->in, &stage->out, err));
-    if (!zs_json_double(zs_json_get(configuration, "scale"), &scale) || !isfinite(scale) || scale == 0)
-        return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "scale"),
-                             "codec \"%s\": scale: expected a finite number other than 0", stage->codec->name);
-    if (!zs_json_double(zs_json_get(configuration, "offset"), &offset) || !isfinite(offset))
-        return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "offset"),
-                             "codec \"%s\": offset: expected a finite number", stage->codec->name);
-    return add_scaling(stage, scale, offset, err);
-}
-
-static enum zs_status parse_quantize(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    int64_t digits;
-    ZS_TRY(zs_numcodecs_check_input(stage, configuration, "dtype", false, err));
-    ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "astype", &stage->in, &stage->out, err));
-    if (zs_is_integer(stage->in.type) || zs_is_integer(stage->out.type))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected floats, found %s", stage->codec->name, stage->in.name);
-    ZS_TRY(zs_stage_integer(stage, configuration, "digits", true, -300, 300, &digits, err));
-    /* The power of two whose inverse is the next below a unit of the last digit that is kept. */
-    return add_scaling(stage, exp2(ceil(log2(pow(10, (double)digits)))), 0, err);
-}
-
-static enum zs_status parse_astype(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    ZS_TRY(zs_numcodecs_check_input(stage, configuration, "decode_dtype", false, err));
-    ZS_TRY(zs_numcodecs_dtype(stage->codec, configuration, "encode_dtype", NULL, &stage->out, err));
-    if (zs_is_integer(stage->out.type) && !zs_is_integer(stage->in.type))
-        stage->refuses = ZS_REFUSES_ENDS;
-    return ZS_OK;
-}
-
-static enum zs_status named(const struct zs_stage *stage, enum zs_status status, enum zs_status as,
-                            struct zs_error *err)
-{
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, as, "codec \"%s\"", stage->codec->name);
 }
 
 /* An element as float64. */
@@ -137,16 +63,75 @@ static double element_at(const struct zs_dtype *dtype, const void *src, size_t i
     return zs_dtype_to_double(dtype, (const unsigned char *)src + index * dtype->size);
 }
 
+/* Casts as numpy does where that is defined, and else it is an error: floats are truncated to integers that hold them;
+ * integers wrap. `failure`: ZS_INVALID of what is encoded, ZS_CORRUPT of what was stored. */
+static enum zs_status cast(const struct zs_stage *stage, enum zs_data_type from, enum zs_data_type to,
+                           enum zs_status failure, size_t n, const void *src, void *dst, struct zs_error *err)
+{
+    const struct zs_cast c = {.from = from,
+                              .to = to,
+                              .rounding = zs_is_integer(to) ? ZS_TOWARDS_ZERO : ZS_NEAREST_EVEN,
+                              .out_of_range = !zs_is_integer(to)    ? ZS_RANGE_CLAMP
+                                              : zs_is_integer(from) ? ZS_RANGE_WRAP
+                                                                    : ZS_RANGE_ERROR};
+    const enum zs_status status = zs_cast_elements(&c, n, src, dst, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, failure, "codec \"%s\"", stage->codec->name);
+}
+
+/* A result of steps, in float64, as element `index` of dst. */
+static enum zs_status put(const struct zs_stage *stage, const struct zs_dtype *to, enum zs_status failure,
+                          double value, void *dst, size_t index, struct zs_error *err)
+{
+    return cast(stage, ZS_FLOAT64, to->type, failure, 1, &value, (unsigned char *)dst + index * to->size, err);
+}
+
+/* ---- fixedscaleoffset, quantize, astype ---- */
+
+struct scaling {
+    double scale, offset;
+    int64_t digits;
+};
+
+static enum zs_status configure_fixed(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    const struct scaling *s = stage->state;
+    ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", false, err));
+    stage->refuses = zs_is_integer(stage->out.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
+    if (s->scale == 0)
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0",
+                       stage->codec->name);
+    return ZS_OK;
+}
+
+static enum zs_status configure_quantize(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    struct scaling *s = stage->state;
+    ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", false, err));
+    if (zs_is_integer(stage->in.type) || zs_is_integer(stage->out.type))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected floats, found %s", stage->codec->name, stage->in.name);
+    /* The power of two whose inverse is the next below a unit of the last digit that is kept. */
+    s->scale = exp2(ceil(log2(pow(10, (double)s->digits))));
+    return ZS_OK;
+}
+
+static enum zs_status configure_astype(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    ZS_TRY(read_dtypes(stage, configuration, "decode_dtype", "encode_dtype", false, err));
+    if (zs_is_integer(stage->out.type) && !zs_is_integer(stage->in.type))
+        stage->refuses = ZS_REFUSES_ENDS;
+    return ZS_OK;
+}
+
 static enum zs_status encode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
     const struct scaling *s = stage->state;
-    const double scale = rounded_to(s->encoding, s->scale), offset = rounded_to(s->encoding, s->offset);
+    const enum zs_data_type type = stage->in.type;
+    const double scale = rounded_to(type, s->scale), offset = rounded_to(type, s->offset);
     for (size_t i = 0; i < n; i++) {
-        const double x = rounded_to(s->encoding, element_at(&stage->in, src, i) - offset);
-        const double v = nearbyint(rounded_to(s->encoding, x * scale));
-        ZS_TRY(named(stage, zs_cast_elements(&s->to_stored, 1, &v, (unsigned char *)dst + i * stage->out.size, err),
-                     ZS_INVALID, err));
+        const double x = rounded_to(type, element_at(&stage->in, src, i) - offset);
+        const double v = nearbyint(rounded_to(type, x * scale));
+        ZS_TRY(put(stage, &stage->out, ZS_INVALID, v, dst, i, err));
     }
     return ZS_OK;
 }
@@ -155,12 +140,11 @@ static enum zs_status decode_fixed(const struct zs_stage *stage, size_t n, const
                                    struct zs_error *err)
 {
     const struct scaling *s = stage->state;
-    const double scale = rounded_to(s->decoding, s->scale), offset = rounded_to(s->decoding, s->offset);
+    const enum zs_data_type type = stage->out.type;
+    const double scale = rounded_to(type, s->scale), offset = rounded_to(type, s->offset);
     for (size_t i = 0; i < n; i++) {
-        const double x = rounded_to(s->decoding, element_at(&stage->out, src, i) / scale);
-        const double v = rounded_to(s->decoding, x + offset);
-        ZS_TRY(named(stage, zs_cast_elements(&s->to_array, 1, &v, (unsigned char *)dst + i * stage->in.size, err),
-                     ZS_CORRUPT, err));
+        const double v = rounded_to(type, rounded_to(type, element_at(&stage->out, src, i) / scale) + offset);
+        ZS_TRY(put(stage, &stage->in, ZS_CORRUPT, v, dst, i, err));
     }
     return ZS_OK;
 }
@@ -168,56 +152,183 @@ static enum zs_status decode_fixed(const struct zs_stage *stage, size_t n, const
 static enum zs_status encode_quantize(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                       struct zs_error *err)
 {
-    const struct scaling *s = stage->state;
-    const double scale = rounded_to(s->encoding, s->scale);
+    const enum zs_data_type type = stage->in.type;
+    const double scale = rounded_to(type, ((const struct scaling *)stage->state)->scale);
     for (size_t i = 0; i < n; i++) {
-        const double x = nearbyint(rounded_to(s->encoding, scale * element_at(&stage->in, src, i)));
-        const double v = rounded_to(s->encoding, x / scale);
-        ZS_TRY(named(stage, zs_cast_elements(&s->to_stored, 1, &v, (unsigned char *)dst + i * stage->out.size, err),
-                     ZS_INVALID, err));
+        const double x = nearbyint(rounded_to(type, scale * element_at(&stage->in, src, i)));
+        ZS_TRY(put(stage, &stage->out, ZS_INVALID, rounded_to(type, x / scale), dst, i, err));
     }
     return ZS_OK;
-}
-
-/* Casts as numpy does where that is defined: integers wrap, floats are truncated to integers that hold them. */
-static enum zs_status cast(const struct zs_stage *stage, const struct zs_dtype *from, const struct zs_dtype *to,
-                           enum zs_status failure, size_t n, const void *src, void *dst, struct zs_error *err)
-{
-    const bool wraps = zs_is_integer(from->type) && zs_is_integer(to->type);
-    const struct zs_cast c = {.from = from->type,
-                              .to = to->type,
-                              .rounding = zs_is_integer(to->type) ? ZS_TOWARDS_ZERO : ZS_NEAREST_EVEN,
-                              .out_of_range = wraps                     ? ZS_RANGE_WRAP
-                                              : zs_is_integer(to->type) ? ZS_RANGE_ERROR
-                                                                        : ZS_RANGE_CLAMP};
-    return named(stage, zs_cast_elements(&c, n, src, dst, err), failure, err);
 }
 
 static enum zs_status encode_cast(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                   struct zs_error *err)
 {
-    return cast(stage, &stage->in, &stage->out, ZS_INVALID, n, src, dst, err);
+    return cast(stage, stage->in.type, stage->out.type, ZS_INVALID, n, src, dst, err);
 }
 
 static enum zs_status decode_cast(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                   struct zs_error *err)
 {
-    return cast(stage, &stage->out, &stage->in, ZS_CORRUPT, n, src, dst, err);
+    return cast(stage, stage->out.type, stage->in.type, ZS_CORRUPT, n, src, dst, err);
 }
 
-static const char *const fixed_members[] = {"scale", "offset", "dtype", "astype", NULL};
-static const char *const quantize_members[] = {"digits", "dtype", "astype", NULL};
-static const char *const astype_members[] = {"encode_dtype", "decode_dtype", NULL};
+/* ---- delta: the first element, then differences to the one before, in the arithmetic of the array's type ---- */
 
-#define ELEMENTWISE(variable, text, known, parser, encoder, decoder)                                                   \
+static enum zs_status configure_delta(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", true, err));
+    const bool are_integers = zs_is_integer(stage->in.type) && zs_is_integer(stage->out.type);
+    if (!are_integers && stage->in.type != stage->out.type)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" from %s to %s is not supported", stage->codec->name,
+                       stage->in.name, stage->out.name);
+    return ZS_OK;
+}
+
+/* An element, its sign extended. */
+static uint64_t integer_at(const struct zs_dtype *dtype, const void *src, size_t index)
+{
+    const uint64_t bits = zs_bits_load(dtype->size, (const unsigned char *)src + index * dtype->size);
+    const uint64_t sign = (uint64_t)1 << (8 * dtype->size - 1);
+    return dtype->name[0] == 'u' ? bits : (bits ^ sign) - sign; /* uint8 ... */
+}
+
+static void put_integer(const struct zs_dtype *dtype, uint64_t value, void *dst, size_t index)
+{
+    zs_bits_store(dtype->size, value, (unsigned char *)dst + index * dtype->size);
+}
+
+static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
+{
+    const struct zs_dtype *in = &stage->in, *out = &stage->out;
+    uint64_t sum = 0;
+    double real = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (zs_is_integer(in->type)) {
+            put_integer(in, sum += integer_at(out, src, i), dst, i);
+        } else {
+            real = i == 0 ? element_at(out, src, 0) : rounded_to(in->type, real + element_at(out, src, i));
+            ZS_TRY(put(stage, in, ZS_CORRUPT, real, dst, i, err));
+        }
+    }
+    return ZS_OK;
+}
+
+/* Adds up what decoding will add up: a NaN or a rounded sum would change every element after it. */
+static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,
+                                   struct zs_error *err)
+{
+    const struct zs_dtype *in = &stage->in, *out = &stage->out;
+    _Alignas(8) unsigned char element[8]; /* differences wrap in the array's type before they are stored */
+    uint64_t sum = 0;
+    double real = 0;
+    bool is_exact = true;
+    for (size_t i = 0; i < n && is_exact; i++) {
+        if (zs_is_integer(in->type)) {
+            const uint64_t v = integer_at(in, src, i);
+            put_integer(in, i == 0 ? v : v - integer_at(in, src, i - 1), element, 0);
+            put_integer(out, integer_at(in, element, 0), dst, i);
+            put_integer(in, sum += integer_at(out, dst, i), element, 0);
+            is_exact = integer_at(in, element, 0) == v;
+        } else {
+            const double v = element_at(in, src, i);
+            const double d = i == 0 ? v : rounded_to(in->type, v - element_at(in, src, i - 1));
+            real = i == 0 ? v : rounded_to(in->type, real + d);
+            is_exact = real == v || (isnan(real) && isnan(v));
+            ZS_TRY(put(stage, out, ZS_INVALID, d, dst, i, err));
+        }
+    }
+    return is_exact ? ZS_OK
+                    : zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": the sums of its differences are not these pixels",
+                              stage->codec->name);
+}
+
+static const struct zs_member fixed_members[] = {
+    {"scale", ZS_MEMBER_NUMBER, offsetof(struct scaling, scale), .is_required = true},
+    {"offset", ZS_MEMBER_NUMBER, offsetof(struct scaling, offset), .is_required = true},
+    {.name = "dtype"}, {.name = "astype"}, {0}};
+static const struct zs_member quantize_members[] = {
+    {"digits", ZS_MEMBER_INTEGER, offsetof(struct scaling, digits), .low = -300, .high = 300, .is_required = true},
+    {.name = "dtype"}, {.name = "astype"}, {0}};
+static const struct zs_member astype_members[] = {{.name = "encode_dtype"}, {.name = "decode_dtype"}, {0}};
+static const struct zs_member delta_members[] = {{.name = "dtype"}, {.name = "astype"}, {0}};
+
+#define FILTER(variable, text, known, size, own, encoder, decoder, elementwise)                                        \
     const struct zs_codec variable = {.name = "numcodecs." text,                                                       \
                                       .kind = ZS_ARRAY_TO_ARRAY,                                                       \
                                       .members = known,                                                                \
-                                      .parse = parser,                                                                 \
-                                      .is_elementwise = true,                                                          \
+                                      .state_size = size,                                                              \
+                                      .configure = own,                                                                \
+                                      .is_elementwise = elementwise,                                                   \
                                       .encode_array = encoder,                                                         \
                                       .decode_array = decoder}
-ELEMENTWISE(zs_codec_numcodecs_fixedscaleoffset, "fixedscaleoffset", fixed_members, parse_fixed, encode_fixed,
-            decode_fixed);
-ELEMENTWISE(zs_codec_numcodecs_quantize, "quantize", quantize_members, parse_quantize, encode_quantize, decode_cast);
-ELEMENTWISE(zs_codec_numcodecs_astype, "astype", astype_members, parse_astype, encode_cast, decode_cast);
+FILTER(zs_codec_numcodecs_fixedscaleoffset, "fixedscaleoffset", fixed_members, sizeof(struct scaling), configure_fixed,
+       encode_fixed, decode_fixed, true);
+FILTER(zs_codec_numcodecs_quantize, "quantize", quantize_members, sizeof(struct scaling), configure_quantize,
+       encode_quantize, decode_cast, true);
+FILTER(zs_codec_numcodecs_astype, "astype", astype_members, 0, configure_astype, encode_cast, decode_cast, true);
+FILTER(zs_codec_numcodecs_delta, "delta", delta_members, 0, configure_delta, encode_delta, decode_delta, false);
+
+/* ---- shuffle: all first bytes of the elements, then all second ones, and so on ---- */
+
+struct shuffle {
+    int64_t size;
+};
+
+static enum zs_status configure_shuffle(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    struct shuffle *state = stage->state;
+    if (state->size == 0) /* zarr-python's default */
+        state->size = (int64_t)stage->in.size;
+    return ZS_OK;
+}
+
+/* Rows and columns change places. With few columns (decoding: few rows) a row at a time is what a cache takes. */
+static void exchange(const unsigned char *src, unsigned char *dst, size_t rows, size_t columns)
+{
+    if (rows < columns) {
+        for (size_t r = 0; r < rows; r++)
+            for (size_t c = 0; c < columns; c++)
+                dst[c * rows + r] = src[r * columns + c];
+    } else {
+        for (size_t c = 0; c < columns; c++)
+            for (size_t r = 0; r < rows; r++)
+                dst[c * rows + r] = src[r * columns + c];
+    }
+}
+
+static enum zs_status decode_shuffle(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src,
+                                     size_t n, void *dst, size_t capacity, size_t *produced, struct zs_error *err)
+{
+    const size_t size = (size_t)((const struct shuffle *)stage->state)->size;
+    if (n > capacity)
+        return zs_fail(err, ZS_CORRUPT, "numcodecs.shuffle: expected at most %zu bytes, found %zu", capacity, n);
+    if (n % size != 0)
+        return zs_fail(err, ZS_CORRUPT, "numcodecs.shuffle: expected a multiple of %zu bytes, found %zu", size, n);
+    exchange(src, dst, size, n / size);
+    *produced = n;
+    return ZS_OK;
+}
+
+static enum zs_status encode_shuffle(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src,
+                                     size_t n, struct zs_buffer *out, struct zs_error *err)
+{
+    const size_t size = (size_t)((const struct shuffle *)stage->state)->size;
+    if (n % size != 0)
+        return zs_fail(err, ZS_ARGUMENT, "numcodecs.shuffle: expected a multiple of %zu bytes, found %zu", size, n);
+    ZS_TRY(zs_buffer_reset(out, n, err));
+    exchange(src, out->data, n / size, size);
+    out->size = n;
+    return ZS_OK;
+}
+
+static const struct zs_member shuffle_members[] = {
+    {"elementsize", ZS_MEMBER_INTEGER, offsetof(struct shuffle, size), .low = 1, .high = INT32_MAX}, {0}};
+const struct zs_codec zs_codec_numcodecs_shuffle = {.name = "numcodecs.shuffle",
+                                                    .kind = ZS_BYTES_TO_BYTES,
+                                                    .members = shuffle_members,
+                                                    .state_size = sizeof(struct shuffle),
+                                                    .configure = configure_shuffle,
+                                                    .decode = decode_shuffle,
+                                                    .encode = encode_shuffle};

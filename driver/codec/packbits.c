@@ -1,5 +1,7 @@
 /* The packbits codec (zarr-extensions): of each element the bits first_bit to last_bit, one after another, the lowest
- * first. */
+ * first. numcodecs.packbits: truths, the first in the highest bit of a byte, behind a byte with the number of unused
+ * bits in the last one. */
+#include <stddef.h>
 #include <string.h>
 
 #include "codec/codec.h"
@@ -7,62 +9,46 @@
 enum padding { PADDING_NONE, PADDING_FIRST, PADDING_LAST };
 
 struct packbits {
-    enum padding padding; /* which byte holds the number of unused bits in the last byte */
-    int first, count;     /* bits of a component that are stored: the first, how many */
-    int components;       /* of an element: two of complex ones */
-    int width;            /* bits that a component has */
+    int64_t padding;     /* which byte holds the number of unused bits in the last byte */
+    int64_t first, last; /* bits of a component that are stored; last is -1 for all */
+    int count;
+    int components; /* of an element: two of complex ones */
+    int width;      /* bits that a component has */
     bool is_signed;
+    bool is_mirrored; /* in each byte the highest bit is the first; count is 1 */
 };
 
-static enum zs_status parse_padding(const zs_json *given, enum padding *padding, struct zs_error *err)
-{
-    static const char *const names[] = {"none", "first_byte", "last_byte"};
-    *padding = PADDING_NONE;
-    for (int i = 0; i < 3; i++)
-        if (zs_json_equals(given, names[i]))
-            *padding = (enum padding)i;
-    if (given == NULL || zs_json_equals(given, names[*padding]))
-        return ZS_OK;
-    return zs_fail_found(err, ZS_INVALID, given,
-                         "padding_encoding: expected \"none\", \"first_byte\" or \"last_byte\"");
-}
-
-static enum zs_status parse_bit(const zs_json *configuration, const char *name, int least, int most, int standard,
-                                int *out, struct zs_error *err)
-{
-    const zs_json *given = zs_json_get(configuration, name);
-    int64_t bit = standard;
-    if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &bit) || bit < least || bit > most))
-        return zs_fail_found(err, ZS_INVALID, given, "%s: expected an integer from %d to %d", name, least, most);
-    *out = (int)bit;
-    return ZS_OK;
-}
-
-static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     const struct zs_dtype *in = &stage->in;
+    struct packbits *p = stage->state;
     if (in->type == ZS_RAW)
-        return zs_fail(err, ZS_INVALID, "expected an array of numbers, found %s", in->name);
-    struct packbits *p = zs_calloc(1, sizeof *p);
-    ZS_TRY_MEMORY(p, err);
-    stage->state = p;
+        return zs_fail(err, ZS_INVALID, "codec \"packbits\": expected an array of numbers, found %s", in->name);
     stage->out = zs_dtype_of(ZS_UINT8);
     p->components = (int)(in->size / in->swap_unit);
     p->width = in->type == ZS_BOOL ? 1 : in->is_bfloat16 ? 16 : (int)(8 * in->swap_unit);
     p->is_signed = in->type == ZS_INT8 || in->type == ZS_INT16 || in->type == ZS_INT32 || in->type == ZS_INT64 ||
                    in->type == ZS_DATETIME64 || in->type == ZS_TIMEDELTA64;
-    ZS_TRY(parse_padding(zs_json_get(configuration, "padding_encoding"), &p->padding, err));
-    int last;
-    ZS_TRY(parse_bit(configuration, "first_bit", 0, p->width - 1, 0, &p->first, err));
-    ZS_TRY(parse_bit(configuration, "last_bit", p->first, p->width - 1, p->width - 1, &last, err));
-    p->count = last - p->first + 1;
+    if (p->last < 0)
+        p->last = p->width - 1;
+    if (p->first > p->last || p->last >= p->width)
+        return zs_fail(err, ZS_INVALID,
+                       "codec \"packbits\": first_bit, last_bit: expected 0 to %d in order, found %d and %d",
+                       p->width - 1, (int)p->first, (int)p->last);
+    p->count = (int)(p->last - p->first) + 1;
     return ZS_OK;
 }
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure_numcodecs(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    const enum zs_status status = read(configuration, stage, err);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"packbits\"");
+    if (stage->in.type != ZS_BOOL)
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": expected an array of bool, found %s", stage->codec->name,
+                       stage->in.name);
+    struct packbits *p = stage->state;
+    p->padding = PADDING_FIRST;
+    p->last = -1;
+    p->is_mirrored = true;
+    return configure(configuration, stage, err);
 }
 
 static size_t packed_bits(const struct packbits *p, size_t n)
@@ -86,48 +72,17 @@ static uint64_t low_bits(int count)
 
 static bool load(const struct zs_dtype *dtype, const unsigned char *bytes, uint64_t *bits)
 {
-    uint16_t b16;
-    uint32_t b32;
-    if (dtype->is_bfloat16) {
-        float number;
-        memcpy(&number, bytes, sizeof number);
-        const bool ok = zs_bfloat16_from_float(number, &b16);
-        *bits = b16;
-        return ok;
-    }
-    switch (dtype->swap_unit) {
-    case 1:
-        *bits = dtype->type == ZS_BOOL ? *bytes != 0 : *bytes;
-        break;
-    case 2:
-        memcpy(&b16, bytes, 2);
-        *bits = b16;
-        break;
-    case 4:
-        memcpy(&b32, bytes, 4);
-        *bits = b32;
-        break;
-    default:
-        memcpy(bits, bytes, 8);
-    }
-    return true;
-}
-
-static void store(const struct zs_dtype *dtype, uint64_t bits, unsigned char *bytes)
-{
-    const uint16_t b16 = (uint16_t)bits;
-    const uint32_t b32 = (uint32_t)bits;
-    const float wide = zs_bfloat16_to_float(b16);
-    if (dtype->is_bfloat16)
-        memcpy(bytes, &wide, sizeof wide);
-    else if (dtype->swap_unit == 1)
-        *bytes = (unsigned char)bits;
-    else if (dtype->swap_unit == 2)
-        memcpy(bytes, &b16, 2);
-    else if (dtype->swap_unit == 4)
-        memcpy(bytes, &b32, 4);
-    else
-        memcpy(bytes, &bits, 8);
+    float number;
+    uint16_t stored = 0;
+    *bits = zs_bits_load(dtype->swap_unit, bytes);
+    if (dtype->type == ZS_BOOL)
+        *bits = *bits != 0;
+    if (!dtype->is_bfloat16)
+        return true;
+    memcpy(&number, bytes, sizeof number);
+    const bool ok = zs_bfloat16_from_float(number, &stored);
+    *bits = stored;
+    return ok;
 }
 
 /* The component that decoding restores from the stored bits. */
@@ -135,11 +90,18 @@ static uint64_t restored(const struct packbits *p, uint64_t packed)
 {
     uint64_t bits = packed << p->first;
     if (p->is_signed && (packed >> (p->count - 1) & 1) != 0)
-        bits |= ~low_bits(p->first + p->count);
+        bits |= ~low_bits((int)p->last + 1);
     return bits & low_bits(p->width);
 }
 
 /* ---- Bits in a row ---- */
+
+/* Of the lowest bit of a component. */
+static size_t position(const struct packbits *p, size_t index)
+{
+    const size_t first = index * (size_t)p->count;
+    return p->is_mirrored ? first ^ 7 : first;
+}
 
 static void put_bits(unsigned char *dst, size_t at, int count, uint64_t bits)
 {
@@ -174,8 +136,8 @@ static enum zs_status encode_array(const struct zs_stage *stage, size_t n, const
         const uint64_t kept = bits >> p->first & low_bits(p->count);
         if (!ok || restored(p, kept) != bits)
             return zs_fail(err, ZS_INVALID, "codec \"packbits\": an element of %s has more than its bits %d to %d",
-                           stage->in.name, p->first, p->first + p->count - 1);
-        put_bits(packed, i * (size_t)p->count, p->count, kept);
+                           stage->in.name, (int)p->first, (int)p->last);
+        put_bits(packed, position(p, i), p->count, kept);
     }
     const unsigned char padding = (unsigned char)((8 - total % 8) % 8);
     if (p->padding == PADDING_FIRST)
@@ -193,19 +155,36 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
     const unsigned char *const s = src, *const packed = s + (p->padding == PADDING_FIRST);
     const int padding = p->padding == PADDING_FIRST ? s[0] : p->padding == PADDING_LAST ? packed[(total + 7) / 8] : -1;
     if (padding >= 0 && padding != (int)((8 - total % 8) % 8))
-        return zs_fail(err, ZS_CORRUPT, "codec \"packbits\": expected %d bits of padding, found %d",
-                       (int)((8 - total % 8) % 8), padding);
-    for (size_t i = 0; i < n * (size_t)p->components; i++)
-        store(&stage->in, restored(p, get_bits(packed, i * (size_t)p->count, p->count)),
-              (unsigned char *)dst + i * unit);
+        return zs_fail(err, ZS_CORRUPT, "codec \"%s\": expected %d bits of padding, found %d",
+                       stage->codec->name, (int)((8 - total % 8) % 8), padding);
+    for (size_t i = 0; i < n * (size_t)p->components; i++) {
+        uint64_t bits = restored(p, get_bits(packed, position(p, i), p->count));
+        if (stage->in.is_bfloat16)
+            bits <<= 16; /* of the float32 that it is the upper half of */
+        zs_bits_store(unit, bits, (unsigned char *)dst + i * unit);
+    }
     return ZS_OK;
 }
 
-static const char *const members[] = {"padding_encoding", "first_bit", "last_bit", NULL};
+static const char *const paddings[] = {"none", "first_byte", "last_byte", NULL}; /* in the order of enum padding */
+static const struct zs_member members[] = {
+    {"padding_encoding", ZS_MEMBER_CHOICE, offsetof(struct packbits, padding), .choices = paddings},
+    {"first_bit", ZS_MEMBER_INTEGER, offsetof(struct packbits, first), .high = 63},
+    {"last_bit", ZS_MEMBER_INTEGER, offsetof(struct packbits, last), .high = 63, .standard = -1},
+    {0}};
 const struct zs_codec zs_codec_packbits = {.name = "packbits",
                                            .kind = ZS_ARRAY_TO_BYTES,
                                            .members = members,
-                                           .parse = parse,
+                                           .state_size = sizeof(struct packbits),
+                                           .configure = configure,
                                            .encoded_size = packed_size,
                                            .encode_array = encode_array,
                                            .decode_array = decode_array};
+const struct zs_codec zs_codec_numcodecs_packbits = {.name = "numcodecs.packbits",
+                                                     .kind = ZS_ARRAY_TO_BYTES,
+                                                     .state_size = sizeof(struct packbits),
+                                                     .configure = configure_numcodecs,
+                                                     .gives_uint8 = true,
+                                                     .encoded_size = packed_size,
+                                                     .encode_array = encode_array,
+                                                     .decode_array = decode_array};

@@ -1,43 +1,31 @@
 /* Rare compressors, by GDAL's registry of them: numcodecs.lzma and numcodecs.lz4. */
 #include <cpl_compressor.h>
 #include <cpl_error.h>
+#include <stddef.h>
 
 #include "base/checked.h"
 #include "codec/codec.h"
 
 struct registered {
+    int64_t format; /* of lzma: xz is 1 */
     const CPLCompressor *encoder, *decoder;
 };
 
-static enum zs_status parse_as(const char *id, struct zs_stage *stage, struct zs_error *err)
+extern const struct zs_codec zs_codec_numcodecs_lz4;
+
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    struct registered *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    stage->state = state;
+    struct registered *state = stage->state;
+    const char *id = stage->codec == &zs_codec_numcodecs_lz4 ? "lz4" : "lzma";
     state->encoder = CPLGetCompressor(id);
     state->decoder = CPLGetDecompressor(id);
     if (state->encoder == NULL || state->decoder == NULL)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "codec \"%s\" needs a GDAL with the compressor %s, which this one does not have",
                        stage->codec->name, id);
-    return ZS_OK;
-}
-
-static enum zs_status parse_lz4(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    (void)configuration;
-    return parse_as("lz4", stage, err);
-}
-
-static enum zs_status parse_lzma(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    int64_t format = 1; /* xz */
-    const zs_json *given = zs_json_get(configuration, "format");
-    if (zs_json_typeof(given) != ZS_JSON_NULL && (!zs_json_int64(given, &format) || format != 1))
-        return zs_fail_found(err, ZS_UNSUPPORTED, given, "codec \"%s\": format: expected 1 (xz)", stage->codec->name);
     if (zs_json_typeof(zs_json_get(configuration, "filters")) != ZS_JSON_NULL)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": filters are not supported", stage->codec->name);
-    return parse_as("lzma", stage, err);
+    return ZS_OK;
 }
 
 /* Drops GDAL's message, which has less than ours. */
@@ -56,7 +44,6 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
 {
     unsigned char spare[1]; /* GDAL takes a capacity of 0 for none given */
     size_t size = capacity != 0 ? capacity : sizeof spare;
-    (void)scratch;
     if (n < 4 || n > INT32_MAX ||
         !call(((const struct registered *)stage->state)->decoder, src, n, capacity != 0 ? dst : spare, &size) ||
         size > capacity)
@@ -87,7 +74,6 @@ static enum zs_status decode_lz4(const struct zs_stage *stage, struct zs_scratch
 static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    (void)scratch;
     ZS_TRY(zs_buffer_reset(out, zs_bytes_bound(n), err));
     size_t size = out->capacity;
     if (n > INT32_MAX / 2 || !call(((const struct registered *)stage->state)->encoder, src, n, out->data, &size))
@@ -96,18 +82,22 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-static const char *const lz4_members[] = {"acceleration", NULL};
+static const struct zs_member lz4_members[] = {{.name = "acceleration"}, {0}};
 /* The last member is GDAL's: the stream has it. */
-static const char *const lzma_members[] = {"format", "check", "preset", "filters", "delta", NULL};
+static const struct zs_member lzma_members[] = {
+    {"format", ZS_MEMBER_INTEGER, offsetof(struct registered, format), .low = 1, .high = 1, .standard = 1},
+    {.name = "check"}, {.name = "preset"}, {.name = "filters"}, {.name = "delta"}, {0}};
 const struct zs_codec zs_codec_numcodecs_lz4 = {.name = "numcodecs.lz4",
                                                 .kind = ZS_BYTES_TO_BYTES,
                                                 .members = lz4_members,
-                                                .parse = parse_lz4,
+                                                .state_size = sizeof(struct registered),
+                                                .configure = configure,
                                                 .decode = decode_lz4,
                                                 .encode = encode};
 const struct zs_codec zs_codec_numcodecs_lzma = {.name = "numcodecs.lzma",
                                                  .kind = ZS_BYTES_TO_BYTES,
                                                  .members = lzma_members,
-                                                 .parse = parse_lzma,
+                                                 .state_size = sizeof(struct registered),
+                                                 .configure = configure,
                                                  .decode = decode,
                                                  .encode = encode};

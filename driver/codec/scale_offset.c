@@ -29,11 +29,9 @@ static enum zs_status parse_member(const zs_json *value, const char *name, const
 
 static enum zs_status read(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
+    struct scale_offset *s = stage->state;
     if (!zs_is_number(stage->in.type))
         return zs_fail(err, ZS_INVALID, "expected an array of integers or floats, found %s", stage->in.name);
-    struct scale_offset *s = zs_calloc(1, sizeof *s);
-    ZS_TRY_MEMORY(s, err);
-    stage->state = s;
     stage->refuses = zs_is_integer(stage->in.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
     ZS_TRY(parse_member(zs_json_get(configuration, "scale"), "scale", &stage->in, 1, s->scale, err));
     ZS_TRY(parse_member(zs_json_get(configuration, "offset"), "offset", &stage->in, 0, s->offset, err));
@@ -42,7 +40,7 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     return ZS_OK;
 }
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     const enum zs_status status = read(configuration, stage, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "codec \"scale_offset\"");
@@ -163,11 +161,12 @@ static enum zs_status decode_array(const struct zs_stage *stage, size_t n, const
                    zs_dtype_to_double(&stage->in, (const char *)src + done * stage->in.size), stage->in.name);
 }
 
-static const char *const members[] = {"offset", "scale", NULL};
+static const struct zs_member members[] = {{.name = "offset"}, {.name = "scale"}, {0}};
 const struct zs_codec zs_codec_scale_offset = {.name = "scale_offset",
                                                .kind = ZS_ARRAY_TO_ARRAY,
                                                .members = members,
-                                               .parse = parse,
+                                               .state_size = sizeof(struct scale_offset),
+                                               .configure = configure,
                                                .is_elementwise = true,
                                                .encodes_fill = true,
                                                .encode_array = encode_array,

@@ -13,7 +13,7 @@ enum zs_scratch_buffer_use {
     ZS_SCRATCH_STAGE_A, /* of codec/stages.c */
     ZS_SCRATCH_STAGE_B,
     ZS_SCRATCH_STORED,  /* what the bytes codecs of a chunk gave, for the stages before them */
-    ZS_SCRATCH_PACKED,   /* of codec/packed.c */
+    ZS_SCRATCH_PACKED,   /* of codec/chain.c */
     ZS_SCRATCH_PROMOTED, /* of codec/zfp.c */
     ZS_SCRATCH_FETCHED, /* encoded bytes as they came from the store */
     ZS_SCRATCH_DECODED, /* one decoded chunk */

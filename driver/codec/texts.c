@@ -19,24 +19,13 @@ bool zs_text_equals(const struct zs_dtype *dtype, const unsigned char *a, const 
 /* Whether the code points are stored with the first byte last; else as in memory. */
 static bool swaps(const struct zs_stage *stage)
 {
-    const bool *is_big_endian = stage->state;
-    return is_big_endian != NULL && *is_big_endian && stage->in.text == ZS_TEXT_UTF32;
+    return stage->in.text == ZS_TEXT_UTF32 && *(const int64_t *)stage->state != 0;
 }
 
-static enum zs_status parse_bytes(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    bool *is_big_endian = zs_calloc(1, sizeof *is_big_endian);
-    ZS_TRY_MEMORY(is_big_endian, err);
-    stage->state = is_big_endian;
-    stage->out = zs_dtype_of(ZS_UINT8);
-    return zs_endian_parse(configuration, is_big_endian, err);
-}
-
-static enum zs_status parse_vlen(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    (void)configuration;
     if (stage->in.text == ZS_TEXT_NONE)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"vlen-utf8\" of %s is not supported", stage->in.name);
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" of %s is not supported", stage->codec->name, stage->in.name);
     stage->out = zs_dtype_of(ZS_UINT8);
     return ZS_OK;
 }
@@ -59,7 +48,6 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
     const uint64_t n = zs_stored_count(chunk);
     unsigned char head[4];
     uint64_t size = in->text_size == 0 ? sizeof head : 0;
-    (void)scratch;
     for (uint64_t i = 0; i < n; i++)
         size += zs_text_stored_size(in, texts[i]);
     if (size > in->text_most)
@@ -84,7 +72,6 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
     const uint64_t n = zs_stored_count(chunk);
     const size_t size = packed->size;
     size_t at = in->text_size == 0 ? 4 : 0;
-    (void)scratch;
     memcpy(&fill, stage->fill, sizeof fill);
     if (in->text_size != 0 && size != n * in->text_size)
         return zs_fail(err, ZS_CORRUPT, "expected %llu bytes of text, found %zu",
@@ -106,17 +93,17 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
                       : zs_fail(err, ZS_CORRUPT, "codec \"vlen-utf8\": expected %zu bytes, found %zu", at, size);
 }
 
-static const char *const bytes_members[] = {"endian", NULL};
 static const struct zs_codec bytes_of_texts = {.name = "bytes",
                                                .kind = ZS_ARRAY_TO_BYTES,
-                                               .members = bytes_members,
-                                               .parse = parse_bytes,
+                                               .members = zs_endian_members,
+                                               .state_size = sizeof(int64_t),
+                                               .configure = configure,
                                                .packed_bound = packed_bound,
                                                .pack = pack,
                                                .unpack = unpack};
 const struct zs_codec zs_codec_vlen_utf8 = {.name = "vlen-utf8",
                                             .kind = ZS_ARRAY_TO_BYTES,
-                                            .parse = parse_vlen,
+                                            .configure = configure,
                                             .packed_bound = packed_bound,
                                             .pack = pack,
                                             .unpack = unpack};

@@ -8,6 +8,7 @@
 #ifdef ZS_HAVE_ZFP
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 #include <zfp.h>
 
@@ -27,19 +28,40 @@ enum mode { MODE_EXPERT, MODE_RATE, MODE_PRECISION, MODE_ACCURACY, MODE_REVERSIB
 #define WORD_BYTES 8
 
 struct zfp {
-    enum mode mode;
+    int64_t mode, precision, minbits, maxbits, maxprec, minexp;
+    double rate, tolerance;
     bool has_header;
     zfp_type type;
     unsigned shift; /* smaller integers: their highest bit becomes the last but one */
     bool is_unsigned;
-    double number; /* the rate or the tolerance */
-    unsigned precision, minbits, maxbits, maxprec;
-    int minexp;
 };
 
 /* ---- Configuration ---- */
 
-static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct zs_error *err)
+static const char *const modes[] = {"expert", "fixed_rate", "fixed_precision", "fixed_accuracy", "reversible", NULL};
+#define PARAMETERS                                                                                                     \
+    {"rate", ZS_MEMBER_NUMBER, offsetof(struct zfp, rate), .standard = -1},                                            \
+        {"precision", ZS_MEMBER_INTEGER, offsetof(struct zfp, precision), -1, UINT_MAX, .standard = -1},               \
+        {"tolerance", ZS_MEMBER_NUMBER, offsetof(struct zfp, tolerance), .standard = -1}
+#define EXPERT(name, least, most) {#name, ZS_MEMBER_INTEGER, offsetof(struct zfp, name), .low = least, .high = most}
+
+static const struct zs_member members[] = {
+    {"mode", ZS_MEMBER_CHOICE, offsetof(struct zfp, mode), .choices = modes, .is_required = true},
+    PARAMETERS,
+    EXPERT(minbits, 0, UINT_MAX),
+    EXPERT(maxbits, 0, UINT_MAX),
+    EXPERT(maxprec, 0, UINT_MAX),
+    EXPERT(minexp, INT_MIN, INT_MAX),
+    {0}};
+/* The mode is libzfp's number for it; the last member is numcodecs' own copy of the one before it that counts. */
+static const struct zs_member zfpy_members[] = {
+    {"mode", ZS_MEMBER_INTEGER, offsetof(struct zfp, mode), zfp_mode_fixed_rate, zfp_mode_reversible,
+     zfp_mode_fixed_accuracy, NULL, false},
+    PARAMETERS,
+    {.name = "compression_kwargs"},
+    {0}};
+
+static enum zs_status set_type(struct zs_stage *stage, struct zs_error *err)
 {
     static const struct {
         enum zs_data_type type;
@@ -52,6 +74,8 @@ static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct z
                  {ZS_INT64, zfp_type_int64, 0, false},      {ZS_UINT64, zfp_type_int64, 0, true},
                  {ZS_FLOAT32, zfp_type_float, 0, false},    {ZS_FLOAT64, zfp_type_double, 0, false},
                  {ZS_DATETIME64, zfp_type_int64, 0, false}, {ZS_TIMEDELTA64, zfp_type_int64, 0, false}};
+    struct zfp *z = stage->state;
+    stage->out = zs_dtype_of(ZS_UINT8);
     for (size_t i = 0; i < sizeof types / sizeof types[0] && !stage->in.is_bfloat16; i++) {
         if (types[i].type != stage->in.type)
             continue;
@@ -64,108 +88,47 @@ static enum zs_status parse_type(struct zs_stage *stage, struct zfp *z, struct z
                    stage->in.name);
 }
 
-static enum zs_status parse_unsigned(const struct zs_stage *stage, const zs_json *configuration, const char *name,
-                                     unsigned *out, struct zs_error *err)
+/* Checks the parameter of the mode. */
+static enum zs_status check_mode(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    int64_t given;
-    ZS_TRY(zs_stage_integer(stage, configuration, name, true, 0, UINT_MAX, &given, err));
-    *out = (unsigned)given;
-    return ZS_OK;
-}
-
-static enum zs_status parse_expert(const struct zs_stage *stage, const zs_json *configuration, struct zfp *z,
-                                   struct zs_error *err)
-{
-    int64_t minexp;
-    ZS_TRY(parse_unsigned(stage, configuration, "minbits", &z->minbits, err));
-    ZS_TRY(parse_unsigned(stage, configuration, "maxbits", &z->maxbits, err));
-    ZS_TRY(parse_unsigned(stage, configuration, "maxprec", &z->maxprec, err));
-    ZS_TRY(zs_stage_integer(stage, configuration, "minexp", true, INT_MIN, INT_MAX, &minexp, err));
-    z->minexp = (int)minexp;
-    return ZS_OK;
-}
-
-/* The parameters of a mode. */
-static enum zs_status parse_numbers(const struct zs_stage *stage, const zs_json *configuration, struct zfp *z,
-                                    struct zs_error *err)
-{
-    switch (z->mode) {
-    case MODE_EXPERT:
-        return parse_expert(stage, configuration, z, err);
-    case MODE_PRECISION:
-        return parse_unsigned(stage, configuration, "precision", &z->precision, err);
-    case MODE_RATE:
-        if (!zs_json_double(zs_json_get(configuration, "rate"), &z->number) || !(z->number > 0) || z->number > MAX_RATE)
-            return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "rate"),
-                                 "codec \"%s\": rate: expected a number above 0, at most %g", stage->codec->name,
-                                 MAX_RATE);
-        return ZS_OK;
-    case MODE_ACCURACY:
-        if (!zs_json_double(zs_json_get(configuration, "tolerance"), &z->number) || !isfinite(z->number) ||
-            z->number < 0)
-            return zs_fail_found(err, ZS_INVALID, zs_json_get(configuration, "tolerance"),
-                                 "codec \"%s\": tolerance: expected a number from 0", stage->codec->name);
-        return ZS_OK;
-    default:
-        return ZS_OK;
-    }
-}
-
-static enum zs_status parse_state(struct zs_stage *stage, struct zfp **out, struct zs_error *err)
-{
-    struct zfp *z = zs_calloc(1, sizeof *z);
-    ZS_TRY_MEMORY(z, err);
-    stage->state = *out = z;
-    stage->out = zs_dtype_of(ZS_UINT8);
-    return parse_type(stage, z, err);
-}
-
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    static const char *const modes[] = {"expert", "fixed_rate", "fixed_precision", "fixed_accuracy", "reversible"};
-    const zs_json *mode = zs_json_get(configuration, "mode");
-    struct zfp *z;
-    ZS_TRY(parse_state(stage, &z, err));
-    int i = 0;
-    while (i < 5 && !zs_json_equals(mode, modes[i]))
-        i++;
-    if (i == 5)
-        return zs_fail_found(err, ZS_INVALID, mode,
-                             "codec \"zfp\": mode: expected \"reversible\", \"fixed_accuracy\", \"fixed_precision\", "
-                             "\"fixed_rate\" or \"expert\"");
-    z->mode = (enum mode)i;
+    static const char *const expert[] = {"minbits", "maxbits", "maxprec", "minexp"};
+    const struct zfp *z = stage->state;
     stage->is_lossy = z->mode != MODE_REVERSIBLE;
-    return parse_numbers(stage, configuration, z, err);
+    for (int i = 0; i < 4 && z->mode == MODE_EXPERT; i++)
+        if (zs_json_get(configuration, expert[i]) == NULL)
+            return zs_fail(err, ZS_INVALID, "codec \"zfp\": %s: expected an integer, found nothing", expert[i]);
+    if (z->mode == MODE_RATE && (!(z->rate > 0) || z->rate > MAX_RATE))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": rate: expected a number above 0, at most %g",
+                       stage->codec->name, MAX_RATE);
+    if ((z->mode == MODE_PRECISION && z->precision < 0) || (z->mode == MODE_ACCURACY && z->tolerance < 0))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected a number from 0", stage->codec->name,
+                       z->mode == MODE_PRECISION ? "precision" : "tolerance");
+    return ZS_OK;
 }
 
-/* numcodecs: the mode is libzfp's number for it, and a negative parameter is none: then it is reversible. */
-static enum zs_status parse_zfpy(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    static const char *const parameters[] = {"rate", "precision", "tolerance"};
-    const zs_json *given = zs_json_get(configuration, "mode");
-    int64_t mode = zfp_mode_fixed_accuracy;
-    double number = -1;
-    struct zfp *z;
-    ZS_TRY(parse_state(stage, &z, err));
-    if (given != NULL)
-        ZS_TRY(
-            zs_stage_integer(stage, configuration, "mode", true, zfp_mode_fixed_rate, zfp_mode_reversible, &mode, err));
+    ZS_TRY(set_type(stage, err));
+    return check_mode(configuration, stage, err);
+}
+
+/* numcodecs: a negative parameter is none: then the mode is reversible. */
+static enum zs_status configure_zfpy(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+{
+    struct zfp *z = stage->state;
     z->has_header = true;
-    z->mode = MODE_RATE + (enum mode)(mode - zfp_mode_fixed_rate);
-    if (z->mode != MODE_REVERSIBLE) {
-        given = zs_json_get(configuration, parameters[z->mode - MODE_RATE]);
-        if (zs_json_typeof(given) == ZS_JSON_NULL || (zs_json_double(given, &number) && number < 0))
-            z->mode = MODE_REVERSIBLE;
-    }
-    stage->is_lossy = z->mode != MODE_REVERSIBLE;
-    return parse_numbers(stage, configuration, z, err);
+    z->mode += (int64_t)MODE_RATE - zfp_mode_fixed_rate;
+    if ((z->mode == MODE_RATE && z->rate < 0) || (z->mode == MODE_PRECISION && z->precision < 0) ||
+        (z->mode == MODE_ACCURACY && z->tolerance < 0))
+        z->mode = MODE_REVERSIBLE;
+    return configure(configuration, stage, err);
 }
 
 /* ---- What libzfp works with ---- */
 
 struct session {
     zfp_stream *stream;
-    zfp_field *field;
+    zfp_field field;
     bitstream *bits;
 };
 
@@ -173,82 +136,55 @@ static void session_close(struct session *s)
 {
     if (s->bits != NULL)
         stream_close(s->bits);
-    if (s->field != NULL)
-        zfp_field_free(s->field);
     if (s->stream != NULL)
         zfp_stream_close(s->stream);
-}
-
-static zfp_field *make_field(zfp_type type, const struct zs_stored_shape *chunk)
-{
-    size_t n[4] = {0}; /* of a chunk, which fits memory */
-    for (int d = 0; d < chunk->ndim; d++)
-        n[d] = (size_t)chunk->shape[d];
-    switch (chunk->ndim) {
-    case 0:
-        return zfp_field_1d(NULL, type, 1);
-    case 1:
-        return zfp_field_1d(NULL, type, n[0]);
-    case 2:
-        return zfp_field_2d(NULL, type, n[1], n[0]);
-    case 3:
-        return zfp_field_3d(NULL, type, n[2], n[1], n[0]);
-    default:
-        return zfp_field_4d(NULL, type, n[3], n[2], n[1], n[0]);
-    }
-}
-
-static bool set_mode(zfp_stream *stream, const struct zfp *z, unsigned rate_dims)
-{
-    switch (z->mode) {
-    case MODE_EXPERT:
-        return zfp_stream_set_params(stream, z->minbits, z->maxbits, z->maxprec, z->minexp);
-    case MODE_RATE:
-        (void)zfp_stream_set_rate(stream, z->number, z->type, rate_dims, 0);
-        return true;
-    case MODE_PRECISION:
-        (void)zfp_stream_set_precision(stream, z->precision);
-        return true;
-    case MODE_ACCURACY:
-        (void)zfp_stream_set_accuracy(stream, z->number);
-        return true;
-    default:
-        zfp_stream_set_reversible(stream);
-        return true;
-    }
-}
-
-/* A stream without bytes; on failure, too, session_close(). */
-static enum zs_status session_open(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
-                                   unsigned rate_dims, struct session *s, struct zs_error *err)
-{
-    const struct zfp *z = stage->state;
-    *s = (struct session){0};
-    if (chunk->ndim > 4)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most 4 dimensions, found %d",
-                       stage->codec->name, chunk->ndim);
-    s->stream = zfp_stream_open(NULL);
-    s->field = make_field(z->type, chunk);
-    if (s->stream == NULL || s->field == NULL)
-        return zs_fail_memory(err);
-    if (!set_mode(s->stream, z, rate_dims))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": minbits, maxbits, maxprec: libzfp does not take these",
-                       stage->codec->name);
-    return ZS_OK;
-}
-
-static enum zs_status session_take(struct session *s, void *bytes, size_t n, struct zs_error *err)
-{
-    s->bits = stream_open(bytes, n);
-    ZS_TRY_MEMORY(s->bits, err);
-    zfp_stream_set_bit_stream(s->stream, s->bits);
-    zfp_stream_rewind(s->stream);
-    return ZS_OK;
 }
 
 static unsigned dims_of(const struct zs_stored_shape *chunk)
 {
     return chunk->ndim == 0 ? 1 : (unsigned)chunk->ndim;
+}
+
+static bool set_mode(zfp_stream *stream, const struct zfp *z, unsigned rate_dims)
+{
+    if (z->mode == MODE_EXPERT)
+        return zfp_stream_set_params(stream, (unsigned)z->minbits, (unsigned)z->maxbits, (unsigned)z->maxprec,
+                                     (int)z->minexp);
+    if (z->mode == MODE_RATE)
+        (void)zfp_stream_set_rate(stream, z->rate, z->type, rate_dims, 0);
+    else if (z->mode == MODE_PRECISION)
+        (void)zfp_stream_set_precision(stream, (unsigned)z->precision);
+    else if (z->mode == MODE_ACCURACY)
+        (void)zfp_stream_set_accuracy(stream, z->tolerance);
+    else
+        zfp_stream_set_reversible(stream);
+    return true;
+}
+
+/* A stream without bytes; on failure, too, session_close(). */
+static enum zs_status session_open(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
+                                   struct session *s, struct zs_error *err)
+{
+    const struct zfp *z = stage->state;
+    *s = (struct session){.field = {.type = z->type, .nx = 1}};
+    s->stream = zfp_stream_open(NULL);
+    ZS_TRY_MEMORY(s->stream, err);
+    size_t *const sizes[] = {&s->field.nx, &s->field.ny, &s->field.nz, &s->field.nw}; /* the fastest first */
+    for (int d = 0; d < chunk->ndim; d++)
+        *sizes[chunk->ndim - 1 - d] = (size_t)chunk->shape[d]; /* of a chunk, which fits memory */
+    if (!set_mode(s->stream, z, dims_of(chunk)))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": minbits, maxbits, maxprec: libzfp does not take these",
+                       stage->codec->name);
+    return ZS_OK;
+}
+
+static enum zs_status session_take(struct session *s, struct zs_buffer *bytes, struct zs_error *err)
+{
+    s->bits = stream_open(bytes->data, bytes->capacity);
+    ZS_TRY_MEMORY(s->bits, err);
+    zfp_stream_set_bit_stream(s->stream, s->bits);
+    zfp_stream_rewind(s->stream);
+    return ZS_OK;
 }
 
 static uint64_t blocks_of(const struct zs_stored_shape *chunk)
@@ -259,98 +195,95 @@ static uint64_t blocks_of(const struct zs_stored_shape *chunk)
     return blocks;
 }
 
+static bool is_wide(zfp_type type)
+{
+    return type == zfp_type_int64 || type == zfp_type_double;
+}
+
 /* Bits that libzfp reads before the planes of a block, whatever maxbits is. */
 static unsigned start_bits(zfp_type type, bool is_reversible)
 {
     const bool is_float = type == zfp_type_float || type == zfp_type_double;
-    const bool is_wide = type == zfp_type_int64 || type == zfp_type_double;
-    return (is_float ? 1 + (is_wide ? 11u : 8u) : 0) + (is_reversible ? (is_wide ? 6u : 5u) + is_float : 0);
+    return (is_float ? 1 + (is_wide(type) ? 11u : 8u) : 0) +
+           (is_reversible ? (is_wide(type) ? 6u : 5u) + is_float : 0);
 }
 
-/* Bytes that the mode of a stream can take at most, a header and a word included. Each plane has a bit for each value
- * that is known to matter, and up to two, once, for one that becomes known. */
+/* Bytes of a stream, a header and a word included, whose blocks have `least` bits or more and at most `most`, if they
+ * need them. Each plane has a bit for each value that is known to matter, and up to two, once, for one that becomes
+ * known. False where it does not fit 64 bits. */
+static bool stream_bytes(zfp_type type, const struct zs_stored_shape *chunk, uint64_t least, uint64_t most,
+                         uint64_t *bytes)
+{
+    const uint64_t values = (uint64_t)1 << 2 * dims_of(chunk), planes = is_wide(type) ? 64 : 32;
+    uint64_t bits = zs_min_u64(BLOCK_START_BITS + (planes + 2) * values + planes, most);
+    if (!zs_mul_u64(zs_max_u64(bits, least), blocks_of(chunk), &bits) || !zs_add_u64(bits, ZFP_HEADER_MAX_BITS, &bits))
+        return false;
+    *bytes = (bits / 64 + 2) * WORD_BYTES;
+    return true;
+}
+
+/* What the mode of a stream can take at most. */
 static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *stream,
                                    const struct zs_stored_shape *chunk, enum zs_status failure, uint64_t *bound,
                                    struct zs_error *err)
 {
     const zfp_type type = ((const struct zfp *)stage->state)->type;
-    const uint64_t values = (uint64_t)1 << 2 * dims_of(chunk);
-    const uint64_t planes = type == zfp_type_int32 || type == zfp_type_float ? 32 : 64;
-    unsigned minbits, maxbits, maxprec;
+    unsigned minbits, maxbits;
     int minexp;
-    zfp_stream_params(stream, &minbits, &maxbits, &maxprec, &minexp);
+    zfp_stream_params(stream, &minbits, &maxbits, NULL, &minexp);
     const unsigned start = start_bits(type, minexp < ZFP_MIN_EXP);
     if (maxbits < start)
         return zs_fail(err, failure, "codec \"%s\": maxbits: expected at least %u, found %u", stage->codec->name, start,
                        maxbits);
-    uint64_t bits = BLOCK_START_BITS + (planes + 2) * values + planes;
-    bits = zs_max_u64(zs_min_u64(bits, maxbits), minbits);
-    if (!zs_mul_u64(bits, blocks_of(chunk), &bits) || !zs_add_u64(bits, ZFP_HEADER_MAX_BITS, &bits))
+    if (!stream_bytes(type, chunk, minbits, maxbits, bound))
         return zs_fail(err, failure, "codec \"%s\": the size of a chunk does not fit 64 bits", stage->codec->name);
-    *bound = (bits / 64 + 2) * WORD_BYTES;
     return ZS_OK;
 }
 
-static enum zs_status mode_bound(const struct zs_stage *stage, const struct zs_stored_shape *chunk, unsigned rate_dims,
-                                 uint64_t *bound, struct zs_error *err)
+/* Of any mode, as a header may have another. */
+static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
+                                   struct zs_error *err)
 {
+    const struct zfp *z = stage->state;
+    if (chunk->ndim > 4)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": expected chunks of at most 4 dimensions, found %d",
+                       stage->codec->name, chunk->ndim);
+    const unsigned dims = dims_of(chunk) > ZARRS_RATE_DIMS ? dims_of(chunk) : ZARRS_RATE_DIMS;
+    const uint64_t rate_bits = z->mode == MODE_RATE ? (uint64_t)(z->rate * (1 << 2 * dims)) + 8 * WORD_BYTES : 0;
+    if (!stream_bytes(z->type, chunk, zs_max_u64(rate_bits, (uint64_t)z->minbits), UINT64_MAX, bound))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": the size of a chunk does not fit 64 bits", stage->codec->name);
     struct session s;
-    enum zs_status status = session_open(stage, chunk, rate_dims, &s, err);
+    uint64_t any;
+    enum zs_status status = session_open(stage, chunk, &s, err);
     if (status == ZS_OK)
-        status = stream_bound(stage, s.stream, chunk, ZS_INVALID, bound, err);
-    if (status == ZS_OK && ((const struct zfp *)stage->state)->has_header) {
-        uint64_t any; /* the header may have another mode */
-        zfp_stream_set_reversible(s.stream);
         status = stream_bound(stage, s.stream, chunk, ZS_INVALID, &any, err);
-        *bound = zs_max_u64(*bound, status == ZS_OK ? any : 0);
-    }
     session_close(&s);
     return status;
 }
 
-static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
-                                   struct zs_error *err)
-{
-    uint64_t by_zarrs;
-    ZS_TRY(mode_bound(stage, chunk, dims_of(chunk), bound, err));
-    ZS_TRY(mode_bound(stage, chunk, ZARRS_RATE_DIMS, &by_zarrs, err));
-    *bound = zs_max_u64(*bound, by_zarrs);
-    return ZS_OK;
-}
-
 /* ---- Smaller and unsigned integers ---- */
 
-#define PROMOTE(type, half)                                                                                            \
-    for (size_t i = 0; i < n; i++)                                                                                     \
-    out[i] = (int32_t)((uint32_t)((int32_t)((const type *)src)[i] - (half)) << z->shift)
-#define DEMOTE(type, half, low, high)                                                                                  \
-    for (size_t i = 0; i < n; i++) {                                                                                   \
-        const int32_t v = in[i] / (1 << z->shift) - (in[i] % (1 << z->shift) < 0) + (half);                            \
-        ((type *)dst)[i] = (type)(v < (low) ? (low) : v > (high) ? (high) : v);                                        \
-    }
+#define CONVERT(type, half, low, high)                                                                                 \
+    do {                                                                                                               \
+        for (size_t i = 0; i < n && elements != NULL; i++)                                                             \
+            wide[i] = (int32_t)((uint32_t)((int32_t)((const type *)elements)[i] - (half)) << z->shift);                \
+        for (size_t i = 0; i < n && dst != NULL; i++) {                                                                \
+            const int32_t v = wide[i] / (1 << z->shift) - (wide[i] % (1 << z->shift) < 0) + (half);                    \
+            ((type *)dst)[i] = (type)(v < (low) ? (low) : v > (high) ? (high) : v);                                    \
+        }                                                                                                              \
+    } while (0)
 
-static void promote(const struct zfp *z, size_t n, const void *src, int32_t *out)
+/* From elements to what libzfp takes, or from that to dst; the other is NULL. */
+static void convert(const struct zfp *z, size_t n, const void *elements, int32_t *wide, void *dst)
 {
     if (z->shift == 23 && z->is_unsigned)
-        PROMOTE(uint8_t, 0x80);
+        CONVERT(uint8_t, 0x80, 0, UINT8_MAX);
     else if (z->shift == 23)
-        PROMOTE(int8_t, 0);
+        CONVERT(int8_t, 0, INT8_MIN, INT8_MAX);
     else if (z->is_unsigned)
-        PROMOTE(uint16_t, 0x8000);
+        CONVERT(uint16_t, 0x8000, 0, UINT16_MAX);
     else
-        PROMOTE(int16_t, 0);
-}
-
-static void demote(const struct zfp *z, size_t n, const int32_t *in, void *dst)
-{
-    if (z->shift == 23 && z->is_unsigned)
-        DEMOTE(uint8_t, 0x80, 0, UINT8_MAX)
-    else if (z->shift == 23)
-        DEMOTE(int8_t, 0, INT8_MIN, INT8_MAX)
-    else if (z->is_unsigned)
-        DEMOTE(uint16_t, 0x8000, 0, UINT16_MAX)
-    else
-        DEMOTE(int16_t, 0, INT16_MIN, INT16_MAX)
+        CONVERT(int16_t, 0, INT16_MIN, INT16_MAX);
 }
 
 /* Wide unsigned integers are taken for signed ones, of which the negative ones are 0. */
@@ -397,11 +330,11 @@ static enum zs_status read_header(const struct zs_stage *stage, const struct zs_
     enum zs_status status = ZS_OK;
     if (zfp_read_header(s->stream, found, ZFP_HEADER_FULL) == 0)
         status = zs_fail(err, ZS_CORRUPT, "%s: expected a header of zfp, found none", stage->codec->name);
-    else if (zfp_field_metadata(found) != zfp_field_metadata(s->field))
+    else if (zfp_field_metadata(found) != zfp_field_metadata(&s->field))
         status = zs_fail(err, ZS_CORRUPT,
                          "%s: the header has another type or shape than the chunk: expected type %d and %zu elements "
                          "in %d dimensions, found type %d and %zu in %u",
-                         stage->codec->name, (int)zfp_field_type(s->field), zs_stored_count(chunk), chunk->ndim,
+                         stage->codec->name, (int)s->field.type, zs_stored_count(chunk), chunk->ndim,
                          (int)zfp_field_type(found), zfp_field_size(found, NULL), zfp_field_dimensionality(found));
     zfp_field_free(found);
     return status;
@@ -412,13 +345,10 @@ static enum zs_status decompress(const struct zs_stage *stage, const struct zs_s
 {
     const struct zfp *z = stage->state;
     const size_t n = packed->size;
-    uint64_t room;
+    uint64_t room = zs_min_u64(n + ZFP_HEADER_MAX_BITS / 8 + WORD_BYTES, packed->capacity);
     choose_rate(z, chunk, n, s->stream);
-    if (n + ZFP_HEADER_MAX_BITS / 8 + WORD_BYTES < packed->capacity)
-        memset(packed->data + n, 0, ZFP_HEADER_MAX_BITS / 8 + WORD_BYTES);
-    else
-        memset(packed->data + n, 0, packed->capacity - n);
-    ZS_TRY(session_take(s, packed->data, packed->capacity, err));
+    memset(packed->data + n, 0, (size_t)room - n);
+    ZS_TRY(session_take(s, packed, err));
     if (z->has_header)
         ZS_TRY(read_header(stage, chunk, s, err));
     ZS_TRY(stream_bound(stage, s->stream, chunk, ZS_CORRUPT, &room, err));
@@ -427,8 +357,8 @@ static enum zs_status decompress(const struct zs_stage *stage, const struct zs_s
                        stage->codec->name);
     if (n < room)
         memset(packed->data + n, 0, (size_t)room - n);
-    zfp_field_set_pointer(s->field, dst);
-    const size_t end = zfp_decompress(s->stream, s->field);
+    s->field.data = dst;
+    const size_t end = zfp_decompress(s->stream, &s->field);
     if (end == 0 || !ends_at(n, end, stream_word_bits / 8))
         return zs_fail(err, ZS_CORRUPT, "%s: expected a chunk of %zu bytes, found %zu", stage->codec->name, end, n);
     return ZS_OK;
@@ -443,12 +373,12 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
     if (z->shift != 0)
         ZS_TRY(zs_buffer_reset(promoted, n * sizeof(int32_t), err));
     struct session s;
-    enum zs_status status = session_open(stage, chunk, dims_of(chunk), &s, err);
+    enum zs_status status = session_open(stage, chunk, &s, err);
     if (status == ZS_OK)
         status = decompress(stage, chunk, &s, packed, z->shift != 0 ? promoted->data : dst, err);
     session_close(&s);
     if (status == ZS_OK && z->shift != 0)
-        demote(z, n, (const int32_t *)(const void *)promoted->data, dst);
+        convert(z, n, NULL, (int32_t *)(void *)promoted->data, dst);
     else if (status == ZS_OK && z->is_unsigned)
         cut_negative(z, n, dst);
     return status;
@@ -459,26 +389,27 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
 /* Whether libzfp can encode an element in this mode. */
 static bool is_encodable(const struct zfp *z, bool is_lossy, const void *elements, size_t index)
 {
-    const int64_t limit = z->type == zfp_type_int32 ? (int64_t)1 << 30 : (int64_t)1 << 62;
     if (z->type == zfp_type_float)
         return !is_lossy || isfinite(((const float *)elements)[index]);
     if (z->type == zfp_type_double)
         return !is_lossy || isfinite(((const double *)elements)[index]);
-    const int64_t v =
-        z->type == zfp_type_int32 ? ((const int32_t *)elements)[index] : ((const int64_t *)elements)[index];
+    const int64_t limit = (int64_t)1 << (is_wide(z->type) ? 62 : 30);
+    const int64_t v = is_wide(z->type) ? ((const int64_t *)elements)[index] : ((const int32_t *)elements)[index];
     return (!z->is_unsigned || z->shift != 0 || v >= 0) && (!is_lossy || (v >= -limit && v < limit));
 }
 
 static enum zs_status check_encodable(const struct zs_stage *stage, size_t n, const void *elements,
                                       struct zs_error *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!is_encodable(stage->state, stage->is_lossy, elements, i))
-            return zs_fail(err, ZS_INVALID, "codec \"%s\": an element of %s cannot be encoded%s", stage->codec->name,
-                           stage->in.name,
-                           stage->is_lossy ? " in this mode: NaN, infinities and large integers take the reversible one"
-                                           : ": expected the positive half of the type's range");
-    return ZS_OK;
+    size_t i = 0;
+    while (i < n && is_encodable(stage->state, stage->is_lossy, elements, i))
+        i++;
+    if (i == n)
+        return ZS_OK;
+    return zs_fail(err, ZS_INVALID, "codec \"%s\": an element of %s cannot be encoded%s", stage->codec->name,
+                   stage->in.name,
+                   stage->is_lossy ? " in this mode: NaN, infinities and large integers take the reversible one"
+                                   : ": expected the positive half of the type's range");
 }
 
 /* An element that is the fill value must stay it, or a pixel without a value would get one. */
@@ -504,14 +435,14 @@ static enum zs_status compress(const struct zs_stage *stage, const struct zs_sto
 {
     uint64_t room;
     ZS_TRY(stream_bound(stage, s->stream, chunk, ZS_INVALID, &room, err));
-    room = zs_max_u64(room, zfp_stream_maximum_size(s->stream, s->field) + WORD_BYTES);
+    room = zs_max_u64(room, zfp_stream_maximum_size(s->stream, &s->field) + WORD_BYTES);
     ZS_TRY(zs_buffer_reset(out, (size_t)room, err));
-    ZS_TRY(session_take(s, out->data, (size_t)room, err));
-    if (((const struct zfp *)stage->state)->has_header && zfp_write_header(s->stream, s->field, ZFP_HEADER_FULL) == 0)
+    ZS_TRY(session_take(s, out, err));
+    if (((const struct zfp *)stage->state)->has_header && zfp_write_header(s->stream, &s->field, ZFP_HEADER_FULL) == 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": a header does not hold this chunk's shape",
                        stage->codec->name);
-    zfp_field_set_pointer(s->field, (void *)(uintptr_t)elements); /* is read only */
-    out->size = zfp_compress(s->stream, s->field);
+    s->field.data = (void *)(uintptr_t)elements; /* is read only */
+    out->size = zfp_compress(s->stream, &s->field);
     if (out->size == 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": compressing failed", stage->codec->name);
     while (out->size % WORD_BYTES != 0) /* for readers with longer words; there is room for whole ones */
@@ -532,12 +463,12 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
                        dims_of(chunk));
     if (z->shift != 0) {
         ZS_TRY(zs_buffer_reset(promoted, n * sizeof(int32_t), err));
-        promote(z, n, src, (int32_t *)(void *)promoted->data);
+        convert(z, n, src, (int32_t *)(void *)promoted->data, NULL);
         elements = promoted->data;
     }
     ZS_TRY(check_encodable(stage, n, elements, err));
     struct session s;
-    enum zs_status status = session_open(stage, chunk, dims_of(chunk), &s, err);
+    enum zs_status status = session_open(stage, chunk, &s, err);
     if (status == ZS_OK)
         status = compress(stage, chunk, &s, elements, out, err);
     session_close(&s);
@@ -546,24 +477,17 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
     return status;
 }
 
-static const char *const members[] = {"mode",    "rate",    "precision", "tolerance", "minbits",
-                                      "maxbits", "maxprec", "minexp",    NULL};
-const struct zs_codec zs_codec_zfp = {.name = "zfp",
-                                      .kind = ZS_ARRAY_TO_BYTES,
-                                      .members = members,
-                                      .parse = parse,
-                                      .packed_bound = packed_bound,
-                                      .pack = pack,
-                                      .unpack = unpack};
-/* The last is numcodecs' own copy of the one before it that counts. */
-static const char *const zfpy_members[] = {"mode", "rate", "precision", "tolerance", "compression_kwargs", NULL};
-const struct zs_codec zs_codec_numcodecs_zfpy = {.name = "numcodecs.zfpy",
-                                                 .kind = ZS_ARRAY_TO_BYTES,
-                                                 .members = zfpy_members,
-                                                 .parse = parse_zfpy,
-                                                 .packed_bound = packed_bound,
-                                                 .pack = pack,
-                                                 .unpack = unpack};
+#define ZFP(variable, text, known, own)                                                                                \
+    const struct zs_codec variable = {.name = text,                                                                    \
+                                      .kind = ZS_ARRAY_TO_BYTES,                                                       \
+                                      .members = known,                                                                \
+                                      .state_size = sizeof(struct zfp),                                                \
+                                      .configure = own,                                                                \
+                                      .packed_bound = packed_bound,                                                    \
+                                      .pack = pack,                                                                    \
+                                      .unpack = unpack}
+ZFP(zs_codec_zfp, "zfp", members, configure);
+ZFP(zs_codec_numcodecs_zfpy, "numcodecs.zfpy", zfpy_members, configure_zfpy);
 #else
 typedef int zs_codec_zfp_is_absent; /* ISO C wants a declaration in every file */
 #endif

@@ -2,24 +2,17 @@
 #include "codec/codec.h"
 
 #ifdef ZS_HAVE_ZSTD
+#include <stddef.h>
 #include <zstd.h>
 
 struct zstd {
-    int level;
-    bool checksum;
+    int64_t level, checksum;
 };
 
-static enum zs_status parse(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    int64_t level = 0;
-    ZS_TRY(zs_stage_integer(stage, configuration, "level", false, -131072, 22, &level, err));
-    struct zstd *state = zs_calloc(1, sizeof *state);
-    ZS_TRY_MEMORY(state, err);
-    state->level = (int)level;
-    (void)zs_json_bool(zs_json_get(configuration, "checksum"), &state->checksum);
-    stage->state = state;
-    return ZS_OK;
-}
+static const struct zs_member members[] = {
+    {"level", ZS_MEMBER_INTEGER, offsetof(struct zstd, level), .low = -131072, .high = 22},
+    {"checksum", ZS_MEMBER_BOOL, .offset = offsetof(struct zstd, checksum)},
+    {0}};
 
 static void free_decoder(void *decoder)
 {
@@ -34,7 +27,6 @@ static void free_encoder(void *encoder)
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    (void)stage;
     ZSTD_DCtx *d = zs_scratch_context(scratch, ZS_SCRATCH_ZSTD_DECODER, 0);
     if (d == NULL) {
         d = ZSTD_createDCtx();
@@ -59,8 +51,8 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
         ZS_TRY_MEMORY(c, err);
         zs_scratch_set_context(scratch, ZS_SCRATCH_ZSTD_ENCODER, 0, c, free_encoder);
     }
-    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, state->level);
-    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, state->checksum);
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, (int)state->level);
+    (void)ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, (int)state->checksum);
     ZS_TRY(zs_buffer_reset(out, ZSTD_compressBound(n), err));
     const size_t r = ZSTD_compress2(c, out->data, out->capacity, src, n);
     if (ZSTD_isError(r))
@@ -69,9 +61,12 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
     return ZS_OK;
 }
 
-static const char *const members[] = {"level", "checksum", NULL};
-const struct zs_codec zs_codec_zstd = {
-    .name = "zstd", .kind = ZS_BYTES_TO_BYTES, .members = members, .parse = parse, .decode = decode, .encode = encode};
+const struct zs_codec zs_codec_zstd = {.name = "zstd",
+                                       .kind = ZS_BYTES_TO_BYTES,
+                                       .members = members,
+                                       .state_size = sizeof(struct zstd),
+                                       .decode = decode,
+                                       .encode = encode};
 
 /* Room for what is first decoded of a frame, and what it grows to at once: frames of one byte may claim any size. */
 #define FIRST_BYTES ((size_t)65536)
@@ -122,12 +117,6 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err)
 {
-    (void)dictionary;
-    (void)dictionary_size;
-    (void)src;
-    (void)n;
-    (void)limit;
-    (void)out;
     return zs_fail(err, ZS_UNSUPPORTED, "zstd: this build lacks it");
 }
 #endif

@@ -11,7 +11,7 @@
 extern "C"
 {
 #include "base/checked.h"
-#include "codec/filter.h"
+#include "codec/description.h"
 #include "geo/coordinates.h"
 }
 

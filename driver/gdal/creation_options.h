@@ -203,7 +203,7 @@ struct ZSSampling
 /* Reads one window into dense elements in native byte order; false where it cannot. */
 using ZSReadSample = std::function<bool(const uint64_t *start, void *elements)>;
 
-/* The filter that makes samples of a source smallest (codec/filter.h), told in the debug log: one of the names that
+/* The filter that makes samples of a source smallest (codec/description.h), for the debug log: one of the names that
  * encoding.blosc_shuffle has. Null where none can be read, or each has one value. Emits no error: the copy itself
  * reports what cannot be read.
  *   spec  of the new array: what is stored of elements, and chunk_shape, by which blosc's blocks are as in its chunks

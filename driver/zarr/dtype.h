@@ -2,6 +2,8 @@
  * zarr-extensions data-types for the datetime types). */
 #pragma once
 
+#include <string.h>
+
 #include "shardedzarr.h"
 #include "zarr/json.h"
 
@@ -70,6 +72,38 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
 /* Adds `name` with the fill value in its canonical encoding, exact for every bit pattern: NaN with another payload than
  * the quiet one as hexadecimal bits, raw bytes as an array. */
 zs_json *zs_fill_value_add(zs_json *parent, const char *name, const struct zs_dtype *dtype, const void *value);
+
+/* The bits of a number of 1, 2, 4 or 8 bytes, in native byte order. */
+static inline uint64_t zs_bits_load(size_t size, const void *number)
+{
+    uint16_t b16 = 0;
+    uint32_t b32 = 0;
+    uint64_t b64 = 0;
+    if (size == 2)
+        memcpy(&b16, number, sizeof b16);
+    else if (size == 4)
+        memcpy(&b32, number, sizeof b32);
+    else if (size == 8)
+        memcpy(&b64, number, sizeof b64);
+    else
+        b64 = *(const unsigned char *)number;
+    return b64 | b32 | b16;
+}
+
+/* Stores the lowest `size` bytes. */
+static inline void zs_bits_store(size_t size, uint64_t bits, void *number)
+{
+    const uint16_t b16 = (uint16_t)bits;
+    const uint32_t b32 = (uint32_t)bits;
+    if (size == 2)
+        memcpy(number, &b16, sizeof b16);
+    else if (size == 4)
+        memcpy(number, &b32, sizeof b32);
+    else if (size == 8)
+        memcpy(number, &bits, sizeof bits);
+    else
+        *(unsigned char *)number = (unsigned char)bits;
+}
 
 /* IEEE binary16 to double; exact. */
 double zs_half_to_double(uint16_t half);

@@ -71,18 +71,7 @@ static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json 
         (void)snprintf(expected, sizeof expected, "an integer of %" PRId64 " to %" PRId64, min, max);
         return mismatch(dtype, node, expected, err);
     }
-    if (dtype->size == 1) {
-        const uint8_t n = (uint8_t)number;
-        memcpy(value, &n, sizeof n);
-    } else if (dtype->size == 2) {
-        const uint16_t n = (uint16_t)number;
-        memcpy(value, &n, sizeof n);
-    } else if (dtype->size == 4) {
-        const uint32_t n = (uint32_t)number;
-        memcpy(value, &n, sizeof n);
-    } else {
-        memcpy(value, &number, sizeof number);
-    }
+    zs_bits_store(dtype->size, (uint64_t)number, value);
     return ZS_OK;
 }
 
@@ -119,32 +108,6 @@ static uint64_t quiet_nan(size_t size)
     return size == 2 ? 0x7e00U : size == 4 ? 0x7fc00000U : UINT64_C(0x7ff8000000000000);
 }
 
-static void store_bits(uint64_t bits, size_t size, void *value)
-{
-    const uint16_t b16 = (uint16_t)bits;
-    const uint32_t b32 = (uint32_t)bits;
-    if (size == 2)
-        memcpy(value, &b16, sizeof b16);
-    else if (size == 4)
-        memcpy(value, &b32, sizeof b32);
-    else
-        memcpy(value, &bits, sizeof bits);
-}
-
-static uint64_t load_bits(size_t size, const void *value)
-{
-    uint16_t b16 = 0;
-    uint32_t b32 = 0;
-    uint64_t b64 = 0;
-    if (size == 2)
-        memcpy(&b16, value, sizeof b16);
-    else if (size == 4)
-        memcpy(&b32, value, sizeof b32);
-    else
-        memcpy(&b64, value, sizeof b64);
-    return b64 | b32 | b16;
-}
-
 /* One IEEE number of `size` bytes. */
 static bool parse_float(const zs_json *node, size_t size, void *value)
 {
@@ -153,7 +116,7 @@ static bool parse_float(const zs_json *node, size_t size, void *value)
         return false;
     uint64_t bits;
     if (zs_json_typeof(node) == ZS_JSON_STRING && parse_bits(token, size, &bits)) {
-        store_bits(bits, size, value);
+        zs_bits_store(size, bits, value);
         return true;
     }
     if (strcmp(token, "+Infinity") == 0)
@@ -163,7 +126,7 @@ static bool parse_float(const zs_json *node, size_t size, void *value)
     if (!zs_number_double(token, &number))
         return false;
     if (isnan(number)) {
-        store_bits(quiet_nan(size), size, value);
+        zs_bits_store(size, quiet_nan(size), value);
     } else if (size == 8) {
         memcpy(value, &number, sizeof number);
     } else if (size == 4) {
@@ -281,7 +244,7 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
 
 static zs_json *add_float(zs_json *parent, const char *name, size_t size, const void *value)
 {
-    const uint64_t bits = load_bits(size, value);
+    const uint64_t bits = zs_bits_load(size, value);
     double number;
     float single;
     if (size == 2) {
