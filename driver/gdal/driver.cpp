@@ -77,19 +77,16 @@ static bool isOfAnotherGDAL(const void *caller)
         return false;
     const auto manager = reinterpret_cast<decltype(&GetGDALDriverManager)>(dlsym(library, "GetGDALDriverManager"));
     const auto version = reinterpret_cast<decltype(&GDALVersionInfo)>(dlsym(library, "GDALVersionInfo"));
+    const auto find = reinterpret_cast<decltype(&GDALGetDriverByName)>(dlsym(library, "GDALGetDriverByName"));
     const auto say = reinterpret_cast<decltype(&CPLDefaultErrorHandler)>(dlsym(library, "CPLDefaultErrorHandler"));
-    const bool isOther =
-        manager != nullptr && version != nullptr && say != nullptr && manager() != GetGDALDriverManager();
-    if (isOther && !isSaid.exchange(true))
-    {
-        CPLString message;
-        message.Printf(
-            "ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses GDAL %s "
-            "(%s), as a package from PyPI brings it. Use a Python package that was built with the plugin's GDAL (of "
-            "the system or conda), or take the plugin out of GDAL_DRIVER_PATH",
-            GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname);
-        say(CE_Failure, CPLE_AppDefined, message.c_str());
-    }
+    const bool isOther = manager != nullptr && manager() != GetGDALDriverManager();
+    if (isOther && find("ShardedZarr") == nullptr && !isSaid.exchange(true)) // the Python wheel's may be there
+        say(CE_Failure, CPLE_AppDefined,
+            CPLSPrintf("ShardedZarr is not available here: its plugin belongs to GDAL %s (%s), but this process uses "
+                       "GDAL %s (%s), as a package from PyPI brings it. Use this driver's Python wheel (import "
+                       "shardedzarr), or a Python package of the system's or conda's GDAL, and take the plugin out of "
+                       "GDAL_DRIVER_PATH",
+                       GDALVersionInfo("RELEASE_NAME"), ours.dli_fname, version("RELEASE_NAME"), theirs.dli_fname));
     dlclose(library);
     return isOther;
 }

@@ -4,7 +4,7 @@
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
 #include <fcntl.h>
-#include <gdal_version.h>
+#include <gdal.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,8 +273,7 @@ static enum zs_status begin_header_file(const struct vsi_writer *w, const char *
     }
     u->header_file = zs_temporary_path("/vsimem");
     VSILFILE *file = u->header_file != NULL ? VSIFOpenL(u->header_file, "wb") : NULL;
-    const size_t n = strlen(condition);
-    const bool is_written = file != NULL && VSIFWriteL(condition, 1, n, file) == n;
+    const bool is_written = file != NULL && VSIFWriteL(condition, strlen(condition), 1, file) == 1;
     if (file != NULL)
         VSIFCloseL(file);
     return is_written ? set_option(u, "GDAL_HTTP_HEADER_FILE", u->header_file, err) : zs_fail_memory(err);
@@ -283,8 +282,9 @@ static enum zs_status begin_header_file(const struct vsi_writer *w, const char *
 /* Whether headers that are set for a path hide those of the thread, as they do from GDAL 3.7 on. */
 static bool are_hidden(const char *path, const char *headers)
 {
-    const char *found = zs_vsi_option(path, "GDAL_HTTP_HEADERS");
-    return GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0) && found != NULL && strcmp(found, headers) != 0;
+    const bool is_older = atoi(GDALVersionInfo("VERSION_NUM")) < GDAL_COMPUTE_VERSION(3, 7, 0);
+    const char *found = is_older ? NULL : zs_vsi_option(path, "GDAL_HTTP_HEADERS");
+    return found != NULL && strcmp(found, headers) != 0;
 }
 
 /* Has GDAL send a condition beside the user's headers: among them, or in a file. */
