@@ -1,13 +1,14 @@
 """Where the pixels are: geotransform and CRS from every convention, their order of precedence, and what is not believed."""
 import gzip
 import json
+import shutil
 
 import numpy as np
 import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import (GZIP, LITTLE, PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, sharding,
+from stores import (GZIP, LITTLE, MULTISCALES, PROJ, SPATIAL, array_meta, convention, counting, group_meta, plain_meta, random_values, sharding,
                     spatial_proj, write_coordinate)
 from support import (as_raster, assert_pixels, fixture_path, geotransform, held_band, name_of, open_array, open_ours, peak_memory,
                      read_all, same_crs, warnings_of)
@@ -173,6 +174,91 @@ def test_a_grid_mapping_is_found_by_its_path(tmp_path, named, where):
     write_grid_mapping(str(tmp_path), where, crs_wkt=[wkt(UTM33)])  # a list of one text, as of HDF5
     write_xy(path, (500005, 10), (4999995, -10))
     assert same_crs(open_array(str(tmp_path), "/g/h/data"), UTM33)
+
+
+@pytest.mark.parametrize("named, where", [("places/crs", "g/places/crs"), ("../other/crs", "other/crs"), ("/other/crs", "other/crs"), ("crs", "g/crs")])
+@pytest.mark.parametrize("level", ["h", ""])
+def test_a_path_in_the_attribute_of_a_group_starts_at_that_group(tmp_path, named, where, level):
+    """Whether the array is in it or is a level that it lays out."""
+    layout = {"layout": [{"asset": "h/data"}]}
+    oracle.write(str(tmp_path / "g"), group_meta({"grid_mapping": named, "zarr_conventions": [convention(MULTISCALES)], "multiscales": layout}))
+    path = write_data(str(tmp_path / "g" / level), group=None if level else {"grid_mapping": named})
+    for group in ("", "other", "g/places"):
+        oracle.write(str(tmp_path / group), group_meta())
+    write_grid_mapping(str(tmp_path), where, crs_wkt=wkt(UTM33))
+    write_xy(path, (500005, 10), (4999995, -10))
+    assert same_crs(open_array(str(tmp_path), "/" + "/".join(filter(None, ["g", level, "data"]))), UTM33)
+
+
+def put_default(path, names="ab", named=None, consolidated=False):
+    """Arrays on one grid beside a `spatial_ref`, of which one may name it."""
+    path = write_data(path)
+    for name in names:
+        attributes = {"grid_mapping": "spatial_ref"} if name == named else {}
+        oracle.write("%s/%s" % (path, name), array_meta(SHAPE, dimension_names=["y", "x"], attributes=attributes), counting(SHAPE))
+    write_grid_mapping(path, crs_wkt=wkt(UTM33), grid_mapping_name="transverse_mercator")
+    write_xy(path, (500005, 10), (4999995, -10), {"units": "m"}, {"units": "m"})
+    shutil.rmtree(path + "/data")
+    if consolidated:
+        oracle.consolidate(path)
+    return path
+
+
+def codes(path, names="ab"):
+    return {name: code_of(open_array(path, "/" + name).GetSpatialRef()) for name in names}
+
+
+def code_of(srs):
+    return srs and srs.GetAuthorityCode(None)
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("named, expected", [(None, {"a": "32633", "b": "32633"}), ("a", {"a": "32633", "b": None})])
+def test_a_spatial_ref_is_of_the_arrays_that_name_it_and_of_all_where_none_names_any(tmp_path, named, expected, consolidated):
+    """As rioxarray finds it where no array has a grid mapping."""
+    path = put_default(tmp_path, "ab", named, consolidated)
+    assert codes(path) == expected
+    root = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER).GetRootGroup()
+    assert {name: code_of(root.OpenMDArray(name).GetSpatialRef()) for name in "ab"} == expected
+
+
+@pytest.mark.parametrize("api", ["raster", "multidimensional"])
+@pytest.mark.parametrize("edit", ["same", "other", "transform", "none"])
+@pytest.mark.parametrize("names", ["a", "ab"])
+def test_an_edit_takes_the_spatial_ref_that_no_array_names_from_no_other_array(tmp_path, api, edit, names):
+    path = put_default(tmp_path, names)
+
+    def change():
+        if api == "raster":
+            changed = dataset = gdal.OpenEx(name_of(path, "/a"), gdal.OF_RASTER | gdal.OF_UPDATE)
+        else:
+            dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+            changed = dataset.GetRootGroup().OpenMDArray("a")
+        if edit == "transform":
+            dataset.SetGeoTransform((500100, 10, 0, 5000000, 0, -10))
+        else:
+            srs = osr.SpatialReference()
+            if edit != "none":
+                srs.ImportFromEPSG({"same": 32633, "other": 32634}[edit])
+            changed.SetSpatialRef(None if edit == "none" else srs)
+        del changed
+        dataset.FlushCache() if api == "raster" else None
+    if edit == "transform" and api != "raster":
+        return
+    change()
+    ours = {"same": "32633", "other": "32634", "transform": "32633", "none": None}[edit]
+    assert codes(path, names) == {name: ours if name == "a" else "32633" for name in names}
+
+
+@pytest.mark.parametrize("shape", [SHAPE, (4,)])
+def test_a_crs_that_is_taken_from_the_only_array_that_names_it_is_not_that_of_the_others(tmp_path, shape):
+    path = put_default(tmp_path, "ab", "a")
+    oracle.write(path + "/a", plain_meta(shape, "uint8", dimension_names=["y", "x"][:len(shape)], attributes={"grid_mapping": "spatial_ref"}))
+    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
+    dataset.GetRootGroup().OpenMDArray("a").SetSpatialRef(None)
+    dataset = None
+    root = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER).GetRootGroup()
+    assert {name: code_of(root.OpenMDArray(name).GetSpatialRef()) for name in "ab"} == {"a": None, "b": None}
 
 
 @pytest.mark.parametrize("more, is_there", [

@@ -25,8 +25,8 @@ while read -r room most; do
 done <<END
 gdal 22397
 validate 2603
-raster 7788
-geo 10048
+raster 7789
+geo 10111
 array 6942
 shard 1955
 codec 5190

@@ -86,10 +86,13 @@ enum zs_status zs_array_crs_write(struct zs_hierarchy *hierarchy, const struct z
     const struct zs_georef_out geo = {.srs = srs};
     bool is_current = true;
     char *name;
+    if (srs == NULL && named != NULL)
+        ZS_TRY(name_mapping(hierarchy, node, named, ZS_MAPPING_NONE, err));
     if (srs == NULL)
-        return named != NULL ? name_mapping(hierarchy, node, named, ZS_MAPPING_NONE, err) : ZS_OK;
+        return named != NULL ? zs_default_mapping_clear(hierarchy, node, err) : ZS_OK;
     if (own != NULL && zs_mapping_has_crs(own, srs))
         return ZS_OK;
+    ZS_TRY(zs_default_mapping_name(hierarchy, node, err));
     ZS_TRY(zs_array_mapping_find(hierarchy, node, srs, NULL, &name, err));
     enum zs_status status = ZS_OK;
     if (zs_sibling(hierarchy, node, name) == NULL)

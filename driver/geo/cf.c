@@ -47,7 +47,9 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
     if ((priority == ZS_STATED) != (mapping != NULL && zs_json_size(mapping->attributes) > 0))
         return;
     const char *units = coordinate_units(search, &is_degrees), *lacks = NULL;
-    if (priority == ZS_STATED)
+    if (priority == ZS_IMPLIED)
+        mapping = zs_default_mapping_find(search->hierarchy, search->node);
+    if (mapping != NULL)
         search->out->srs = zs_crs_from_grid_mapping(mapping->attributes, units, &lacks);
     /* CF leaves the datum of plain longitudes and latitudes open. GDAL's netCDF driver takes WGS 84 then, and so does
      * every reader people compare with; only where nothing declares another, not where a grid mapping could not be
@@ -154,7 +156,7 @@ enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error 
     if (!zs_json_string(zs_json_get(search->node->attributes, "coordinates"), &list))
         return ZS_OK;
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, word, NULL);
+        const struct zs_node *c = zs_scope_array(search->hierarchy, &search->scope, NULL, word, NULL);
         if (!is_on_raster(search, c))
             continue;
         char axis = zs_cf_axis(c->attributes, NULL);

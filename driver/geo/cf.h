@@ -21,6 +21,16 @@ const char *zs_grid_mapping_name(const zs_json *attributes);
 const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
                                            bool *in_own_group);
 
+/* The variable of this driver's name beside the array, which is the grid mapping of all arrays of a group in which none
+ * names any (rioxarray finds it, too); NULL where there is none. */
+const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node);
+/* Makes the other arrays of the group name it, since they would lose it when this one names another. */
+enum zs_status zs_default_mapping_name(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                       struct zs_error *err);
+/* Removes the CRS from it, which arrays would get when the last one that named a grid mapping does no longer. */
+enum zs_status zs_default_mapping_clear(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        struct zs_error *err);
+
 /* CRS of a grid mapping variable: texts and codes, else its grid_mapping_name and parameters (CF appendix F).
  * `xy_units` are the units of the X coordinate variable (NULL: metre). Released with OSRRelease(). NULL where it is
  * none, or where a parameter is absent that CF demands: *lacks is its name then (untouched otherwise; may be NULL). */

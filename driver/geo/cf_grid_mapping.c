@@ -38,23 +38,87 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
     *in_own_group = false;
     /* "crs", or in the extended form "crs: x y crs2: lat lon": the first word names the variable. A group's
      * attribute holds for its arrays (EOPF writes it there). */
-    if (zs_json_one_text(zs_scope_inherited(scope, 0, "grid_mapping"), &list) &&
+    int s = 0;
+    while (s < scope->sources && zs_json_get(scope->source[s].members, "grid_mapping") == NULL)
+        s++;
+    if (s < scope->sources && zs_json_one_text(zs_json_get(scope->source[s].members, "grid_mapping"), &list) &&
         zs_next_word(list, word, sizeof word) != NULL) {
         const size_t n = strlen(word);
         if (n > 0 && word[n - 1] == ':')
             word[n - 1] = '\0';
-        found = zs_scope_array(hierarchy, scope, word, in_own_group);
+        found = zs_scope_array(hierarchy, scope, scope->source[s].group, word, in_own_group);
         if (found != NULL)
             return found;
     }
     /* Writers that use xarray's set_coords() leave it in the list of coordinates only. */
     if (zs_json_one_text(zs_json_get(scope->node->attributes, "coordinates"), &list))
         while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-            found = zs_scope_array(hierarchy, scope, word, in_own_group);
+            found = zs_scope_array(hierarchy, scope, NULL, word, in_own_group);
             if (found != NULL && is_grid_mapping(found->attributes))
                 return found;
         }
     return NULL;
+}
+
+/* Lists what is in the group of `node`; *group and *nodes are freed with free(). */
+static bool list_group(struct zs_hierarchy *hierarchy, const struct zs_node *node, char **group,
+                       const struct zs_node ***nodes, size_t *count)
+{
+    *nodes = NULL;
+    *group = zs_path_parent(node->path);
+    return *group != NULL && zs_hierarchy_list(hierarchy, nodes, count, NULL) == ZS_OK;
+}
+
+const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node)
+{
+    if (zs_hierarchy_store(hierarchy)->is_remote && !zs_hierarchy_is_consolidated(hierarchy))
+        return NULL; /* a request that is for nothing nearly always */
+    const struct zs_node *found = zs_sibling(hierarchy, node, ZS_GRID_MAPPING), *other, **nodes;
+    char *group;
+    size_t count, at = 0;
+    if (found == NULL || !is_grid_mapping(found->attributes))
+        return NULL;
+    if (!list_group(hierarchy, node, &group, &nodes, &count))
+        found = NULL;
+    while (found != NULL && (other = zs_nodes_child(nodes, count, group, &at)) != NULL)
+        if (zs_grid_mapping_name(other->attributes) != NULL ||
+            zs_has_word(zs_json_text(other->attributes, "coordinates", NULL), ZS_GRID_MAPPING, true))
+            found = NULL;
+    free(nodes);
+    free(group);
+    return found;
+}
+
+enum zs_status zs_default_mapping_name(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
+{
+    const struct zs_node *other, **nodes;
+    char *group;
+    size_t count, at = 0;
+    enum zs_status status = ZS_OK;
+    if (zs_hierarchy_is_new(hierarchy) || zs_default_mapping_find(hierarchy, node) == NULL)
+        return ZS_OK;
+    const bool is_listed = list_group(hierarchy, node, &group, &nodes, &count);
+    while (is_listed && status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL) {
+        zs_json *attributes;
+        if (strcmp(other->path, node->path) == 0 || other->array == NULL || other->array->ndim < 2)
+            continue;
+        status = zs_hierarchy_edit(hierarchy, other, &attributes, err);
+        if (status == ZS_OK)
+            status = zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err);
+    }
+    free(nodes);
+    free(group);
+    return status;
+}
+
+enum zs_status zs_default_mapping_clear(struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        struct zs_error *err)
+{
+    const struct zs_georef_out none = {.keeps_transform = true};
+    bool is_current;
+    return zs_default_mapping_find(hierarchy, node) != NULL
+               ? zs_grid_mapping_write(hierarchy, node, ZS_GRID_MAPPING, &none, &is_current, err)
+               : ZS_OK;
 }
 
 /* ---- As a CRS ---- */
@@ -323,23 +387,14 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6])
 static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
 {
     static const struct {
-        const char *wkt, *cf;
-        const char *parameters[5][2]; /* WKT, CF */
-    } known[] = {
-        {"Transverse_Mercator",
-         "transverse_mercator",
-         {{"latitude_of_origin", "latitude_of_projection_origin"},
-          {"central_meridian", "longitude_of_central_meridian"},
-          {"scale_factor", "scale_factor_at_central_meridian"}}},
-        {"Lambert_Azimuthal_Equal_Area",
-         "lambert_azimuthal_equal_area",
-         {{"latitude_of_center", "latitude_of_projection_origin"},
-          {"longitude_of_center", "longitude_of_projection_origin"}}},
-        {"Mercator_1SP",
-         "mercator",
-         {{"central_meridian", "longitude_of_projection_origin"},
-          {"scale_factor", "scale_factor_at_projection_origin"}}},
-    };
+        const char *wkt, *cf, *latitude, *meridian; /* the latter two as WKT has them, as CF: */
+        const char *cf_meridian, *factor;
+    } known[] = {{"Transverse_Mercator", "transverse_mercator", "latitude_of_origin", "central_meridian",
+                  "longitude_of_central_meridian", "scale_factor_at_central_meridian"},
+                 {"Lambert_Azimuthal_Equal_Area", "lambert_azimuthal_equal_area", "latitude_of_center",
+                  "longitude_of_center", "longitude_of_projection_origin", NULL},
+                 {"Mercator_1SP", "mercator", NULL, "central_meridian", "longitude_of_projection_origin",
+                  "scale_factor_at_projection_origin"}};
     bool ok = true;
     if (OSRIsGeographic(srs))
         ok = zs_json_set_string(attributes, "grid_mapping_name", "latitude_longitude");
@@ -348,9 +403,14 @@ static bool add_cf_parameters(zs_json *attributes, OGRSpatialReferenceH srs)
         if (strcmp(projection, known[i].wkt) != 0)
             continue;
         ok = zs_json_set_string(attributes, "grid_mapping_name", known[i].cf);
-        for (int p = 0; p < 5 && known[i].parameters[p][0] != NULL; p++)
-            ok = ok && zs_json_set_double(attributes, known[i].parameters[p][1],
-                                          OSRGetNormProjParm(srs, known[i].parameters[p][0], 0, NULL));
+        if (known[i].latitude != NULL)
+            ok = ok && zs_json_set_double(attributes, "latitude_of_projection_origin",
+                                          OSRGetNormProjParm(srs, known[i].latitude, 0, NULL));
+        ok = ok && zs_json_set_double(attributes, known[i].cf_meridian,
+                                      OSRGetNormProjParm(srs, known[i].meridian, 0, NULL));
+        if (known[i].factor != NULL)
+            ok = ok && zs_json_set_double(attributes, known[i].factor,
+                                          OSRGetNormProjParm(srs, "scale_factor", 0, NULL));
         ok = ok && zs_json_set_double(attributes, "false_easting", OSRGetProjParm(srs, "false_easting", 0, NULL)) &&
              zs_json_set_double(attributes, "false_northing", OSRGetProjParm(srs, "false_northing", 0, NULL));
     }

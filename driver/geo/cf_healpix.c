@@ -71,7 +71,7 @@ static const struct zs_node *named_coordinate(struct zs_hierarchy *hierarchy, co
     char word[256];
     const char *list = zs_json_text(scope->node->attributes, "coordinates", NULL);
     while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
-        const struct zs_node *node = zs_scope_array(hierarchy, scope, word, NULL);
+        const struct zs_node *node = zs_scope_array(hierarchy, scope, NULL, word, NULL);
         if (node != NULL && zs_json_equals(zs_json_get(node->attributes, "standard_name"), "healpix_index"))
             return node;
     }

@@ -393,28 +393,12 @@ char zs_cf_axis(const zs_json *attributes, bool *is_degrees)
 
 char zs_name_axis(const char *name)
 {
-    static const char *const x_names[] = {"x",
-                                          "lon",
-                                          "longitude",
-                                          "long",
-                                          "easting",
-                                          "eastings",
-                                          "col",
-                                          "cols",
-                                          "column",
-                                          "columns",
-                                          "rlon",
-                                          "xc",
-                                          "x_coordinate",
-                                          "width",
-                                          "projection_x_coordinate",
-                                          "pixel",
-                                          "pixels",
+    static const char *const x_names[] = {"x", "lon", "longitude", "long", "easting", "eastings", "col", "cols",
+                                          "column", "columns", "rlon", "xc", "x_coordinate", "width",
+                                          "projection_x_coordinate", "pixel", "pixels", NULL};
+    static const char *const y_names[] = {"y", "lat", "latitude", "northing", "northings", "row", "rows", "line",
+                                          "lines", "rlat", "yc", "y_coordinate", "height", "projection_y_coordinate",
                                           NULL};
-    static const char *const y_names[] = {
-        "y",    "lat",   "latitude", "northing", "northings",    "row",    "rows",
-        "line", "lines", "rlat",     "yc",       "y_coordinate", "height", "projection_y_coordinate",
-        NULL};
     char lower[32];
     const size_t n = name != NULL ? zs_dimension_stem(name) : 0;
     if (n == 0 || n >= sizeof lower)

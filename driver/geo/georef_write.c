@@ -116,6 +116,8 @@ enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const stru
         status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
     if (status == ZS_OK)
         status = write_array(attributes, conventions, &stated, shared->has_all, writes_cf && shared->has_mapping, err);
+    if (status == ZS_OK && has_group && geo->srs == NULL && !geo->keeps_srs)
+        status = zs_default_mapping_clear(hierarchy, node, err);
     free(code);
     return status;
 }

@@ -112,16 +112,18 @@ static const struct zs_node *array_at(struct zs_hierarchy *hierarchy, const char
     return is_there && node->type == ZS_NODE_ARRAY ? node : NULL;
 }
 
-const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const char *name,
-                                     bool *in_own_group)
+const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
+                                     const struct zs_node *from, const char *name, bool *in_own_group)
 {
     const bool is_path = strchr(name, '/') != NULL;
     if (is_path && in_own_group != NULL)
         *in_own_group = false;
-    /* CF 2.7: a path from the root or from the array's group. A name alone is looked for in the groups above, too. */
+    /* CF 2.7: a path from the root or from the group. A name alone is looked for in the groups above, too. */
     if (name[0] == '/')
         return array_at(hierarchy, "", name + 1);
     int i = 0;
+    while (is_path && from != NULL && i < scope->groups && scope->group[i] != from)
+        i++;
     for (; strncmp(name, "../", 3) == 0; name += 3)
         i++;
     if (is_path)

@@ -48,7 +48,7 @@ const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, cons
 /* Path of the node that has the members of a source. */
 const char *zs_scope_path(const struct zs_scope *scope, int source);
 
-/* A named variable in the nearest of the scope's groups that has it, or the one at a path (CF 2.7); NULL when there is
- * none. */
-const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope, const char *name,
-                                     bool *in_own_group);
+/* A named variable in the nearest of the scope's groups that has it, or the one at a path (CF 2.7) from `from`, the
+ * group whose attribute has the name (NULL: the array's own group); NULL when there is none. */
+const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,
+                                     const struct zs_node *from, const char *name, bool *in_own_group);

@@ -184,6 +184,7 @@ enum zs_status zs_sharing_choose_mapping(struct zs_hierarchy *hierarchy, const s
     struct listed l;
     struct zs_georef_out *at = &one->at;
     const bool has_crs = own != NULL && zs_mapping_has_crs(own, at->srs);
+    ZS_TRY(zs_default_mapping_name(hierarchy, one->node, err));
     if (has_crs && one->keeps_transform)
         return ZS_OK;
     ZS_TRY(list_all(hierarchy, &l, err));
