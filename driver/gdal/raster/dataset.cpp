@@ -175,7 +175,17 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     if (result != CE_None || !overlap.End())
         return CE_Failure;
     edit.Keep();
+    pixels.SetLevelsMade();
     return CE_None;
+}
+
+/* A copy makes overviews unasked, so that who writes to it later may not know of them. */
+void ShardedZarrDataset::WarnOfOldOverviews()
+{
+    if (pixels.AreLevelsOld() && !m_role.isMask && !m_role.IsOverview() && overviews.Count() > 0)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "%s: pixels were written, and its overviews are as they were before: gdaladdo makes them anew",
+                 zsShown(GetDescription()).c_str());
 }
 
 CPLErr ShardedZarrDataset::RemoveOverviews()
@@ -302,6 +312,8 @@ CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
         result = CE_Failure;
     if (!entry.empty())
         SetPhysicalFilename(entry.c_str());
+    if (atClosing && result == CE_None)
+        WarnOfOldOverviews();
     return result;
 }
 

@@ -34,6 +34,7 @@ class ShardedZarrDataset : public GDALPamDataset
                          void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
     bool WillMakeOverviews() const;
+    void WarnOfOldOverviews();
     bool HasGCPs() const;
     /* Reads a metadata domain of the store, NULL: all. */
     void ReadDomain(const char *domain);

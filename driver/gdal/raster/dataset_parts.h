@@ -468,6 +468,7 @@ class ZSPixels
     bool m_isPacked = false; /* made by Create(), with values stored as integers, one of which is NaN */
     std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
     bool m_isWritten = false;
+    bool m_areLevelsOld = false; /* pixels were written, and no overviews since */
     bool m_hasLost = false; /* pixels could not be written */
 
     ZSFilterOfFirst m_firstFilter;
@@ -541,6 +542,14 @@ class ZSPixels
     bool IsWritten() const
     {
         return m_isWritten;
+    }
+    bool AreLevelsOld() const
+    {
+        return m_areLevelsOld;
+    }
+    void SetLevelsMade()
+    {
+        m_areLevelsOld = false;
     }
     bool HasLost() const
     {

@@ -257,7 +257,9 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     if ((m_isBlank && ApplyFillValue() != CE_None) || ChooseFilter(window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
-    m_isWritten = true;
+    m_isWritten = m_areLevelsOld = true;
+    if (m_dataset.Role().IsOverview())
+        m_dataset.Role().base->pixels.SetLevelsMade();
     if (m_dataset.Role().masked != nullptr)
         m_dataset.Role().masked->pixels.m_isWritten = true;
     if (PassWindow(window, type, zs_pixels_write) != CE_None)
