@@ -232,7 +232,7 @@ enum zs_status zs_attributes_read(const struct zs_node *node, const struct zs_ba
     bool ok = list != NULL;
     for (const zs_json *a = zs_json_first(node->attributes); a != NULL && ok; a = zs_json_next(a)) {
         const char *name = zs_json_name(a);
-        if (!zs_json_is_text(name) || (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs)))
+        if (properties != NULL && is_shown_elsewhere(node, name, properties, has_srs))
             continue;
         ok = read_attribute(a, &list[n++]);
         if (ok && has_srs && strcmp(name, "coordinates") == 0)

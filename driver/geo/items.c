@@ -8,7 +8,7 @@
 
 bool zs_is_item_name(const char *name)
 {
-    return name != NULL && name[0] != '\0' && strchr(name, '=') == NULL && zs_json_is_text(name);
+    return name != NULL && name[0] != '\0' && strchr(name, '=') == NULL;
 }
 
 char *zs_metadata_item(const char *name, const zs_json *value)

@@ -54,19 +54,13 @@ static void report(struct document *d, enum zs_severity severity, const char *wh
 
 /* ---- JSON ---- */
 
-/* Members of one object with the same name: readers differ in which of them counts. */
-static void report_repeated(void *ctx, const zs_json *member)
-{
-    report(ctx, ZS_SEVERITY_ERROR, zs_json_name(member), "one member of this name in an object", "two");
-}
-
 static void check_text(struct document *d, const char *text)
 {
     if (text != NULL && !zs_utf8_check(text, strlen(text), NULL))
         report(d, ZS_SEVERITY_ERROR, text, "UTF-8, as JSON is", "other bytes");
 }
 
-static enum zs_status check_json(struct document *d, const zs_json *value, struct zs_error *err)
+static void check_json(struct document *d, const zs_json *value)
 {
     const char *token, *text = NULL;
     (void)zs_json_string(value, &text);
@@ -75,23 +69,20 @@ static enum zs_status check_json(struct document *d, const zs_json *value, struc
     if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
         report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list",
                "a number of JSON, or a string", token);
-    if (zs_json_is_object(value) && !zs_json_each_repeated(value, report_repeated, d))
-        return zs_fail_memory(err);
     for (const zs_json *c = zs_json_first(value); c != NULL; c = zs_json_next(c))
-        ZS_TRY(check_json(d, c, err)); /* as deep as ZS_JSON_MAX_DEPTH at most */
-    return ZS_OK;
+        check_json(d, c); /* as deep as ZS_JSON_MAX_DEPTH at most */
 }
 
-/* Checks the text that is stored: of members that have one name the node has the last. */
+/* Checks the text that is stored: the node may be of consolidated metadata. */
 static enum zs_status check_stored(struct document *d, struct zs_error *err)
 {
     struct zs_buffer text = {0};
     zs_json *stored = NULL;
     enum zs_status status = zs_store_get(d->c->store, d->node->key, ZS_JSON_MAX_BYTES, &text, err);
     if (status == ZS_OK)
-        status = zs_json_parse_all((const char *)text.data, text.size, &stored, err);
+        status = zs_json_parse((const char *)text.data, text.size, &stored, err);
     if (status == ZS_OK)
-        status = check_json(d, stored, err);
+        check_json(d, stored);
     zs_json_free(stored);
     zs_buffer_free(&text);
     return status == ZS_OK ? ZS_OK : zs_report_failure(d->c, d->key, status, err);

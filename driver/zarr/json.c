@@ -7,8 +7,145 @@
 
 #include <cjson/cJSON.h>
 
-#include "zarr/json_private.h"
+#include "base/memory.h"
 #include "zarr/number.h"
+
+/* In the tree every number is a string: the mark, a byte that UTF-8 does not have, then the token as it was written. So
+ * 64-bit integers are exact, printing gives back what was read, and neither cJSON's strtod nor its sprintf, which
+ * follow LC_NUMERIC, see a number. */
+#define MARK '\xFF'
+/* What is put around a token: two quotes and the mark. */
+#define MARK_BYTES 3
+
+/* ---- Numbers become strings, and what cJSON is lenient about is refused ---- */
+
+/* Characters of an escape \uXXXX. */
+#define ESCAPE_LENGTH 6
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The code unit of such an escape at the beginning of n bytes; -1: it is malformed, or something else. */
+static long unit_at(const char *text, size_t n)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    long unit = 0;
+    if (n < ESCAPE_LENGTH || text[0] != '\\' || text[1] != 'u')
+        return -1;
+    for (int i = 2; i < ESCAPE_LENGTH; i++) {
+        const char *digit = memchr(digits, text[i], sizeof digits - 1);
+        if (digit == NULL)
+            return -1;
+        unit = unit * 16 + (digit - digits > 15 ? digit - digits - 6 : digit - digits);
+    }
+    return unit;
+}
+
+static bool is_between(long unit, long low, long high)
+{
+    return unit >= low && unit <= high;
+}
+
+/* Length of the escape at the beginning of n bytes, of both where two are a pair of surrogates; 0: it is malformed.
+ * *is_odd: of a NUL or a surrogate without a pair, which a C string of UTF-8 cannot hold. */
+static size_t escape_at(const char *text, size_t n, bool *is_odd)
+{
+    const long unit = unit_at(text, n);
+    *is_odd = false;
+    if (unit < 0)
+        return n > 1 && memchr("\"\\/bfnrt", text[1], 8) != NULL ? 2 : 0;
+    const long low = n > ESCAPE_LENGTH ? unit_at(text + ESCAPE_LENGTH, n - ESCAPE_LENGTH) : -1;
+    if (is_between(unit, 0xD800, 0xDBFF) && is_between(low, 0xDC00, 0xDFFF))
+        return 2 * ESCAPE_LENGTH;
+    *is_odd = unit == 0 || is_between(unit, 0xD800, 0xDFFF);
+    return ESCAPE_LENGTH;
+}
+
+/* Appends to `out`, which is NULL where the text is only checked. */
+static enum zs_status put(struct zs_buffer *out, const char *text, size_t n, struct zs_error *err)
+{
+    return out != NULL ? zs_buffer_append(out, text, n, err) : ZS_OK;
+}
+
+/* Copies the string whose first quote is text[*at], with U+FFFD for odd escapes; *at is then behind it. */
+static enum zs_status scan_string(const char *text, size_t length, size_t *at, struct zs_buffer *out,
+                                  struct zs_error *err)
+{
+    size_t i = *at + 1, from = *at;
+    while (i < length && text[i] != '"') {
+        bool is_odd = false;
+        const bool is_number = text[i] == MARK && i == *at + 1; /* would be taken for one */
+        const size_t n = text[i] == '\\' ? escape_at(text + i, length - i, &is_odd) : 1;
+        if (n == 0 && text[i] == '\\' && i + 1 < length)
+            return zs_fail(err, ZS_INVALID, "not JSON: malformed escape in the string at offset %zu", *at);
+        if (is_number)
+            return zs_fail(err, ZS_INVALID, "not JSON: byte 0xff at offset %zu", i);
+        if (is_odd) {
+            ZS_TRY(put(out, text + from, i - from, err));
+            ZS_TRY(put(out, "\\ufffd", ESCAPE_LENGTH, err));
+            from = i + n;
+        }
+        i += n > 0 ? n : 1;
+    }
+    if (i >= length)
+        return zs_fail(err, ZS_INVALID, "not JSON: the string at offset %zu does not end", *at);
+    *at = i + 1;
+    return put(out, text + from, i + 1 - from, err);
+}
+
+/* Copies the number that begins at text[*at] as a marked string. */
+static enum zs_status scan_number(const char *text, size_t length, size_t *at, struct zs_buffer *out,
+                                  struct zs_error *err)
+{
+    const size_t n = zs_number_length(text + *at, length - *at), end = *at + n;
+    /* "1x" or "1-2": let the message be about the number, not about the string that we would make of it. */
+    if (n == 0 || (end < length && !is_space(text[end]) && memchr(",]}", text[end], 3) == NULL))
+        return zs_fail(err, ZS_INVALID, "not JSON: malformed number at offset %zu", *at);
+    ZS_TRY(put(out, (const char[]){'"', MARK}, 2, err));
+    ZS_TRY(put(out, text + *at, n, err));
+    *at = end;
+    return put(out, "\"", 1, err);
+}
+
+static enum zs_status scan(const char *text, size_t length, struct zs_buffer *out, struct zs_error *err)
+{
+    size_t depth = 0, values = 0;
+    if (length > ZS_JSON_MAX_BYTES)
+        return zs_fail(err, ZS_INVALID, "JSON of %zu bytes, expected at most %zu", length, ZS_JSON_MAX_BYTES);
+    for (size_t i = 0, n; i < length;) {
+        const char c = text[i];
+        if (c == '"') {
+            ZS_TRY(scan_string(text, length, &i, out, err));
+            continue;
+        }
+        if (c == '-' || c == 'N' || c == 'I' || (c >= '0' && c <= '9')) {
+            ZS_TRY(scan_number(text, length, &i, out, err));
+            continue;
+        }
+        if (c == '\0') /* cJSON would take it for a space */
+            return zs_fail(err, ZS_INVALID, "not JSON: NUL byte at offset %zu", i);
+        if ((unsigned char)c < ' ' && !is_space(c))
+            return zs_fail(err, ZS_INVALID, "not JSON: byte 0x%02x at offset %zu", (unsigned)(unsigned char)c, i);
+        if ((c == '[' || c == '{') && ++depth > ZS_JSON_MAX_DEPTH)
+            return zs_fail(err, ZS_INVALID, "JSON nested deeper than %d levels at offset %zu", ZS_JSON_MAX_DEPTH, i);
+        depth -= (c == ']' || c == '}') && depth > 0;
+        values += c == '[' || c == '{' || c == ',';
+        if (values > ZS_JSON_MAX_VALUES)
+            return zs_fail(err, ZS_INVALID, "JSON of more than %zu values", ZS_JSON_MAX_VALUES);
+        for (n = 1; is_space(c) && i + n < length && is_space(text[i + n]);)
+            n++;
+        ZS_TRY(put(out, text + i, n, err));
+        i += n;
+    }
+    return put(out, "", 1, err);
+}
+
+enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err)
+{
+    return scan(text, length, NULL, err);
+}
 
 /* ---- Parsing ---- */
 
@@ -35,14 +172,20 @@ static bool has_later(const zs_json *member)
     return later != NULL;
 }
 
-bool zs_json_each_repeated(const zs_json *object, zs_json_member_fn found, void *ctx)
+static void drop(zs_json *object, const zs_json *member)
+{
+    cJSON_Delete(cJSON_DetachItemViaPointer(object, (zs_json *)member));
+}
+
+/* Keeps the last of members that have one name. False without memory. */
+static bool keep_last(zs_json *object)
 {
     const size_t n = zs_json_size(object);
     if (n <= FEW_MEMBERS) {
         for (const zs_json *m = object->child, *next; m != NULL; m = next) {
             next = m->next;
             if (has_later(m))
-                found(ctx, m);
+                drop(object, m);
         }
         return true;
     }
@@ -55,58 +198,52 @@ bool zs_json_each_repeated(const zs_json *object, zs_json_member_fn found, void 
     qsort(list, n, sizeof *list, by_name);
     for (size_t i = 0; i + 1 < n; i++)
         if (strcmp(list[i].member->string, list[i + 1].member->string) == 0)
-            found(ctx, list[i].member);
+            drop(object, list[i].member);
     free(list);
     return true;
 }
 
-static void drop_member(void *object, const zs_json *member)
-{
-    cJSON_Delete(cJSON_DetachItemViaPointer(object, (zs_json *)member));
-}
-
-/* Keeps, of each object in a document, the last of members that have one name. False without memory. */
+/* In each object of a document. */
 static bool keep_last_within(zs_json *node)
 {
-    bool ok = !cJSON_IsObject(node) || zs_json_each_repeated(node, drop_member, node);
+    bool ok = !cJSON_IsObject(node) || keep_last(node);
     for (zs_json *c = cJSON_IsObject(node) || cJSON_IsArray(node) ? node->child : NULL; c != NULL && ok; c = c->next)
         ok = keep_last_within(c);
     return ok;
 }
 
-enum zs_status zs_json_parse_all(const char *text, size_t length, zs_json **root, struct zs_error *err)
+/* Where in the original text is what the scan put at `rewritten`. */
+static size_t original_offset(const char *marked, size_t rewritten)
 {
-    if (length > ZS_JSON_MAX_BYTES)
-        return zs_fail(err, ZS_INVALID, "JSON of %zu bytes, expected at most %zu", length, ZS_JSON_MAX_BYTES);
-    struct zs_buffer marked = {0};
-    enum zs_status status = zs_json_scan(text, length, &marked, err);
-    if (status != ZS_OK) {
-        zs_buffer_free(&marked);
-        return status;
-    }
-    const char *begin = (const char *)marked.data;
-    const char *end = begin;
-    /* Counting the NUL in the length makes cJSON look for it behind the value: nothing may trail. */
-    zs_json *parsed = cJSON_ParseWithLengthOpts(begin, marked.size + 1, &end, true);
-    if (parsed != NULL)
-        *root = parsed;
-    else
-        status = zs_fail(err, ZS_INVALID, "not JSON near offset %zu of %zu",
-                         zs_json_scan_offset(text, length, end > begin ? (size_t)(end - begin) : 0), length);
-    zs_buffer_free(&marked);
-    return status;
+    size_t marks = 0;
+    for (size_t i = 0; i < rewritten; i++)
+        marks += marked[i] == MARK;
+    return rewritten - MARK_BYTES * marks;
 }
 
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err)
 {
-    zs_json *parsed;
-    ZS_TRY(zs_json_parse_all(text, length, &parsed, err));
-    if (!keep_last_within(parsed)) {
-        zs_json_free(parsed);
-        return zs_fail_memory(err);
+    struct zs_buffer marked = {0};
+    zs_json *parsed = NULL;
+    enum zs_status status = zs_buffer_reserve(&marked, length + length / 4 + 1, err);
+    if (status == ZS_OK)
+        status = scan(text, length, &marked, err);
+    if (status == ZS_OK) {
+        const char *begin = (const char *)marked.data, *end = begin;
+        /* Counting the NUL in the length makes cJSON look for it behind the value: nothing may trail. */
+        parsed = cJSON_ParseWithLengthOpts(begin, marked.size, &end, true);
+        if (parsed == NULL)
+            status = zs_fail(err, ZS_INVALID, "not JSON near offset %zu of %zu",
+                             original_offset(begin, (size_t)(end - begin)), length);
+        else if (!keep_last_within(parsed))
+            status = zs_fail_memory(err);
     }
-    *root = parsed;
-    return ZS_OK;
+    zs_buffer_free(&marked);
+    if (status == ZS_OK)
+        *root = parsed;
+    else
+        cJSON_Delete(parsed);
+    return status;
 }
 
 void zs_json_free(zs_json *root)
@@ -118,16 +255,7 @@ void zs_json_free(zs_json *root)
 
 static bool is_number(const zs_json *node)
 {
-    return cJSON_IsString(node) && node->valuestring[0] == ZS_JSON_MARK && node->valuestring[1] != ZS_JSON_MARK &&
-           !zs_json_is_kept(node->valuestring);
-}
-
-const char *zs_json_verbatim(const zs_json *node, size_t *n)
-{
-    if (!cJSON_IsString(node) || !zs_json_is_kept(node->valuestring))
-        return NULL;
-    *n = zs_json_body_length(node->valuestring + 2);
-    return node->valuestring + 2;
+    return cJSON_IsString(node) && node->valuestring[0] == MARK;
 }
 
 enum zs_json_type zs_json_typeof(const zs_json *node)
@@ -178,11 +306,6 @@ const char *zs_json_name(const zs_json *member)
     return member != NULL ? member->string : NULL;
 }
 
-bool zs_json_is_text(const char *name)
-{
-    return !zs_json_is_kept(name);
-}
-
 size_t zs_json_size(const zs_json *node)
 {
     size_t n = 0;
@@ -203,9 +326,7 @@ bool zs_json_string(const zs_json *node, const char **out)
 {
     if (!cJSON_IsString(node) || is_number(node))
         return false;
-    size_t n;
-    const char *verbatim = zs_json_verbatim(node, &n);
-    *out = verbatim != NULL ? verbatim + n + 1 : node->valuestring + (node->valuestring[0] == ZS_JSON_MARK);
+    *out = node->valuestring;
     return true;
 }
 
@@ -330,12 +451,21 @@ zs_json *zs_json_add(zs_json *parent, const char *name, zs_json *node)
     return node;
 }
 
-/* The mark, and the text behind it. */
-static zs_json *create_marked(const char *text)
+static zs_json *create_number(const char *token)
 {
-    char *marked = zs_format("%c%s", ZS_JSON_MARK, text);
-    zs_json *node = marked != NULL ? cJSON_CreateString(marked) : NULL;
-    free(marked);
+    char marked[ZS_NUMBER_SIZE + 1] = {MARK};
+    (void)snprintf(marked + 1, sizeof marked - 1, "%s", token);
+    return cJSON_CreateString(marked);
+}
+
+/* A text with the mark is no UTF-8, and no number either: it begins with U+FFFD. */
+static zs_json *create_string(const char *text)
+{
+    if (text[0] != MARK)
+        return cJSON_CreateString(text);
+    char *shown = zs_format("\xEF\xBF\xBD%s", text + 1);
+    zs_json *node = shown != NULL ? cJSON_CreateString(shown) : NULL;
+    free(shown);
     return node;
 }
 
@@ -351,7 +481,7 @@ zs_json *zs_json_add_array(zs_json *parent, const char *name)
 
 zs_json *zs_json_add_string(zs_json *parent, const char *name, const char *value)
 {
-    return zs_json_add(parent, name, value[0] == ZS_JSON_MARK ? create_marked(value) : cJSON_CreateString(value));
+    return zs_json_add(parent, name, create_string(value));
 }
 
 zs_json *zs_json_add_double(zs_json *parent, const char *name, double value)
@@ -359,21 +489,21 @@ zs_json *zs_json_add_double(zs_json *parent, const char *name, double value)
     char text[ZS_NUMBER_SIZE];
     zs_number_print(value, text);
     const bool finite = value - value == 0;
-    return finite ? zs_json_add(parent, name, create_marked(text)) : zs_json_add_string(parent, name, text);
+    return finite ? zs_json_add(parent, name, create_number(text)) : zs_json_add_string(parent, name, text);
 }
 
 zs_json *zs_json_add_int64(zs_json *parent, const char *name, int64_t value)
 {
     char text[ZS_NUMBER_SIZE];
     (void)snprintf(text, sizeof text, "%" PRId64, value);
-    return zs_json_add(parent, name, create_marked(text));
+    return zs_json_add(parent, name, create_number(text));
 }
 
 zs_json *zs_json_add_uint64(zs_json *parent, const char *name, uint64_t value)
 {
     char text[ZS_NUMBER_SIZE];
     (void)snprintf(text, sizeof text, "%" PRIu64, value);
-    return zs_json_add(parent, name, create_marked(text));
+    return zs_json_add(parent, name, create_number(text));
 }
 
 zs_json *zs_json_add_bool(zs_json *parent, const char *name, bool value)
@@ -407,7 +537,7 @@ zs_json *zs_json_set(zs_json *object, const char *name, zs_json *node)
 
 bool zs_json_set_string(zs_json *object, const char *name, const char *value)
 {
-    zs_json *node = value[0] == ZS_JSON_MARK ? create_marked(value) : cJSON_CreateString(value);
+    zs_json *node = create_string(value);
     return node != NULL && zs_json_set(object, name, node) != NULL;
 }
 

@@ -2,10 +2,9 @@
  *
  * cJSON keeps numbers as doubles, reads and prints them by the process's locale, and has no NaN; Zarr metadata has
  * 64-bit integers that must survive exactly, and Python writers leave bare NaN and Infinity tokens. So before parsing,
- * number tokens become marked strings (json_private.h), and the functions here read them as numbers.
+ * number tokens become marked strings, and the functions here read them as numbers.
  *
- * Python's json also reads and writes escaped NULs and surrogates that are none of a pair. A string with these is
- * printed as it was written; who asks for its text gets what is before the NUL, and U+FFFD for each such surrogate. */
+ * Python's json also reads and writes escaped NULs and surrogates that are none of a pair. Each is U+FFFD here. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,12 +38,6 @@ enum zs_json_type {
  * JSON, exceeds one of the limits above, or has trailing text. Of members that have one name the last counts, as for
  * Python and most others; RFC 8259 leaves that open. */
 enum zs_status zs_json_parse(const char *text, size_t length, zs_json **root, struct zs_error *err);
-/* Like zs_json_parse(), and keeps all members that have one name. */
-enum zs_status zs_json_parse_all(const char *text, size_t length, zs_json **root, struct zs_error *err);
-typedef void (*zs_json_member_fn)(void *ctx, const zs_json *member);
-/* Calls `found`, which may remove the member, for each member of an object that a later one has the name of. False
- * without memory. */
-bool zs_json_each_repeated(const zs_json *object, zs_json_member_fn found, void *ctx);
 void zs_json_free(zs_json *root);
 /* Whether a text that was printed is within the limits above; ZS_INVALID. */
 enum zs_status zs_json_check(const char *text, size_t length, struct zs_error *err);
@@ -72,9 +65,6 @@ const zs_json *zs_json_first(const zs_json *node);
 const zs_json *zs_json_next(const zs_json *child);
 /* Name of an object's member (borrowed), or NULL. */
 const char *zs_json_name(const zs_json *member);
-/* Whether such a name is the member's own: one with a NUL or half a pair of surrogates has another, which is not
- * shown. */
-bool zs_json_is_text(const char *name);
 
 /* Each returns whether the node has that type and the value fits; *out is left alone otherwise. Integers accept
  * "3", "3.0" and "3e0" as 3. A double may be NaN or infinite by a bare NaN or Infinity, not by overflow. */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zarr/json_private.h"
+#include "base/memory.h"
+#include "zarr/json.h"
 
 /* Bytes of a value in a message. */
 #define MAX_FOUND_BYTES 100
@@ -61,30 +62,12 @@ static void put_string(struct printer *p, const char *text)
     put(p, "\"", 1);
 }
 
-static void put_verbatim(struct printer *p, const char *text, size_t n)
-{
-    put(p, "\"", 1);
-    put(p, text, n);
-    put(p, "\"", 1);
-}
-
-static void put_name(struct printer *p, const char *name)
-{
-    if (zs_json_is_kept(name) && zs_json_body_length(name + 2) == strlen(name + 2))
-        put_verbatim(p, name + 2, strlen(name + 2));
-    else
-        put_string(p, name);
-}
-
 static bool put_scalar(struct printer *p, const zs_json *node)
 {
     const char *text;
     bool truth;
-    size_t n;
     if (zs_json_number(node, &text))
         put(p, text, strlen(text));
-    else if ((text = zs_json_verbatim(node, &n)) != NULL)
-        put_verbatim(p, text, n);
     else if (zs_json_string(node, &text))
         put_string(p, text);
     else if (zs_json_bool(node, &truth))
@@ -141,7 +124,7 @@ static void put_node(struct printer *p, const zs_json *node, size_t depth, size_
             put_line(p, depth + 1);
         const char *name = is_object && zs_json_name(c) != NULL ? zs_json_name(c) : "";
         if (is_object) {
-            put_name(p, name);
+            put_string(p, name);
             put(p, ": ", levels > 0 ? 2 : 1);
         }
         put_node(p, c, depth + 1, levels_below(node, name, levels));
