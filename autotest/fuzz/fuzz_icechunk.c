@@ -6,7 +6,7 @@
 #include "../unit/icechunk_make.h"
 #include "../unit/memory_store.h"
 #include "zarr/hierarchy.h"
-#include "zarr/icechunk.h"
+#include "icechunk/icechunk.h"
 
 /* Elements of an array that are read. */
 #define FEW 4096
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     static const uint8_t nothing[1];
     if (ice_put(store, data[0] % ICE_FILES, size > 1 ? data + 1 : nothing, size - 1) &&
-        zs_icechunk_open(&store, data[0] & 0x40 ? "as_of=2026-01-01" : "", zs_zstd_decode, &err) == ZS_OK &&
+        zs_icechunk_open(&store, data[0] & 0x40 ? "as_of=2026-01-01" : "", &err) == ZS_OK &&
         zs_hierarchy_open(store, true, &h, &err) == ZS_OK && zs_hierarchy_list(h, &nodes, &count, &err) == ZS_OK)
         for (size_t i = 0; i < count && i < 16; i++)
             read_array(h, nodes[i]);

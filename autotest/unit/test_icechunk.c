@@ -5,9 +5,9 @@
 #include "codec/codec.h"
 #include "icechunk_make.h"
 #include "memory_store.h"
-#include "zarr/flatbuffer.h"
+#include "icechunk/flatbuffer.h"
 #include "zarr/hierarchy.h"
-#include "zarr/icechunk_private.h"
+#include "icechunk/icechunk_private.h"
 
 /* Reads the array of the repository in a store of memory, which is released. */
 static enum zs_status read_all(struct zs_store *store, const char *commit, unsigned char *values, struct zs_error *err)
@@ -16,7 +16,7 @@ static enum zs_status read_all(struct zs_store *store, const char *commit, unsig
     struct zs_array *array = NULL;
     const struct zs_node *node;
     const uint64_t start[1] = {0}, count[1] = {12};
-    enum zs_status status = zs_icechunk_open(&store, commit, zs_zstd_decode, err);
+    enum zs_status status = zs_icechunk_open(&store, commit, err);
     if (status == ZS_OK)
         status = zs_hierarchy_open(store, true, &h, err);
     if (status == ZS_OK)
@@ -142,7 +142,7 @@ static void test_a_document_of_more_dimensions_than_the_snapshot_says_is_an_erro
     ice_make_snapshot(&f);
     replace(&f, ice_document, document, strlen(document));
     struct zs_store *store = made(ICE_SNAPSHOT, f.data, f.size);
-    if (CHECK(zs_icechunk_open(&store, "", zs_zstd_decode, &err) == ZS_OK)) {
+    if (CHECK(zs_icechunk_open(&store, "", &err) == ZS_OK)) {
         CHECK(zs_object_open(store, "t2m/c/0/0", &object, &err) == ZS_CORRUPT);
         CHECK_CONTAINS(err.message, "expected 1 dimensions");
     }

@@ -8,7 +8,7 @@ complain()
     echo "$1"
     failed=1
 }
-for room in gdal validate raster geo array shard codec zarr store base; do
+for room in gdal validate raster geo array shard icechunk codec zarr store base; do
     [ -d "$room" ] || complain "there is no room $room"
     if [ -n "$above" ]; then
         upward=$(grep -nE "#include \"($above)/" "$room"/*.[ch])

@@ -127,8 +127,8 @@ static enum zs_status read_member(const struct zs_stage *stage, const struct zs_
         is_read = true;
     } else if (m->kind == ZS_MEMBER_INTEGER) {
         is_read = zs_json_int64(given, &value) && value >= m->low && value <= m->high;
-        (void)snprintf(expected, sizeof expected, "an integer from %lld to %lld", (long long)m->low,
-                       (long long)m->high);
+        (void)snprintf(expected, sizeof expected, m->low < m->high ? "an integer from %lld to %lld" : "%lld",
+                       (long long)m->low, (long long)m->high);
     } else if (m->kind == ZS_MEMBER_CHOICE) {
         for (value = 0; m->choices[value] != NULL && !is_read; value += !is_read)
             is_read = zs_json_equals(given, m->choices[value]);

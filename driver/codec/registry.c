@@ -7,7 +7,7 @@
 #include "codec/codec.h"
 
 struct registered {
-    int64_t format; /* of lzma: xz is 1 */
+    int64_t format; /* of lzma: 1 is xz, the only one here */
     const CPLCompressor *encoder, *decoder;
 };
 

@@ -13,7 +13,7 @@ extern "C"
 {
 #include "codec/codec.h"
 #include "store/vsi.h"
-#include "zarr/icechunk.h"
+#include "icechunk/icechunk.h"
 }
 
 constexpr const char *OWN_PREFIX = "SHARDEDZARR:";
@@ -591,7 +591,7 @@ bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::st
 
 enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, struct zs_error *err)
 {
-    return zs_icechunk_open(&store.store, connection.commit.c_str(), zs_zstd_decode, err);
+    return zs_icechunk_open(&store.store, connection.commit.c_str(), err);
 }
 
 /* A member of a description: a text, or a list of texts with commas between. */

@@ -76,7 +76,7 @@ bool zsIsRemote(const std::string &path);
 /* A name as messages may show it: without passwords and without the query of a URL. */
 std::string zsShown(const std::string &name);
 
-/* ---- Icechunk repositories among the stores that are opened (zarr/icechunk.h) ---- */
+/* ---- Icechunk repositories among the stores that are opened (icechunk/icechunk.h) ---- */
 
 /* Whether there is a repository at a local path. Remote stores are not asked: false. */
 bool zsIsRepository(const std::string &store);

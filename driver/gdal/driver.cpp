@@ -11,7 +11,7 @@
 extern "C"
 {
 #include "store/store.h"
-#include "zarr/icechunk.h"
+#include "icechunk/icechunk.h"
 }
 
 extern "C" CPL_DLL void GDALRegister_ShardedZarr();

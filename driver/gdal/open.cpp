@@ -10,7 +10,7 @@ extern "C"
 {
 #include "raster/listing.h"
 #include "zarr/document.h"
-#include "zarr/icechunk.h"
+#include "icechunk/icechunk.h"
 }
 
 /* ---- Identify ---- */

@@ -10,7 +10,7 @@
 #include "codec/codec.h"
 #include "validate/validate_private.h"
 #include "zarr/document.h"
-#include "zarr/icechunk.h"
+#include "icechunk/icechunk.h"
 
 #define DEFAULT_MEMORY ((uint64_t)1 << 30)
 
@@ -122,7 +122,7 @@ static enum zs_status check_metadata(struct zs_check *check, struct zs_error *er
 static enum zs_status open_repository(struct zs_check *check, const char *commit, struct zs_error *err)
 {
     struct zs_error why;
-    const enum zs_status status = zs_icechunk_open(&check->store, commit, zs_zstd_decode, &why);
+    const enum zs_status status = zs_icechunk_open(&check->store, commit, &why);
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         *err = why;
     return status == ZS_OK ? zs_hierarchy_open(check->store, true, &check->hierarchy, err) : status;

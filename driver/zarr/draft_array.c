@@ -1,21 +1,25 @@
 /* Translates the document of an array of the draft. Sources: the draft's text of 2022, and its two writers, GDAL 3.6
  * and zarr-python 2.18. */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "zarr/document.h"
 #include "zarr/draft.h"
 
 #define SHARDING "/storage_transformers/sharding/"
 
-/* Properties of an array that the translation of its codecs needs. */
-struct array_layout {
+/* A translation. */
+struct translation {
+    const zs_json *draft;
+    zs_json *document;
     int ndim;
-    bool is_big; /* elements are stored as big-endian */
+    bool is_big; /* elements are stored as big-endian, up to the filters so far */
     bool is_sharded;
-    uint64_t chunk[ZS_MAX_NDIM], per_shard[ZS_MAX_NDIM];
+    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
 };
 
 static const char *text_of(const zs_json *node)
@@ -24,7 +28,22 @@ static const char *text_of(const zs_json *node)
     return zs_json_string(node, &text) ? text : "(no string)";
 }
 
-/* ---- Extensions ---- */
+/* Adds what a text with its values is as JSON. */
+static zs_json *add(zs_json *parent, const char *name, const char *format, ...) ZS_PRINTF(3, 4);
+static zs_json *add(zs_json *parent, const char *name, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return zs_json_add_raw(parent, name, text);
+}
+
+static enum zs_status add_copy(zs_json *parent, const char *name, const zs_json *node, struct zs_error *err)
+{
+    return node == NULL || zs_json_add(parent, name, zs_json_copy(node)) != NULL ? ZS_OK : zs_fail_memory(err);
+}
 
 enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *err)
 {
@@ -41,111 +60,62 @@ enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *
     return ZS_OK;
 }
 
-/* Refuses unknown members: the draft reserves them. */
-static enum zs_status check_members(const zs_json *draft, struct zs_error *err)
-{
-    static const char *const known[] = {
-        "shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
-        "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
-    return zs_members_check(draft, known, err);
-}
-
 /* ---- Data types: numpy's, "<i2" ---- */
 
-/* Returns the byte order that a type begins with: '<', '>' or '|' for none. *rest is the type behind it. */
-static char order_of(const char *type, const char **rest)
-{
-    const bool is_given = type[0] != '\0' && strchr("<>|", type[0]) != NULL;
-    *rest = type + is_given;
-    return is_given ? type[0] : '|';
-}
-
-/* Returns the specification's name of a type of numbers, NULL for other types. Sets the byte order of numbers that have
- * more than one byte. */
+/* The specification's name of a type of numbers, NULL for other types, and the byte order of those that have one. */
 static const char *number_name(const char *type, bool *is_big)
 {
-    static const struct {
-        const char *code, *name;
-        bool is_byte;
-    } numbers[] = {{"b1", "bool", true},       {"i1", "int8", true},        {"u1", "uint8", true},
-                   {"i2", "int16", false},     {"u2", "uint16", false},     {"i4", "int32", false},
-                   {"u4", "uint32", false},    {"i8", "int64", false},      {"u8", "uint64", false},
-                   {"f2", "float16", false},   {"f4", "float32", false},    {"f8", "float64", false},
-                   {"c8", "complex64", false}, {"c16", "complex128", false}};
-    const char *code;
-    const char order = order_of(type, &code);
+    static const char *const numbers[][2] = {
+        {"b1", "bool"},    {"i1", "int8"},    {"u1", "uint8"},   {"i2", "int16"},     {"u2", "uint16"},
+        {"i4", "int32"},   {"u4", "uint32"},  {"i8", "int64"},   {"u8", "uint64"},    {"f2", "float16"},
+        {"f4", "float32"}, {"f8", "float64"}, {"c8", "complex64"}, {"c16", "complex128"}};
+    const bool is_ordered = type[0] == '<' || type[0] == '>';
+    const char *code = type + (is_ordered || type[0] == '|');
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (strcmp(code, numbers[i].code) == 0 && (numbers[i].is_byte || order != '|')) {
-            *is_big = order == '>';
-            return numbers[i].name;
+        if (strcmp(code, numbers[i][0]) == 0 && (is_ordered || strcmp(code + 1, "1") == 0)) {
+            *is_big = type[0] == '>';
+            return numbers[i][1];
         }
     return NULL;
 }
 
-/* "M8[10us]", "m8[s]": counts of a unit, which is copied; "M8" has none. */
-static enum zs_status add_time(zs_json *document, const char *code)
+/* Adds the data type; false when there is none such here, or without memory. Other types than numbers: "r16", bytes of
+ * no meaning; "<M8[10us]", "<m8[s]", counts of a unit; "<U12", text of so many code points. */
+static bool add_type(struct translation *t, const char *type)
 {
-    char unit[16] = "generic";
-    int scale = 1, end = 0;
-    const char *given = code[2] == '[' ? code + 3 : code + 2;
-    if (code[2] == '[' && given[0] >= '0' && given[0] <= '9' && sscanf(given, "%9d%n", &scale, &end) == 1)
-        given += end;
-    end = 0;
-    if (code[2] == '[' && sscanf(given, "%15[^]]]%n", unit, &end) == 1)
-        given += end;
-    if (given[0] != '\0' || (code[2] == '[' && end == 0))
-        return ZS_UNSUPPORTED;
-    zs_json *type = zs_json_add_object(document, "data_type"), *configuration;
-    zs_json_add_string(type, "name", code[0] == 'M' ? "numpy.datetime64" : "numpy.timedelta64");
-    configuration = zs_json_add_object(type, "configuration");
-    zs_json_add_string(configuration, "unit", unit);
-    return zs_json_add_int64(configuration, "scale_factor", scale) != NULL ? ZS_OK : ZS_NO_MEMORY;
-}
-
-/* "U12": text of a number of code points. */
-static enum zs_status add_text(zs_json *document, const char *code)
-{
-    char *end;
-    const unsigned long units = strtoul(code + 1, &end, 10);
-    if (code[1] < '0' || code[1] > '9' || *end != '\0' || units > UINT32_MAX)
-        return ZS_UNSUPPORTED;
-    zs_json *type = zs_json_add_object(document, "data_type");
-    zs_json_add_string(type, "name", "fixed_length_utf32");
-    zs_json *length =
-        zs_json_add_uint64(zs_json_add_object(type, "configuration"), "length_bytes", 4 * (uint64_t)units);
-    return length != NULL ? ZS_OK : ZS_NO_MEMORY;
-}
-
-/* Adds the data type. ZS_UNSUPPORTED when this core has no such type. */
-static enum zs_status add_type(zs_json *document, const char *type, bool *is_big)
-{
-    const char *code, *name = strcmp(type, "bool") == 0 ? "bool" : number_name(type, is_big);
-    const char order = order_of(type, &code);
-    if (name == NULL && code == type && code[0] == 'r') /* r8, r16: bytes of no meaning, in both */
-        name = code;
+    zs_json *d = t->document;
+    char unit[16] = "generic", end, rest;
+    unsigned scale = 1;
+    const char *name = number_name(type, &t->is_big);
+    if (name == NULL && (strcmp(type, "bool") == 0 || type[0] == 'r'))
+        name = type;
     if (name != NULL)
-        return zs_json_add_string(document, "data_type", name) != NULL ? ZS_OK : ZS_NO_MEMORY;
-    *is_big = order == '>';
-    if (order != '|' && (strncmp(code, "M8", 2) == 0 || strncmp(code, "m8", 2) == 0))
-        return add_time(document, code);
-    return order != '|' && code[0] == 'U' ? add_text(document, code) : ZS_UNSUPPORTED;
+        return zs_json_add_string(d, "data_type", name) != NULL;
+    if (type[0] != '<' && type[0] != '>')
+        return false;
+    t->is_big = type[0] == '>';
+    if (type[1] == 'U' && type[2] >= '0' && type[2] <= '9' && sscanf(type + 2, "%8u%c", &scale, &rest) == 1)
+        return add(d, "data_type", "{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":%u}}",
+                   4 * scale) != NULL;
+    const char *code = type + 1;
+    if ((code[0] != 'M' && code[0] != 'm') || code[1] != '8')
+        return false;
+    if (code[2] != '\0' && (sscanf(code + 2, "[%15[^]0-9]%c%c", unit, &end, &rest) != 2 || end != ']') &&
+        (sscanf(code + 2, "[%9u%15[^]0-9]%c%c", &scale, unit, &end, &rest) != 3 || end != ']'))
+        return false;
+    return add(d, "data_type", "{\"name\":\"numpy.%s64\",\"configuration\":{\"unit\":\"%s\",\"scale_factor\":%u}}",
+               code[0] == 'M' ? "datetime" : "timedelta", unit, scale) != NULL;
 }
 
-/* Translates the data type: a string, or an extension with its own type and a fallback. */
-static enum zs_status translate_type(const zs_json *draft, zs_json *document, bool *is_big, struct zs_error *err)
+/* A string, or an extension with its own type and a fallback. */
+static enum zs_status translate_type(struct translation *t, struct zs_error *err)
 {
-    const zs_json *given = zs_json_get(draft, "data_type");
-    const char *type = NULL;
+    const zs_json *given = zs_json_get(t->draft, "data_type");
     if (given == NULL)
         return zs_fail(err, ZS_INVALID, "data_type is missing");
-    (void)zs_json_string(zs_json_is_object(given) ? zs_json_get(given, "type") : given, &type);
-    const char *fallback = zs_json_text(given, "fallback", NULL);
-    *is_big = false;
-    enum zs_status status = type != NULL ? add_type(document, type, is_big) : ZS_UNSUPPORTED;
-    if (status == ZS_UNSUPPORTED && fallback != NULL)
-        status = add_type(document, fallback, is_big);
-    if (status != ZS_UNSUPPORTED)
-        return status == ZS_OK ? ZS_OK : zs_fail_memory(err);
+    if (add_type(t, text_of(zs_json_is_object(given) ? zs_json_get(given, "type") : given)) ||
+        add_type(t, zs_json_text(given, "fallback", "")))
+        return ZS_OK;
     char *text = zs_json_print(given);
     (void)zs_fail(err, ZS_UNSUPPORTED, "data_type %.200s is not supported", text != NULL ? text : "?");
     free(text);
@@ -156,24 +126,18 @@ static enum zs_status translate_type(const zs_json *draft, zs_json *document, bo
 
 static enum zs_status read_sizes(const zs_json *list, const char *name, int n, uint64_t *sizes, struct zs_error *err)
 {
-    int i = 0;
     bool is_good = zs_json_is_array(list) && zs_json_size(list) == (size_t)n;
-    for (const zs_json *size = is_good ? zs_json_first(list) : NULL; size != NULL && is_good;
-         size = zs_json_next(size), i++)
-        is_good = zs_json_uint64(size, &sizes[i]) && sizes[i] > 0;
-    if (is_good)
-        return ZS_OK;
-    char *text = list != NULL ? zs_json_print(list) : NULL;
-    (void)zs_fail(err, ZS_INVALID, "%s: expected a list of %d positive sizes, found %.100s", name, n,
-                  text != NULL ? text : "no such member");
-    free(text);
-    return ZS_INVALID;
+    for (int i = 0; i < n && is_good; i++)
+        is_good = zs_json_uint64(zs_json_at(list, (size_t)i), &sizes[i]) && sizes[i] > 0;
+    return is_good ? ZS_OK : zs_fail_found(err, ZS_INVALID, list, "%s: expected a list of %d positive sizes", name, n);
 }
 
 /* Reads the sharding storage transformer; there is no other one. */
-static enum zs_status read_transformers(const zs_json *draft, struct array_layout *array, struct zs_error *err)
+static enum zs_status read_transformers(struct translation *t, struct zs_error *err)
 {
-    const zs_json *list = zs_json_get(draft, "storage_transformers"), *first = zs_json_first(list);
+    static const char *const known[] = {"chunks_per_shard", NULL};
+    const zs_json *list = zs_json_get(t->draft, "storage_transformers"), *first = zs_json_first(list);
+    const zs_json *configuration = zs_json_get(first, "configuration");
     if (zs_json_typeof(list) != ZS_JSON_NULL && !zs_json_is_array(list))
         return zs_fail_found(err, ZS_INVALID, list, "storage_transformers: expected an array");
     if (first == NULL)
@@ -184,112 +148,79 @@ static enum zs_status read_transformers(const zs_json *draft, struct array_layou
                        text_of(zs_json_get(first, "type")));
     if (zs_json_size(list) > 1)
         return zs_fail(err, ZS_UNSUPPORTED, "storage_transformers: expected one, found %zu", zs_json_size(list));
-    static const char *const known[] = {"chunks_per_shard", NULL};
-    const enum zs_status status = zs_members_check(zs_json_get(first, "configuration"), known, err);
+    const enum zs_status status = zs_members_check(configuration, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "storage transformer \"%.100s\"", name);
-    const zs_json *per_shard = zs_json_get(zs_json_get(first, "configuration"), "chunks_per_shard");
-    uint64_t one;
-    array->is_sharded = true;
-    if (array->ndim == 0 && zs_json_size(per_shard) == 1 && zs_json_uint64(zs_json_first(per_shard), &one) && one == 1)
-        return ZS_OK; /* as zarr-python writes it */
-    return read_sizes(per_shard, "storage_transformers: chunks_per_shard", array->ndim, array->per_shard, err);
+    const zs_json *per_shard = zs_json_get(configuration, "chunks_per_shard");
+    t->is_sharded = true;
+    if (t->ndim > 0 || zs_json_size(per_shard) != 1) /* zarr-python writes [1] where there are no dimensions */
+        ZS_TRY(read_sizes(per_shard, "storage_transformers: chunks_per_shard", t->ndim, t->shard, err));
+    for (int d = 0; d < t->ndim; d++)
+        if (!zs_mul_u64(t->shard[d], t->chunk[d], &t->shard[d]))
+            return zs_fail(err, ZS_INVALID,
+                           "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
+    return ZS_OK;
 }
 
-static enum zs_status read_grid(const zs_json *draft, struct array_layout *array, struct zs_error *err)
+static enum zs_status translate_grid(struct translation *t, struct zs_error *err)
 {
-    const zs_json *grid = zs_json_get(draft, "chunk_grid"), *shape = zs_json_get(draft, "shape");
+    static const char *const known[] = {"type", "chunk_shape", "separator", NULL};
+    const zs_json *grid = zs_json_get(t->draft, "chunk_grid"), *shape = zs_json_get(t->draft, "shape");
     if (!zs_json_is_array(shape))
         return zs_fail_found(err, ZS_INVALID, shape, "shape: expected an array of sizes");
     if (zs_json_size(shape) > ZS_MAX_NDIM)
         return zs_fail(err, ZS_UNSUPPORTED, "shape: expected at most %d dimensions, found %zu", ZS_MAX_NDIM,
                        zs_json_size(shape));
-    array->ndim = (int)zs_json_size(shape);
+    t->ndim = (int)zs_json_size(shape);
     if (!zs_json_is_object(grid))
         return zs_fail_found(err, ZS_INVALID, grid, "chunk_grid: expected an object");
     if (!zs_json_equals(zs_json_get(grid, "type"), "regular"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported",
                        text_of(zs_json_get(grid, "type")));
-    static const char *const known[] = {"type", "chunk_shape", "separator", NULL};
     const enum zs_status status = zs_members_check(grid, known, err);
     if (status != ZS_OK)
         return zs_fail_in(err, status, "chunk_grid");
-    ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", array->ndim, array->chunk, err));
-    return read_transformers(draft, array, err);
-}
-
-/* Adds a shape: `factor` (may be NULL) times `sizes`. */
-static enum zs_status add_shape(zs_json *parent, int ndim, const uint64_t *sizes, const uint64_t *factor,
-                                struct zs_error *err)
-{
-    zs_json *list = zs_json_add_array(parent, "chunk_shape");
-    bool is_whole = list != NULL;
-    for (int d = 0; d < ndim; d++) {
-        uint64_t size = sizes[d];
-        if (factor != NULL && !zs_mul_u64(size, factor[d], &size))
-            return zs_fail(err, ZS_INVALID,
-                           "storage_transformers: chunks_per_shard[%d]: the size of a shard does not fit 64 bits", d);
-        is_whole = is_whole && zs_json_add_uint64(list, NULL, size) != NULL;
-    }
-    return is_whole ? ZS_OK : zs_fail_memory(err);
-}
-
-static enum zs_status translate_grid(const zs_json *draft, const struct array_layout *array, zs_json *document,
-                                     struct zs_error *err)
-{
-    const zs_json *separator = zs_json_get(zs_json_get(draft, "chunk_grid"), "separator");
-    if (separator == NULL)
-        separator = zs_json_get(draft, "dimension_separator");
-    zs_json *grid = zs_json_add_object(document, "chunk_grid");
-    zs_json_add_string(grid, "name", "regular");
-    ZS_TRY(add_shape(zs_json_add_object(grid, "configuration"), array->ndim, array->chunk,
-                     array->is_sharded ? array->per_shard : NULL, err));
-    zs_json *keys = zs_json_add_object(document, "chunk_key_encoding");
-    zs_json_add_string(keys, "name", "default");
-    zs_json *configuration = zs_json_add_object(keys, "configuration");
-    if (configuration == NULL ||
-        (separator != NULL && zs_json_add(configuration, "separator", zs_json_copy(separator)) == NULL))
+    ZS_TRY(read_sizes(zs_json_get(grid, "chunk_shape"), "chunk_grid: chunk_shape", t->ndim, t->chunk, err));
+    ZS_TRY(read_transformers(t, err));
+    const zs_json *separator = zs_json_get(grid, "separator");
+    zs_json *to = zs_json_get_mutable(add(t->document, "chunk_grid", "{\"name\":\"regular\",\"configuration\":{}}"),
+                                      "configuration");
+    zs_json *keys = add(t->document, "chunk_key_encoding", "{\"name\":\"default\",\"configuration\":{}}");
+    if (zs_json_add(to, "chunk_shape", zs_shape_list(t->is_sharded ? t->shard : t->chunk, t->ndim)) == NULL ||
+        keys == NULL)
         return zs_fail_memory(err);
-    return ZS_OK;
+    return add_copy(zs_json_get_mutable(keys, "configuration"), "separator",
+                    separator != NULL ? separator : zs_json_get(t->draft, "dimension_separator"), err);
 }
 
 /* ---- Codecs ---- */
 
-/* Adds a codec; the result is its configuration, a copy of `configuration` (may be NULL). NULL without memory. */
-static zs_json *add_codec(zs_json *codecs, const char *name, const zs_json *configuration)
-{
-    zs_json *codec = zs_json_add_object(codecs, NULL);
-    zs_json_add_string(codec, "name", name);
-    return zs_json_is_object(configuration) ? zs_json_add(codec, "configuration", zs_json_copy(configuration))
-                                            : zs_json_add_object(codec, "configuration");
-}
-
 static bool add_bytes(zs_json *codecs, bool is_big)
 {
-    return zs_json_add_string(add_codec(codecs, "bytes", NULL), "endian", is_big ? "big" : "little") != NULL;
+    const char *order = is_big ? "big" : "little";
+    return add(codecs, NULL, "{\"name\":\"bytes\",\"configuration\":{\"endian\":\"%s\"}}", order) != NULL;
 }
 
-/* Translates the memory order of chunks. */
-static enum zs_status translate_layout(const zs_json *draft, const struct array_layout *array, zs_json *codecs,
-                                       struct zs_error *err)
+/* The memory order of chunks. */
+static enum zs_status translate_layout(const struct translation *t, zs_json *codecs, struct zs_error *err)
 {
-    const zs_json *layout = zs_json_get(draft, "chunk_memory_layout");
+    const zs_json *layout = zs_json_get(t->draft, "chunk_memory_layout");
     if (layout == NULL || zs_json_equals(layout, "C"))
         return ZS_OK;
     if (!zs_json_equals(layout, "F"))
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_memory_layout: expected \"C\" or \"F\", found \"%.100s\"",
                        text_of(layout));
-    if (array->ndim < 2)
-        return ZS_OK;
-    zs_json *order = zs_json_add_array(add_codec(codecs, "transpose", NULL), "order");
-    bool is_whole = order != NULL;
-    for (int d = array->ndim - 1; d >= 0; d--)
-        is_whole = is_whole && zs_json_add_int64(order, NULL, d) != NULL;
-    return is_whole ? ZS_OK : zs_fail_memory(err);
+    uint64_t order[ZS_MAX_NDIM];
+    for (int d = 0; d < t->ndim; d++)
+        order[d] = (uint64_t)(t->ndim - 1 - d);
+    zs_json *transpose = t->ndim > 1 ? add(codecs, NULL, "{\"name\":\"transpose\",\"configuration\":{}}") : NULL;
+    if (t->ndim > 1 && zs_json_add(zs_json_get_mutable(transpose, "configuration"), "order",
+                                   zs_shape_list(order, t->ndim)) == NULL)
+        return zs_fail_memory(err);
+    return ZS_OK;
 }
 
-/* Translates a type in a filter's configuration. The input has the byte order of the step before, the output its
- * own. */
+/* A type in a filter's configuration. The input has the byte order of the step before, the output its own. */
 static enum zs_status translate_filter_type(zs_json *configuration, const char *id, const char *member, bool is_output,
                                             bool *is_big, struct zs_error *err)
 {
@@ -298,126 +229,118 @@ static enum zs_status translate_filter_type(zs_json *configuration, const char *
     if (!zs_json_string(zs_json_get(configuration, member), &type))
         return ZS_OK;
     const char *name = number_name(type, &big);
-    const bool is_byte =
-        name != NULL && (strcmp(name, "int8") == 0 || strcmp(name, "uint8") == 0 || strcmp(name, "bool") == 0);
-    if (name == NULL || (!is_output && !is_byte && big != *is_big))
+    if (name == NULL || (!is_output && type[strlen(type) - 1] != '1' && big != *is_big))
         return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\": %s: \"%.40s\" is not supported here", id, member, type);
     if (is_output)
         *is_big = big;
-    zs_json *holder = zs_json_new_object();
-    zs_json *text = zs_json_add_string(holder, "t", name) != NULL ? zs_json_copy(zs_json_get(holder, "t")) : NULL;
-    zs_json_free(holder);
-    return text != NULL && zs_json_set(configuration, member, text) != NULL ? ZS_OK : zs_fail_memory(err);
+    return zs_json_set_string(configuration, member, name) ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Translates the filters that zarr-python applies before the compressor: configurations of numcodecs in the
- * attributes. */
-static enum zs_status translate_filters(const zs_json *draft, bool is_big, zs_json *codecs, struct zs_error *err)
+/* A configuration of numcodecs as a codec. */
+static enum zs_status add_numcodecs(zs_json *codecs, const char *id, size_t n, const zs_json *configuration,
+                                    zs_json **added, struct zs_error *err)
 {
-    static const char *const of_arrays[] = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround"};
-    const zs_json *filters = zs_json_get(zs_json_get(draft, "attributes"), "filters");
+    zs_json *codec = zs_json_add_object(codecs, NULL);
+    char name[128];
+    (void)snprintf(name, sizeof name, "numcodecs.%.*s", n < 100 ? (int)n : 100, id);
+    const bool is_named = zs_json_add_string(codec, "name", name) != NULL;
+    *added = zs_json_is_object(configuration) ? zs_json_add(codec, "configuration", zs_json_copy(configuration))
+                                              : zs_json_add_object(codec, "configuration");
+    return is_named && *added != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+/* The filters that zarr-python applies before the compressor: configurations of numcodecs in the attributes. */
+static enum zs_status translate_filters(struct translation *t, zs_json *codecs, struct zs_error *err)
+{
+    static const char *const of_arrays[] = {"delta", "fixedscaleoffset", "quantize", "astype", "bitround", NULL};
+    static const char *const types[] = {"dtype", "decode_dtype", "astype", "encode_dtype"};
+    const zs_json *filters = zs_json_get(zs_json_get(t->draft, "attributes"), "filters");
     bool is_bytes = false;
     for (const zs_json *f = zs_json_is_array(filters) ? zs_json_first(filters) : NULL; f != NULL; f = zs_json_next(f)) {
         const char *id = text_of(zs_json_get(f, "id"));
-        size_t i = 0;
-        while (i < sizeof of_arrays / sizeof of_arrays[0] && strcmp(id, of_arrays[i]) != 0)
-            i++;
-        const bool is_of_array = i < sizeof of_arrays / sizeof of_arrays[0], is_packbits = strcmp(id, "packbits") == 0;
-        if (!is_of_array && !is_packbits && !is_bytes && !add_bytes(codecs, is_big))
+        const bool is_of_array = zs_is_one_of(id, of_arrays);
+        if (!is_of_array && strcmp(id, "packbits") != 0 && !is_bytes && !add_bytes(codecs, t->is_big))
             return zs_fail_memory(err);
         is_bytes = is_bytes || !is_of_array;
-        char *name = zs_format("numcodecs.%.100s", id);
-        zs_json *configuration = name != NULL ? add_codec(codecs, name, f) : NULL;
-        free(name);
-        ZS_TRY_MEMORY(configuration, err);
+        zs_json *configuration;
+        ZS_TRY(add_numcodecs(codecs, id, strlen(id), f, &configuration, err));
         zs_json_remove(configuration, "id");
-        if (!is_of_array)
-            continue;
-        ZS_TRY(translate_filter_type(configuration, id, "dtype", false, &is_big, err));
-        ZS_TRY(translate_filter_type(configuration, id, "decode_dtype", false, &is_big, err));
-        ZS_TRY(translate_filter_type(configuration, id, "astype", true, &is_big, err));
-        ZS_TRY(translate_filter_type(configuration, id, "encode_dtype", true, &is_big, err));
+        for (int i = 0; i < 4 && is_of_array; i++)
+            ZS_TRY(translate_filter_type(configuration, id, types[i], i >= 2, &t->is_big, err));
     }
-    return is_bytes || add_bytes(codecs, is_big) ? ZS_OK : zs_fail_memory(err);
+    return is_bytes || add_bytes(codecs, t->is_big) ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Translates the compressor: "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
-static enum zs_status translate_compressor(const zs_json *draft, zs_json *codecs, struct zs_error *err)
+/* "https://purl.org/zarr/spec/codec/gzip/1.0", or the name alone. */
+static enum zs_status translate_compressor(const struct translation *t, zs_json *codecs, struct zs_error *err)
 {
     static const char *const known[] = {"gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd"};
-    const zs_json *compressor = zs_json_get(draft, "compressor");
+    const zs_json *compressor = zs_json_get(t->draft, "compressor");
+    zs_json *added;
     if (zs_json_typeof(compressor) == ZS_JSON_NULL)
         return ZS_OK;
     const char *url = text_of(zs_json_get(compressor, "codec")), *behind = strstr(url, "/codec/");
     const char *name = behind != NULL ? behind + strlen("/codec/") : url;
     const size_t n = strcspn(name, "/");
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strlen(known[i]) != n || strncmp(name, known[i], n) != 0)
-            continue;
-        char codec[32];
-        (void)snprintf(codec, sizeof codec, "numcodecs.%s", known[i]);
-        return add_codec(codecs, codec, zs_json_get(compressor, "configuration")) != NULL ? ZS_OK : zs_fail_memory(err);
-    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strlen(known[i]) == n && strncmp(name, known[i], n) == 0)
+            return add_numcodecs(codecs, name, n, zs_json_get(compressor, "configuration"), &added, err);
     return zs_fail(err, ZS_UNSUPPORTED, "compressor \"%.100s\" is not supported", url);
 }
 
-static enum zs_status translate_codecs(const zs_json *draft, const struct array_layout *array, zs_json *document,
-                                       struct zs_error *err)
+static enum zs_status translate_codecs(struct translation *t, struct zs_error *err)
 {
-    zs_json *codecs = zs_json_add_array(document, "codecs");
-    if (array->is_sharded) {
-        zs_json *sharding = add_codec(codecs, "sharding_indexed", NULL);
-        ZS_TRY(add_shape(sharding, array->ndim, array->chunk, NULL, err));
+    zs_json *codecs = zs_json_add_array(t->document, "codecs");
+    if (t->is_sharded) {
+        zs_json *sharding = zs_json_get_mutable(
+            add(codecs, NULL, "{\"name\":\"sharding_indexed\",\"configuration\":{}}"), "configuration");
+        (void)zs_json_add(sharding, "chunk_shape", zs_shape_list(t->chunk, t->ndim));
         codecs = zs_json_add_array(sharding, "codecs");
         if (!add_bytes(zs_json_add_array(sharding, "index_codecs"), false) ||
             zs_json_add_string(sharding, "index_location", "end") == NULL)
             return zs_fail_memory(err);
     }
     ZS_TRY_MEMORY(codecs, err);
-    ZS_TRY(translate_layout(draft, array, codecs, err));
-    ZS_TRY(translate_filters(draft, array->is_big, codecs, err));
-    return translate_compressor(draft, codecs, err);
+    ZS_TRY(translate_layout(t, codecs, err));
+    ZS_TRY(translate_filters(t, codecs, err));
+    return translate_compressor(t, codecs, err);
 }
 
 /* ---- The document ---- */
 
-/* Copies a member that both formats share, if present. */
-static bool copy_member(const zs_json *draft, const char *name, zs_json *document)
+/* Unknown members are refused: the draft reserves them. */
+static enum zs_status translate(struct translation *t, struct zs_error *err)
 {
-    const zs_json *member = zs_json_get(draft, name);
-    return member == NULL || zs_json_add(document, name, zs_json_copy(member)) != NULL;
-}
-
-static enum zs_status translate(const zs_json *draft, zs_json *document, struct zs_error *err)
-{
-    struct array_layout array = {0};
-    ZS_TRY(check_members(draft, err));
-    ZS_TRY(zs_draft_check_extensions(draft, err));
-    ZS_TRY(read_grid(draft, &array, err));
-    zs_json_add_int64(document, "zarr_format", 3);
-    if (zs_json_add_string(document, "node_type", "array") == NULL || !copy_member(draft, "shape", document) ||
-        !copy_member(draft, "fill_value", document) || !copy_member(draft, "attributes", document))
+    static const char *const known[] = {
+        "shape",      "data_type",  "chunk_grid",           "chunk_memory_layout", "compressor", "fill_value",
+        "extensions", "attributes", "storage_transformers", "dimension_separator", NULL};
+    ZS_TRY(zs_members_check(t->draft, known, err));
+    ZS_TRY(zs_draft_check_extensions(t->draft, err));
+    if (zs_json_add_int64(t->document, "zarr_format", 3) == NULL ||
+        zs_json_add_string(t->document, "node_type", "array") == NULL)
         return zs_fail_memory(err);
-    zs_json *attributes = zs_json_get_mutable(document, "attributes");
-    if (zs_json_is_object(attributes))
-        zs_json_remove(attributes, "filters");
-    ZS_TRY(translate_type(draft, document, &array.is_big, err));
-    ZS_TRY(translate_grid(draft, &array, document, err));
-    return translate_codecs(draft, &array, document, err);
+    ZS_TRY(add_copy(t->document, "shape", zs_json_get(t->draft, "shape"), err));
+    ZS_TRY(add_copy(t->document, "fill_value", zs_json_get(t->draft, "fill_value"), err));
+    ZS_TRY(add_copy(t->document, "attributes", zs_json_get(t->draft, "attributes"), err));
+    zs_json_remove(zs_json_get_mutable(t->document, "attributes"), "filters");
+    ZS_TRY(translate_grid(t, err));
+    ZS_TRY(translate_type(t, err));
+    return translate_codecs(t, err);
 }
 
 enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **out, struct zs_error *err)
 {
-    if (!zs_json_is_object(draft))
-        return zs_fail_found(err, ZS_INVALID, draft, "expected a JSON object");
-    zs_json *document = zs_json_new_object();
-    const enum zs_status status = document != NULL ? translate(draft, document, err) : zs_fail_memory(err);
-    if (status != ZS_OK) {
-        zs_json_free(document);
-        return status;
-    }
-    *out = document;
-    return ZS_OK;
+    struct translation t = {.draft = draft, .document = zs_json_new_object()};
+    enum zs_status status = t.document != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK && !zs_json_is_object(draft))
+        status = zs_fail_found(err, ZS_INVALID, draft, "expected a JSON object");
+    if (status == ZS_OK)
+        status = translate(&t, err);
+    if (status == ZS_OK)
+        *out = t.document;
+    else
+        zs_json_free(t.document);
+    return status;
 }
 
 bool zs_draft_is_sharded(const zs_json *draft)

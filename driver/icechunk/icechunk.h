@@ -1,4 +1,4 @@
-/* zarr/icechunk.h: Icechunk repositories as the stores that their snapshots are: documents and chunks of one commit
+/* icechunk/icechunk.h: Icechunk repositories as the stores that their snapshots are: documents and chunks of one commit
  * under the keys that Zarr gives them. Read only.
  * Source: earth-mover/icechunk, spec-v1.md, spec-v2.md and spec-v2-1.md, and the schemas *.fbs. */
 #pragma once
@@ -22,16 +22,10 @@
  * the root. Other words of a URL's query stay in the root, wherever they stand. Both are freed with free(). */
 enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, struct zs_error *err);
 
-/* Decodes a frame of zstd of n bytes into `out` (from its start), `limit` bytes at most, with a dictionary or NULL.
- * libzstd is known to codec/ alone, which lies above. */
-typedef enum zs_status (*zs_icechunk_decode_fn)(const void *dictionary, size_t dictionary_size, const void *src,
-                                                size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
-
 /* Replaces *store, which the new one takes over, by the store of a commit (see above). ZS_NOT_FOUND: there is no
  * repository at the root. ZS_ARGUMENT: it has no such branch, tag, snapshot or time; the message lists those that it
  * has. On failure *store stays as it is. */
-enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
-                                struct zs_error *err);
+enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err);
 
 /* Describes the commit of such a store, released with zs_json_free(): members "snapshot", "time" (as
  * 2026-09-01T00:00:00.000000Z), "message", "branch" or "tag", and "branches" and "tags", lists that are absent for a

@@ -1,14 +1,14 @@
-/* zarr/icechunk_private.h: what the files of icechunk*.c share. */
+/* icechunk/icechunk_private.h: what the files of this room share. */
 #pragma once
 
 #include <pthread.h>
 
 #include "base/cache.h"
-#include "zarr/flatbuffer.h"
-#include "zarr/icechunk.h"
+#include "icechunk/flatbuffer.h"
+#include "icechunk/icechunk.h"
 #include "zarr/node.h"
 
-/* ---- Names (icechunk_file.c) ---- */
+/* ---- Names (file.c) ---- */
 
 #define ZS_ICECHUNK_ID_BYTES 12
 #define ZS_ICECHUNK_NODE_ID_BYTES 8
@@ -22,7 +22,7 @@ bool zs_icechunk_is_id(const char *text);
  * is NULL without memory. */
 bool zs_icechunk_text(const struct zs_flat_vector *vector, char **text);
 
-/* ---- Files (icechunk_file.c) ---- */
+/* ---- Files (file.c) ---- */
 
 enum zs_icechunk_type { ZS_ICECHUNK_SNAPSHOT = 1, ZS_ICECHUNK_MANIFEST = 2, ZS_ICECHUNK_INFO = 6 };
 
@@ -37,13 +37,11 @@ struct zs_icechunk_file {
 /* The files of a repository. */
 struct zs_icechunk_files {
     struct zs_store *store;
-    zs_icechunk_decode_fn decode;
     char *name; /* of the repository in the process's cache; unique where files are not to be remembered */
 };
 
 /* Begins reading the files of a repository; `store` is borrowed. Release with zs_icechunk_files_free(). */
-enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
-                                      zs_icechunk_decode_fn decode, struct zs_error *err);
+enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store, struct zs_error *err);
 void zs_icechunk_files_free(struct zs_icechunk_files *files);
 
 /* Reads a file. ZS_NOT_FOUND where there is none. */
@@ -60,15 +58,12 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
                                     struct zs_cache_entry **entry, struct zs_error *err);
 /* Whether the file is in the process's cache. */
 bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
-/* Whether this process has seen that a remote repository is of version 2, which it stays; and remembers that it is. */
-bool zs_icechunk_has_info(const struct zs_icechunk_files *files);
-void zs_icechunk_note_info(const struct zs_icechunk_files *files);
 /* The file of a pinned entry. */
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
 
-/* ---- Names of commits (icechunk_name.c) ---- */
+/* ---- Names of commits (name.c) ---- */
 
 /* The commit that a path asks for; each member may be NULL. */
 struct zs_icechunk_selector {
@@ -80,7 +75,7 @@ struct zs_icechunk_selector {
 enum zs_status zs_icechunk_selector_parse(const char *commit, struct zs_icechunk_selector *selector,
                                           struct zs_error *err);
 
-/* ---- History (icechunk_history.c) ---- */
+/* ---- History (history.c) ---- */
 
 struct zs_icechunk_commit {
     char id[ZS_ICECHUNK_ID_TEXT];
@@ -97,7 +92,7 @@ enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const str
 void zs_icechunk_time_print(uint64_t time, char text[ZS_ICECHUNK_TIME_TEXT]);
 void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit);
 
-/* ---- Snapshots (icechunk_snapshot.c) ---- */
+/* ---- Snapshots (snapshot.c) ---- */
 
 struct zs_icechunk_array {
     char *path;              /* "" for the root */
@@ -143,7 +138,7 @@ size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *snaps
 bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot, const unsigned char *id,
                                    struct zs_icechunk_manifest *manifest);
 
-/* ---- Manifests (icechunk_manifest.c) ---- */
+/* ---- Manifests (manifest.c) ---- */
 
 /* Location of a chunk's bytes: in the manifest (bytes), in an object of the repository (chunk_id), or, which is
  * not read, in an object elsewhere (a URL: a "virtual" chunk). */
@@ -156,8 +151,7 @@ struct zs_icechunk_ref {
 };
 
 /* Checks all references of a manifest, and their order. */
-enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, zs_icechunk_decode_fn decode,
-                                          struct zs_error *err);
+enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, struct zs_error *err);
 /* Finds the reference of the chunk at `index` of the array of a node. *is_there is false for a chunk that is fill
  * value. */
 enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
@@ -165,4 +159,4 @@ enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
                                          int ndim, bool *is_there, struct zs_icechunk_ref *ref, struct zs_error *err);
 /* Copies the URL of a virtual reference, decompressed; freed with free(). */
 enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
-                                             zs_icechunk_decode_fn decode, char **location, struct zs_error *err);
+                                             char **location, struct zs_error *err);

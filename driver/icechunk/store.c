@@ -1,6 +1,6 @@
 /* A commit of an Icechunk repository as a store: documents come from its snapshot, chunks from the references in its
  * manifests. A referenced object that is missing is an error, never absent: absent chunks read as fill value. */
-#include "zarr/icechunk.h"
+#include "icechunk/icechunk.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "store/http.h"
 #include "store/vsi.h"
-#include "zarr/icechunk_private.h"
+#include "icechunk/icechunk_private.h"
 
 /* Manifests that a store keeps for itself, whatever the budget of the process: one that is larger would be read again
  * for every chunk. */
@@ -194,7 +194,7 @@ static void ice_close(struct zs_object *object)
 static enum zs_status fail_virtual(const struct ice_store *s, const struct ice_object *o, struct zs_error *err)
 {
     char *location;
-    ZS_TRY(zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), &o->ref, s->files.decode, &location, err));
+    ZS_TRY(zs_icechunk_manifest_location(zs_icechunk_file_of(o->manifest), &o->ref, &location, err));
     char *shown = zs_text_shown(location);
     const enum zs_status status =
         zs_fail(err, ZS_UNSUPPORTED, "expected a chunk of the repository, found a virtual chunk: bytes of %.500s",
@@ -465,8 +465,7 @@ enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **docu
     return zs_fail_memory(err);
 }
 
-enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_icechunk_decode_fn decode,
-                                struct zs_error *err)
+enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err)
 {
     struct ice_store *s = zs_calloc(1, sizeof *s);
     char *root = zs_strdup((*store)->root);
@@ -481,7 +480,7 @@ enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, zs_
     struct zs_icechunk_selector selector;
     enum zs_status status = zs_icechunk_selector_parse(commit, &selector, err);
     if (status == ZS_OK)
-        status = zs_icechunk_files_init(&s->files, *store, decode, err);
+        status = zs_icechunk_files_init(&s->files, *store, err);
     if (status == ZS_OK)
         status = zs_icechunk_find(&s->files, &selector, &s->commit, err);
     free(selector.text);

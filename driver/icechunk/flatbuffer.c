@@ -1,4 +1,4 @@
-#include "zarr/flatbuffer.h"
+#include "icechunk/flatbuffer.h"
 
 #include "base/checked.h"
 

@@ -6,7 +6,8 @@
 
 #include "base/map.h"
 #include "base/utf8.h"
-#include "zarr/icechunk_private.h"
+#include "codec/codec.h"
+#include "icechunk/icechunk_private.h"
 
 /* The header: magic, name of the writer, version, type, compression. */
 #define HEADER_BYTES 39
@@ -72,7 +73,7 @@ void zs_icechunk_file_free(void *file)
 
 /* Checks the header of a file, f->bytes, and decodes the FlatBuffer behind it, whose bytes replace f->bytes. */
 static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_type type,
-                                   zs_icechunk_decode_fn decode, struct zs_error *err)
+                                   struct zs_error *err)
 {
     const unsigned char *b = f->bytes.data;
     if (f->bytes.size < HEADER_BYTES)
@@ -92,7 +93,7 @@ static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_
     if (b[COMPRESSION_AT] == 0)
         return ZS_OK;
     struct zs_buffer decoded = {0};
-    const enum zs_status status = decode(NULL, 0, f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
+    const enum zs_status status = zs_zstd_decode(NULL, 0, f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
     zs_buffer_free(&f->bytes);
     f->bytes = decoded;
     f->flat = (struct zs_flat){decoded.data, decoded.size};
@@ -106,7 +107,7 @@ enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, cons
     ZS_TRY_MEMORY(f, err);
     enum zs_status status = zs_store_get(files->store, key, MAX_FILE_BYTES, &f->bytes, err);
     if (status == ZS_OK) {
-        status = take_content(f, type, files->decode, err);
+        status = take_content(f, type, err);
         if (status != ZS_OK)
             status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     }
@@ -129,12 +130,12 @@ static void cache_create(void)
 }
 
 enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
-                                      zs_icechunk_decode_fn decode, struct zs_error *err)
+                                      struct zs_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static atomic_uint_least64_t number;
     (void)pthread_once(&once, cache_create);
-    *files = (struct zs_icechunk_files){store, decode, NULL};
+    *files = (struct zs_icechunk_files){store, NULL};
     /* Local files are not remembered: they may be replaced, and reading them is fast. */
     files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
                                    : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
@@ -149,7 +150,7 @@ void zs_icechunk_files_free(struct zs_icechunk_files *files)
 
 /* Checks that a file has the id that it is called by, and the references of a manifest. */
 static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type type, const char *id,
-                            zs_icechunk_decode_fn decode, struct zs_error *err)
+                            struct zs_error *err)
 {
     struct zs_flat_table root;
     const unsigned char *bytes;
@@ -159,7 +160,7 @@ static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type
     zs_icechunk_id_print(bytes, found);
     if (strcmp(found, id) != 0)
         return zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
-    return type == ZS_ICECHUNK_MANIFEST ? zs_icechunk_manifest_check(file, decode, err) : ZS_OK;
+    return type == ZS_ICECHUNK_MANIFEST ? zs_icechunk_manifest_check(file, err) : ZS_OK;
 }
 
 static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
@@ -168,7 +169,7 @@ static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechu
     const char *key = name + strlen(files->name) + 1;
     struct zs_icechunk_file *f = NULL;
     ZS_TRY(zs_icechunk_file_read(files, key, type, &f, err));
-    enum zs_status status = check(f, type, id, files->decode, err);
+    enum zs_status status = check(f, type, id, err);
     if (status != ZS_OK)
         status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
     else if ((f->name = zs_strdup(name)) == NULL)
@@ -246,34 +247,6 @@ bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_ic
     zs_icechunk_file_release(entry);
     free(name);
     return entry != NULL;
-}
-
-/* Makes the name of a note in the cache that the repository is of version 2. NULL without memory. */
-static char *info_name(const struct zs_icechunk_files *files)
-{
-    return zs_format("%s/%s", files->name, ZS_ICECHUNK_REPOSITORY);
-}
-
-bool zs_icechunk_has_info(const struct zs_icechunk_files *files)
-{
-    char *name = info_name(files);
-    struct zs_cache_entry *entry = name != NULL ? zs_cache_get(cache, key_of(name)) : NULL;
-    zs_icechunk_file_release(entry);
-    free(name);
-    return entry != NULL;
-}
-
-void zs_icechunk_note_info(const struct zs_icechunk_files *files)
-{
-    struct zs_icechunk_file *file = files->store->is_remote ? zs_calloc(1, sizeof *file) : NULL;
-    if (file == NULL || (file->name = info_name(files)) == NULL) {
-        zs_icechunk_file_free(file);
-        return;
-    }
-    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(file->name), file, ZS_CACHE_ENTRY_BYTES + sizeof *file);
-    if (entry == NULL)
-        zs_icechunk_file_free(file);
-    zs_icechunk_file_release(entry);
 }
 
 const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "zarr/icechunk_private.h"
+#include "codec/codec.h"
+#include "icechunk/icechunk_private.h"
 
 /* Fields of the tables Manifest, ArrayManifest and ChunkRef. */
 enum { MANIFEST_ARRAYS = 1, MANIFEST_DICTIONARY = 2, MANIFEST_COMPRESSION = 3 };
@@ -114,7 +115,7 @@ static enum zs_status check_array(const struct array *a, uint64_t compression, s
     return ZS_OK;
 }
 
-static enum zs_status check_head(const struct zs_flat_table *root, zs_icechunk_decode_fn decode, uint64_t *compression,
+static enum zs_status check_head(const struct zs_flat_table *root, uint64_t *compression,
                                  struct zs_error *err)
 {
     static const unsigned char nothing[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 0x00, 0x01, 0x00, 0x00}; /* a frame of it */
@@ -130,15 +131,14 @@ static enum zs_status check_head(const struct zs_flat_table *root, zs_icechunk_d
         return ZS_OK;
     enum zs_status status = ZS_CORRUPT;
     if (dictionary.count >= 8 && zs_load_le32(dictionary.data) == DICTIONARY_MAGIC)
-        status = decode(dictionary.data, dictionary.count, nothing, sizeof nothing, 1, &out, err);
+        status = zs_zstd_decode(dictionary.data, dictionary.count, nothing, sizeof nothing, 1, &out, err);
     zs_buffer_free(&out);
     return status == ZS_CORRUPT
                ? zs_fail(err, status, "expected a dictionary of zstd for locations, found other bytes")
                : status;
 }
 
-enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, zs_icechunk_decode_fn decode,
-                                          struct zs_error *err)
+enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, struct zs_error *err)
 {
     struct zs_flat_table root;
     struct zs_flat_vector arrays;
@@ -146,7 +146,7 @@ enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, zs_icec
     uint64_t compression;
     if (!zs_flat_root(&file->flat, &root) || !zs_flat_vector(&root, MANIFEST_ARRAYS, 4, &arrays) || arrays.of == NULL)
         return fail_broken(err);
-    ZS_TRY(check_head(&root, decode, &compression, err));
+    ZS_TRY(check_head(&root, &compression, err));
     file->refs = 0;
     for (size_t i = 0; i < arrays.count; i++) {
         if (!array_at(&arrays, i, &a))
@@ -217,7 +217,7 @@ enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
 }
 
 enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
-                                             zs_icechunk_decode_fn decode, char **location, struct zs_error *err)
+                                             char **location, struct zs_error *err)
 {
     struct zs_flat_vector text = ref->location, dictionary;
     struct zs_buffer decoded = {0};
@@ -226,7 +226,7 @@ enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file
     if (text.of == NULL) {
         if (!zs_flat_root(&file->flat, &root) || !zs_flat_vector(&root, MANIFEST_DICTIONARY, 1, &dictionary))
             return fail_broken(err);
-        status = decode(dictionary.data, dictionary.count, ref->compressed_location.data,
+        status = zs_zstd_decode(dictionary.data, dictionary.count, ref->compressed_location.data,
                         ref->compressed_location.count, MAX_LOCATION_BYTES, &decoded, err);
         text = (struct zs_flat_vector){&file->flat, decoded.data, decoded.size};
     }

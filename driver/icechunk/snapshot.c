@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "zarr/document.h"
-#include "zarr/icechunk_private.h"
+#include "icechunk/icechunk_private.h"
 #include "zarr/name.h"
 
 /* Fields of the tables Snapshot, NodeSnapshot, ArrayNodeData, ManifestRef and ManifestFileInfoV2. */

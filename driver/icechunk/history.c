@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "zarr/icechunk_private.h"
+#include "icechunk/icechunk_private.h"
 #include "zarr/name.h"
 
 /* Fields of the tables Repo, Ref, SnapshotInfo, RepoStatus and Snapshot. */
@@ -590,8 +590,7 @@ static enum zs_status check_selector(const struct zs_icechunk_selector *asked, s
 static enum zs_status read_first(const struct zs_icechunk_files *files, struct zs_icechunk_file **file,
                                  struct first_ref *ref, enum zs_status *ref_status, struct zs_error *err)
 {
-    const bool is_either = files->store->is_remote && !zs_icechunk_has_info(files);
-    struct zs_async *async = is_either ? zs_async_start(load_first_ref, ref) : NULL;
+    struct zs_async *async = files->store->is_remote ? zs_async_start(load_first_ref, ref) : NULL;
     struct zs_error ref_error;
     const bool is_asked = async != NULL;
     const enum zs_status status = zs_icechunk_file_read(files, ZS_ICECHUNK_REPOSITORY, ZS_ICECHUNK_INFO, file, err);
@@ -609,7 +608,6 @@ static enum zs_status find_in_file(const struct zs_icechunk_files *files, const 
                                    struct zs_error *err)
 {
     struct info info;
-    zs_icechunk_note_info(files);
     commit->has_info = true;
     enum zs_status status = read_info(file, &info, err);
     if (status == ZS_OK)

@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "store/vsi.h"
-#include "zarr/icechunk_private.h"
+#include "icechunk/icechunk_private.h"
 #include "zarr/name.h"
 
 static const char *const words[] = {"branch=", "tag=", "snapshot=", "as_of="};

@@ -1,7 +1,7 @@
-/* zarr/flatbuffer.h: FlatBuffers read in place (flatbuffers.dev, "FlatBuffers Internals"): nothing is copied or made
- * into objects. The bytes are hostile: each offset is checked when it is followed. A function is false where bytes are
- * broken, and leaves *out alone; a field that is absent is true with its default: a number, or a table or vector that
- * is `of` nothing. Offsets may be anywhere: nothing relies on alignment. */
+/* icechunk/flatbuffer.h: FlatBuffers read in place (flatbuffers.dev, "FlatBuffers Internals"): nothing is copied or
+ * made into objects. The bytes are hostile: each offset is checked when it is followed. A function is false where bytes
+ * are broken, and leaves *out alone; a field that is absent is true with its default: a number, or a table or vector
+ * that is `of` nothing. Offsets may be anywhere: nothing relies on alignment. */
 #pragma once
 
 #include <stdbool.h>
