@@ -114,6 +114,9 @@ static enum zs_status scan(const char *text, size_t length, struct zs_buffer *ou
     size_t depth = 0, values = 0;
     if (length > ZS_JSON_MAX_BYTES)
         return zs_fail(err, ZS_INVALID, "JSON of %zu bytes, expected at most %zu", length, ZS_JSON_MAX_BYTES);
+    const char *nul = length > 0 ? memchr(text, '\0', length) : NULL;
+    if (nul != NULL) /* cJSON would end a string there, or take it for a space */
+        return zs_fail(err, ZS_INVALID, "not JSON: NUL byte at offset %zu", (size_t)(nul - text));
     for (size_t i = 0, n; i < length;) {
         const char c = text[i];
         if (c == '"') {
@@ -124,8 +127,6 @@ static enum zs_status scan(const char *text, size_t length, struct zs_buffer *ou
             ZS_TRY(scan_number(text, length, &i, out, err));
             continue;
         }
-        if (c == '\0') /* cJSON would take it for a space */
-            return zs_fail(err, ZS_INVALID, "not JSON: NUL byte at offset %zu", i);
         if ((unsigned char)c < ' ' && !is_space(c))
             return zs_fail(err, ZS_INVALID, "not JSON: byte 0x%02x at offset %zu", (unsigned)(unsigned char)c, i);
         if ((c == '[' || c == '{') && ++depth > ZS_JSON_MAX_DEPTH)
