@@ -1,4 +1,6 @@
 """Writing to an object store: how many requests it takes, which of them go side by side, and what is there when one fails."""
+import threading
+
 import numpy as np
 import pytest
 from osgeo import gdal
@@ -431,6 +433,29 @@ def test_a_store_that_is_renamed_or_copied_is_whole_wherever_it_opens(s3, how, f
 def test_buckets_of_others_are_not_asked_whether_a_new_store_lies_in_a_repository(s3):
     made(noise(1, 40, 40), OVERVIEWS="NONE")
     assert {key.split("/")[0] for _, key in s3.log} == {"bucket"}
+
+
+def test_a_bucket_that_hangs_holds_up_no_other(s3, config):
+    config("SHARDEDZARR_CONDITIONAL_PUT", None)  # each bucket is asked whether it holds to conditions
+    hangs, goes_on = threading.Event(), threading.Event()
+    s3.fault = lambda method, key, query: key.startswith("slow/a.zarr/.shardedzarr-") and (hangs.set(), goes_on.wait()) and None
+    thread = threading.Thread(target=created_and_changed, args=("/vsis3/slow/a.zarr",), daemon=True)
+    thread.start()
+    assert hangs.wait(60)
+    other = threading.Thread(target=created_and_changed, args=(PATH,), daemon=True)
+    other.start()
+    other.join(60)
+    assert not other.is_alive() and thread.is_alive()
+    goes_on.set()
+    thread.join()
+    assert_same(read_all(open_array("/vsis3/slow/a.zarr")), read_all(open_array(PATH)))
+
+
+def created_and_changed(path):
+    made(noise(1, 400, 400), path, OVERVIEWS="NONE")
+    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    dataset.GetRasterBand(1).WriteArray(np.full((2, 2), 9, "uint8"), 3, 3)
+    dataset = None
 
 
 def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):

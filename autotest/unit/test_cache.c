@@ -1,10 +1,12 @@
 /* The cache: budget, pins, loading once. */
 #define _GNU_SOURCE /* usleep, rand_r */
 #include "base/cache.h"
+#include "base/limits.h"
 #include "check.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static atomic_int alive;
@@ -368,6 +370,57 @@ static void test_random_use_from_8_threads_leaks_and_mixes_nothing(void)
     CHECK_EQ_I64(alive, 0);
 }
 
+struct beside_forks {
+    struct zs_cache *cache;
+    atomic_bool ends;
+};
+
+/* Holds locks as often as it can. */
+static void *use_until_the_end(void *arg)
+{
+    struct beside_forks *b = arg;
+    for (uint64_t id = 0; !atomic_load(&b->ends); id = (id + 1) % 90) {
+        if (!holds(b->cache, id))
+            zs_cache_release(b->cache, put(b->cache, id, 1));
+        zs_budget_set(ZS_USUAL_BUDGET_BYTES + id);
+        zs_cache_free(zs_cache_create(1, destroy));
+    }
+    return NULL;
+}
+
+static void test_a_child_forked_beside_other_threads_waits_for_none_of_them(void)
+{
+    struct beside_forks b = {.cache = zs_cache_create(60, destroy)};
+    pthread_t threads[3];
+    bool must_load;
+    zs_cache_share_budget(b.cache, 0);
+    CHECK(zs_cache_get_or_load(b.cache, key_of(1000), &must_load) == NULL && must_load); /* as another thread's */
+    for (int i = 0; i < 3; i++)
+        CHECK(pthread_create(&threads[i], NULL, use_until_the_end, &b) == 0);
+    for (int i = 0; i < 100 && check_failures == 0; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(30);
+            must_load = false;
+            CHECK(zs_cache_get_or_load(b.cache, key_of(1000), &must_load) == NULL && must_load);
+            zs_cache_release(b.cache, put(b.cache, 1000, 1));
+            CHECK(holds(b.cache, 1000));
+            zs_budget_set(ZS_USUAL_BUDGET_BYTES);
+            zs_cache_free(b.cache);
+            _exit(check_failures != 0);
+        }
+        int status = -1;
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    }
+    atomic_store(&b.ends, true);
+    for (int i = 0; i < 3; i++)
+        (void)pthread_join(threads[i], NULL);
+    zs_cache_abandon(b.cache, key_of(1000));
+    zs_cache_free(b.cache);
+    zs_budget_set(ZS_USUAL_BUDGET_BYTES);
+    CHECK_EQ_I64(alive, 0);
+}
+
 int main(void)
 {
     RUN(test_values_are_found_by_space_and_id);
@@ -384,5 +437,6 @@ int main(void)
     RUN(test_abandon_wakes_waiting_threads_and_one_of_them_loads);
     RUN(test_clear_and_remove_keep_values_being_loaded);
     RUN(test_random_use_from_8_threads_leaks_and_mixes_nothing);
+    RUN(test_a_child_forked_beside_other_threads_waits_for_none_of_them);
     return check_result();
 }

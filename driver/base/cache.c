@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/fork.h"
 #include "base/limits.h"
 #include "base/memory.h"
 
@@ -43,12 +44,10 @@ struct zs_cache {
 };
 
 static struct {
-    pthread_mutex_t lock; /* protects the list and the budgets asked for; taken before the lock of a cache, never
-                             after it */
     struct zs_cache *first;
     uint64_t set;
     atomic_uint_least64_t budget, used, clock;
-} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .set = ZS_USUAL_BUDGET_BYTES, .budget = ZS_USUAL_BUDGET_BYTES};
+} process = {.set = ZS_USUAL_BUDGET_BYTES, .budget = ZS_USUAL_BUDGET_BYTES};
 
 struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *))
 {
@@ -66,6 +65,10 @@ struct zs_cache *zs_cache_create(uint64_t budget_bytes, void (*destroy)(void *))
     atomic_init(&cache->oldest_stamp, UINT64_MAX);
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_CACHES]);
+    cache->next = process.first;
+    process.first = cache;
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_CACHES]);
     return cache;
 }
 
@@ -86,8 +89,9 @@ static struct zs_cache_entry *find(const struct zs_cache *cache, struct zs_cache
 
 static void note_oldest(struct zs_cache *cache)
 {
-    atomic_store_explicit(&cache->oldest_stamp, cache->oldest != NULL ? cache->oldest->stamp : UINT64_MAX,
-                          memory_order_relaxed);
+    if (cache->is_shared)
+        atomic_store_explicit(&cache->oldest_stamp, cache->oldest != NULL ? cache->oldest->stamp : UINT64_MAX,
+                              memory_order_relaxed);
 }
 
 static void list_remove(struct zs_cache *cache, struct zs_cache_entry *e)
@@ -201,7 +205,7 @@ uint64_t zs_budget_used(void)
     return atomic_load_explicit(&process.used, memory_order_relaxed);
 }
 
-/* With process.lock held: finds the cache with the oldest entry of all, NULL when there is none. *next: the oldest
+/* With ZS_LOCK_CACHES held: finds the cache with the oldest entry of all, NULL when there is none. *next: the oldest
  * stamp of the other caches. */
 static struct zs_cache *cache_of_oldest(uint64_t *next)
 {
@@ -225,7 +229,7 @@ static struct zs_cache *cache_of_oldest(uint64_t *next)
 static void keep_budget(void)
 {
     uint64_t budget = zs_budget(), next;
-    if (zs_budget_used() <= budget || pthread_mutex_trylock(&process.lock) != 0)
+    if (zs_budget_used() <= budget || pthread_mutex_trylock(&zs_locks[ZS_LOCK_CACHES]) != 0)
         return; /* or another thread does it */
     budget -= budget / FREE_SHARE;
     struct zs_cache *cache;
@@ -237,10 +241,10 @@ static void keep_budget(void)
         pthread_mutex_unlock(&cache->lock);
         destroy_chain(cache, evicted); /* the cache lives: it leaves the list before it is freed */
     }
-    pthread_mutex_unlock(&process.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_CACHES]);
 }
 
-/* With process.lock held. */
+/* With ZS_LOCK_CACHES held. */
 static void update_budget(void)
 {
     uint64_t budget = process.set;
@@ -251,38 +255,37 @@ static void update_budget(void)
 
 void zs_budget_set(uint64_t bytes)
 {
-    pthread_mutex_lock(&process.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_CACHES]);
     if (process.set != bytes) {
         process.set = bytes;
         update_budget();
     }
-    pthread_mutex_unlock(&process.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_CACHES]);
     keep_budget();
 }
 
 void zs_cache_share_budget(struct zs_cache *cache, uint64_t asked)
 {
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_CACHES]);
     cache->is_shared = true;
     cache->asked = asked;
-    pthread_mutex_lock(&process.lock);
-    cache->next = process.first;
-    process.first = cache;
     if (asked > zs_budget())
         update_budget();
-    pthread_mutex_unlock(&process.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_CACHES]);
 }
 
-static void leave_budget(struct zs_cache *cache)
+static void leave_process(struct zs_cache *cache)
 {
-    pthread_mutex_lock(&process.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_CACHES]);
     struct zs_cache **p = &process.first;
     while (*p != cache)
         p = &(*p)->next;
     *p = cache->next;
     if (cache->asked == zs_budget())
         update_budget();
-    pthread_mutex_unlock(&process.lock);
-    keep_budget();
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_CACHES]);
+    if (cache->is_shared)
+        keep_budget();
 }
 
 bool zs_budget_take(uint64_t bytes)
@@ -439,17 +442,54 @@ void zs_cache_clear(struct zs_cache *cache)
     destroy_chain(cache, dead);
 }
 
+void zs_caches_before_fork(void)
+{
+    for (struct zs_cache *c = process.first; c != NULL; c = c->next)
+        pthread_mutex_lock(&c->lock);
+}
+
+/* With the lock held: forgets what other threads were loading. */
+static void forget_loading(struct zs_cache *cache)
+{
+    struct zs_cache_entry *next;
+    pthread_cond_init(&cache->loaded, NULL);
+    for (size_t i = 0; i < cache->bucket_count; i++)
+        for (struct zs_cache_entry *e = cache->buckets[i]; e != NULL; e = next) {
+            next = e->chain;
+            if (e->value == NULL)
+                free(detach(cache, e));
+        }
+}
+
+void zs_caches_after_fork(bool is_child)
+{
+    for (struct zs_cache *c = process.first; c != NULL; c = c->next) {
+        if (is_child)
+            forget_loading(c);
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
 void zs_cache_free(struct zs_cache *cache)
 {
     if (cache == NULL)
         return;
-    if (cache->is_shared)
-        leave_budget(cache);
+    leave_process(cache);
     zs_cache_clear(cache);
     pthread_mutex_destroy(&cache->lock);
     pthread_cond_destroy(&cache->loaded);
     free(cache->buckets);
     free(cache);
+}
+
+struct zs_cache *zs_cache_once(struct zs_cache **cache, uint64_t budget_bytes, void (*destroy)(void *))
+{
+    struct zs_cache *there = __atomic_load_n(cache, __ATOMIC_ACQUIRE);
+    struct zs_cache *made = there == NULL ? zs_cache_create(budget_bytes, destroy) : NULL;
+    if (made == NULL || __atomic_compare_exchange_n(cache, &there, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return made != NULL ? made : there;
+    zs_cache_free(made);
+    return there;
 }
 
 uint64_t zs_cache_budget(struct zs_cache *cache)

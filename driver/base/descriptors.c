@@ -4,22 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/limits.h"
 #include "base/memory.h"
 
 static struct {
-    pthread_mutex_t lock; /* protects the list of open files, and opening and closing them */
     struct zs_idle_file *newest, *oldest;
     int open;
     atomic_int taken;
-} files = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} files;
 
 /* The limit may be changed while the process runs. */
 static int most_files(void)
@@ -74,9 +73,9 @@ static bool close_down_to(int most)
 
 static bool close_idle(void)
 {
-    (void)pthread_mutex_lock(&files.lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
     const bool has_closed = close_down_to(0);
-    (void)pthread_mutex_unlock(&files.lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
     return has_closed;
 }
 
@@ -190,7 +189,7 @@ int zs_idle_file_acquire(struct zs_idle_file *f)
 
 int zs_idle_file_opened(struct zs_idle_file *f, int fd)
 {
-    (void)pthread_mutex_lock(&files.lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
     const int theirs = zs_idle_file_acquire(f); /* no other thread closes it under the lock */
     if (theirs >= 0) {
         (void)close(fd);
@@ -200,7 +199,7 @@ int zs_idle_file_opened(struct zs_idle_file *f, int fd)
         list_push(f);
         (void)close_down_to(most_files() - atomic_load(&files.taken));
     }
-    (void)pthread_mutex_unlock(&files.lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
     return theirs >= 0 ? theirs : fd;
 }
 
@@ -211,24 +210,24 @@ void zs_idle_file_release(struct zs_idle_file *f)
 
 void zs_idle_file_close(struct zs_idle_file *f)
 {
-    (void)pthread_mutex_lock(&files.lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
     if (f->fd >= 0) {
         list_remove(f);
         (void)close(f->fd);
         f->fd = -1;
         __atomic_store_n(&f->pins, -1, __ATOMIC_SEQ_CST);
     }
-    (void)pthread_mutex_unlock(&files.lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
 }
 
 /* ---- Others ---- */
 
 void zs_files_take(int n)
 {
-    (void)pthread_mutex_lock(&files.lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_FILES]);
     const int taken = atomic_fetch_add(&files.taken, n) + n;
     (void)close_down_to(most_files() - taken);
-    (void)pthread_mutex_unlock(&files.lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_FILES]);
 }
 
 void zs_files_give(int n)

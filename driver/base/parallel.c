@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "base/limits.h"
 
 struct job {
@@ -18,7 +19,7 @@ struct job {
     atomic_bool stop;
     int max_helpers;
     int helpers; /* that joined so far */
-    int active;  /* helpers that have not left; under pool.lock like all below */
+    int active;  /* helpers that have not left; under ZS_LOCK_POOL like all below */
     enum zs_status status;
     struct zs_error *err;
     void *context;
@@ -27,19 +28,18 @@ struct job {
 };
 
 static struct {
-    pthread_mutex_t lock;
     pthread_cond_t work;
     struct job *jobs; /* that still take helpers */
     int threads;
     int idle;
     struct zs_thread_context hooks;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+} pool = {.work = PTHREAD_COND_INITIALIZER};
 
 void zs_parallel_set_thread_context(const struct zs_thread_context *hooks)
 {
-    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     pool.hooks = *hooks;
-    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
 }
 
 int zs_cpu_count(void)
@@ -84,11 +84,11 @@ static void job_unlink(struct job *job)
 static void *pool_thread(void *unused)
 {
     (void)unused;
-    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     for (;;) {
         while (pool.jobs == NULL) {
             pool.idle++;
-            pthread_cond_wait(&pool.work, &pool.lock);
+            pthread_cond_wait(&pool.work, &zs_locks[ZS_LOCK_POOL]);
             pool.idle--;
         }
         struct job *job = pool.jobs;
@@ -96,20 +96,20 @@ static void *pool_thread(void *unused)
         if (++job->helpers == job->max_helpers)
             job_unlink(job);
         const struct zs_thread_context hooks = pool.hooks;
-        pthread_mutex_unlock(&pool.lock);
+        pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
         if (job->context != NULL)
             hooks.enter(job->context);
         job_run(job);
         if (job->context != NULL)
             hooks.leave(job->context);
-        pthread_mutex_lock(&pool.lock);
+        pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
         if (--job->active == 0)
             pthread_cond_signal(&job->left);
     }
     return NULL;
 }
 
-/* With pool.lock held: starts threads until `wanted` are idle. Loops that run at the same time share what there is:
+/* With ZS_LOCK_POOL held: starts threads until `wanted` are idle. Loops that run at the same time share what there is:
  * beyond what one of them asks for, more threads than a few per processor only take turns. */
 static void pool_grow(int wanted)
 {
@@ -132,19 +132,12 @@ static void pool_grow(int wanted)
     }
 }
 
-static void pool_forget_threads_after_fork(void)
+void zs_pool_in_child(void)
 {
-    /* The child has only the forking thread, and the lock may have been held by one that is gone. */
-    pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.work, NULL);
     pool.jobs = NULL;
     pool.threads = 0;
     pool.idle = 0;
-}
-
-static void pool_watch_fork(void)
-{
-    (void)pthread_atfork(NULL, NULL, pool_forget_threads_after_fork);
 }
 
 enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *ctx, struct zs_error *err)
@@ -154,36 +147,33 @@ enum zs_status zs_parallel_for(int threads, size_t n, zs_parallel_fn fn, void *c
             ZS_TRY(fn(ctx, i, err));
         return ZS_OK;
     }
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, pool_watch_fork);
-
     struct job job = {.fn = fn, .ctx = ctx, .n = n, .status = ZS_OK, .err = err};
     atomic_init(&job.next_item, 0);
     atomic_init(&job.stop, false);
     job.max_helpers = (size_t)threads < n ? threads - 1 : (int)(n - 1);
     pthread_cond_init(&job.left, NULL);
 
-    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     const struct zs_thread_context hooks = pool.hooks;
-    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
     if (hooks.capture != NULL)
         job.context = hooks.capture();
 
-    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     pool_grow(job.max_helpers);
     job.next = pool.jobs;
     pool.jobs = &job;
     for (int i = 0; i < job.max_helpers; i++)
         pthread_cond_signal(&pool.work); /* no more than can help */
-    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
 
     job_run(&job);
 
-    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     job_unlink(&job); /* no thread joins from here on */
     while (job.active > 0)
-        pthread_cond_wait(&job.left, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
+        pthread_cond_wait(&job.left, &zs_locks[ZS_LOCK_POOL]);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
     pthread_cond_destroy(&job.left);
     if (job.context != NULL)
         hooks.release(job.context);
@@ -219,9 +209,9 @@ struct zs_async *zs_async_start(zs_parallel_fn fn, void *ctx)
         return NULL;
     a->fn = fn;
     a->ctx = ctx;
-    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&zs_locks[ZS_LOCK_POOL]);
     a->hooks = pool.hooks;
-    pthread_mutex_unlock(&pool.lock);
+    pthread_mutex_unlock(&zs_locks[ZS_LOCK_POOL]);
     if (a->hooks.capture != NULL)
         a->context = a->hooks.capture();
     a->has_thread = pthread_create(&a->thread, NULL, async_run, a) == 0;

@@ -1,6 +1,6 @@
 #include "codec/scratch.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/cache.h"
@@ -21,26 +21,25 @@ struct zs_scratch {
         int tag;
     } contexts[ZS_SCRATCH_CONTEXTS];
     size_t bytes; /* of its buffers, while it is idle */
-    struct zs_scratch *next;
 };
 
-static struct {
-    pthread_mutex_t lock;
-    struct zs_scratch *first;
-    int count;
-    size_t bytes; /* of their buffers */
-} idle = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static _Atomic(struct zs_scratch *) idle[KEEP_IDLE];
+static atomic_size_t idle_bytes; /* of their buffers */
+
+static struct zs_scratch *take(int i)
+{
+    struct zs_scratch *s = atomic_load_explicit(&idle[i], memory_order_relaxed);
+    s = s != NULL ? atomic_exchange(&idle[i], NULL) : NULL;
+    if (s != NULL)
+        atomic_fetch_sub(&idle_bytes, s->bytes);
+    return s;
+}
 
 struct zs_scratch *zs_scratch_acquire(void)
 {
-    pthread_mutex_lock(&idle.lock);
-    struct zs_scratch *s = idle.first;
-    if (s != NULL) {
-        idle.first = s->next;
-        idle.count--;
-        idle.bytes -= s->bytes;
-    }
-    pthread_mutex_unlock(&idle.lock);
+    struct zs_scratch *s = NULL;
+    for (int i = 0; i < KEEP_IDLE && s == NULL; i++)
+        s = take(i);
     return s != NULL ? s : zs_calloc(1, sizeof *s);
 }
 
@@ -70,31 +69,23 @@ void zs_scratch_release(struct zs_scratch *s)
     if (s == NULL)
         return;
     shrink(s, KEEP_BUFFER_BYTES);
-    pthread_mutex_lock(&idle.lock);
-    const bool has_room = idle.bytes + s->bytes <= zs_budget() / KEEP_SHARE;
-    const bool keep = idle.count < KEEP_IDLE && has_room;
-    if (keep) {
-        s->next = idle.first;
-        idle.first = s;
-        idle.count++;
-        idle.bytes += s->bytes;
+    const size_t bytes = s->bytes;
+    const bool has_room = atomic_fetch_add(&idle_bytes, bytes) + bytes <= zs_budget() / KEEP_SHARE;
+    for (int i = 0; i < KEEP_IDLE && has_room; i++) {
+        struct zs_scratch *none = NULL;
+        if (atomic_compare_exchange_strong(&idle[i], &none, s))
+            return;
     }
-    pthread_mutex_unlock(&idle.lock);
-    if (!keep)
-        destroy(s);
+    atomic_fetch_sub(&idle_bytes, bytes);
+    destroy(s);
 }
 
 void zs_scratch_trim(void)
 {
-    pthread_mutex_lock(&idle.lock);
-    struct zs_scratch *rest = idle.first;
-    idle.first = NULL;
-    idle.count = 0;
-    idle.bytes = 0;
-    pthread_mutex_unlock(&idle.lock);
-    for (struct zs_scratch *s = rest, *next; s != NULL; s = next) {
-        next = s->next;
-        shrink(s, TRIM_BUFFER_BYTES);
+    for (int i = 0; i < KEEP_IDLE; i++) {
+        struct zs_scratch *s = take(i);
+        if (s != NULL)
+            shrink(s, TRIM_BUFFER_BYTES);
         zs_scratch_release(s);
     }
 }

@@ -10,18 +10,24 @@
 extern "C"
 {
 #include "base/cache.h"
+#include "base/fork.h"
 #include "base/utf8.h"
 }
 
-/* Stores of datasets, from any thread. Never destroyed: datasets may be closed while the process ends. */
+/* Stores of datasets, from any thread, while one of these lives. */
 struct OpenStores
 {
-    std::mutex mutex;
-    std::map<const ZSStore *, std::string> names;
-    static OpenStores &Of()
+    std::map<const ZSStore *, std::string> &names;
+    OpenStores() : names(All()) { pthread_mutex_lock(&zs_locks[ZS_LOCK_STORES]); }
+    ~OpenStores() { pthread_mutex_unlock(&zs_locks[ZS_LOCK_STORES]); }
+    CPL_DISALLOW_COPY_ASSIGN(OpenStores)
+
+  private:
+    /* Never destroyed: datasets may be closed while the process ends. */
+    static std::map<const ZSStore *, std::string> &All()
     {
-        static auto *const stores = new OpenStores;
-        return *stores;
+        static auto *const all = new std::map<const ZSStore *, std::string>;
+        return *all;
     }
 };
 
@@ -29,15 +35,12 @@ void ZSStore::NoteOpen()
 {
     // A relative path means another directory once the program changes its own.
     const std::unique_ptr<char, decltype(&free)> path(realpath(name.c_str(), nullptr), free);
-    OpenStores &open = OpenStores::Of();
-    const std::lock_guard<std::mutex> lock(open.mutex);
-    open.names[this] = path != nullptr ? path.get() : name;
+    OpenStores().names[this] = path != nullptr ? path.get() : name;
 }
 
 std::vector<std::string> zsOpenStores()
 {
-    OpenStores &open = OpenStores::Of();
-    const std::lock_guard<std::mutex> lock(open.mutex);
+    const OpenStores open;
     std::vector<std::string> names;
     for (const auto &entry : open.names)
         names.push_back(entry.second);
@@ -46,11 +49,7 @@ std::vector<std::string> zsOpenStores()
 
 ZSStore::~ZSStore()
 {
-    {
-        OpenStores &open = OpenStores::Of();
-        const std::lock_guard<std::mutex> lock(open.mutex);
-        open.names.erase(this);
-    }
+    OpenStores().names.erase(this);
     if (store != nullptr && zs_store_lacks_conditions(store))
         CPLError(CE_Warning, CPLE_AppDefined,
                  "%s: this server does not hold a PUT to a condition (If-Match), or gives no version: where two write "

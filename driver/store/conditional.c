@@ -1,15 +1,16 @@
 /* Commits to remote stores, those that expect a version, and which stores hold them to it. GDAL's upload says that it
  * failed and not why: what the store has afterwards distinguishes a conflict or a lost answer from a failure. */
 #define _DEFAULT_SOURCE /* getrandom(), nanosleep() */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/cache.h"
 #include "base/checked.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "store/lease.h"
 #include "store/staging.h"
 #include "store/vsi.h"
@@ -182,14 +183,15 @@ enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err)
 
 /* ---- Which stores hold a commit to what it expects ---- */
 
-/* The answer of each root that was asked, as long as the process lives: there are few. */
-struct answer {
-    struct answer *next;
-    bool holds;
-    char name[]; /* of name_of() */
-};
-static struct answer *answers;
-static pthread_mutex_t answers_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The answer of each root that was asked: a pointer to one of these. */
+static bool does_hold = true, does_not_hold = false;
+static struct zs_cache *answers; /* NULL without memory: each is asked again */
+#define MOST_ANSWERS 4096
+
+static void keep(void *answer)
+{
+    (void)answer;
+}
 
 /* Puts a few bytes, with an ETag under that condition. Whether the server has them then, even if its answer was
  * lost. */
@@ -298,44 +300,45 @@ static enum held ask_server(struct zs_store *store)
     return held;
 }
 
-/* The root of a store and its server: a program may have the same path on two. NULL without memory. */
-static char *name_of(const struct zs_store *store)
+static uint64_t hash_text(const char *text)
+{
+    return text != NULL ? zs_hash(ZS_HASH, text, strlen(text)) : 0;
+}
+
+/* The root of a store and its server: a program may have the same path on two. */
+static struct zs_cache_key key_of(const struct zs_store *store)
 {
     const char *server = zs_vsi_option(store->path, store->has_generations ? "CPL_GS_ENDPOINT" : "AWS_S3_ENDPOINT");
-    return zs_format("%s %s", server != NULL ? server : "", store->path);
+    return (struct zs_cache_key){hash_text(server), hash_text(store->path)};
 }
 
-/* With the lock held. */
-static struct answer *find_answer(const char *name)
+/* Takes the answer of an entry, which may be NULL: then it is not known. */
+static enum held release_answer(struct zs_cache_entry *entry)
 {
-    struct answer *a = answers;
-    while (a != NULL && (name == NULL || strcmp(a->name, name) != 0))
-        a = a->next;
-    return a;
+    if (entry == NULL)
+        return NOT_KNOWN;
+    const enum held held = *(const bool *)zs_cache_value(entry) ? HELD : NOT_HELD;
+    zs_cache_release(answers, entry);
+    return held;
 }
 
-/* The answer of a root, asked for at first. Others wait meanwhile: they would ask the same. Where nothing is known a
+/* The answer of a root, asked for at first. Others that ask the same root wait meanwhile. Where nothing is known a
  * condition is sent: what is refused is an error, and loses nothing. */
 static bool holds_conditions(struct zs_store *store)
 {
-    char *name = name_of(store);
-    (void)pthread_mutex_lock(&answers_lock);
-    struct answer *a = find_answer(name);
-    bool holds = a != NULL && a->holds;
-    if (a == NULL) {
-        const enum held held = ask_server(store);
-        const size_t n = name != NULL ? strlen(name) + 1 : 0;
-        holds = held != NOT_HELD;
-        a = held != NOT_KNOWN && name != NULL ? malloc(sizeof *a + n) : NULL;
-        if (a != NULL) {
-            *a = (struct answer){.next = answers, .holds = holds};
-            memcpy(a->name, name, n);
-            answers = a;
-        }
-    }
-    (void)pthread_mutex_unlock(&answers_lock);
-    free(name);
-    return holds;
+    const struct zs_cache_key key = key_of(store);
+    bool must_ask = true;
+    const bool remembers = zs_cache_once(&answers, MOST_ANSWERS, keep) != NULL;
+    struct zs_cache_entry *entry = remembers ? zs_cache_get_or_load(answers, key, &must_ask) : NULL;
+    if (!must_ask)
+        return release_answer(entry) == HELD;
+    const enum held held = ask_server(store);
+    if (held != NOT_KNOWN && remembers)
+        entry = zs_cache_put(answers, key, held == HELD ? &does_hold : &does_not_hold, 1);
+    if (entry == NULL && remembers)
+        zs_cache_abandon(answers, key);
+    (void)release_answer(entry);
+    return held != NOT_HELD;
 }
 
 void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditions)
@@ -365,15 +368,14 @@ bool zs_store_refuses_again(struct zs_store *store, const char *key)
 {
     if (!zs_store_may_have_conditions(store))
         return false;
-    char *name = name_of(store);
-    (void)pthread_mutex_lock(&answers_lock);
-    const struct answer *a = find_answer(name);
-    const bool is_known = a != NULL, holds = is_known && a->holds;
-    (void)pthread_mutex_unlock(&answers_lock);
-    free(name);
     if (conditions_of(store) == ZS_CONDITIONS_YES)
         return true;
-    return is_known ? holds : !put(store, key, "", "May a PUT expect that nothing is there, again?\n");
+    enum held known = NOT_KNOWN;
+    if (zs_cache_once(&answers, MOST_ANSWERS, keep) != NULL)
+        known = release_answer(zs_cache_get(answers, key_of(store)));
+    if (known != NOT_KNOWN)
+        return known == HELD;
+    return !put(store, key, "", "May a PUT expect that nothing is there, again?\n");
 }
 
 bool zs_store_has_conditions(struct zs_store *store)

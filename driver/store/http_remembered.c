@@ -1,6 +1,5 @@
 #include "store/http.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,16 +20,9 @@ struct memory {
 
 static struct zs_cache *cache;
 
-static void cache_create(void)
-{
-    cache = zs_cache_create(MEMORY_BYTES, free);
-}
-
 static struct zs_cache *the_cache(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, cache_create);
-    return cache;
+    return zs_cache_once(&cache, MEMORY_BYTES, free);
 }
 
 static struct zs_cache_key key_of(const char *root, const char *key, bool tail)

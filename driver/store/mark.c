@@ -1,13 +1,14 @@
 #define _DEFAULT_SOURCE /* gethostname(), readlink() */
 #include "store/mark.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cache.h"
+#include "base/fork.h"
 #include "base/map.h"
 #include "store/lease.h"
 #include "store/staging.h"
@@ -39,13 +40,12 @@ struct own_mark {
     uint64_t hash; /* of the store and the key */
 };
 static struct own_mark *own_marks;
-static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Held from a look at a mark to its replacement where the store has no conditions. */
-static pthread_mutex_t put_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Where the store has no conditions: what a thread loads from its look at a mark to the replacement. */
+static struct zs_cache *being_put;
 
 static void forget(const char *token)
 {
-    (void)pthread_mutex_lock(&own_lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_MARKS]);
     for (struct own_mark **m = &own_marks; *m != NULL; m = &(*m)->next) {
         struct own_mark *found = *m;
         if (strcmp(found->token, token) != 0)
@@ -54,7 +54,7 @@ static void forget(const char *token)
         free(found);
         break;
     }
-    (void)pthread_mutex_unlock(&own_lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_MARKS]);
 }
 
 static uint64_t hash_of(const struct zs_store *store, const char *key)
@@ -66,13 +66,13 @@ static uint64_t hash_of(const struct zs_store *store, const char *key)
 static bool find_own(uint64_t hash, char *token)
 {
     bool is_found = false;
-    (void)pthread_mutex_lock(&own_lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_MARKS]);
     for (const struct own_mark *m = own_marks; m != NULL && !is_found; m = m->next) {
         is_found = m->process == (long)getpid() && m->hash == hash;
         if (is_found)
             memcpy(token, m->token, sizeof m->token);
     }
-    (void)pthread_mutex_unlock(&own_lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_MARKS]);
     return is_found;
 }
 
@@ -84,10 +84,10 @@ static bool add_own(const struct maker *us, uint64_t hash)
     m->process = us->process;
     m->hash = hash;
     memcpy(m->token, us->token, sizeof m->token);
-    (void)pthread_mutex_lock(&own_lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_MARKS]);
     m->next = own_marks;
     own_marks = m;
-    (void)pthread_mutex_unlock(&own_lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_MARKS]);
     return true;
 }
 
@@ -95,10 +95,10 @@ static bool add_own(const struct maker *us, uint64_t hash)
 static bool is_own(const char *token)
 {
     bool is_found = false;
-    (void)pthread_mutex_lock(&own_lock);
+    (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_MARKS]);
     for (const struct own_mark *m = own_marks; m != NULL && !is_found; m = m->next)
         is_found = m->process == (long)getpid() && strcmp(m->token, token) == 0;
-    (void)pthread_mutex_unlock(&own_lock);
+    (void)pthread_mutex_unlock(&zs_locks[ZS_LOCK_MARKS]);
     return is_found;
 }
 
@@ -145,8 +145,7 @@ static bool read_since(long process, char *since)
            state != 'Z' && state != 'X';
 }
 
-/* Describes this process. False without randomness. */
-static bool describe(struct maker *us)
+static void describe(struct maker *us)
 {
     *us = (struct maker){.process = (long)getpid()};
     if (!read_since(us->process, us->since))
@@ -158,7 +157,7 @@ static bool describe(struct maker *us)
     if (gethostname(us->host, sizeof us->host - 1) != 0)
         us->host[0] = '\0';
     clean(us->host);
-    return zs_random_digits(us->token, TOKEN_DIGITS);
+    zs_random_digits(us->token, TOKEN_DIGITS);
 }
 
 static bool parse(const struct zs_buffer *text, struct maker *maker)
@@ -249,12 +248,15 @@ static enum zs_status put_locked(const struct new_mark *p, bool *was_left, struc
 {
     struct zs_lock *lock;
     char *etag = NULL;
+    bool must_load;
+    const struct zs_cache_key key = {0, hash_of(p->store, p->key)};
+    ZS_TRY_MEMORY(zs_cache_once(&being_put, 0, free), err);
     ZS_TRY(zs_store_lock(p->store, p->key, &lock, err));
-    (void)pthread_mutex_lock(&put_lock);
+    (void)zs_cache_get_or_load(being_put, key, &must_load);
     enum zs_status status = look_and_ask(p, was_left, &etag, err);
     if (status == ZS_OK)
         status = zs_store_put(p->store, p->key, p->text, strlen(p->text), err);
-    (void)pthread_mutex_unlock(&put_lock);
+    zs_cache_abandon(being_put, key);
     zs_store_unlock(p->store, lock);
     free(etag);
     return status;
@@ -306,8 +308,8 @@ enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct
     struct maker us;
     char text[MOST_BYTES];
     *was_left = false;
-    /* before it is there for others of this process to see */
-    if (!describe(&us) || !add_own(&us, hash_of(store, key)))
+    describe(&us);
+    if (!add_own(&us, hash_of(store, key))) /* first: others of this process may see the mark at once */
         return zs_fail_memory(err);
     (void)snprintf(text, sizeof text, FORMAT, us.token, us.process, us.since, us.in, us.boot, us.host);
     const struct new_mark p = {store, key, &us, text, question};
@@ -322,8 +324,7 @@ enum zs_status zs_mark_check(struct zs_store *store, const char *key, struct zs_
     struct maker us;
     bool is_left;
     char *etag = NULL;
-    if (!describe(&us))
-        return zs_fail_memory(err);
+    describe(&us);
     const enum zs_status status = look(store, key, &us, &is_left, &etag, err);
     free(etag);
     return status;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/map.h"
 #include "store/http.h"
 #include "store/vsi.h"
 
@@ -33,15 +35,20 @@
 
 static const char hex[] = "0123456789abcdef";
 
-bool zs_random_digits(char *digits, size_t n)
+void zs_random_digits(char *digits, size_t n)
 {
-    unsigned char bytes[FILE_DIGITS / 2];
-    if (getentropy(bytes, n / 2) != 0)
-        return false;
+    static atomic_uint count;
+    struct timespec now;
+    uint64_t bytes[2];
+    if (getentropy(bytes, sizeof bytes) != 0) { /* a filter of system calls: then names are as good as the clock */
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        const int64_t seed[] = {now.tv_sec, now.tv_nsec, getpid(), atomic_fetch_add(&count, 1)};
+        bytes[0] = zs_hash(ZS_HASH, seed, sizeof seed);
+        bytes[1] = zs_hash(bytes[0], seed, sizeof seed);
+    }
     for (size_t i = 0; i < n; i++)
-        digits[i] = hex[bytes[i / 2] >> (i % 2 == 0 ? 4 : 0) & 15];
+        digits[i] = hex[bytes[i / 16] >> 4 * (i % 16) & 15];
     digits[n] = '\0';
-    return true;
 }
 
 /* Whether a text begins with just n digits. */
@@ -77,8 +84,7 @@ char *zs_journal_key(const char *key)
 char *zs_temporary_path(const char *directory)
 {
     char digits[FILE_DIGITS + 1];
-    if (!zs_random_digits(digits, FILE_DIGITS))
-        return NULL;
+    zs_random_digits(digits, FILE_DIGITS);
     const size_t n = strlen(directory);
     return zs_format("%s%s" PREFIX "%s" TEMPORARY, directory, n > 0 && directory[n - 1] == '/' ? "" : "/", digits);
 }
@@ -164,12 +170,11 @@ static size_t directory_length(const char *path)
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* A new random name beside `root`; NULL without memory or randomness. */
+/* A new random name beside `root`; NULL without memory. */
 static char *name_beside(const char *root, const char *ending)
 {
     char digits[DIRECTORY_DIGITS + 1];
-    if (!zs_random_digits(digits, DIRECTORY_DIGITS))
-        return NULL;
+    zs_random_digits(digits, DIRECTORY_DIGITS);
     const size_t n = directory_length(root);
     return zs_format("%.*s.%s.%s%s", (int)n, root, root + n, digits, ending);
 }

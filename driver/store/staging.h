@@ -16,10 +16,9 @@
 
 /* ---- Files; paths are of the operating system (zs_is_temporary_name() and zs_journal_key() are in store.h) ---- */
 
-/* Writes n random hexadecimal digits, an even number and 32 at most, and a zero. False without randomness. */
-bool zs_random_digits(char *digits, size_t n);
-/* A new random path in `directory`; zs_is_temporary_name() knows its name. NULL without memory or randomness; freed
- * with free(). */
+/* Writes n random hexadecimal digits, 32 at most, and a zero. */
+void zs_random_digits(char *digits, size_t n);
+/* A new random path in `directory`; zs_is_temporary_name() knows its name. NULL without memory; freed with free(). */
 char *zs_temporary_path(const char *directory);
 
 /* Makes and locks such a file, open for reading and writing; closing the descriptor releases the lock. *path is freed

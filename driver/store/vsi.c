@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fork.h"
 #include "store/http.h"
 #include "store/vsi.h"
 
@@ -397,15 +398,13 @@ static void vsi_free(struct zs_store *store)
 }
 
 /* Files in /vsimem/ are this process's own: one lock for all of them. */
-static pthread_mutex_t in_memory = PTHREAD_MUTEX_INITIALIZER;
-
 static enum zs_status vsi_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
     (void)key;
     (void)err;
     if (zs_vsi_kind(store)->is_memory) {
-        (void)pthread_mutex_lock(&in_memory);
-        *lock = (struct zs_lock *)&in_memory;
+        (void)pthread_mutex_lock(&zs_locks[ZS_LOCK_IN_MEMORY]);
+        *lock = (struct zs_lock *)&zs_locks[ZS_LOCK_IN_MEMORY];
     }
     return ZS_OK;
 }
