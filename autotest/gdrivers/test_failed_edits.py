@@ -71,9 +71,9 @@ def assert_whole(s3, tmp_path, expected, consolidated):
         check_consolidated(tmp_path / "s3" / "a.zarr")
 
 
-@pytest.mark.parametrize("kinds, and_later", [(("PUT",), False), (("PUT",), True), (("GET", "HEAD"), False), (("DELETE", "POST"), False)],
-                         ids=["PUT", "all later PUT", "GET", "DELETE"])
-@pytest.mark.parametrize("consolidated", ["YES", "NO"])
+@pytest.mark.parametrize("consolidated, kinds, and_later", [
+    ("YES", ("PUT",), False), ("YES", ("PUT",), True), ("NO", ("PUT",), True), ("YES", ("GET", "HEAD"), False), ("NO", ("DELETE", "POST"), False)],
+    ids=["PUT", "all later PUT", "all later PUT, not consolidated", "GET", "DELETE"])
 def test_after_a_failed_request_the_next_gdaladdo_makes_whole_overviews(s3, tmp_path, consolidated, kinds, and_later):
     made(PATH, consolidated)
     before = dict(s3.objects)

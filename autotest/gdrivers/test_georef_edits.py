@@ -115,7 +115,7 @@ def test_edit_with_any_failed_put_is_complete_when_repeated(tmp_path, s3, quiet,
     puts, whole, place = [key for method, key in s3.log if method == "PUT"], content_of(s3.objects), place_of(s3.objects)
     assert puts and whole != content_of(before)
     for number, key in list(enumerate(puts))[::STEP]:
-        for lasts in (False, True):
+        for lasts in (False, True) if number % 4 == 0 else (True,):
             seen = []
 
             def fault(method, _, query):

@@ -298,8 +298,8 @@ def origins(transformer, window, known):
     return at.reshape(-1, 2), there.ravel()
 
 
-@pytest.mark.parametrize("lon, lat", [(7, 45.9), (44.9985, 41.8118), (-120, -70)])
-@pytest.mark.parametrize("how", ["4 GCPs", "9 GCPs", "25 GCPs", "RPC", "geolocation"])
+@pytest.mark.parametrize("how, lon, lat", [("4 GCPs", 7, 45.9), ("9 GCPs", 44.9985, 41.8118), ("25 GCPs", -120, -70), ("RPC", 44.9985, 41.8118),
+                                           ("geolocation", 7, 45.9), ("geolocation", -120, -70)])
 def test_a_scene_without_a_transform_is_copied_to_order_20_in_seconds_with_the_pixel_at_the_middle_of_each_cell(tmp_path, how, lon, lat):
     """At its edges, too, where GDAL looks for the pixels of a block with fewer points than there are cells."""
     order, size, around, step = 20, 60, 700, 1e-4
@@ -489,9 +489,8 @@ def test_resampling_of_a_copy(tmp_path):
     assert np.array_equal(made[middle][warped], whole[middle][warped]) and np.nanstd(made[middle][warped]) < 0.5 and warped.mean() > 0.8
 
 
-@pytest.mark.parametrize("first", [-180, 0, 90])
-@pytest.mark.parametrize("resampling", ["NEAREST", "BILINEAR", "AVERAGE", "RMS", "MODE"])
-@pytest.mark.parametrize("order", [0, 3, 5])
+@pytest.mark.parametrize("order, resampling, first", [(0, "NEAREST", 0), (0, "AVERAGE", 90), (3, "NEAREST", -180), (3, "BILINEAR", 0), (3, "AVERAGE", -180),
+                                                      (3, "RMS", 90), (3, "MODE", 0), (5, "BILINEAR", 90), (5, "MODE", -180)])
 def test_each_cell_of_a_whole_sphere_has_a_value(tmp_path, order, resampling, first):
     """On edges of faces, too, and on the meridian where the source begins and ends."""
     lat = 90 - 0.25 * (np.arange(720) + 0.5)
@@ -507,8 +506,8 @@ def test_each_cell_of_a_whole_sphere_has_a_value(tmp_path, order, resampling, fi
     assert np.abs(values - expected).max() < width
 
 
-@pytest.mark.parametrize("resampling", ["NEAREST", "BILINEAR", "AVERAGE", "RMS", "MODE"])
-@pytest.mark.parametrize("invalid", ["nodata", "mask", "alpha", "NaN"])
+@pytest.mark.parametrize("invalid, resampling", [("nodata", "NEAREST"), ("nodata", "RMS"), ("mask", "BILINEAR"), ("mask", "AVERAGE"), ("alpha", "MODE"),
+                                                 ("alpha", "BILINEAR"), ("NaN", "NEAREST"), ("NaN", "AVERAGE")])
 def test_cells_whose_middle_is_not_valid_in_the_source_stay_empty(tmp_path, invalid, resampling):
     pixels = np.full((1 + (invalid == "alpha"), 720, 1440), 5, "float32")
     pixels[:, :, 720:] = {"nodata": -9999, "mask": 777, "alpha": 0, "NaN": np.nan}[invalid]

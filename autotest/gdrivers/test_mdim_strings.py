@@ -158,7 +158,7 @@ def test_texts_of_every_rank_are_written_in_random_windows(tmp_path, options):
     check_consolidated(tmp_path / "a.zarr")
 
 
-@pytest.mark.parametrize("rank", [0, 1, 2, 4])
+@pytest.mark.parametrize("rank", [0, 1, 4])
 def test_texts_of_zarr_python_are_updated(own_texts, rank):
     dataset, root = updated(own_texts / "texts.zarr")
     rng, content = np.random.default_rng(rank), {}

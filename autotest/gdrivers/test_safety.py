@@ -16,7 +16,7 @@ from stores import array_meta, group_meta
 from support import SANITIZED, STEP, assert_same, close, error_of, in_process, killed, open_array, open_ours, peak_memory, read_all, subdatasets
 from writing import check_consolidated, copy, created, document, driver, files_of, shards, source
 
-ROUNDS = 20 // STEP
+ROUNDS = 9 // STEP
 HEAD = "import os\nimport signal\nimport sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath = sys.argv[1]\n"
 COPY = HEAD + """
 source = gdal.GetDriverByName("MEM").Create("", 1500, 1500, 1, gdal.GDT_UInt16)
