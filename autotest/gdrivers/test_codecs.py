@@ -12,7 +12,7 @@ from osgeo import gdal
 import oracle
 import stores
 from stores import LITTLE, codec
-from support import assert_pixels, error_of, name_of, open_ours, run_peer
+from support import assert_pixels, assert_same, error_of, name_of, open_array, open_ours, read_all, run_peer
 
 NAN_AS_0 = {"encode": [["NaN", 0]], "decode": [[0, "NaN"]]}
 EOPF = [codec("scale_offset", offset=-0.1, scale=10000.0), codec("cast_value", data_type="uint16", scalar_map=NAN_AS_0)]
@@ -291,6 +291,18 @@ def test_bitround_of_integers_is_read(tmp_path):
 # ------------------------------------------------------------------------------------------- what zarr-python writes
 
 # What is refused by name, rather than read or written otherwise than zarr-python would.
+@pytest.mark.parametrize("order, as_list", [("C", [0, 1, 2]), ("F", [2, 1, 0])])
+def test_the_order_of_a_transpose_may_be_a_letter(tmp_path, order, as_list):
+    """As drafts of the specification had it, and early writers."""
+    values = stores.counting((3, 20, 30))
+    meta = stores.array_meta(values.shape, "uint16", [3, 20, 30], [stores.sharding([1, 10, 10], codec("transpose", order=as_list), LITTLE)])
+    oracle.write(tmp_path / "a", meta, values)
+    text = (tmp_path / "a/zarr.json").read_text()
+    (tmp_path / "a/zarr.json").write_text(text.replace(json.dumps(as_list), json.dumps(order)))
+    assert json.dumps(order) in (tmp_path / "a/zarr.json").read_text()
+    assert_same(read_all(open_array(tmp_path / "a")), values)
+
+
 REFUSED = re.compile(r'does not give the fill_value back|numcodecs.shuffle: expected a multiple|"numcodecs.delta" before "sharding_indexed"|"transpose" behind|has no value in|'
                      r'do not give the fill_value back|pixels that are not written would change|out of the range of|sums of its differences')
 

@@ -107,6 +107,28 @@ def test_forms_of_the_same_edges_read_the_same(tmp_path):
         assert_reads(tmp_path / str(i), meta, values)
 
 
+def test_a_regular_grid_with_a_list_for_a_dimension_is_read_as_zarr_python_reads_it(tmp_path):
+    values = counting((30, 40))
+    meta = grid_meta((30, 40), rectilinear([10, 20], 15), sharding([5, 5]))
+    oracle.write(tmp_path / "a", meta, values)
+    listed = document(tmp_path / "a")
+    listed["chunk_grid"] = {"name": "regular", "configuration": {"chunk_shape": [[10, 20], 15]}}
+    oracle.put(tmp_path / "a", {"zarr.json": listed})
+    assert_pixels(open_array(tmp_path / "a"), as_raster(values, "uint16"))
+    listed["chunk_grid"]["configuration"]["chunk_shape"] = [[10, 10], 15]
+    oracle.put(tmp_path / "a", {"zarr.json": listed})
+    assert "chunk_shape[0]: expected lengths that add up to at least 30" in error_of(open_array, tmp_path / "a")
+
+
+def test_chunks_of_nothing_are_read_where_the_dimension_is_empty(tmp_path):
+    meta = array_meta((0, 40), "uint16", chunk_grid={"name": "regular", "configuration": {"chunk_shape": [0, 10]}}, codecs=[BIG])
+    oracle.put(tmp_path / "s", {"zarr.json": group_meta(), "a/zarr.json": meta, "b/zarr.json": dict(meta, shape=[4, 40])})
+    opened = gdal.OpenEx(str(tmp_path / "s"), gdal.OF_MULTIDIM_RASTER, allowed_drivers=["ShardedZarr"])
+    root = opened.GetRootGroup()
+    assert root.OpenMDArray("a").GetDimensions()[0].GetSize() == 0
+    assert "chunk_shape[0]: expected an integer of 1" in error_of(open_array, tmp_path / "s", "/b")
+
+
 def test_blocks_serve_where_chunks_are_of_many_shapes(tmp_path):
     values = counting((700, 1024), "uint32")
     for name, grid, codecs, blocks in [("plain", rectilinear([100, 600], [300, 724]), [BIG], [512, 512]),

@@ -657,3 +657,34 @@ def test_a_store_that_the_one_above_does_not_list_is_its_own(tmp_path):
     check_forecast(open_ours(str(tmp_path / "s.zarr/inner.zarr")), values)
     gdal.GetDriverByName("ShardedZarr").Delete(str(tmp_path / "s.zarr/inner.zarr"))
     assert not (tmp_path / "s.zarr/inner.zarr").exists() and (tmp_path / "s.zarr/v").exists()
+
+
+# ------------------------------------------------------------------------------------------------------------------------ links
+
+@pytest.mark.parametrize("links", [{"g/latest": "."}, {"g/up": ".."}, {"g/all": "../.."}, {"g/to": "../h", "h/back": "../g"}, {"g/self": "self"}])
+def test_a_link_that_leads_back_hides_itself_and_not_the_store(tmp_path, links):
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta()})
+    for group in "g", "h":
+        oracle.put(path / group, {"zarr.json": group_meta()})
+    oracle.write(path / "g/v", array_meta(SHAPE), counting(SHAPE))
+    for link, target in links.items():
+        os.symlink(target, str(path / link))
+    opened = gdal.OpenEx(str(path), gdal.OF_MULTIDIM_RASTER)
+    assert opened.GetRootGroup().OpenGroup("g").GetMDArrayNames() == ["v"]
+    dataset = open_ours(str(path))
+    names = [name for name, _ in dataset.GetSubDatasets()]
+    if len(links) == 1:
+        assert_same(read_all(dataset), counting((1,) + SHAPE))
+    else:  # h/back is g, and g/to is h: each is listed once on each way
+        assert sorted(name[name.rindex(":"):] for name in names) == [":/g/v", ":/h/back/v"]
+    if "g/latest" in links:
+        assert_same(read_all(open_array(path, "/g/latest/v")), counting((1,) + SHAPE))
+
+
+def test_a_link_to_another_folder_is_followed(tmp_path):
+    path = tmp_path / "s.zarr"
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(tmp_path / "elsewhere", array_meta(SHAPE), counting(SHAPE))
+    os.symlink("../elsewhere", str(path / "v"))
+    assert_same(read_all(open_ours(str(path))), counting((1,) + SHAPE))

@@ -135,6 +135,26 @@ def test_zip_file_with_the_store_at_its_root_opens(tmp_path, zipped):
     assert_pixels(open_array(path.rstrip("/")), as_raster(counting(SHAPE), "uint16"), windows=2)
 
 
+@pytest.mark.parametrize("name", ["packed.zip", "s.zarr.zip", "s.ozx", "other.bin"])
+@pytest.mark.parametrize("folder", ["", "s.zarr"])
+def test_an_archive_opens_by_its_name_and_may_hold_the_folder_of_the_store(tmp_path, zipped, name, folder):
+    write_group(tmp_path / "s.zarr", "data")
+    archive = str(tmp_path / name)
+    os.rename(zipped(tmp_path / "s.zarr", folder)[len("/vsizip/"):].split(".zip")[0] + ".zip", archive)
+    inside = "/vsizip/{%s}" % archive if name[-3:] != "zip" else "/vsizip/" + archive
+    for spelling in [inside] + ([archive, "SHARDEDZARR:" + archive] if name.startswith("s.") else []):
+        assert_pixels(open_ours(spelling), as_raster(counting(SHAPE), "uint16"), windows=2)
+    assert_pixels(open_array(inside, "/data"), as_raster(counting(SHAPE), "uint16"), windows=2)
+
+
+def test_an_archive_of_two_folders_is_no_store(tmp_path, zipped):
+    for name in "a.zarr", "b.zarr":
+        write_group(tmp_path / "s" / name, "data")
+    path = zipped(tmp_path / "s")
+    assert declined(path)
+    assert_pixels(open_ours(path + "a.zarr"), as_raster(counting(SHAPE), "uint16"), windows=2)
+
+
 def test_array_of_a_store_without_listing_or_consolidated_metadata_opens_by_its_path(tmp_path, server):
     write_group(tmp_path / "s", "a", "b")
     assert_pixels(open_array(server.vsi("s"), "/b"), as_raster(counting(SHAPE) + 1, "uint16"), windows=2)

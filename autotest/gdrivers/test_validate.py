@@ -359,7 +359,7 @@ DOCUMENTS = [  # (members that replace those of an array, severity, what is said
     ({"fill_value": None}, "error", "fill_value: expected a value of the data type, found null"),
     ({"fill_value": 70000}, "error", "fill_value"),
     ({"fill_value": "x"}, "error", "fill_value"),
-    ({"shape": [16]}, "error", "chunk_shape: expected 1 sizes"),
+    ({"shape": [16]}, "error", "chunk_shape: expected 1 entries"),
     ({"shape": [16, -1]}, "error", "shape"),
     ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [8, 0]}}}, "error", "chunk_shape"),
     ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [8, 8], "x": 1}}}, "error", 'regular: expected members .*, found "x"'),

@@ -419,10 +419,10 @@ static void must(enum zs_status status, const struct zs_error *err)
 void remove_tree(struct zs_store *store, const char *prefix)
 {
     struct zs_error err;
-    bool is_link;
+    enum zs_link link;
     char **names;
-    must(zs_store_is_link(store, prefix, &is_link, &err), &err);
-    if (is_link) {
+    must(zs_store_is_link(store, prefix, &link, &err), &err);
+    if (link != ZS_LINK_NONE) {
         must(zs_store_remove(store, prefix, &err), &err);
         return;
     }

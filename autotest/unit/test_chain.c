@@ -242,7 +242,7 @@ static void test_invalid_codec_chains_are_refused_by_name(void)
         {ZS_INVALID, "[" TRANSPOSE("[0,1,1]") ",'bytes']", "\"transpose\"", "permutation"},
         {ZS_INVALID, "[" TRANSPOSE("[0,1,3]") ",'bytes']", "\"transpose\"", "permutation"},
         {ZS_INVALID, "[" TRANSPOSE("[0,1,-1]") ",'bytes']", "\"transpose\"", "permutation"},
-        {ZS_INVALID, "[" TRANSPOSE("'F'") ",'bytes']", "\"transpose\"", "order"},
+        {ZS_INVALID, "[" TRANSPOSE("'Z'") ",'bytes']", "\"transpose\"", "order"},
         {ZS_INVALID, "['sharding_indexed']", "\"sharding_indexed\"", "chunk_shape"},
         {ZS_INVALID, "[" SHARDING("[4,4]", "['bytes']", "") "]", "\"sharding_indexed\"", "3 integers"},
         {ZS_INVALID, "[" SHARDING("[4,5,4]", "['bytes']", "") "]", "\"sharding_indexed\"",

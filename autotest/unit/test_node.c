@@ -133,7 +133,7 @@ static void test_sizes_are_checked(void)
     check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[0,1]}}}", ZS_INVALID,
                      "chunk_shape[0]: expected an integer of 1 to");
     check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[1]}}}", ZS_INVALID,
-                     "chunk_shape: expected 2 sizes, one per dimension of shape, found 1");
+                     "chunk_shape: expected 2 entries, one per dimension of shape, found 1");
     check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[-3,1]}}}", ZS_INVALID, "found -3");
     check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4294967296,2147483648]}}}",
                      ZS_INVALID, "chunks of fewer than 2^64 bytes");

@@ -181,7 +181,7 @@ static void test_a_key_that_leaves_the_store_is_refused_by_every_call(void)
     struct zs_writer *w;
     struct zs_buffer b = {0};
     char data[4], **names;
-    bool is_link;
+    enum zs_link link;
     char *root = new_directory(), *inner = zs_format("%s/store", root);
     write_file(root, "a", "x", 1);
     struct zs_store *stores[] = {vsi_store(inner), vsi_store("/vsimem/keys/store"), memory_store()};
@@ -199,7 +199,7 @@ static void test_a_key_that_leaves_the_store_is_refused_by_every_call(void)
             CHECK(zs_store_remove(store, bad[i], &err) == ZS_ARGUMENT);
             CHECK(zs_store_list(store, bad[i], &names, &err) == ZS_ARGUMENT);
             CHECK(zs_store_list_all(store, bad[i], &names, &err) == ZS_ARGUMENT);
-            CHECK(zs_store_is_link(store, bad[i], &is_link, &err) == ZS_ARGUMENT);
+            CHECK(zs_store_is_link(store, bad[i], &link, &err) == ZS_ARGUMENT);
         }
         CHECK(zs_object_open(store, "", &o, &err) == ZS_ARGUMENT);
         CHECK(zs_store_put(store, "", "x", 1, &err) == ZS_ARGUMENT);
@@ -374,7 +374,7 @@ static void test_store_with_removed_folders_is_written_to(void)
 static void test_nothing_is_written_or_removed_through_a_link_that_leaves_the_store(void)
 {
     struct zs_error err = {""};
-    bool is_link;
+    enum zs_link link;
     char *root = new_directory(), *outside = new_directory(), *file = zs_format("%s/file", outside);
     write_file(outside, "file", "theirs", 6);
     struct zs_store *store = vsi_store(root);
@@ -401,7 +401,7 @@ static void test_nothing_is_written_or_removed_through_a_link_that_leaves_the_st
     zs_buffer_free(&b);
     remove_tree(store, "a");
     CHECK(!exists(root, "a"));
-    CHECK(zs_store_is_link(store, "out", &is_link, &err) == ZS_OK && is_link);
+    CHECK(zs_store_is_link(store, "out", &link, &err) == ZS_OK && link == ZS_LINK);
     CHECK(zs_store_remove(store, "out", &err) == ZS_OK && !exists(root, "out"));
     CHECK(exists(outside, "file"));
     zs_store_free(store);

@@ -12,13 +12,16 @@ static enum zs_status arrange_transpose(const zs_json *configuration, struct zs_
 {
     const zs_json *order = zs_json_get(configuration, "order");
     const int n = level->ndim;
+    const bool is_c = zs_json_equals(order, "C"), is_f = zs_json_equals(order, "F"); /* of drafts */
     int composed[ZS_MAX_NDIM];
     bool used[ZS_MAX_NDIM] = {false};
-    if (!zs_json_is_array(order) || zs_json_size(order) != (size_t)n)
+    if (!is_c && !is_f && (!zs_json_is_array(order) || zs_json_size(order) != (size_t)n))
         return zs_fail_found(err, ZS_INVALID, order, "codec \"transpose\": order: expected a list of %d integers", n);
     for (int j = 0; j < n; j++) {
-        int64_t k;
-        if (!zs_json_int64(zs_json_at(order, (size_t)j), &k) || k < 0 || k >= n || used[k])
+        int64_t k = is_f ? n - 1 - j : j;
+        if (!is_c && !is_f && !zs_json_int64(zs_json_at(order, (size_t)j), &k))
+            k = -1;
+        if (k < 0 || k >= n || used[k])
             return zs_fail_found(err, ZS_INVALID, order,
                                  "codec \"transpose\": order: expected a permutation of 0 to %d", n - 1);
         used[k] = true;

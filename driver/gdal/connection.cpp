@@ -84,6 +84,8 @@ static std::string storeOfPath(std::string path)
     // A zipped store is opened inside the archive.
     if (zsEndsWith(path, ".zarr.zip") && !STARTS_WITH(path.c_str(), "/vsizip/"))
         path = "/vsizip/" + path;
+    if (zsEndsWith(path, ".ozx")) // OME's RFC 9
+        path = "/vsizip/{" + path + "}";
     return path;
 }
 
@@ -389,7 +391,29 @@ std::string zsShown(const std::string &name)
     return shown;
 }
 
-/* ---- Arrays by their folders ---- */
+/* ---- Folders in archives, and above ---- */
+
+bool zsEnterArchive(ZSConnection &connection)
+{
+    const ZSQuiet quiet;
+    std::string folder;
+    if (!STARTS_WITH(connection.store.c_str(), "/vsizip/") || zsExists(connection.store + "/zarr.json"))
+        return false;
+    const CPLStringList names(VSIReadDir(connection.store.c_str()));
+    for (int i = 0; i < names.size(); i++)
+    {
+        const char *name = names[i];
+        if (EQUAL(name, ".") || EQUAL(name, "..") || EQUAL(name, "__MACOSX")) // beside what a Mac has packed
+            continue;
+        if (!folder.empty())
+            return false;
+        folder = connection.store + "/" + name;
+    }
+    if (folder.empty() || !zsExists(folder + "/zarr.json"))
+        return false;
+    connection.store = folder;
+    return true;
+}
 
 /* The folder above a path, whose last name is left in `name`; "" where there is none that may be a store. */
 static std::string folderAbove(std::string path, std::string &name)

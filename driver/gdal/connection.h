@@ -53,6 +53,9 @@ std::string zsUnescapedWord(const std::string &text);
  * False, with a reason, when it is malformed. */
 bool zsParseConnection(const char *name, ZSConnection &connection, std::string &reason);
 
+/* Where an archive has no zarr.json, but holds one folder alone that has: the store of the connection is that. */
+bool zsEnterArchive(ZSConnection &connection);
+
 /* Where the store of a connection is only a folder of one, with a group's zarr.json above it: names what it did in the
  * topmost such group, whose document is left in `text`. So is an array, and a group that the consolidated metadata
  * there list. Asks for one object of each folder. */

@@ -161,7 +161,7 @@ static int identify(const GDALOpenInfo *info)
         return TRUE;
     const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
     const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
-    const bool isZip = zsEndsWith(name, ".zarr.zip");
+    const bool isZip = zsEndsWith(name, ".zarr.zip") || zsEndsWith(name, ".ozx");
     const bool mayBeCommit = STARTS_WITH_CI(name, "ICECHUNK:") || strchr(name, '?') != nullptr;
     const bool isOther = !prefixed && !isFile && !isZip && !info->bIsDirectory &&
                          !zs_icechunk_is_file(info->pabyHeader, static_cast<size_t>(info->nHeaderBytes)) &&
@@ -198,6 +198,8 @@ static int identify(const GDALOpenInfo *info)
         case Look::OTHER:
             return !GDALS_OWN_READS_V3 || isAlone(*info) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // it may as well be damaged
         case Look::NOT_V3:
+            if (zsEnterArchive(connection))
+                return GDAL_IDENTIFY_UNKNOWN;
             break;
     }
     if (!zsIsRepository(connection.store))
@@ -406,6 +408,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     if (info.eAccess == GA_Update && zs_hierarchy_recover(store->store, err) != ZS_OK)
         return a;
     const bool isOpen = openHierarchy(*store, connection, text, consolidated, mayBeOther, isRepository, err);
+    if (!isOpen && zsEnterArchive(connection))
+        return attempt(info, connection, "", err);
     std::string above;
     if (isOpen && !isRepository && isOfStoreAbove(*store, connection, above)) // before an update it is read again
         return attempt(info, connection, info.eAccess == GA_ReadOnly ? above : "", err);

@@ -82,11 +82,11 @@ bool zsIsLink(const std::string &path)
 {
     struct zs_error err;
     struct zs_store *store = nullptr;
-    bool isLink = false;
-    if (zs_store_open(path.c_str(), &store, &err) == ZS_OK && zs_store_is_link(store, "", &isLink, &err) != ZS_OK)
+    enum zs_link link = ZS_LINK_NONE;
+    if (zs_store_open(path.c_str(), &store, &err) == ZS_OK && zs_store_is_link(store, "", &link, &err) != ZS_OK)
         CPLDebug("ShardedZarr", "%s", err.message);
     zs_store_free(store);
-    return isLink;
+    return link != ZS_LINK_NONE;
 }
 
 /* Whether a directory without zarr.json is a store of Zarr v2. */

@@ -291,12 +291,19 @@ static enum zs_status local_rename(struct zs_store *store, const char *from, con
     return status;
 }
 
-static enum zs_status local_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err)
+static enum zs_status local_is_link(struct zs_store *store, const char *prefix, enum zs_link *link,
+                                    struct zs_error *err)
 {
     char *path = zs_vsi_path(store, prefix);
-    struct stat st;
+    struct stat st, above;
     ZS_TRY_MEMORY(path, err);
-    *is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+    *link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? ZS_LINK : ZS_LINK_NONE;
+    const bool may_loop = *link == ZS_LINK && prefix[0] != '\0' && stat(path, &st) == 0;
+    for (char *slash; may_loop && (slash = strrchr(path, '/')) != NULL && slash > path;) {
+        *slash = '\0';
+        if (stat(path, &above) == 0 && above.st_dev == st.st_dev && above.st_ino == st.st_ino)
+            *link = ZS_LINK_LOOP;
+    }
     free(path);
     return ZS_OK;
 }

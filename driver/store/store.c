@@ -585,11 +585,11 @@ enum zs_status zs_store_rename(struct zs_store *store, const char *from, const c
     return s->ops->directories->rename(s, from, to, err);
 }
 
-enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err)
+enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, enum zs_link *link, struct zs_error *err)
 {
-    *is_link = false;
+    *link = ZS_LINK_NONE;
     ZS_TRY(check_prefix(store, prefix, err));
     struct zs_store *s = find_directories(store);
-    return s != NULL && s->ops->directories->is_link != NULL ? s->ops->directories->is_link(s, prefix, is_link, err)
+    return s != NULL && s->ops->directories->is_link != NULL ? s->ops->directories->is_link(s, prefix, link, err)
                                                              : ZS_OK;
 }

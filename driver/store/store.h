@@ -85,8 +85,9 @@ bool zs_is_temporary_name(const char *name);
 enum zs_status zs_store_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err);
 /* Removes the directory of a prefix if it is empty, where prefixes are directories. Reports no failure. */
 void zs_store_remove_directory(struct zs_store *store, const char *prefix);
-/* Whether `prefix` is a symbolic link, to whatever. */
-enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, bool *is_link, struct zs_error *err);
+/* Whether `prefix` is a symbolic link, to whatever; a LOOP is one to a folder on its own path. */
+enum zs_link { ZS_LINK_NONE, ZS_LINK, ZS_LINK_LOOP };
+enum zs_status zs_store_is_link(struct zs_store *store, const char *prefix, enum zs_link *link, struct zs_error *err);
 
 /* ZS_UNSUPPORTED for a store that is only read. */
 enum zs_status zs_store_check_writable(const struct zs_store *store, struct zs_error *err);
@@ -301,7 +302,7 @@ struct zs_lock_ops {
 struct zs_directory_ops {
     void (*remove)(struct zs_store *s, const char *prefix); /* an empty one; failing is no matter */
     enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
-    enum zs_status (*is_link)(struct zs_store *s, const char *prefix, bool *is_link, struct zs_error *err);
+    enum zs_status (*is_link)(struct zs_store *s, const char *prefix, enum zs_link *link, struct zs_error *err);
     bool (*is_replaced)(const struct zs_store *s); /* the root can be distinguished from another of its name */
     void (*moved)(struct zs_store *s);             /* after `root` changed */
 };

@@ -110,9 +110,9 @@ static enum zs_status take_directory(const struct search *search, const struct o
 {
     const size_t skip = owner->array != NULL && owner->array[0] != '\0' ? strlen(owner->array) + 1 : 0;
     const bool is_for_chunks = owner->array != NULL && is_chunk_key(owner, key + skip, strlen(key + skip), true);
-    bool is_link = false;
-    ZS_TRY(zs_store_is_link(search->store, key, &is_link, err));
-    if (is_link) {
+    enum zs_link link;
+    ZS_TRY(zs_store_is_link(search->store, key, &link, err));
+    if (link != ZS_LINK_NONE) {
         struct zs_node *node;
         ZS_TRY(load(search, key, &node, err));
         const bool is_node = node != NULL;
@@ -320,9 +320,9 @@ enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, 
                                       struct zs_error *err)
 {
     const struct search search = {store, contents};
-    bool is_link;
-    ZS_TRY(zs_store_is_link(store, path, &is_link, err));
-    if (is_link) /* its target, even a document, does not belong to this store */
+    enum zs_link link;
+    ZS_TRY(zs_store_is_link(store, path, &link, err));
+    if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
     ZS_TRY(walk(&search, path, (struct owner){0}, 0, err));
     return zs_names_add(&contents->directories, zs_strdup(path), err);

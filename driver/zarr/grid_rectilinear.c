@@ -1,6 +1,6 @@
-/* Chunk grids whose edges differ: "rectilinear" (zarr-extensions), and "rectangular" (ZEP 3), which it comes from. For
- * each dimension one length, or a list of lengths; in rectilinear grids [length, count] in that list stands for
- * many. */
+/* All chunk grids: for each dimension one length ("regular", core specification), or a list of lengths ("rectangular",
+ * ZEP 3; "rectilinear", zarr-extensions, where [length, count] in that list stands for many). As zarr-python 3.4 does,
+ * a "regular" grid is read with lists, too, and with 0 for the chunks of an empty dimension: writers made such. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +13,7 @@ struct form {
     bool has_runs;      /* [length, count] */
     bool is_exact;      /* the lengths add up to the array's size, and not to more */
 };
+static const struct form regular = {"chunk_shape", false, false};
 static const struct form rectilinear = {"chunk_shapes", true, false}, rectangular = {"chunk_shape", false, true};
 
 /* An entry of a list: a length, or a length and how often. `where` names it. */
@@ -69,6 +70,11 @@ static enum zs_status parse_dimension(const struct form *form, const zs_json *va
 {
     char name[64];
     snprintf(name, sizeof name, "%s[%d]", form->member, dim);
+    if (form == &regular && meta->shape[dim] == 0 && zs_json_uint64(value, &meta->chunk_shape[dim]) &&
+        meta->chunk_shape[dim] == 0) {
+        meta->chunk_shape[dim] = 1; /* of which there are none */
+        return ZS_OK;
+    }
     if (!zs_json_is_array(value))
         return zs_chunk_edge_parse(value, name, &meta->chunk_shape[dim], err);
     /* with what there is of it freed with the metadata */
@@ -97,6 +103,11 @@ static enum zs_status parse(const struct form *form, const zs_json *configuratio
     for (const zs_json *value = zs_json_first(shapes); value != NULL; value = zs_json_next(value), d++)
         ZS_TRY(parse_dimension(form, value, meta, d, err));
     return ZS_OK;
+}
+
+enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)
+{
+    return parse(&regular, configuration, meta, err);
 }
 
 enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err)

@@ -194,8 +194,11 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         (*name)[n] = '\0';
         if (!zs_is_node_name(*name)) /* some stores keep other objects under names that begin with "__" */
             continue;
+        enum zs_link link = ZS_LINK_NONE;
         char *child = zs_path_join(path, *name);
-        status = child != NULL ? walk_child(w, child, depth + 1, err) : zs_fail_memory(err);
+        status = child != NULL ? zs_store_is_link(w->hierarchy->store, child, &link, err) : zs_fail_memory(err);
+        if (status == ZS_OK && link != ZS_LINK_LOOP) /* what is below that is listed above */
+            status = walk_child(w, child, depth + 1, err);
         free(child);
     }
     zs_names_free(names);
