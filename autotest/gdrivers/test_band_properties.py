@@ -77,8 +77,9 @@ def test_without_attributes_there_is_neither_scale_nor_unit(tmp_path):
 
 def test_remaining_attributes_become_metadata(tmp_path):
     attributes = {"standard_name": "air_temperature", "valid_max": 330.5, "count": 7, "cell_methods": "time: mean"}
-    found = metadata_of(band_of(tmp_path, attributes))
-    assert found["standard_name"] == "air_temperature" and found["cell_methods"] == "time: mean"
+    band = band_of(tmp_path, attributes)
+    found = metadata_of(band)
+    assert found["standard_name"] == "air_temperature" and band.GetDescription() == "" and found["cell_methods"] == "time: mean"
     assert float(found["valid_max"]) == 330.5 and found["count"] == "7"
 
 

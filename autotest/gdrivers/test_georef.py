@@ -190,6 +190,53 @@ def test_a_path_in_the_attribute_of_a_group_starts_at_that_group(tmp_path, named
     assert same_crs(open_array(str(tmp_path), "/" + "/".join(filter(None, ["g", level, "data"]))), UTM33)
 
 
+@pytest.mark.parametrize("where", ["array", "group"])
+@pytest.mark.parametrize("name, wrapped", [("crs", False), ("_CRS", False), ("crs", True)])
+def test_wkt_in_an_attribute_is_the_crs_where_nothing_else_is(tmp_path, where, name, wrapped):
+    """A list of one text is that text."""
+    attributes = {name: [wkt(UTM33)] if wrapped else wkt(UTM33)}
+    expected = where == "array" or name == "crs"
+    path = write_data(tmp_path, attributes if where == "array" else None, attributes if where == "group" else None)
+    srs = open_data(path).GetSpatialRef()
+    assert (code_of(srs) == "32633") if expected else srs is None
+    if where == "array":
+        updated = gdal.OpenEx(name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE)
+        updated.SetSpatialRef(None)
+        updated = None
+        assert open_data(path).GetSpatialRef() is None
+    path = write_data(tmp_path / "b", {**attributes, "grid_mapping": "g"})
+    write_grid_mapping(path, "g", crs_wkt=wkt("EPSG:32634"))
+    assert same_crs(open_data(path), "EPSG:32634")
+
+
+@pytest.mark.parametrize("text", ["a park", "EPSG:99999999", 5, ["a", "b"], {"wkt": 3}, "PROJCS[", None], ids=str)
+def test_other_things_called_crs_are_none(tmp_path, text):
+    assert open_data(write_data(tmp_path, {"crs": text, "_CRS": text})).GetSpatialRef() is None
+
+
+@pytest.mark.parametrize("how", ["Create", "update"])
+def test_a_coordinate_epoch_that_is_set_is_told_not_to_be_kept(tmp_path, how):
+    path, srs = str(tmp_path / "a.zarr"), osr.SpatialReference()
+    srs.ImportFromEPSG(9000)
+    srs.SetCoordinateEpoch(2021.3)
+    dataset = gdal.GetDriverByName("ShardedZarr").Create(path, 8, 8)
+    if how == "update":
+        dataset = None
+        dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
+    _, heard = warnings_of(lambda: dataset.SetSpatialRef(srs))
+    assert len(heard) == 1 and "epoch 2021.3" in heard[0]
+    dataset = None
+    assert code_of(open_ours(path).GetSpatialRef()) == "9000"
+
+
+@pytest.mark.parametrize("transform", [(-180, 180, 0, 90, 0, -180), (180, -180, 0, 90, 0, -180), (-2e7, 1000, 0, 2e7, 0, -1000), (-2e7, 1e7, 0, 2e7, 0, -1e7),
+                                       (0, 120, 0, 90, 0, -60), (500000, 10, 0, 5000000, 0, -10)], ids=str)
+@pytest.mark.parametrize("style", ["CF", "ALL"])
+def test_steps_of_half_a_turn_and_metres_called_degrees_are_read_as_written(tmp_path, transform, style):
+    raster = source(np.zeros((1, 3, 2), "uint8"), transform, "EPSG:4326")
+    assert geotransform(copy(tmp_path / "a.zarr", raster, GEOREFERENCING=style)) == transform
+
+
 def put_default(path, names="ab", named=None, consolidated=False):
     """Arrays on one grid beside a `spatial_ref`, of which one may name it."""
     path = write_data(path)

@@ -555,6 +555,8 @@ def test_a_dimension_that_cannot_be_chosen_is_an_error(tmp_path, option):
 @pytest.mark.parametrize("names, attributes, x, y", [
     (["x", "y", "t"], {}, 0, 1), (["lon", "lat", "t"], {}, 0, 1), (["Longitude", "t", "Latitude"], {}, 0, 2),
     (["easting", "northing", "band"], {}, 0, 1), (["row", "col", "band"], {}, 1, 0), (["a", "b", "c"], {}, 2, 1), (None, {}, 2, 1),
+    (["y_osgb", "x_osgb", "step"], {}, 1, 0), (["t", "x_laea", "y_laea"], {}, 1, 2), (["y_geostationary", "x_geostationary", "t"], {}, 1, 0),
+    (["grid_lat", "grid_lon", "t"], {}, 1, 0), (["t", "y_1", "x_2"], {}, 2, 1), (["x_a", "y_a", "x_b"], {}, 0, 1), (["lon", "lat", "x_a"], {}, 0, 1),
     (["a", "b", "c"], {"a": {"axis": "X"}, "c": {"axis": "Y"}}, 0, 2),
     (["a", "b", "c"], {"b": {"standard_name": "projection_x_coordinate"}, "a": {"standard_name": "projection_y_coordinate"}}, 1, 0),
     (["a", "b", "c"], {"a": {"units": "degrees_east"}, "b": {"units": "degrees_north"}}, 0, 1)])

@@ -11,7 +11,7 @@ import threading
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 import oracle
 from option_cases import cases, write
@@ -92,6 +92,22 @@ def test_stores_of_every_creation_option_are_clean(tmp_path):
     stores = sorted(os.listdir(tmp_path))
     answer = validate(*(tmp_path / name for name in stores))
     assert (answer.status, answer.findings) == (0, [])
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4326", "+proj=ob_tran +o_proj=longlat +o_lon_p=0 +o_lat_p=39.25 +lon_0=18 +R=6371229 +to_meter=0.0174532925199433"])
+@pytest.mark.parametrize("transform", [None, (-2e7, 1000, 0, 2e7, 0, -1000)])
+@pytest.mark.parametrize("packing", ["NO", "UINT8"])
+@pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
+def test_what_was_packed_or_has_an_odd_crs_is_clean(tmp_path, crs, transform, packing, style):
+    raster = gdal.GetDriverByName("MEM").Create("", 8, 8, 1, gdal.GDT_Float32)
+    srs = osr.SpatialReference()
+    srs.SetFromUserInput(crs)
+    raster.SetSpatialRef(srs)
+    if transform:
+        raster.SetGeoTransform(transform)
+    raster.GetRasterBand(1).SetScale(0.5)
+    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), raster, options=["SCALE_OFFSET=" + packing, "GEOREFERENCING=" + style])
+    assert_clean(tmp_path / "a.zarr")
 
 
 def test_random_stores_of_the_oracle_are_clean(tmp_path):

@@ -89,7 +89,7 @@ static void test_scale_units_and_names(void)
     CHECK_EQ_STR(m.colour_name, "Red");
     zs_band_properties_clear(&m);
     m = properties_of("int16", "0",
-                      "{'_eopf_attrs':{'scale_factor':0.5,'units':'digital_counts'},'standard_name':'n'}");
+                      "{'_eopf_attrs':{'scale_factor':0.5,'units':'digital_counts'},'long_name':'n','standard_name':'s'}");
     CHECK_EQ_F64(m.scale, 0.5);
     CHECK(!m.has_offset);
     CHECK_EQ_STR(m.unit, "digital_counts");

@@ -31,6 +31,11 @@ static void test_units_since_a_date(void)
     CHECK_EQ_STR(cf("hours since 1900-01-01T00:00:00Z", "gregorian", 24), "1900-01-02T00:00:00");
     CHECK_EQ_STR(cf("Minutes since 2000-2-28 23:59", "standard", 1), "2000-02-29T00:00:00");
     CHECK_EQ_STR(cf("days since 2001-03-01", "standard", -1), "2001-02-28T00:00:00");
+    CHECK_EQ_STR(cf("days since 2000", NULL, 59), "2000-02-29T00:00:00");
+    CHECK_EQ_STR(cf("hours since 2000-03", NULL, 25), "2000-03-02T01:00:00");
+    CHECK_EQ_STR(cf("hours since 2000-3 06:30 +01:00", NULL, 1), "2000-03-01T06:30:00");
+    CHECK_EQ_STR(cf("days since 20000301", NULL, 1), "not a time");
+    CHECK_EQ_STR(cf("days since 2000-", NULL, 1), "not a time");
     CHECK_EQ_STR(cf("milliseconds since 2020-01-01", "standard", 1500), "2020-01-01T00:00:01.5");
     CHECK_EQ_STR(cf("seconds since 2020-01-01 00:00:00.25", "standard", 1), "2020-01-01T00:00:01.25");
     CHECK_EQ_STR(cf("seconds since 2020-01-01 02:00:00 +02:00", "standard", 0), "2020-01-01T00:00:00");
@@ -124,6 +129,7 @@ static void test_instants_between_whole_units(void)
     /* beyond 64 bits */
     CHECK_EQ_I64(back("nanoseconds since 1970-01-01", NULL, "9999-01-01T00:00:00", &value), INT64_MIN);
     CHECK_EQ_I64(back("days since 2024-05-01", NULL, "7", &value), -1);
+    CHECK_EQ_I64(back("days since 2024-05-01", NULL, "2024-06", &value), -1); /* one value is asked for, no month */
     CHECK_EQ_I64(back("days since 2024-05-01", NULL, "2024-05-01T00:00:00 noon", &value), -1);
 }
 

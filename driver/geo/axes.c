@@ -94,6 +94,41 @@ static void from_kinds(struct zs_axes *axes, const char *kinds, int ndim)
     }
 }
 
+/* The axis that is before the first "_" of a name, or behind the last, and what else is in the name. 0: none. */
+static char part_axis(const char *name, bool is_behind, const char **rest, size_t *length)
+{
+    char part[32];
+    const char *at = name == NULL ? NULL : is_behind ? strrchr(name, '_') : strchr(name, '_');
+    const size_t n = at == NULL ? 0 : is_behind ? strlen(at + 1) : (size_t)(at - name);
+    if (n == 0 || n >= sizeof part)
+        return 0;
+    *rest = is_behind ? name : at;
+    *length = is_behind ? (size_t)(at - name) : strlen(at);
+    memcpy(part, is_behind ? at + 1 : name, n);
+    part[n] = '\0';
+    return zs_name_axis(part);
+}
+
+/* X and Y by names that differ in that alone (y_osgb, x_osgb; grid_lat, grid_lon), where one pair does. */
+static void from_parts(const struct zs_node *node, struct zs_axes *axes)
+{
+    const int ndim = node->array->ndim;
+    const char *a, *b;
+    size_t n, m;
+    int pairs = 0;
+    struct zs_axes found = *axes;
+    for (int i = 0; i < 2 * ndim * ndim; i++) {
+        const int x = i / 2 / ndim, y = i / 2 % ndim;
+        if (part_axis(zs_dimension_name(node, x), i % 2, &a, &n) == 'X' &&
+            part_axis(zs_dimension_name(node, y), i % 2, &b, &m) == 'Y' && n == m && memcmp(a, b, n) == 0) {
+            found = (struct zs_axes){x, y};
+            pairs++;
+        }
+    }
+    if (pairs == 1)
+        *axes = found;
+}
+
 enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *dim_x,
                             const char *dim_y, struct zs_axes *axes, struct zs_error *err)
 {
@@ -127,6 +162,8 @@ enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node
         from_kinds(&named, kinds, ndim);
         if (named.x >= 0 && named.y >= 0)
             a = named;
+        else if (a.x < 0 && a.y < 0)
+            from_parts(node, &a);
     }
     if (a.x < 0 || a.y < 0) {
         char cf[ZS_MAX_NDIM];

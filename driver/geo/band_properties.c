@@ -362,8 +362,7 @@ enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_ban
         zs_nodata_read(node, &p);
     p.has_scale = read_number(a, "scale_factor", &p.scale);
     p.has_offset = read_number(a, "add_offset", &p.offset);
-    const char *description = text_attribute(a, "long_name");
-    bool ok = copy_text(description != NULL ? description : text_attribute(a, "standard_name"), &p.description);
+    bool ok = copy_text(text_attribute(a, "long_name"), &p.description);
     ok = ok && read_colour(a, &p);
     ok = ok && zs_colour_table_read(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
     ok = ok && copy_text(zs_unit_attribute(a), &p.unit);

@@ -44,7 +44,7 @@ struct zs_band_properties {
     bool has_scale, has_offset;
     double scale, offset;
     char *unit;        /* owned; NULL when absent, like the next */
-    char *description; /* long_name, else standard_name, else NULL */
+    char *description; /* long_name, else NULL */
     char **categories; /* NULL-terminated; index = pixel value, "" where unnamed; NULL when there are none */
     char **metadata;   /* NULL-terminated "NAME=VALUE": the attributes that are no other property; nested ones as JSON;
                           NULL when there are none */

@@ -192,15 +192,17 @@ static int64_t parse_fraction(const char **text)
     return nanoseconds;
 }
 
-/* A date, a time or none, a zone or none, as an instant of the calendar. */
-static bool parse_instant(enum zs_calendar calendar, const char *text, int64_t *seconds, int64_t *nanoseconds)
+/* A date, a time or none, a zone or none, as an instant of the calendar. is_whole: the date has a month and a day. */
+static bool parse_instant(enum zs_calendar calendar, const char *text, bool is_whole, int64_t *seconds,
+                          int64_t *nanoseconds)
 {
     text += strspn(text, " ");
     int year, month = 1, day = 1, hour = 0, minute = 0, second = 0, used = 0;
     *nanoseconds = 0;
-    if (sscanf(text, "%6d-%2d-%2d%n", &year, &month, &day, &used) < 3)
-        return false;
+    const int fields = sscanf(text, "%6d%n-%2d%n-%2d%n", &year, &used, &month, &used, &day, &used);
     text += used;
+    if (fields < 1 || (fields < 3 && (is_whole || strchr(" Tt", *text) == NULL))) /* its end is one of these, too */
+        return false;
     text += *text == 'T' || *text == 't';
     text += strspn(text, " ");
     if (*text >= '0' && *text <= '9') {
@@ -238,13 +240,14 @@ bool zs_cf_time_parse(const char *units, const char *calendar, struct zs_time_un
         return false;
     unit->nanoseconds = unit_length(units, (size_t)(since - units));
     unit->seconds = (double)unit->nanoseconds / 1e9;
-    return unit->nanoseconds != 0 && parse_instant(unit->calendar, since + 7, &unit->epoch, &unit->epoch_nanoseconds);
+    return unit->nanoseconds != 0 &&
+           parse_instant(unit->calendar, since + 7, false, &unit->epoch, &unit->epoch_nanoseconds);
 }
 
 bool zs_time_count(const struct zs_time_unit *unit, const char *text, int64_t *count, double *value)
 {
     int64_t seconds, nanoseconds;
-    if (unit->nanoseconds == 0 || !parse_instant(unit->calendar, text, &seconds, &nanoseconds))
+    if (unit->nanoseconds == 0 || !parse_instant(unit->calendar, text, true, &seconds, &nanoseconds))
         return false;
     seconds -= unit->epoch;
     nanoseconds -= unit->epoch_nanoseconds;

@@ -251,8 +251,9 @@ bool zs_is_longitude(const struct zs_node *coordinate)
 
 double zs_unwrap(double longitude, double expected)
 {
-    const double turns = round((expected - longitude) / 360);
-    return isfinite(turns) ? longitude + 360 * turns : longitude;
+    /* Half a turn, which is the step of a map of two columns, is none. What no longitude can be are metres. */
+    const double turns = rint((expected - longitude) / 360);
+    return isfinite(turns) && fabs(longitude) <= 1080 ? longitude + 360 * turns : longitude;
 }
 
 /* Turns every longitude, which goes from 180 to -180 degrees, to lie next to the line. */

@@ -46,7 +46,7 @@ enum zs_status zs_coordinate_rows_blank(struct zs_hierarchy *hierarchy, const st
                                         bool *is_blank, bool *is_too_large, struct zs_error *err);
 
 /* Whether values of a coordinate variable are degrees east, and such a value so many turns on or back that it is
- * nearest to what is expected: -179 is 181. */
+ * nearest to what is expected: -179 is 181. Values that no longitude has stay as they are. */
 bool zs_is_longitude(const struct zs_node *coordinate);
 double zs_unwrap(double longitude, double expected);
 

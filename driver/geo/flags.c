@@ -225,8 +225,8 @@ bool zs_validity_read(const struct zs_node *node, struct zs_validity *validity)
 
 bool zs_validity_of(const struct zs_validity *v, double element)
 {
-    if (v->kind == ZS_VALID_NOT_INFINITE)
-        return !isinf(element);
+    if (v->kind == ZS_VALID_FINITE)
+        return isfinite(element);
     if (v->kind == ZS_VALID_TRUE)
         return element != 0;
     const int64_t bits = (int64_t)element; /* of at most 32 bits */

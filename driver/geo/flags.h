@@ -37,7 +37,7 @@ void zs_flags_clear(struct zs_flags *flags);
 
 enum zs_validity_kind {
     ZS_VALID_TRUE,   /* what is not 0: of booleans */
-    ZS_VALID_NOT_INFINITE, /* floats that are not infinite; NaN is a value as others are */
+    ZS_VALID_FINITE, /* floats that are neither infinite nor NaN */
     ZS_VALID_FLAGS
 };
 

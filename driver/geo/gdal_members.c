@@ -1,5 +1,7 @@
 #include "geo/conventions.h"
 
+#include <string.h>
+
 #include <cpl_conv.h>
 
 #include "geo/band_properties.h"
@@ -11,9 +13,14 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
 {
     const zs_json *crs = zs_json_get(search->node->attributes, "_CRS");
     const char *text;
+    /* Writers of xarray leave it on the array or the data set. */
+    if (priority == ZS_PARTIAL && zs_json_one_text(zs_scope_inherited(&search->scope, 0, "crs"), &text))
+        search->out->srs = zs_crs_from_wkt(text);
     if (priority != ZS_STATED)
         return;
-    if (zs_json_string(zs_json_get(crs, "url"), &text))
+    if (zs_json_one_text(crs, &text))
+        search->out->srs = zs_crs_from_wkt(text);
+    if (search->out->srs == NULL && zs_json_string(zs_json_get(crs, "url"), &text))
         search->out->srs = zs_crs_from_url(text);
     if (search->out->srs == NULL && zs_json_string(zs_json_get(crs, "wkt"), &text))
         search->out->srs = zs_crs_from_wkt(text);
@@ -64,6 +71,8 @@ static enum zs_status change(zs_json *members, enum zs_source_kind kind, const s
         ok = ok && (wkt == NULL || zs_json_add_string(zs_json_add_object(members, "_CRS"), "wkt", wkt) != NULL);
         CPLFree(wkt);
     }
+    if (!geo->keeps_srs && geo->srs == NULL && strchr(zs_json_text(members, "crs", ""), '[') != NULL)
+        zs_json_remove(members, "crs");
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 

@@ -89,7 +89,7 @@ static bool find_known_validity(const struct zs_node *node, struct zs_validity *
     if (type != (is_area ? ZS_BOOL : ZS_FLOAT32))
         return false;
     *validity = (struct zs_validity){
-        .kind = is_area ? ZS_VALID_TRUE : ZS_VALID_NOT_INFINITE, .is_writable = is_area, .valid = is_area ? 1 : 0};
+        .kind = is_area ? ZS_VALID_TRUE : ZS_VALID_FINITE, .is_writable = is_area, .valid = is_area ? 1 : 0};
     return true;
 }
 

@@ -139,8 +139,15 @@ static void check_extension(struct document *d, const zs_json *extension, size_t
 
 static void check_codecs(struct document *d, const zs_json *codecs, size_t item_size)
 {
-    for (const zs_json *codec = zs_json_first(codecs); codec != NULL; codec = zs_json_next(codec))
+    for (const zs_json *codec = zs_json_first(codecs); codec != NULL; codec = zs_json_next(codec)) {
+        const zs_json *configuration = NULL;
+        const char *name = zs_extension_name(codec, &configuration);
+        struct zs_dtype cast;
         check_extension(d, codec, item_size);
+        if (name != NULL && strcmp(name, "cast_value") == 0 &&
+            zs_dtype_parse(zs_json_get(configuration, "data_type"), &cast, NULL) == ZS_OK)
+            item_size = cast.swap_unit; /* of what comes to the next codec */
+    }
 }
 
 static void check_array(struct document *d)

@@ -155,16 +155,6 @@ static enum zs_status compare_coordinates(const struct georef_check *check, stru
 
 /* ---- CRS ---- */
 
-static bool is_same_crs(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
-{
-    static const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT", NULL};
-    struct zs_quiet quiet;
-    zs_quiet_begin(&quiet);
-    const bool is_same = OSRIsSameEx(a, b, options) != 0;
-    zs_quiet_end(&quiet);
-    return is_same;
-}
-
 /* Whether two CRS have one ellipsoid, as far as both declare it: unknown members of a datum make no difference. */
 static bool is_same_ellipsoid(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
@@ -244,7 +234,7 @@ static enum zs_status compare_crs(void *context, const char *path, const char *m
     if (status == ZS_OK && srs == NULL)
         zs_report(check->c, is_code ? ZS_SEVERITY_UNCHECKED : ZS_SEVERITY_ERROR, key, member, "a CRS that PROJ knows",
                   "one that it does not");
-    else if (status == ZS_OK && check->used.srs != NULL && !is_same_crs(check->used.srs, srs) &&
+    else if (status == ZS_OK && check->used.srs != NULL && !zs_crs_is_same(check->used.srs, srs) &&
              !is_same_by_points(check, srs))
         report_other_crs(check, key, member, srs);
     if (srs != NULL)
