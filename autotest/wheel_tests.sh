@@ -3,12 +3,13 @@
 # it, from PyPI. Versions of rasterio: 1.4.4, and the newest, for which WHEEL_PYTHON or a python3.12 to 3.14 in PATH is taken (1.5 needs 3.12).
 set -eu
 cd "$(dirname "$0")/.."
-sh autotest/install.sh python3-venv python3-pytest python3-pytest-xdist
+sh autotest/install.sh gdal-bin python3-venv python3-pytest python3-pytest-xdist
 build=$(cd "$1" && pwd)
 shift
+venvs=$build/venvs/$(. /etc/os-release && echo "$VERSION_CODENAME") # another Debian has other Pythons
 export PIP_CERT="${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}"
 install() { # NAME PYTHON PACKAGE...: in the venv of that name
-    venv=$build/venvs/$1
+    venv=$venvs/$1
     [ -x "$venv/bin/python" ] || "$2" -m venv "$venv"
     shift 2
     [ -e "$venv/complete" ] || {
@@ -21,5 +22,5 @@ install old /usr/bin/python3 'rasterio==1.4.4'
 if [ -n "$python" ]; then
     install new "$python" rasterio
 fi
-export WHEEL_VENVS="$build/venvs" PYTHONDONTWRITEBYTECODE=1
+export WHEEL_VENVS="$venvs" PYTHONDONTWRITEBYTECODE=1
 exec sh autotest/in_memory.sh /usr/bin/python3 -m pytest -q -p no:cacheprovider -n "${PYTEST_WORKERS:-$(nproc)}" --durations=5 autotest/wheel "$@"

@@ -1,7 +1,10 @@
-# What a Python wheel holds: a plugin for each GDAL of SHARDEDZARR_GDALS, and the validator, both linked with no GDAL. The core includes GDAL's
-# C headers alone, whose functions and structures are the same in all of them: it is compiled once.
+# What a Python wheel holds: a plugin for each GDAL of SHARDEDZARR_GDALS, and the validator, linked with no GDAL. The
+# core includes GDAL's C headers alone, whose functions and structures are the same in all of them: it is compiled once.
 
-set(SHARDEDZARR_GDALS "" CACHE STRING "Folders of GDAL's headers, one for each plugin in the wheel. Default: those of this machine")
+if(NOT CMAKE_SYSTEM_NAME STREQUAL Linux)
+  message(FATAL_ERROR "The wheel is for Linux with glibc. Elsewhere build the driver with your GDAL's headers")
+endif()
+set(SHARDEDZARR_GDALS "" CACHE STRING "Folders of GDAL's headers, one for each plugin. Default: this machine's")
 if(NOT SHARDEDZARR_GDALS)
   get_target_property(SHARDEDZARR_GDALS GDAL::GDAL INTERFACE_INCLUDE_DIRECTORIES)
 endif()
@@ -46,3 +49,4 @@ target_link_libraries(validate_module PRIVATE shardedzarr_validate shardedzarr_f
 target_compile_definitions(validate_module PRIVATE ZS_VERSION="${PROJECT_VERSION}")
 target_compile_options(validate_module PRIVATE -fvisibility=default) # of main()
 add_to_wheel(validate_module validate any)
+install(FILES LICENSE DESTINATION shardedzarr COMPONENT wheel)

@@ -7,6 +7,7 @@ loaded. Nothing of that GDAL becomes visible to others, so that several may live
 import ctypes
 import glob
 import os
+import re
 import sys
 import warnings
 
@@ -18,9 +19,9 @@ _loaded = []  # libraries, which stay
 def _gdals():
     """The paths of the libgdals of this process."""
     if sys.platform != "linux":
-        raise ImportError("shardedzarr is for Linux with glibc; elsewhere build the driver with the headers of your GDAL")
+        raise ImportError("shardedzarr is for Linux with glibc; elsewhere build the driver with your GDAL's headers")
     with open("/proc/self/maps", errors="surrogateescape") as maps:
-        paths = [line.split(None, 5)[5].rstrip("\n") for line in maps if "/libgdal" in line and ".so" in line]
+        paths = [line.split(None, 5)[5].rstrip("\n") for line in maps if re.search(r"/libgdal[-.][^/]*so", line)]
     return [path for path in dict.fromkeys(paths) if not path.startswith(_PLUGINS)]
 
 
@@ -43,10 +44,16 @@ def minors():
     return sorted(glob.glob("3.*", root_dir=_PLUGINS), key=lambda minor: int(minor[2:]))
 
 
-def plugin_path(minor):
-    """The folder of the plugin for a minor version of GDAL, for GDAL_DRIVER_PATH of programs that are linked with libgdal."""
+def _minor(gdal):
+    return _version(gdal).rpartition(".")[0]
+
+
+def plugin_path(minor=None):
+    """The folder of the plugin for a minor version of GDAL, as "3.10", or for the GDAL of this process. It is for
+    GDAL_DRIVER_PATH of programs that are linked with libgdal."""
+    minor = minor or _minor(_gdal(_gdals()[0]))
     if minor not in minors():
-        raise ImportError("it has no plugin for GDAL %s, only for %s; build the driver with the headers of that GDAL"
+        raise ImportError("there is no plugin for GDAL %s, only for %s; build the driver with the headers of that GDAL"
                           % (minor, ", ".join(minors()) or "none"))
     return os.path.join(_PLUGINS, minor)
 
@@ -68,7 +75,7 @@ def _bind(module, gdal):
 
 def _register(path):
     gdal = _gdal(path)
-    plugin = os.path.join(plugin_path(_version(gdal).rpartition(".")[0]), "gdal_ShardedZarr.so")
+    plugin = os.path.join(plugin_path(_minor(gdal)), "gdal_ShardedZarr.so")
     library = _bind(plugin, path)
     older = gdal.GDALGetDriverByName(b"ShardedZarr")
     if older:  # of a plugin that GDAL found elsewhere
@@ -84,21 +91,21 @@ def _register(path):
 
 
 def register():
-    """Makes the driver known to each GDAL of this process that does not know it yet: for one that was loaded after `import
-    shardedzarr`, which calls this. Imports rasterio where none is loaded."""
+    """Makes the driver known to each GDAL of this process that does not know it yet. `import shardedzarr` calls it.
+    Call it again for a GDAL that was loaded since. Imports rasterio where there is none."""
     if not _gdals():
         try:
             import rasterio  # noqa: F401
         except ImportError:
-            raise ImportError("no GDAL is loaded, and rasterio is not there: pip install rasterio, or import first what "
-                              "brings your GDAL") from None
+            raise ImportError("no GDAL is loaded, and rasterio is not there: pip install rasterio, or import first "
+                              "what brings your GDAL") from None
     missed = []
     for path in _gdals():
         try:
             if path not in _registered:
                 _register(path)
-        except (ImportError, OSError) as error:
-            missed.append("no ShardedZarr in GDAL %s (%s): %s" % (_version(_gdal(path)), path, error))
+        except (ImportError, OSError, AttributeError) as error:
+            missed.append("no ShardedZarr in %s: %s" % (path, error))
     if missed and not _registered:
         raise ImportError("; ".join(missed))
     for text in missed:

@@ -1,14 +1,15 @@
-"""python -m shardedzarr: which GDALs are in a process with rasterio, and which plugin serves each: for a report of a bug."""
+"""python -m shardedzarr: the GDALs of a process with rasterio, and which plugin serves each, for a report of a bug."""
 import importlib.metadata
 import sys
 
 import shardedzarr
 
 
-def _flags(item):
-    """As `gdalinfo --formats` prints them."""
-    return "r" + "".join(letter for letter, name in (("w", b"DCAP_CREATECOPY"), ("+", b"DCAP_CREATE"), ("v", b"DCAP_VIRTUALIO"),
-                                                     ("s", b"DMD_SUBDATASETS")) if item(name))
+def _line(item):
+    """The driver as `gdalinfo --formats` prints it, and its version."""
+    flags = {"w": "DCAP_CREATECOPY", "+": "DCAP_CREATE", "v": "DCAP_VIRTUALIO", "s": "DMD_SUBDATASETS"}
+    return "ShardedZarr -raster,multidimensional raster- (r%s): %s, version %s" % (
+        "".join(letter for letter, name in flags.items() if item(name)), item("DMD_LONGNAME"), item("VERSION"))
 
 
 def report():
@@ -24,9 +25,8 @@ def report():
         print("GDAL %s: %s" % (shardedzarr._version(gdal), path))
         driver = gdal.GDALGetDriverByName(b"ShardedZarr")
         if driver:
-            item = lambda name: gdal.GDALGetMetadataItem(driver, name, None)  # noqa: E731
-            print("  ShardedZarr -raster,multidimensional raster- (%s): %s, version %s, by %s" % (
-                _flags(item), item(b"DMD_LONGNAME").decode(), item(b"VERSION").decode(), shardedzarr._registered.get(path)))
+            items = lambda name: (gdal.GDALGetMetadataItem(driver, name.encode(), None) or b"").decode()  # noqa: E731
+            print("  %s, by %s" % (_line(items), shardedzarr._registered.get(path)))
     return None
 
 
