@@ -475,7 +475,7 @@ WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("
          ("COMPRESS", "LZW", "ZSTD"), ("COMPRESS", "", "ZSTD"), ("LEVEL", "10", "9"), ("LEVEL", "high", "integer"), ("LEVEL", "1.5", "integer"),
          ("BLOSC_CNAME", "brotli", "lz4"), ("BLOSC_SHUFFLE", "MAYBE", "BIT"), ("INDEX_LOCATION", "MIDDLE", "START"),
          ("CHUNK_ORDER", "PEANO", "HILBERT"), ("CHUNK_CHECKSUM", "perhaps", "YES"), ("OVERVIEWS", "1", "2"), ("OVERVIEWS", "2,x", "factors from 2"),
-         ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"), ("ARRAY_NAME", "__a", "__"),
+         ("RESAMPLING", "BEST", "CUBIC"), ("ARRAY_NAME", "a/b", "/"), ("ARRAY_NAME", "..", "dots"),
          ("ARRAY_NAME", "x", "name"), ("ARRAY_NAME", "spatial_ref", "name"), ("ARRAY_NAME", "ovr_2x", "name"),
          ("SINGLE_ARRAY", "perhaps", "YES"), ("INTERLEAVE", "TILE", "PIXEL"), ("BLOCKXSIZE", "0", "from 1"), ("BLOCKYSIZE", "big", "from 1"), ("TILED", "perhaps", "YES"), ("APPEND_SUBDATASET", "perhaps", "YES"),
          ("GEOREFERENCING", "NONE", "CF"), ("NUM_THREADS", "0", "1024"), ("NUM_THREADS", "many", "ALL_CPUS"), ("NUM_THREADS", "2x", "ALL_CPUS"),

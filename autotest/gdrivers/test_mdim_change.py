@@ -179,7 +179,7 @@ def test_band_property_of_an_array_is_also_set_on_its_overviews(tmp_path, name, 
     assert_clean(tmp_path / "a.zarr")
 
 
-@pytest.mark.parametrize("old, new", [("x", "y"), ("crs", ""), ("crs", "a/b"), ("x", "__x"), ("mask", "mask_u"), ("v", "u")])
+@pytest.mark.parametrize("old, new", [("x", "y"), ("crs", ""), ("crs", "a/b"), ("mask", "mask_u"), ("v", "u")])
 def test_a_rename_that_is_refused_changes_nothing(tmp_path, old, new):
     path = str(tmp_path / "a.zarr")
     oracle.put(path, {"zarr.json": group_meta()})
@@ -573,7 +573,7 @@ def test_array_is_renamed_with_its_pending_writes(tmp_path, base, is_there):
     assert array.Rename("new") == gdal.CE_None and array.GetName() == "new" and array.GetFullName() == "/new"
     assert sorted(root.GetMDArrayNames()) == ["new", "x"] and root.OpenMDArray("new").GetDimensions()[0].GetIndexingVariable() is not None
     write(array, np.full(1, 5, "int16"), start=[39])
-    for bad in ("", "a/b", "..", "x", "__a"):
+    for bad in ("", "a/b", "..", "x", ".zarray"):
         assert error_of(array.Rename, bad) and array.GetName() == "new", bad
     expected = np.concatenate([np.full(20, 3), np.zeros(10), np.full(5, 4), np.zeros(4), [5]]).astype("int16")
     np.testing.assert_array_equal(values_of(array, (40,), "int16"), expected)

@@ -370,7 +370,7 @@ def test_names_that_no_store_may_have_are_refused(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     dims = dimensions(root, x=4)
     root.CreateMDArray("v", dims, extended("int16"))
-    for name in ("", ".", "..", "a/b", "__x", "zarr.json", "v"):
+    for name in ("", ".", "..", "a/b", ".zattrs", "zarr.json", "v"):
         assert error_of(root.CreateMDArray, name, dims, extended("int16"))
         assert error_of(root.CreateGroup, name)
     assert (root.GetMDArrayNames(), root.GetGroupNames() or []) == (["v"], [])
@@ -852,3 +852,18 @@ def test_latin_1_names_and_texts_are_copied_as_utf_8_with_one_warning(tmp_path):
     assert attributes_of(root) == {"Straße": "Müller"} and attributes_of(array) == {"Ä": "é"} and array.GetUnit() == "°C"
     dimension, = array.GetDimensions()
     assert dimension.GetName() == "größe" and list(dimension.GetIndexingVariable().ReadAsArray()) == [5, 6, 7]
+
+
+@pytest.mark.parametrize("array, group", [(".zarray", "g"), ("a", "C:")])
+def test_a_copy_names_what_it_leaves_out_for_its_name_and_fails_where_strict(tmp_path, array, group):
+    (tmp_path / "a.vrt").write_text("""<VRTDataset><Group name="/"><Array name="%s"><DataType>Int16</DataType><ConstantValue>7</ConstantValue></Array>
+        <Array name="kept"><DataType>Int16</DataType><ConstantValue>7</ConstantValue></Array>
+        <Group name="%s"/></Group></VRTDataset>""" % (array, group))
+    before = gdal.OpenEx(str(tmp_path / "a.vrt"), gdal.OF_MULTIDIM_RASTER)
+    bad = array if array != "a" else group
+    message = error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a.zarr"), before, 1)
+    assert '"%s"' % bad in message and not (tmp_path / "a.zarr").exists()
+    made, messages = warnings_of(lambda: gdal.MultiDimTranslate(str(tmp_path / "a.zarr"), before, format="ShardedZarr"))
+    assert made is not None and ['"%s"' % bad in message and "left out" in message for message in messages] == [True]
+    del made
+    assert "kept" in root_of(tmp_path / "a.zarr").GetMDArrayNames()

@@ -16,8 +16,7 @@ from writing import UTM, check_consolidated, copy, document, source
 SHAPE = (40, 50)
 BAD_NAMES = ["..", ".", "", "...", "/", "//", "../..", "../bait", "../../bait", "a/../../bait", "/vsimem/bait", "/vsizip/bait", "zarr.json",
              "C:", "C:\\bait", "..\\bait", "a\\b", "a\nb", "a\x7fb", "\x01", "%2e%2e", "%2E.", "..%2fbait", "..%5Cbait", "%00",
-             "http://127.0.0.1:9/bait", "file:///bait", "__reserved", "/absolute"]
-NOT_INSIDE = [name for name in BAD_NAMES if name != "__reserved"]
+             "http://127.0.0.1:9/bait", "file:///bait", "/absolute"]
 
 
 def snapshot(folder, *without):
@@ -150,7 +149,7 @@ def levels(name, kind):
     return {"zarr_conventions": [convention(MULTISCALES)], "multiscales": {"layout": entries}}
 
 
-@pytest.mark.parametrize("name", NOT_INSIDE)
+@pytest.mark.parametrize("name", BAD_NAMES)
 @pytest.mark.parametrize("kind", ["multiscales", "ome", "tiles"])
 def test_pyramid_level_lies_inside_the_store(tmp_path, name, kind):
     path, name, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
@@ -167,7 +166,7 @@ def test_pyramid_level_lies_inside_the_store(tmp_path, name, kind):
     assert outside(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", NOT_INSIDE)
+@pytest.mark.parametrize("name", BAD_NAMES)
 def test_consolidated_keys_outside_the_store_are_ignored(tmp_path, name):
     path, name, values = store_in_bait(tmp_path, name, consolidated=True, dimension_names=["y", "x"])
     root = document(path)
@@ -181,7 +180,7 @@ def test_consolidated_keys_outside_the_store_are_ignored(tmp_path, name):
     assert outside(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["...", "C:", "a\\b", "a\nb", "a\x7fb", "%2e%2e", "..%2fbait", "__reserved"])
+@pytest.mark.parametrize("name", ["...", "C:", "a\\b", "a\nb", "a\x7fb", "%2e%2e", "..%2fbait"])
 def test_folder_with_an_invalid_node_name_is_not_listed(tmp_path, name):
     path, _, values = store_in_bait(tmp_path, name, dimension_names=["y", "x"])
     os.rename(path + "/zarr.json", path + "/root")
@@ -199,15 +198,23 @@ def test_directory_called_zarr_json_is_an_error(tmp_path):
     assert_same(read_all(open_array(path, "/v")), counting(SHAPE)[np.newaxis])
 
 
-def test_array_with_a_reserved_name_opens_by_name(tmp_path):
-    """xarray calls an array without a name so."""
-    name = "__xarray_dataarray_variable__"
+@pytest.mark.parametrize("name", ["__xarray_dataarray_variable__", "a:b", "a:1", "__x:0"])
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_names_that_the_specification_advises_against_are_listed_opened_and_copied(tmp_path, name, consolidated):
     path, values = str(tmp_path / "a.zarr"), counting(SHAPE)
     oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(os.path.join(path, name), array_meta(SHAPE, codecs=[sharding((2, 2))]), values)
-    assert_same(read_all(open_array(path, "/" + name)), values[np.newaxis])
-    oracle.consolidate(path)
-    assert_same(read_all(open_ours(path)), values[np.newaxis])
+    for member in (name, "other"):
+        oracle.write(os.path.join(path, member), array_meta((1, *SHAPE), codecs=[sharding((1, 2, 2))], dimension_names=["__t", "y", "x"]), values[None])
+    if consolidated:
+        oracle.consolidate(path)
+    names = [key for key, text in gdal.OpenEx("SHARDEDZARR:" + path, open_options=["MULTIBAND=NO"]).GetSubDatasets()]
+    assert len(names) == 2
+    for opened in [open_array(path, "/" + name)] + [gdal.Open(key) for key in names]:
+        assert_same(read_all(opened), values[np.newaxis])
+    gdal.MultiDimTranslate(str(tmp_path / "b.zarr"), "SHARDEDZARR:" + path, format="ShardedZarr")
+    assert_same(read_all(open_array(str(tmp_path / "b.zarr"), "/" + name)), values[np.newaxis])
+    copy(tmp_path / "c.zarr", open_array(path, "/" + name), ARRAY_NAME=name)
+    assert_same(read_all(open_array(str(tmp_path / "c.zarr"), "/" + name)), values[np.newaxis])
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)

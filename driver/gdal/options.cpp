@@ -285,7 +285,7 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) {
              o.array_name = v.text;
              if (!zsIsArrayName(o.array_name))
-                 v.Refuse("a name without /, not of dots alone, not beginning with __ or ovr_, not spatial_ref");
+                 v.Refuse("a name without /, not of dots alone, not beginning with ovr_, not spatial_ref");
          }},
         {ZS_RASTER, "DIM_NAMES", anyText(),
          "Names of the dimensions separated by commas, slowest first. Default: those of the source, else y,x or "
@@ -607,7 +607,7 @@ const char *zsUpdateName(enum zs_update update)
 
 bool zsIsArrayName(const std::string &name)
 {
-    return zs_is_node_name(name.c_str()) && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
+    return zs_is_inside_name(name.c_str()) && name != "spatial_ref" && !STARTS_WITH(name.c_str(), "ovr_");
 }
 
 /* ---- Aliases ---- */

@@ -406,7 +406,7 @@ static enum zs_status keep_axis(struct zs_hierarchy *hierarchy, const struct zs_
                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
-    const struct zs_node *c = zs_is_node_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
+    const struct zs_node *c = zs_is_inside_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
     const bool is_shared = geo->is_shared[0] || geo->is_shared[1];
     if (c == NULL || geo->keeps_srs || is_shared || !is_coordinate(c, name) || !is_of_other_units(c, geo))
         return ZS_OK;
@@ -423,7 +423,7 @@ static enum zs_status find_fixed(struct zs_hierarchy *hierarchy, const struct zs
     for (int i = 0; i < 2 && !*is_fixed && zs_has_axes(geo) && !geo->keeps_transform; i++) {
         const int dim = i == 0 ? axes.y : axes.x;
         const char *name = zs_dimension_name(node, dim);
-        const struct zs_node *own = zs_is_node_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
+        const struct zs_node *own = zs_is_inside_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
         const bool has_own = own != NULL && is_coordinate(own, name);
         bool is_match = !geo->is_fixed[i] && !(geo->is_grid_shared && has_own && is_of_other_units(own, geo));
         if (!is_match && has_own)
@@ -447,7 +447,7 @@ static enum zs_status write_axis(struct zs_hierarchy *hierarchy, const struct zs
     *is_current = true;
     if (geo->keeps_transform)
         return keep_axis(hierarchy, node, dim, geo, is_x, err);
-    if (!wants && (!zs_is_node_name(name) || zs_sibling(hierarchy, node, name) == NULL))
+    if (!wants && (!zs_is_inside_name(name) || zs_sibling(hierarchy, node, name) == NULL))
         return ZS_OK;
     ZS_TRY(zs_slot_find(hierarchy, node, name, is_coordinate, &slot, err));
     if (slot.own != NULL && slot.own->array->shape[0] != n) /* of a dimension that has another length elsewhere */

@@ -32,7 +32,7 @@ static enum zs_status find_named_array(struct zs_hierarchy *hierarchy, const str
     const char *name = zs_dimension_name(node, dim);
     enum zs_status status = ZS_OK;
     *out = NULL;
-    if (!zs_is_node_name(name) || node->array == NULL)
+    if (!zs_is_inside_name(name) || node->array == NULL)
         return ZS_OK;
     char *group = zs_path_parent(node->path);
     while (group != NULL && status == ZS_OK && *out == NULL) {

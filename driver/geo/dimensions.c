@@ -92,7 +92,7 @@ static bool is_variable_of(const struct zs_node *found, const struct zs_dimensio
 static const struct zs_node *find_variable(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                            const struct zs_dimension *dim)
 {
-    if (!zs_is_node_name(dim->name))
+    if (!zs_is_inside_name(dim->name))
         return NULL;
     char *group = zs_path_parent(node->path);
     while (group != NULL) {

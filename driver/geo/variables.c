@@ -123,7 +123,7 @@ enum zs_status zs_slot_find(struct zs_hierarchy *hierarchy, const struct zs_node
                             struct zs_error *err)
 {
     *slot = (struct zs_slot){.has_checksum = node->array != NULL && zs_has_chunk_checksum(node->array)};
-    if (!zs_is_node_name(name))
+    if (!zs_is_inside_name(name))
         return ZS_OK;
     char *group = zs_path_parent(node->path);
     char *path = group != NULL ? zs_path_join(group, name) : NULL;

@@ -297,7 +297,7 @@ static enum zs_status add_array(struct zs_hierarchy *h, struct zs_edits *edits, 
 static enum zs_status path_beside(const struct zs_node *node, const char *name, char **path, struct zs_error *err)
 {
     *path = NULL;
-    if (!zs_is_node_name(name))
+    if (!zs_is_inside_name(name))
         return ZS_OK;
     char *group = zs_path_parent(node->path);
     *path = group != NULL ? zs_path_join(group, name) : NULL;

@@ -120,21 +120,19 @@ static enum zs_status clear(struct zs_hierarchy *hierarchy, const char *path, bo
     return status;
 }
 
-/* Whether a name is valid, and portable. */
-static enum zs_status check_name(const char *name, struct zs_error *err)
+enum zs_status zs_node_check_name(const char *name, struct zs_error *err)
 {
-    if (zs_is_node_name(name) && strpbrk(name, ":\\") == NULL && strncmp(name, ".z", 2) != 0)
+    if (zs_is_inside_name(name) && strncmp(name, ".z", 2) != 0) /* documents of Zarr v2 */
         return ZS_OK;
-    return zs_fail(err, ZS_ARGUMENT,
-                   "\"%.200s\": expected a name without / \\ and :, not of dots alone, not beginning with __ or .z",
-                   name);
+    return zs_fail(err, ZS_ARGUMENT, "\"%.200s\": expected a name without / and \\, not of dots alone, not beginning "
+                   "with .z", name);
 }
 
 enum zs_status zs_node_make(struct zs_hierarchy *hierarchy, const char *parent, const char *name, zs_json *document,
                             const struct zs_node **node, struct zs_error *err)
 {
     char *path = NULL;
-    enum zs_status status = check_name(name, err);
+    enum zs_status status = zs_node_check_name(name, err);
     if (status == ZS_OK)
         status = zs_hierarchy_check_writable(hierarchy, err);
     if (status == ZS_OK && (path = zs_path_join(parent, name)) == NULL)

@@ -52,11 +52,6 @@ bool zs_is_inside_name(const char *name)
     return name != NULL && is_inside(name, strlen(name));
 }
 
-bool zs_is_node_name(const char *name)
-{
-    return zs_is_inside_name(name) && strncmp(name, "__", 2) != 0;
-}
-
 /* The first name in a path of n characters that is none inside, of *length; NULL where all are. */
 static const char *find_outside(const char *path, size_t n, size_t *length)
 {

@@ -9,13 +9,9 @@
 
 /* Whether `name` names a member of a group on every file system and server: it is not empty, not only dots and not
  * "zarr.json" (the group's own document), and has no "/", no "\", no control character and no drive ("C:"), also not as
- * percent escapes, which a server decodes. False for NULL. */
+ * percent escapes, which a server decodes. False for NULL. Names that the specification only advises against, as
+ * "__xarray_dataarray_variable__" and "a:b", are names. */
 bool zs_is_inside_name(const char *name);
-
-/* Whether a new node may have this name: zs_is_inside_name(), without the reserved prefix "__". Existing nodes with the
- * prefix (xarray writes "__xarray_dataarray_variable__") can be opened by their names, but names in dimensions and
- * attributes do not refer to them. False for NULL. */
-bool zs_is_node_name(const char *name);
 
 /* Whether `path` is names inside a group separated by "/": the one spelling of a path below the root. */
 bool zs_path_is_clean(const char *path);

@@ -112,9 +112,7 @@ static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *path,
 {
     const struct zs_node *occupant = NULL;
     *out = NULL;
-    if (!zs_is_node_name(name))
-        return zs_fail(err, ZS_ARGUMENT,
-                       "\"%.200s\": expected a name without /, not of dots alone, not beginning with __", name);
+    ZS_TRY(zs_node_check_name(name, err));
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store has no name in it");
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));

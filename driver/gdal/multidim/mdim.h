@@ -213,7 +213,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_fsync = true;
     bool m_isLost = false;      /* elements could not be written: this store must not replace another */
     bool m_isAbandoned = false; /* see Abandon() */
-    bool m_hasRefused = false;  /* an array was not made because of its options */
+    bool m_hasRefused = false;  /* an array or a group was not made, for its options or for what the disk says */
     std::shared_ptr<GDALGroup> m_source; /* the root group that is being copied into the store; or null */
     bool m_isLenient = false;            /* see Complain() */
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
@@ -395,7 +395,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     {
         m_isLost = true;
     }
-    /* Notes that an array was refused because of its options: the copy is incomplete. */
+    /* Notes that an array or a group could not be made: the copy is incomplete. */
     void MarkRefused()
     {
         m_hasRefused = true;
@@ -423,6 +423,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* Reports a property of a source that cannot be stored: an error, or a warning where the copy goes on without
      * it. */
     void Complain(const std::string &what) const;
+    /* Whether a new node may have this name; else complains. */
+    bool CheckName(const std::string &name) const;
 
     /* Brings what was written to one array to the store. */
     bool FlushArray(const std::string &path);

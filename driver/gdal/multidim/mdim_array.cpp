@@ -372,7 +372,7 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
         {
             const struct zs_node *node = nullptr;
             struct zs_error err;
-            if (!zs_is_node_name(names[i]) ||
+            if (!zs_is_inside_name(names[i]) ||
                 zs_hierarchy_node_at(m_store->Hierarchy(), group.c_str(), names[i], &node, &err) != ZS_OK ||
                 node->type != ZS_NODE_ARRAY)
                 continue;

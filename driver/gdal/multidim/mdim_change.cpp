@@ -415,9 +415,8 @@ bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, co
     const std::string before = self->GetName();
     if (!CheckUpdatable())
         return false;
-    if (!zs_is_node_name(name.c_str()) || name.find_first_of(":\\") != std::string::npos)
-        return zsRefuse(CPLE_IllegalArg, "dimension %s: \"%s\": expected a name without / \\ and :, not of dots",
-                        before.c_str(), name.c_str());
+    if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
+        return zsReport(err);
     if (!findAll(Hierarchy(), all, &err))
         return zsReport(err);
     const auto having = allThatHave(all, before, path, number, [&](const Found &f) {

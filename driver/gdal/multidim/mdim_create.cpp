@@ -354,7 +354,7 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
 {
     struct zs_array_spec spec = {};
     const bool isText = type.GetClass() == GEDTC_STRING, isOwn = isCoordinate(name, dimensions);
-    if (!typeOf(*store, name, type, dimensions.size(), spec.dtype))
+    if (!store->CheckName(name) || !typeOf(*store, name, type, dimensions.size(), spec.dtype))
         return nullptr;
     for (const auto &d : dimensions)
     {
@@ -383,8 +383,8 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     const struct zs_node *node = makeNode(*store, group, name, spec, isText, isOwn, &err);
     auto array = node != nullptr ? addArray(store, node, dimensions, isText, options.ChunkOrder(), &err) : nullptr;
     if (array == nullptr)
-        zsReport(err);
-    return array;
+        store->MarkRefused();
+    return array != nullptr ? array : zsReport(err);
 }
 
 /* ---- Options ---- */

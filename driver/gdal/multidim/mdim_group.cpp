@@ -259,11 +259,13 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
     return zsGuard([&]() -> std::shared_ptr<GDALGroup> {
         const struct zs_node *node = nullptr;
         struct zs_error err;
-        if (!CheckGroup())
+        const std::string own = zsUtf8(name);
+        if (!CheckGroup() || !m_store->CheckName(own))
             return nullptr;
-        if (zs_group_make(m_store->Hierarchy(), m_node->path, zsUtf8(name).c_str(), &node, &err) != ZS_OK)
-            return zsReport(err);
-        return m_store->Group(node);
+        if (zs_group_make(m_store->Hierarchy(), m_node->path, own.c_str(), &node, &err) == ZS_OK)
+            return m_store->Group(node);
+        m_store->MarkRefused();
+        return zsReport(err);
     });
 }
 

@@ -206,6 +206,15 @@ void ZSMdimStore::Complain(const std::string &what) const
              m_isLenient ? "; it is left out" : "");
 }
 
+bool ZSMdimStore::CheckName(const std::string &name) const
+{
+    struct zs_error err;
+    const bool isName = zs_node_check_name(name.c_str(), &err) == ZS_OK;
+    if (!isName)
+        Complain(err.message);
+    return isName;
+}
+
 bool ZSMdimStore::FlushArray(const std::string &path)
 {
     struct zs_error err;
