@@ -240,6 +240,45 @@ bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which
     return false;
 }
 
+/* The element of a band or an array, whose path is seen from the group that holds the nodes; null where there is none. */
+static const CPLXMLNode *findElement(const CPLXMLNode *node, const std::string &path)
+{
+    const CPLXMLNode *found = nullptr;
+    for (; node != nullptr && found == nullptr; node = node->psNext)
+    {
+        if (node->eType != CXT_Element)
+            continue;
+        const bool isGroup = EQUAL(node->pszValue, "Group"), isBand = EQUAL(node->pszValue, "VRTRasterBand");
+        const std::string name = CPLGetXMLValue(node, isBand ? "band" : "name", ""), above = name + "/";
+        if ((isBand || EQUAL(node->pszValue, "Array")) && name == path)
+            found = node;
+        else if (EQUAL(node->pszValue, "VRTDataset") || (isGroup && name == "/"))
+            found = findElement(node->psChild, path);
+        else if (isGroup && path.compare(0, above.size(), above) == 0)
+            found = findElement(node->psChild, path.substr(above.size()));
+    }
+    return found;
+}
+
+bool zsFirstSource(GDALDataset &ds, const std::string &path, std::string &file, std::string &part)
+{
+    const auto xml = ds.GetMetadata("xml:VRT");
+    if (xml == nullptr || xml[0] == nullptr)
+        return false;
+    const ZSOwned<CPLXMLNode> tree(CPLParseXMLString(xml[0]), CPLDestroyXMLNode);
+    const CPLXMLNode *element = findElement(tree.get(), path);
+    const CPLXMLNode *source = element != nullptr ? element->psChild : nullptr;
+    while (source != nullptr && CPLGetXMLValue(source, "SourceFilename", nullptr) == nullptr)
+        source = source->psNext;
+    if (source == nullptr)
+        return false;
+    file = CPLGetXMLValue(source, "SourceFilename", "");
+    if (CPLTestBool(CPLGetXMLValue(source, "SourceFilename.relativeToVRT", "0")))
+        file = CPLProjectRelativeFilename(CPLGetPath(ds.GetDescription()), file.c_str());
+    part = CPLGetXMLValue(source, "SourceArray", CPLGetXMLValue(source, "SourceBand", "1"));
+    return true;
+}
+
 bool zsIsOpenHere(const std::string &store)
 {
     const auto names = zsOpenStores();

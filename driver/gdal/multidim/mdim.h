@@ -214,7 +214,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool m_isLost = false;      /* elements could not be written: this store must not replace another */
     bool m_isAbandoned = false; /* see Abandon() */
     bool m_hasRefused = false;  /* an array or a group was not made, for its options or for what the disk says */
-    std::shared_ptr<GDALGroup> m_source; /* the root group that is being copied into the store; or null */
+    GDALDataset *m_source = nullptr; /* what is being copied into the store; or null */
     bool m_isLenient = false;            /* see Complain() */
     bool m_consolidates = false; /* a new store gets consolidated metadata; one that is there keeps what it has */
     CPLStringList m_arrayOptions;         /* for all arrays that are made */
@@ -405,7 +405,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
         return m_isLost || m_hasRefused;
     }
     /* Begins and ends a copy of another root group. */
-    void StartCopy(const std::shared_ptr<GDALGroup> &source, bool isLenient)
+    void StartCopy(GDALDataset *source, bool isLenient)
     {
         m_source = source;
         m_isLenient = isLenient;
@@ -420,6 +420,8 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     }
     /* The array that becomes the one of that path in a copy; null where the source has none, or none that opens. */
     std::shared_ptr<GDALMDArray> SourceArray(const std::string &path) const;
+    /* Likewise; of a virtual dataset the first array that the one at the path is made of. */
+    std::shared_ptr<GDALMDArray> FirstSourceArray(const std::string &path) const;
     /* Reports a property of a source that cannot be stored: an error, or a warning where the copy goes on without
      * it. */
     void Complain(const std::string &what) const;

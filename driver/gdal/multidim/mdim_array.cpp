@@ -520,7 +520,7 @@ bool ZSMdimArray::IsImpliedInSource(const void *element) const
 {
     if (!m_store->IsCopying() || memcmp(element, m_node->array->fill_value, m_node->array->dtype.size) != 0)
         return false;
-    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->SourceArray(m_node->path));
+    const auto source = std::dynamic_pointer_cast<ZSMdimArray>(m_store->FirstSourceArray(m_node->path));
     return source != nullptr && source->m_properties->nodata_is_implied;
 }
 

@@ -119,7 +119,7 @@ GDALDataset *zsMdimCopy(const char *name, GDALDataset *source, bool strict, CSLC
     struct zs_error err;
     GUInt64 cost = 0;
     const GUInt64 totalCost = from->GetTotalCopyCost();
-    store->StartCopy(from, !strict);
+    store->StartCopy(source, !strict);
     const bool isCopied = to->CopyFrom(to, source, from, strict, cost, totalCost,
                                        progress != nullptr ? progress : GDALDummyProgress, progressData, options);
     store->EndCopy();
@@ -313,11 +313,22 @@ static bool applyOptions(ZSMdimArrayOptions &options, const std::string &path, C
 std::shared_ptr<GDALMDArray> ZSMdimStore::SourceArray(const std::string &path) const
 {
     const ZSQuiet quiet;
-    auto group = m_source;
+    auto group = m_source->GetRootGroup();
     size_t from = 0;
     for (size_t slash; group != nullptr && (slash = path.find('/', from)) != std::string::npos; from = slash + 1)
         group = group->OpenGroup(path.substr(from, slash - from));
     return group != nullptr ? group->OpenMDArray(path.substr(from)) : nullptr;
+}
+
+std::shared_ptr<GDALMDArray> ZSMdimStore::FirstSourceArray(const std::string &path) const
+{
+    const ZSQuiet quiet;
+    std::string file, part;
+    if (!zsFirstSource(*m_source, path, file, part))
+        return SourceArray(path);
+    const std::unique_ptr<GDALDataset> source(GDALDataset::Open(file.c_str(), GDAL_OF_MULTIDIM_RASTER));
+    const auto root = source != nullptr ? source->GetRootGroup() : nullptr;
+    return root != nullptr ? root->OpenMDArrayFromFullname(part) : nullptr;
 }
 
 /* Sets the filter of blosc that makes samples of the source's array smallest; the guess stays without samples. */

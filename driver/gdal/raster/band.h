@@ -102,11 +102,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     ShardedZarrRasterBand(ShardedZarrDataset *dataset, int band, GDALDataType type, int blockWidth, int blockHeight);
 
     /* Whether the fill value alone implies this nodata value, an element of `size` bytes: copies do not declare it. */
-    bool ImpliesNodata(const void *element, size_t size)
+    bool ImpliesNodata()
     {
-        const struct zs_band_properties &p = Properties();
-        return p.has_nodata && p.nodata_is_implied && View().Info(Source()).item_size == size &&
-               memcmp(p.nodata, element, size) == 0;
+        return Properties().has_nodata && Properties().nodata_is_implied;
     }
     /* What is written as NaN. NaN: nothing else. */
     double Missing() const

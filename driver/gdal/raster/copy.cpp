@@ -14,6 +14,8 @@
 #include "copied_levels.h"
 #include "dataset.h"
 #include "gdal/connection.h"
+#include "gdal/files.h"
+#include "gdal/guard.h"
 
 extern "C"
 {
@@ -495,6 +497,26 @@ bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struc
             return zsReport(err);
     }
     return true;
+}
+
+/* ---- What a copy declares ---- */
+
+bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth)
+{
+    constexpr int MOST_DEEP = 16; // more than any made by hand
+    unsigned char element[ZS_MAX_ITEM_SIZE] = {};
+    std::string file, part;
+    if (auto own = dynamic_cast<ShardedZarrRasterBand *>(&band))
+        return own->ImpliesNodata() && ZSNodata(band).ToElement(spec.dtype.type, spec.dtype.size, element) &&
+               memcmp(element, spec.nodata, spec.dtype.size) == 0;
+    GDALDataset *virtualRaster = band.GetDataset();
+    const ZSQuiet quiet;
+    if (virtualRaster == nullptr || depth == MOST_DEEP ||
+        !zsFirstSource(*virtualRaster, std::to_string(band.GetBand()), file, part))
+        return false;
+    const std::unique_ptr<GDALDataset> source(GDALDataset::Open(file.c_str(), GDAL_OF_RASTER));
+    GDALRasterBand *below = source != nullptr ? source->GetRasterBand(atoi(part.c_str())) : nullptr;
+    return below != nullptr && zsImpliesNodata(*below, spec, depth + 1);
 }
 
 /* ---- What a copy would lose ---- */

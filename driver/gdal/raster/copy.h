@@ -37,6 +37,11 @@ bool zsHasOneMask(GDALDataset &source);
 /* Copies that mask into the one of the raster, strip by strip. False, with a CPLError, on failure. */
 bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec);
 
+/* Whether the nodata value of the spec is that of a band of this driver whose fill value alone implies it, also below
+ * virtual rasters (of several sources, the first is asked): xarray masks what is declared, and a copy declares no more
+ * than its source. */
+bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth = 0);
+
 /* Names what a copy of the source would lose: in an error, and returns false, where `strict` asks for a copy that is
  * whole; else in a warning. What is lost are ground control points, geolocation arrays, attribute tables, masks of
  * single bands that are neither nodata nor alpha, and nodata values and data types that differ between bands. */

@@ -307,9 +307,7 @@ bool RasterCopy::DescribePixels()
         m_spec.has_nodata =
             nodataOf(*m_original.GetRasterBand(1), m_spec.dtype, m_spec.nodata) ||
             (m_warped != nullptr && nodataOf(*m_source->GetRasterBand(1), m_spec.dtype, m_spec.nodata));
-    auto first = dynamic_cast<ShardedZarrRasterBand *>(m_original.GetRasterBand(1));
-    m_spec.nodata_is_implied =
-        m_spec.has_nodata && first != nullptr && first->ImpliesNodata(m_spec.nodata, m_spec.dtype.size);
+    m_spec.nodata_is_implied = m_spec.has_nodata && zsImpliesNodata(*m_original.GetRasterBand(1), m_spec);
     return m_options.CheckRounding(m_spec);
 }
 
