@@ -12,7 +12,7 @@ from osgeo import gdal
 import oracle
 import support
 from stores import plain_meta
-from support import GDAL, SANITIZED, assert_same, error_of, need, open_array, open_ours, read_all, subdatasets
+from support import GDAL, SANITIZED, assert_same, error_of, held_band, need, open_array, open_ours, read_all, subdatasets
 from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, pairs, source
 
 PIXELS = np.random.default_rng(3).integers(1, 250, (3, 90, 120)).astype("uint8")
@@ -341,3 +341,63 @@ def test_a_forked_process_makes_overviews_after_its_parent_did(tmp_path):
     support.in_process(FORKED, tmp_path)
     for name, alike in (("create", "parent"), ("copy", "cubic")):
         assert_levels(levels(open_ours(str(tmp_path / (name + ".zarr")))), levels(open_ours(str(tmp_path / (alike + ".zarr")))), 4)
+
+
+def refused_before_pixels(tmp_path, dataset, *options):
+    """The messages of a copy that is refused before anything is there."""
+    steps = []
+    message = error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), dataset, 0, list(options), lambda *step: steps.append(step) or 1)
+    assert steps == [] and os.listdir(str(tmp_path)) == []
+    return message
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("resampling", ["BILINEAR", "CUBIC", "GAUSS", "MODE"])
+def test_a_resampling_that_complex_numbers_cannot_have_is_refused_before_a_pixel_is_written(tmp_path, resampling, threads):
+    options = ["OVERVIEWS=2", "RESAMPLING=" + resampling, "NUM_THREADS=%d" % threads]
+    array = np.full((64, 64), 2 + 1j, "complex64")
+    assert "found " + resampling in refused_before_pixels(tmp_path, source(array), *options)
+    assert "found " + resampling in error_of(driver().Create, str(tmp_path / "a.zarr"), 64, 64, 1, gdal.GDT_CFloat32, options)
+    copy(tmp_path / "b.zarr", source(array))
+    dataset = gdal.OpenEx(str(tmp_path / "b.zarr"), gdal.OF_UPDATE)
+    assert "found " + resampling in error_of(dataset.BuildOverviews, resampling, [2])
+    dataset = None
+    assert open_ours(str(tmp_path / "b.zarr")).GetRasterBand(1).GetOverviewCount() == 0
+
+
+@pytest.mark.parametrize("nodata, resampling, is_held", [(2**24 + 1, "CUBIC", False), (2**24 + 1, "AVERAGE", True), (2**24, "CUBIC", True), (-7, "MODE", True)])
+def test_a_nodata_value_that_a_resampling_does_not_hold_is_refused_before_a_pixel_is_written(tmp_path, nodata, resampling, is_held):
+    options = ["OVERVIEWS=2", "RESAMPLING=" + resampling]
+    if not is_held:
+        assert "found CUBIC" in refused_before_pixels(tmp_path, source(np.ones((64, 64), "int32"), nodata=nodata), *options)
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 64, 64, 1, gdal.GDT_Int32, options)
+    band = held_band(dataset)
+    assert band.SetNoDataValue(nodata) == gdal.CE_None if is_held else "found CUBIC" in error_of(band.SetNoDataValue, nodata)
+    band = None
+    dataset.GetRasterBand(1).Fill(3)
+    dataset = None
+    band = held_band(open_ours(str(tmp_path / "a.zarr")))
+    assert band.GetOverviewCount() == 1 and band.GetNoDataValue() == (nodata if is_held else None)
+
+
+@pytest.mark.parametrize("nodata, is_held", [(3.3, False), (-9999, False), (0, True), (-8, True), (float("nan"), True)])
+def test_a_nodata_value_that_bitround_does_not_keep_is_refused_when_it_is_set(tmp_path, nodata, is_held):
+    dataset = driver().Create(str(tmp_path / "a.zarr"), 64, 64, 1, gdal.GDT_Float32, ["BITROUND=3"])
+    band = held_band(dataset)
+    assert band.SetNoDataValue(nodata) == gdal.CE_None if is_held else "BITROUND" in error_of(band.SetNoDataValue, nodata)
+    band = None
+    dataset.GetRasterBand(1).Fill(3)
+    dataset = None
+    assert np.all(open_ours(str(tmp_path / "a.zarr")).ReadAsArray() == 3)
+
+
+def test_levels_by_mode_are_each_made_of_the_raster(tmp_path):
+    array = np.random.default_rng(1).integers(0, 4, (64, 64)).astype("uint16")
+    levels = {}
+    for factors in ([2, 4], [4]):
+        copy(tmp_path / str(len(factors)), source(array))
+        dataset = gdal.OpenEx(str(tmp_path / str(len(factors))), gdal.OF_UPDATE)
+        dataset.BuildOverviews("MODE", factors)
+        levels[len(factors)] = dataset.GetRasterBand(1).GetOverview(len(factors) - 1).ReadAsArray()
+        dataset = None
+    assert_same(levels[2], levels[1])

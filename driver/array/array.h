@@ -36,7 +36,7 @@ int zs_array_threads(const struct zs_array *array);
  * stored. Borrowed. */
 const char *zs_array_cast_type(const struct zs_array *array);
 
-/* Whether an element (native order) is read back as it was written, as far as these casts go. */
+/* Whether an element (native order) is read back as it was written: not by BITROUND, say. */
 bool zs_array_keeps_element(const struct zs_array *array, const void *element);
 
 /* Checks that the codecs can store elements before they are written: those at data + sum i[d] * stride[d] (bytes) for

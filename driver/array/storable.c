@@ -14,7 +14,7 @@ const char *zs_array_cast_type(const struct zs_array *array)
 
 bool zs_array_keeps_element(const struct zs_array *array, const void *element)
 {
-    return zs_stages_keep_element(array->innermost->stages, array->innermost->storable.count, element);
+    return zs_level_keeps_element(array->innermost, element);
 }
 
 /* One line of elements. */

@@ -43,6 +43,11 @@ static int elementwise_count(const struct zs_level *level)
     return n;
 }
 
+bool zs_level_keeps_element(const struct zs_level *level, const void *element)
+{
+    return zs_stages_keep_element(level->stages, elementwise_count(level), element);
+}
+
 /* Reads one codec of a list, which adds a stage to the level or sets its layout. */
 static enum zs_status compile_codec(const struct zs_codec *codec, const zs_json *configuration, struct zs_level *level,
                                     struct zs_form *form, struct zs_error *err)
@@ -160,7 +165,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
         return zs_fail(err, ZS_INVALID, "chunk_shape: the size of a chunk does not fit 64 bits");
     if (!level->is_shard) {
         level->lookup = zs_lookup_create(level->stages, level->stage_count);
-        level->keeps_fill = zs_stages_keep_element(level->stages, elementwise_count(level), meta->fill_value);
+        level->keeps_fill = zs_level_keeps_element(level, meta->fill_value);
         level->storable = zs_storable_of(level->stages, elementwise_count(level));
         if (dtype->text != ZS_TEXT_NONE && (level->texts = zs_kept_texts_create()) == NULL)
             return zs_fail_memory(err);

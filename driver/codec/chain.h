@@ -71,6 +71,9 @@ void zs_chain_clear(struct zs_chain *chain);
  * Everything but the sizes is borrowed from `level`. */
 void zs_level_resize(const struct zs_level *level, const uint64_t *shape, struct zs_level *resized);
 
+/* Whether an element (native order) is read back as it was written, by codecs that code each element by itself. */
+bool zs_level_keeps_element(const struct zs_level *level, const void *element);
+
 /* Most bytes that an encoded chunk of this level may have; for a shard its chunks at their worst, its index, and as
  * much again for gaps. A larger size in a file is wrong, and nothing is allocated for it. */
 size_t zs_level_bound(const struct zs_level *level);

@@ -87,8 +87,8 @@ bool zsIsAllOwn(const std::string &store);
  * subdatasets, overviews, links and other spellings of a path; `which` is its name then. */
 bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which);
 
-/* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of its
- * array or band there. False where there is none. */
+/* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of
+ * its array or band there. False where there is none. */
 bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
 
 /* Whether this program has a dataset open on the store, which would lose its pixels with it; by any spelling. */

@@ -240,7 +240,7 @@ bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which
     return false;
 }
 
-/* The element of a band or an array, whose path is seen from the group that holds the nodes; null where there is none. */
+/* The element of a band or an array, whose path is seen from the group that holds the nodes; null: there is none. */
 static const CPLXMLNode *findElement(const CPLXMLNode *node, const std::string &path)
 {
     const CPLXMLNode *found = nullptr;

@@ -74,6 +74,9 @@ struct ZSNodata
     bool isThere;
     Value value;
 
+    ZSNodata() : isThere(false), value(0.0)
+    {
+    }
     explicit ZSNodata(const Value &set) : isThere(true), value(set)
     {
     }

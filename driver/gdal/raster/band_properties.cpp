@@ -413,6 +413,10 @@ CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
 CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
 {
     const struct zs_array_info info = View().Info(Source());
+    const ZSClosing &closing = Dataset().closing;
+    if (closing.HasOverviews() &&
+        !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.Resampling()))
+        return CE_Failure;
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
@@ -434,7 +438,10 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
         return SetElementOfNodata(nan);
     }
     const std::string shown = zsShown(Dataset().GetDescription());
-    if (isHeld)
+    if (isHeld && castType == nullptr)
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s is stored as another one (BITROUND)",
+                 shown.c_str(), nBand, value.Text().c_str());
+    else if (isHeld)
         CPLError(CE_Failure, CPLE_AppDefined,
                  "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored, and which cannot hold "
                  "NaN", shown.c_str(), nBand, value.Text().c_str(), castType);

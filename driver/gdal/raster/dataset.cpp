@@ -161,6 +161,11 @@ CPLErr ShardedZarrDataset::MakeLaterOverviews()
 CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vector<int> &factors,
                                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
+    for (int b = 1; b <= nBands; b++)
+    {
+        if (!zsMayResample(GetDescription(), Band(b).GetRasterDataType(), ZSNodata(Band(b)), resampling))
+            return CE_Failure;
+    }
     ZSSavepoint edit(m_view.store->hierarchy); // of a new store, whose documents are still pending: all levels or none
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);

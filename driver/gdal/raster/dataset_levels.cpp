@@ -392,19 +392,6 @@ static Kernel kernelOf(GDALRasterBand &source, GDALRasterBand &target, const cha
                : Kernel::BY_GDAL;
 }
 
-/* Whether the nodata of a band of integers is a float, by which GDAL makes overviews, or a double, by which it reads
- * windows. */
-static bool survives(GDALRasterBand &band, Kernel kernel)
-{
-    uint64_t nodata;
-    if (!nodataOf(band, nodata))
-        return true;
-    const double exact = band.GetRasterDataType() == GDT_UInt64 ? static_cast<double>(nodata)
-                                                                 : static_cast<double>(static_cast<int64_t>(nodata));
-    const double held = kernel == Kernel::IN_WINDOWS ? exact : static_cast<double>(static_cast<float>(exact));
-    return std::fabs(held) < 1e18 && static_cast<uint64_t>(static_cast<int64_t>(held)) == nodata;
-}
-
 bool zsIsHalvedByCells(GDALRasterBand &band, const char *resampling)
 {
     const bool isNearest = STARTS_WITH_CI(resampling, "NEAR");
@@ -430,12 +417,27 @@ static CPLErr makeCells(GDALDataset &from, GDALRasterBand &target, const Window 
     return result;
 }
 
-static CPLErr refuseResampling(GDALRasterBand &source, const char *resampling)
+/* Whether a nodata value of integers is a float, by which GDAL makes overviews. */
+static bool survives(const ZSNodata &nodata)
 {
-    const std::string name = source.GetDataset()->GetDescription(); // empty while the raster is being copied
-    return zsRefuse(CPLE_NotSupported,
-                    "%soverviews of integers whose nodata a float does not hold: expected NEAREST or AVERAGE, found %s",
-                    name.empty() ? "" : (zsShown(name) + ": ").c_str(), resampling);
+    const float held = std::visit([](auto exact) { return static_cast<float>(exact); }, nodata.value);
+    const auto back = [held](auto exact)
+    { return std::fabs(held) < 1e18F && static_cast<decltype(exact)>(held) == exact; };
+    return !nodata.isThere || std::visit(back, nodata.value);
+}
+
+bool zsMayResample(const std::string &name, GDALDataType type, const ZSNodata &nodata, const std::string &resampling)
+{
+    const bool isComplex = GDALDataTypeIsComplex(type) != FALSE;
+    const bool isSimple = resampling.empty() || STARTS_WITH_CI(resampling.c_str(), "NEAR") ||
+                          STARTS_WITH_CI(resampling.c_str(), "AVER") || EQUAL(resampling.c_str(), "NONE");
+    const bool isLarge = GDALDataTypeIsInteger(type) != FALSE && GDALGetDataTypeSizeBytes(type) >= 4;
+    if (isSimple || (isComplex ? EQUAL(resampling.c_str(), "RMS") : !isLarge || survives(nodata)))
+        return true;
+    return zsRefuse(CPLE_NotSupported, "%s: overviews of %s, found %s", zsShown(name).c_str(),
+                    isComplex ? "complex numbers: expected NEAREST, AVERAGE or RMS"
+                              : "integers whose nodata a float does not hold: expected NEAREST or AVERAGE",
+                    resampling.c_str());
 }
 
 /* The process that loaded the plugin. */
@@ -444,6 +446,14 @@ static const pid_t s_loader = getpid();
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
                        GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
+    // What GDAL says in threads of its own the caller's handlers, and exceptions, do not hear.
+    const auto told = [before = CPLGetErrorCounter(), &level, resampling](CPLErr result)
+    {
+        if (result != CE_None && CPLGetErrorCounter() == before)
+            CPLError(CE_Failure, CPLE_AppDefined, "%s: overviews by %s could not be made",
+                     zsShown(level.View().store->name).c_str(), resampling);
+        return result;
+    };
     const auto regenerate = [&](GDALRasterBand *source, GDALRasterBand *target, GDALProgressFunc callback, void *data)
     {
         // GDAL keeps the threads that resample for it, which a forked process does not have: with several it would wait
@@ -456,9 +466,9 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
         if (GDALDataTypeIsComplex(source->GetRasterDataType()))
         {
             GDALRasterBandH handle = target;
-            return GDALRegenerateOverviews(source, 1, &handle, resampling, callback, data);
+            return told(GDALRegenerateOverviews(source, 1, &handle, resampling, callback, data));
         }
-        return GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, callback, data, options);
+        return told(GDALRegenerateOverviewsMultiBand(1, &source, 1, &targets, resampling, callback, data, options));
     };
     GDALRasterBand &source = *from.GetRasterBand(band), &target = *level.GetRasterBand(band);
     ZSWindowDataset once(from, band);
@@ -467,9 +477,6 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
     std::vector<Window> parts;
     const bool isSparse = findParts(from, level, band, parts), isWhole = isMultiple(level, from);
     const Kernel kernel = kernelOf(source, target, resampling, isSparse, isWhole);
-    const bool isByGDAL = kernel == Kernel::BY_GDAL || kernel == Kernel::IN_WINDOWS;
-    if (isByGDAL && needsIntegers(source) && !survives(source, kernel))
-        return refuseResampling(source, resampling);
     if (kernel == Kernel::BY_GDAL && (!isSparse || !isWhole))
         return regenerate(&read, &target, progress, progressData);
     if (!isSparse)

@@ -11,6 +11,7 @@
 
 #include "gdal/compat.h"
 #include "gdal/guard.h"
+#include "gdal/types.h"
 #include "items.h"
 #include "new_arrays.h"
 #include "new_store.h"
@@ -453,6 +454,9 @@ class ZSOverviews
 CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int band, const char *resampling,
                        GDALProgressFunc progress, void *progressData, CSLConstList options);
 
+/* Whether overviews of such pixels can be made so; else CPLError is emitted, before any is. Resampling "": default. */
+bool zsMayResample(const std::string &name, GDALDataType type, const ZSNodata &nodata, const std::string &resampling);
+
 /* Whether a pixel of a level of half the size, the nearest one or a mean, is made of its cell of 2 x 2 pixels alone: it
  * is the first of them, or what GDAL makes of them. */
 bool zsIsHalvedByCells(GDALRasterBand &band, const char *resampling);
@@ -591,6 +595,10 @@ class ZSClosing
     bool HasOverviews() const
     {
         return !m_factors.empty();
+    }
+    const std::string &Resampling() const
+    {
+        return m_resampling;
     }
     /* Returns their factors and forgets them: overviews are made once, even after a failure. */
     std::vector<int> TakeOverviews(std::string &resampling)

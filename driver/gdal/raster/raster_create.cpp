@@ -494,6 +494,9 @@ GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
     ChooseFilter();
     m_factors = m_options.OverviewFactors(m_spec);
     m_resampling = zsOverviewResampling(m_options.resampling, *m_source);
+    const ZSNodata nodata(*m_source->GetRasterBand(1));
+    if (!m_factors.empty() && !zsMayResample(m_name, m_type, m_spec.has_nodata ? nodata : ZSNodata(), m_resampling))
+        return nullptr;
     if (!OpenTarget(m_source))
         return nullptr;
     // The user's name of it, unless that is the working directory, which the store replaces.
@@ -617,7 +620,9 @@ bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
         return false;
     if (m_options.single_array)
         m_axes.Find(nullptr, bands, m_options.dim_names);
-    if (!StartSpec(width, height, type) || !m_options.CheckRounding(m_spec))
+    if (!StartSpec(width, height, type) || !m_options.CheckRounding(m_spec) ||
+        (!m_options.OverviewFactors(m_spec).empty() &&
+         !zsMayResample(m_name, type, ZSNodata(), m_options.resampling)))
         return false;
     m_packing.Finish(m_spec, m_arrays.Read(nullptr, bands, m_spec.dtype));
     m_arrays.Set(true, ArrayName(nullptr), m_spec);
