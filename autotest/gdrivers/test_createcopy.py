@@ -10,7 +10,7 @@ from osgeo import gdal, gdal_array, osr
 
 import oracle
 from stores import PROJ, SPATIAL, random_values
-from support import EGM96, GDAL, assert_same, error_of, geotransform, need, open_array, open_ours, peak_memory, same_crs, warnings_of
+from support import EGM96, GDAL, assert_same, error_of, geotransform, held_band, need, open_array, open_ours, peak_memory, same_crs, warnings_of
 from writing import arrays, shards
 
 ODD = (3, 70, 101)
@@ -398,3 +398,33 @@ def test_appended_array_without_a_name_is_named_after_its_source(tmp_path):
     assert sorted(arrays(store)) == ["a", "a_2/a_2", "first/first", "second/second"]
     for name in arrays(store):
         assert_same(open_array(store, "/" + name).ReadAsArray(), pixels)
+
+
+@pytest.mark.parametrize("options", [[], ["APPEND_SUBDATASET=YES", "ARRAY_NAME=more"], ["HEALPIX=3"]], ids=str)
+def test_attribute_tables_go_into_the_side_car_of_a_copy(tmp_path, config, options):
+    config("GDAL_PAM_ENABLED", "YES")
+    driver = gdal.GetDriverByName("ShardedZarr")
+    dataset = source(np.arange(72, dtype="uint8").reshape(2, 6, 6), (-180, 60, 0, 90, 0, -30), "EPSG:4326")
+    with_table(dataset)
+    path = str(tmp_path / "a.zarr")
+    if "ARRAY_NAME=more" in options:
+        driver.CreateCopy(path, source(np.zeros((6, 6), "uint8")))
+    made, messages = warnings_of(lambda: driver.CreateCopy(path, dataset, strict=1, options=options))
+    assert made is not None and messages == []
+    del made
+    assert (tmp_path / "a.zarr" / "zarr.json.aux.xml").exists()
+    found = open_array(path, "/more/more") if "ARRAY_NAME=more" in options else open_ours(path)
+    expected, table = held_band(dataset).GetDefaultRAT(), held_band(found).GetDefaultRAT()
+    cells = lambda table: [[table.GetValueAsString(row, c) for c in range(table.GetColumnCount())] for row in range(table.GetRowCount())]
+    assert cells(table) == cells(expected) and table.GetRowCount() > 0
+
+
+@pytest.mark.parametrize("name, options", [("a.zarr.zip", []), ("a.zarr", ["SINGLE_ARRAY=NO"])])
+def test_attribute_tables_without_a_side_car_are_lost_by_name(tmp_path, config, name, options):
+    config("GDAL_PAM_ENABLED", "YES")
+    dataset = source(np.arange(72, dtype="uint8").reshape(2, 6, 6))
+    with_table(dataset)
+    copy = gdal.GetDriverByName("ShardedZarr").CreateCopy
+    assert "raster attribute table" in error_of(copy, str(tmp_path / name), dataset, strict=1, options=options)
+    made, messages = warnings_of(lambda: copy(str(tmp_path / name), dataset, strict=0, options=options))
+    assert made is not None and len(messages) == 1 and "raster attribute table" in messages[0]

@@ -570,15 +570,33 @@ static void addProperties(GDALRasterBand &band, Losses &losses)
 #endif
 }
 
-static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask, Losses &losses)
+/* The attribute table of a band that a store does not keep: its categories say all that is in the others. */
+static const GDALRasterAttributeTable *tableBeside(GDALRasterBand &band)
+{
+    const GDALRasterAttributeTable *table = band.GetDefaultRAT();
+    const auto own = dynamic_cast<ShardedZarrRasterBand *>(&band);
+    const bool isKept = own != nullptr && own->IsTableInCategories();
+    return table != nullptr && table->GetRowCount() > 0 && !isKept ? table : nullptr;
+}
+
+void zsCopyTables(GDALDataset &source, GDALDataset &copy)
+{
+    for (int b = 1; b <= std::min(source.GetRasterCount(), copy.GetRasterCount()); b++)
+    {
+        const auto table = tableBeside(*source.GetRasterBand(b));
+        if (table != nullptr && copy.GetRasterBand(b)->SetDefaultRAT(table) != CE_None)
+            CPLError(CE_Warning, CPLE_AppDefined, "%s: the attribute table of band %d is lost",
+                     zsShown(copy.GetDescription()).c_str(), b);
+    }
+}
+
+static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask, bool hasSideCar, Losses &losses)
 {
     addProperties(band, losses);
     if (!hasOneMask && zsHasMask(band))
         losses.Add("masks that are not one for all bands");
     addDomains(band, losses);
-    const GDALRasterAttributeTable *table = band.GetDefaultRAT();
-    const auto own = dynamic_cast<ShardedZarrRasterBand *>(&band);
-    if (table != nullptr && table->GetRowCount() > 0 && !(own != nullptr && own->IsTableInCategories()))
+    if (!hasSideCar && tableBeside(band) != nullptr)
         losses.Add("raster attribute table");
     if (band.GetRasterDataType() != first.GetRasterDataType())
         losses.Add("data types that differ between bands (all become one that holds them)");
@@ -586,7 +604,7 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
         losses.Add("nodata values that differ between bands (that of band 1 is written)");
 }
 
-bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
+bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict)
 {
     Losses losses;
     if (!ZSGcps(source.GetGCPCount(), source.GetGCPs(), nullptr).IsKept())
@@ -603,7 +621,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool strict)
         losses.Add("coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     const bool hasOneMask = zsHasOneMask(source);
     for (int b = 1; b <= source.GetRasterCount(); b++)
-        addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), hasOneMask, losses);
+        addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), hasOneMask, hasSideCar, losses);
     const std::string text = losses.Text();
     if (text.empty())
         return true;

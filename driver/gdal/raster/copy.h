@@ -43,9 +43,13 @@ bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struc
 bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth = 0);
 
 /* Names what a copy of the source would lose: in an error, and returns false, where `strict` asks for a copy that is
- * whole; else in a warning. What is lost are ground control points, geolocation arrays, attribute tables, masks of
- * single bands that are neither nodata nor alpha, and nodata values and data types that differ between bands. */
-bool zsCheckLosses(const char *name, GDALDataset &source, bool strict);
+ * whole; else in a warning. What is lost are ground control points, geolocation arrays, masks of single bands that are
+ * neither nodata nor alpha, nodata values and data types that differ between bands, and attribute tables without a
+ * side-car file. */
+bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict);
+
+/* Gives the bands of a copy the attribute tables of those of its source: they go into its side-car file. */
+void zsCopyTables(GDALDataset &source, GDALDataset &copy);
 
 /* A file without a name that holds some bands of a source as they are: each block of the source is decoded once, in one
  * pass over it, however many windows are read afterwards. It is gone with the process, however that ends. */

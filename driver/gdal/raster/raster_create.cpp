@@ -555,8 +555,17 @@ static GDALDataset *createCopy(const char *name, GDALDataset &source, bool isStr
 GDALDataset *zsRasterCopy(const char *name, GDALDataset *source, bool strict, CSLConstList options,
                           GDALProgressFunc progress, void *progressData)
 {
-    return zsCheckLosses(name, *source, strict) ? createCopy(name, *source, strict, options, progress, progressData)
-                                                : nullptr;
+    ZSConnection connection;
+    std::string reason;
+    const bool hasSideCar = zsParseConnection(name, connection, reason) && !zsIsRemote(connection.store) &&
+                            !zsIsArchive(connection.store) && CPLFetchBool(options, "SINGLE_ARRAY", true) &&
+                            CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"));
+    if (!zsCheckLosses(name, *source, hasSideCar, strict))
+        return nullptr;
+    GDALDataset *made = createCopy(name, *source, strict, options, progress, progressData);
+    if (made != nullptr && hasSideCar)
+        zsCopyTables(*source, *made);
+    return made;
 }
 
 /* ---- Create ---- */
