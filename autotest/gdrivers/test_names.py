@@ -610,6 +610,15 @@ def test_an_array_that_is_not_listed_opens_by_its_folder_with_its_coordinates(tm
     check_forecast(open_ours(str(tmp_path / "s.zarr/w")), values)
 
 
+def test_an_array_that_is_not_listed_is_found_by_the_option_that_the_error_names(tmp_path, server):
+    values = forecast(tmp_path / "s.zarr")
+    shutil.copytree(str(tmp_path / "s.zarr/v"), str(tmp_path / "s.zarr/w"))
+    for store in str(tmp_path / "s.zarr"), server.vsi("s.zarr"):
+        assert "USE_CONSOLIDATED_METADATA=NO" in error_of(open_array, store, "/w")
+        assert "there is /v" in error_of(open_array, store, "/absent")
+        check_forecast(open_array(store, "/w", options=["USE_CONSOLIDATED_METADATA=NO"]), values)
+
+
 def test_an_array_opens_by_its_folder_over_http_where_a_group_is_above(tmp_path, server, config):
     config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
     values = forecast(tmp_path / "s.zarr", "g")

@@ -259,13 +259,22 @@ static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, 
     return ZS_OK;
 }
 
-/* Adds the rasters of the store to the message that a node does not exist. */
-static void tellWhatThereIs(const ZSStore &store, struct zs_error *err)
+/* Adds to the message that a node does not exist how one that came after the consolidation is opened, or the rasters of
+ * the store. */
+static void tellWhatThereIs(const ZSStore &store, const ZSConnection &connection, struct zs_error *err)
 {
     constexpr size_t MOST = 10;
     const struct zs_node *root = nullptr, **rasters = nullptr;
     size_t count = 0;
     struct zs_error ignored;
+    if (zs_hierarchy_is_consolidated(store.hierarchy) &&
+        zs_hierarchy_stored_node(store.hierarchy, connection.array.c_str(), &root, &ignored) == ZS_OK)
+    {
+        const std::string unlisted = err->message;
+        static_cast<void>(zs_fail(err, ZS_NOT_FOUND, "%s; it is there, and the open option "
+                                  "USE_CONSOLIDATED_METADATA=NO finds it", unlisted.c_str()));
+        return;
+    }
     if (zs_hierarchy_node(store.hierarchy, "", &root, &ignored) != ZS_OK ||
         zs_rasters_find(store.hierarchy, root, &rasters, &count, nullptr, &ignored) != ZS_OK)
         return;
@@ -285,7 +294,7 @@ static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connec
 {
     const enum zs_status status = findNamed(*store, connection, node, err);
     if (status == ZS_NOT_FOUND && isOurs)
-        tellWhatThereIs(*store, err);
+        tellWhatThereIs(*store, connection, err);
     if (status != ZS_OK)
         return false;
     if (isOurs)
