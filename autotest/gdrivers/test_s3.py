@@ -524,6 +524,14 @@ def test_replacement_with_other_dimensions_ignores_cached_listings(s3):
     assert {key.split("/")[1] for key in s3.objects} == {"a.zarr"}
 
 
+def test_what_a_killed_writer_left_of_an_upload_is_deleted_with_the_store(s3):
+    made(noise(1, 200, 200))
+    s3.objects["bucket/a.zarr/v/c/.shardedzarr-0123456789abcdef0123456789abcdef.tmp"] = b"x"
+    gdal.VSICurlClearCache()
+    assert driver().Delete(PATH) == gdal.CE_None
+    assert not s3.objects
+
+
 def test_creating_a_new_store_does_not_list_old_prefixes(s3):
     s3.objects["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = b"{}"
     s3.ages["bucket/.a.zarr.0123456789abcdef.tmp/zarr.json"] = 2

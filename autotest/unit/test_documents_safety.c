@@ -306,6 +306,25 @@ static void test_a_damaged_document_keeps_no_other_from_being_finished(void)
     stage_close(&s);
 }
 
+static void test_a_root_that_is_half_written_keeps_the_journal_until_it_is_whole(void)
+{
+    struct stage s;
+    stage_noted(&s);
+    struct zs_error err;
+    struct zs_buffer root = {0};
+    CHECK(zs_store_get(s.inner, "zarr.json", 1 << 20, &root, &err) == ZS_OK);
+    put(s.inner, "zarr.json", "{");
+    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_IO && has_journal(s.inner));
+    CHECK(zs_store_put(s.inner, "zarr.json", root.data, root.size, &err) == ZS_OK);
+    zs_buffer_free(&root);
+    CHECK(zs_hierarchy_recover(s.inner, NULL) == ZS_OK && !has_journal(s.inner));
+    struct zs_hierarchy *h = opened(s.inner);
+    CHECK_EQ_U64(length(h, "g/a"), 6);
+    CHECK_EQ_U64(length(h, "g/b"), 6);
+    zs_hierarchy_free(h);
+    stage_close(&s);
+}
+
 /* Consolidated metadata that are older than the documents: arrays that have five elements by now. */
 static void stage_open_older(struct stage *s, bool is_consolidated)
 {
@@ -834,6 +853,7 @@ int main(void)
     RUN(test_removed_nodes_listed_again_by_others_stay);
     RUN(test_new_groups_of_a_killed_writer_can_be_created_again);
     RUN(test_a_damaged_document_keeps_no_other_from_being_finished);
+    RUN(test_a_root_that_is_half_written_keeps_the_journal_until_it_is_whole);
     RUN(test_arrays_that_consolidated_metadata_list_shorter_grow_together_after_a_kill);
     RUN(test_a_rename_that_cannot_finish_what_another_writer_began_leaves_its_journal);
     RUN(test_a_new_document_whose_answer_was_lost_is_put_again);

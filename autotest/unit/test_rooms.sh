@@ -30,8 +30,8 @@ geo 10160
 array 6942
 shard 1955
 codec 5192
-zarr 9493
-store 7399
+zarr 9495
+store 7401
 base 1975
 END
 for path in */; do

@@ -529,7 +529,7 @@ static enum zs_status http_read(struct zs_object *object, uint64_t offset, size_
 
 static enum zs_status http_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
 {
-    return zs_store_list(store->inner, prefix, names, err);
+    return store->inner->ops->list(store->inner, prefix, names, err); /* with temporary files */
 }
 
 static void http_forget(struct zs_store *store, const char *key)

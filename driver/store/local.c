@@ -270,6 +270,8 @@ static enum zs_status local_rename(struct zs_store *store, const char *from, con
 {
     struct local_store *s = store_of(store);
     struct stat st;
+    if (store->sync == ZS_SYNC_LATER) /* whose keys are not found behind it */
+        ZS_TRY(zs_local_sync(store, err));
     enum zs_status status = enter_parent(store, from, err);
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;

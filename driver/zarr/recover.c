@@ -307,8 +307,10 @@ static enum zs_status finish_all(struct recovery *recovery, struct zs_error *err
 static enum zs_status finish(struct zs_store *store, const struct zs_edit_journal *journal, struct zs_error *err)
 {
     struct recovery recovery = {.journal = journal};
-    ZS_TRY(zs_hierarchy_open(store, true, &recovery.hierarchy, err));
-    const enum zs_status status = finish_all(&recovery, err);
+    enum zs_status status = zs_hierarchy_open(store, true, &recovery.hierarchy, err);
+    if (status != ZS_OK) /* a root that is half written keeps the journal, one that is gone does not */
+        return status == ZS_CORRUPT || status == ZS_INVALID ? ZS_IO : status;
+    status = finish_all(&recovery, err);
     zs_names_free(recovery.gone.list);
     zs_hierarchy_free(recovery.hierarchy);
     return status;
