@@ -192,7 +192,7 @@ static enum zs_status walk_below(struct walk *w, const char *path, int depth, st
         if (n == 0)
             continue;
         (*name)[n] = '\0';
-        if (!zs_is_inside_name(*name))
+        if (!zs_is_inside_name(*name) || strcmp(*name, "__MACOSX") == 0) /* beside a store in archives of macOS */
             continue;
         enum zs_link link = ZS_LINK_NONE;
         char *child = zs_path_join(path, *name);
