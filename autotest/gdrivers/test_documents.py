@@ -168,6 +168,13 @@ def is_slow_here(command):
 
 
 @pytest.mark.no_driver
+def test_the_lines_in_r_run_as_they_stand(place):
+    if not shutil.which("Rscript") or subprocess.run(["Rscript", "-e", "library(terra)"], capture_output=True).returncode != 0:
+        pytest.skip("R and terra are not here (Debian's r-cran-terra), nor in CI")
+    for lines in re.findall(r"^```r\n(.*?)^```$", read(REFERENCE), re.M | re.S):
+        place("Rscript - <<'END'\n%sEND" % lines)
+
+
 def test_commands_that_are_not_run_name_an_existing_test():
     for document in PAGES:
         for language, said, *_ in fences(document):
