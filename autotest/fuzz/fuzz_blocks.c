@@ -2,7 +2,6 @@
  * the whole is what it makes of the parts. Bytes 0 and 1 are the size that is expected. */
 #include <stdlib.h>
 
-#include "codec/blocks.h"
 #include "codec/codec.h"
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 /* A journal of anyone's beside a shard of anyone's: what was there before is read whole and in parts, the shard changed
  * and read again. Byte 0 is the layout, how the shard is changed, and what of the journal is put in order so that the
  * rest of it is looked at; byte 1 the part that is changed; byte 2 the size of the shard; the shard; the journal. */
-#include "codec/crc32c.h"
+#include "codec/codec.h"
 #include "layouts.h"
 #include "../unit/memory_store.h"
 

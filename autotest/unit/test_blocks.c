@@ -1,7 +1,6 @@
 /* Blosc frames read block by block: every flag, against the library's own decoding of the whole; and frames that are not
  * what they should be. */
 #include "array_store.h"
-#include "codec/blocks.h"
 #include "codec/codec.h"
 
 static bool blosc_of(const char *configuration, struct zs_stage *stage)

@@ -1,6 +1,6 @@
 /* CRC32C: known values, and the fast way equal to the slow ones. */
 #include "array_store.h"
-#include "codec/crc32c.h"
+#include "codec/codec.h"
 
 static void test_known_values(void)
 {

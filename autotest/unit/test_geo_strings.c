@@ -4,7 +4,6 @@
 #include "array/strings.h"
 #include "base/utf8.h"
 #include "codec/codec.h"
-#include "codec/crc32c.h"
 #include "geo_store.h"
 
 #define UTF32(bytes) "{'name':'fixed_length_utf32','configuration':{'length_bytes':" #bytes "}}"

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "zarr/json.h"
-#include "zarr/number.h"
 
 static zs_json *parse(const char *text)
 {

@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/cache.h"
 #include "base/memory.h"
-#include "codec/scratch.h"
+#include "codec/codec.h"
 #include "check.h"
 
 #include <stdlib.h>

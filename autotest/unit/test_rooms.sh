@@ -29,8 +29,8 @@ raster 7789
 geo 10160
 array 6942
 shard 1955
-codec 5192
-zarr 9495
+codec 5108
+zarr 9459
 store 7401
 base 1975
 END

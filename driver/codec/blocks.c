@@ -1,4 +1,4 @@
-#include "codec/blocks.h"
+#include "codec/codec.h"
 
 #include <stdlib.h>
 

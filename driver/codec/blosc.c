@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/blocks.h"
 #include "codec/codec.h"
 
 struct blosc {
@@ -171,23 +170,18 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t index,
     return ZS_OK;
 }
 
-const struct zs_codec zs_codec_blosc = {.name = "blosc",
-                                        .kind = ZS_BYTES_TO_BYTES,
-                                        .members = members,
-                                        .state_size = sizeof(struct blosc),
-                                        .decode = decode,
-                                        .encode = encode,
-                                        .read_blocks = read_blocks,
-                                        .decode_block = decode_block};
-const struct zs_codec zs_codec_numcodecs_blosc = {.name = "numcodecs.blosc",
-                                                  .kind = ZS_BYTES_TO_BYTES,
-                                                  .members = numcodecs_members,
-                                                  .state_size = sizeof(struct blosc),
-                                                  .configure = configure_numcodecs,
-                                                  .decode = decode,
-                                                  .encode = encode,
-                                                  .read_blocks = read_blocks,
-                                                  .decode_block = decode_block};
+#define BLOSC(variable, text, known, own)                                                                              \
+    const struct zs_codec variable = {.name = text,                                                                    \
+                                      .kind = ZS_BYTES_TO_BYTES,                                                       \
+                                      .members = known,                                                                \
+                                      .state_size = sizeof(struct blosc),                                              \
+                                      .configure = own,                                                                \
+                                      .decode = decode,                                                                \
+                                      .encode = encode,                                                                \
+                                      .read_blocks = read_blocks,                                                      \
+                                      .decode_block = decode_block}
+BLOSC(zs_codec_blosc, "blosc", members, NULL);
+BLOSC(zs_codec_numcodecs_blosc, "numcodecs.blosc", numcodecs_members, configure_numcodecs);
 #else
 typedef int zs_codec_blosc_is_absent; /* ISO C wants a declaration in every file */
 #endif

@@ -1,4 +1,4 @@
-#include "codec/cast.h"
+#include "codec/codec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -342,12 +342,17 @@ static void replace_mapped(const struct zs_cast *cast, size_t n, const void *giv
     }
 }
 
-/* Casts mapped elements as zero, which every type holds, and replaces them afterwards. */
+/* Casts mapped elements as zero, which every type holds, and replaces them afterwards; where the cast cannot fail, only
+ * replaces. */
 static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst,
                                   struct zs_error *err)
 {
     static const unsigned char zero[8];
-    const struct format *from = format_of(cast->from);
+    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
+    if (is_exact(from, to) && from->size != to->size && cast_quickly(cast, n, src, dst)) {
+        replace_mapped(cast, n, src, dst);
+        return ZS_OK;
+    }
     _Alignas(8) unsigned char given[BLOCK * 8], others[BLOCK * 8];
     bool is_key[BLOCK];
     memcpy(given, src, n * (size_t)from->size);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/cast.h"
 #include "codec/codec.h"
 
 /* Values that are mapped: a mask of a few, in practice one. Each costs a pass over the chunk. */

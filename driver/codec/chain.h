@@ -9,7 +9,6 @@
  * innermost level. */
 #pragma once
 
-#include "codec/blocks.h"
 #include "codec/codec.h"
 #include "zarr/node.h"
 
@@ -119,19 +118,8 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
 enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
                                const void **encoded, size_t *n, struct zs_error *err);
 
-/* ---- Chunks whose last stage gives bytes of no fixed size (codec.h: pack, unpack) ---- */
-
-/* Whether the innermost chunks of this level are such chunks. */
+/* Whether the last stage of innermost chunks of this level gives bytes of no fixed size (codec.h: pack, unpack). */
 bool zs_chunk_is_packed(const struct zs_level *level);
-
-/* Most bytes that its last stage may give. */
-enum zs_status zs_packed_bound(const struct zs_level *level, uint64_t *bound, struct zs_error *err);
-
-/* Like zs_chunk_decode() and zs_chunk_encode(), for such a chunk. */
-enum zs_status zs_packed_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
-                                void *dst, struct zs_error *err);
-enum zs_status zs_packed_encode(const struct zs_level *level, struct zs_scratch *scratch, void *src,
-                                const void **encoded, size_t *n, struct zs_error *err);
 
 /* ---- Elements that can be encoded (stages.c) ---- */
 

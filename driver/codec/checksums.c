@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "codec/codec.h"
-#include "codec/crc32c.h"
 
 struct checksum {
     int64_t at_start;

@@ -3,14 +3,100 @@
 #pragma once
 
 #include "base/memory.h"
-#include "codec/scratch.h"
 #include "zarr/dtype.h"
 #include "zarr/json.h"
 
-struct zs_blocks;
 struct zs_lookup;
 struct zs_codec;
 struct zs_level;
+
+/* ---- What one worker needs while it encodes or decodes (scratch.c): library contexts, which cost as much to make as a
+ * small chunk to decode, and buffers, whose first touch costs more than decoding into them. Kept for the next worker.
+ * ---- */
+
+struct zs_scratch;
+
+enum zs_scratch_buffer_use {
+    ZS_SCRATCH_CODEC_A, /* of codec/codec.c */
+    ZS_SCRATCH_CODEC_B,
+    ZS_SCRATCH_STAGE_A, /* of codec/stages.c */
+    ZS_SCRATCH_STAGE_B,
+    ZS_SCRATCH_STORED,  /* what the bytes codecs of a chunk gave, for the stages before them */
+    ZS_SCRATCH_PACKED,   /* of codec/chain.c */
+    ZS_SCRATCH_PROMOTED, /* of codec/zfp.c */
+    ZS_SCRATCH_FETCHED, /* encoded bytes as they came from the store */
+    ZS_SCRATCH_DECODED, /* one decoded chunk */
+    ZS_SCRATCH_BUFFERS
+};
+
+enum zs_scratch_context_use {
+    ZS_SCRATCH_ZSTD_DECODER,
+    ZS_SCRATCH_ZSTD_ENCODER,
+    ZS_SCRATCH_DEFLATE_DECODER,
+    ZS_SCRATCH_DEFLATE_ENCODER,
+    ZS_SCRATCH_CONTEXTS
+};
+
+/* A scratch for this worker alone, new or used before. NULL without memory. */
+struct zs_scratch *zs_scratch_acquire(void);
+void zs_scratch_release(struct zs_scratch *scratch); /* NULL is allowed */
+
+/* Frees all but the smallest buffers of scratches that are not in use. */
+void zs_scratch_trim(void);
+
+/* The buffer for one use, with whatever an earlier use left in it. It belongs to the scratch. */
+struct zs_buffer *zs_scratch_buffer(struct zs_scratch *scratch, enum zs_scratch_buffer_use use);
+
+/* A library context, NULL until set. The scratch releases it with destroy. `tag` tells contexts of different settings
+ * apart (a compression level): a context of another tag is released and NULL returned. */
+void *zs_scratch_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag);
+void zs_scratch_set_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag, void *context,
+                            void (*destroy)(void *));
+
+/* ---- The blocks of an encoded chunk, which can be decoded one by one (blocks.c) ---- */
+
+/* Bytes that a codec keeps of the beginning of a chunk. */
+#define ZS_BLOCKS_HEAD 16
+
+struct zs_blocks {
+    uint64_t tag;        /* the caller's: which bytes this was read from */
+    uint64_t size;       /* bytes that all of them decode to, in order */
+    uint64_t block_size; /* of each but the last, which has the rest */
+    size_t count;        /* 0: the chunk has no blocks, and is decoded as a whole */
+    bool is_plain;       /* block i is not encoded, at plain_at + i * block_size */
+    uint64_t plain_at;
+    unsigned char head[ZS_BLOCKS_HEAD]; /* the codec's */
+    struct zs_block {
+        uint32_t offset, size; /* of the chunk's encoded bytes, all within them; not always in order */
+    } at[];                    /* none where is_plain */
+};
+
+/* Bytes that block `index` decodes to. */
+static inline uint64_t zs_block_decoded(const struct zs_blocks *blocks, size_t index)
+{
+    const uint64_t left = blocks->size - (uint64_t)index * blocks->block_size;
+    return left < blocks->block_size ? left : blocks->block_size;
+}
+
+/* Where block `index` is in the encoded bytes. */
+static inline void zs_block_range(const struct zs_blocks *blocks, size_t index, uint64_t *offset, uint64_t *size)
+{
+    *offset = blocks->is_plain ? blocks->plain_at + (uint64_t)index * blocks->block_size : blocks->at[index].offset;
+    *size = blocks->is_plain ? zs_block_decoded(blocks, index) : blocks->at[index].size;
+}
+
+/* Allocates a table of `count` blocks, zeroed, with `at` unless is_plain. NULL without memory; freed with free(). */
+struct zs_blocks *zs_blocks_alloc(size_t count, bool is_plain);
+/* Divides `size` bytes from plain_at on, which are not encoded, into blocks of block_size > 0. */
+struct zs_blocks *zs_blocks_plain(uint64_t size, uint64_t plain_at, uint64_t block_size);
+/* Bytes of memory of a table. */
+size_t zs_blocks_memory(const struct zs_blocks *blocks);
+
+/* Sets the sizes of blocks whose offsets are set, of n encoded bytes: each ends where another begins, and has `most`
+ * bytes at most. False without memory. */
+bool zs_blocks_measure(struct zs_blocks *blocks, uint64_t n, uint64_t most);
+
+/* ---- Codecs and their stages ---- */
 
 enum zs_codec_kind { ZS_ARRAY_TO_ARRAY, ZS_ARRAY_TO_BYTES, ZS_BYTES_TO_BYTES };
 
@@ -122,7 +208,7 @@ struct zs_codec {
     enum zs_status (*encode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err);
 
-    /* Both or none: codecs whose encoded bytes are cut into blocks that decode by themselves (codec/blocks.h). */
+    /* Both or none: codecs whose encoded bytes are cut into blocks that decode by themselves (struct zs_blocks). */
 
     /* Reads the table of blocks of n encoded bytes, which decode to `decoded` bytes, from the first `have` of them. If
      * it needs more, *blocks is NULL and *need their number. Returns an empty table for a chunk without blocks and for
@@ -167,9 +253,6 @@ enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t
                                 void *src, const void **encoded, struct zs_error *err);
 /* Undoes elementwise stages for n elements, under the same terms. */
 enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
-                                         struct zs_error *err);
-/* Applies elementwise stages to n elements; src is aligned. */
-enum zs_status zs_stages_encode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
                                          struct zs_error *err);
 /* Whether all of them are elementwise and leave the size of an element alone. */
 bool zs_stages_keep_size(const struct zs_stage *stages, int count);
@@ -226,16 +309,45 @@ extern const struct zs_member zs_endian_members[];
 /* Copies n bytes, and reverses the bytes of each element of `size` bytes. `to` is `from`, or does not overlap it. */
 void zs_swap_bytes(const void *from, void *to, size_t n, size_t size);
 
-/* Codecs of the numcodecs library (numcodecs.c), as zarr-python names and configures them. */
+/* Numbers from one data type to another, by value (cast.c; zarr-extensions codecs/cast_value, "Procedure"). */
 
-/* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
- * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_INVALID when that is NULL. */
-enum zs_status zs_numcodecs_dtype(const struct zs_codec *codec, const zs_json *configuration, const char *member,
-                                  const struct zs_dtype *standard, struct zs_dtype *dtype, struct zs_error *err);
+enum zs_rounding { ZS_NEAREST_EVEN, ZS_TOWARDS_ZERO, ZS_TOWARDS_POSITIVE, ZS_TOWARDS_NEGATIVE, ZS_NEAREST_AWAY };
+enum zs_out_of_range { ZS_RANGE_ERROR, ZS_RANGE_CLAMP, ZS_RANGE_WRAP };
 
-/* Checks that the data type that `member` names is what the codec receives. */
-enum zs_status zs_numcodecs_check_input(const struct zs_stage *stage, const zs_json *configuration, const char *member,
-                                        bool is_required, struct zs_error *err);
+/* A value that is not cast but replaced. */
+struct zs_mapped {
+    unsigned char from[8], to[8]; /* native byte order */
+};
+
+struct zs_cast {
+    enum zs_data_type from, to; /* int8 to uint64, float16 to float64 */
+    enum zs_rounding rounding;  /* where `to` has not that many digits */
+    enum zs_out_of_range out_of_range;
+    /* Looked at first; the first that matches counts. NaN matches NaN, and zero either zero. */
+    const struct zs_mapped *map;
+    size_t map_count;
+};
+
+/* Whether zs_cast_elements() knows the type: a real number. */
+bool zs_is_number(enum zs_data_type type);
+bool zs_is_integer(enum zs_data_type type);
+
+/* Casts n elements. src and dst are aligned, and may be the same where the sizes are. ZS_INVALID names a value that has
+ * none in the other type. Infinite results of finite values are out of range; clamped they are infinite. */
+enum zs_status zs_cast_elements(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err);
+
+/* Checksums (crc32c.c): the Castagnoli CRC of RFC 3720, as the crc32c codec and shard indexes use it, and those that
+ * come with libdeflate (gzip.c). */
+
+/* CRC32C of n bytes (initial value and final inversion included): "123456789" gives 0xE3069283. */
+uint32_t zs_crc32c(const void *data, size_t n);
+
+/* Computes it without special instructions: the reference that tests compare with. */
+uint32_t zs_crc32c_portable(const void *data, size_t n);
+
+/* crc32 and adler32 of zlib, of n bytes: "123456789" gives 0xCBF43926 and 0x091E01DE. */
+uint32_t zs_crc32(const void *data, size_t n);
+uint32_t zs_adler32(const void *data, size_t n);
 
 /* ---- Frames of zstd outside of chunks (zstd.c) ---- */
 

@@ -1,4 +1,4 @@
-#include "codec/crc32c.h"
+#include "codec/codec.h"
 
 #include <pthread.h>
 #include <string.h>

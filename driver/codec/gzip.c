@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 #include "codec/codec.h"
-#include "codec/crc32c.h"
 
 /* ---- Checksums ---- */
 
@@ -37,39 +36,36 @@ static void free_encoder(void *encoder)
     libdeflate_free_compressor(encoder);
 }
 
-static struct libdeflate_decompressor *decoder_of(struct zs_scratch *scratch)
-{
-    struct libdeflate_decompressor *d = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0);
-    if (d == NULL && (d = libdeflate_alloc_decompressor()) != NULL)
-        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0, d, free_decoder);
-    return d;
-}
+extern const struct zs_codec zs_codec_numcodecs_zlib;
 
-static struct libdeflate_compressor *encoder_of(const struct zs_stage *stage, struct zs_scratch *scratch)
+static bool is_zlib(const struct zs_stage *stage)
 {
-    const int level = (int)((const struct gzip *)stage->state)->level;
-    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
-    if (c == NULL && (c = libdeflate_alloc_compressor(level)) != NULL)
-        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);
-    return c;
+    return stage->codec == &zs_codec_numcodecs_zlib;
 }
 
 static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err)
 {
-    struct libdeflate_decompressor *d = decoder_of(scratch);
+    struct libdeflate_decompressor *d = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0);
+    if (d == NULL && (d = libdeflate_alloc_decompressor()) != NULL)
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_DECODER, 0, d, free_decoder);
     ZS_TRY_MEMORY(d, err);
     /* A gzip file may have several members one after another (RFC 1952, 2.2). */
     size_t read = 0, written = 0;
     do {
-        size_t member_in = 0, member_out = 0;
-        const enum libdeflate_result r = libdeflate_gzip_decompress_ex(
-            d, (const char *)src + read, n - read, (char *)dst + written, capacity - written, &member_in, &member_out);
+        const char *from = (const char *)src + read;
+        char *to = (char *)dst + written;
+        size_t member_in = n, member_out = 0;
+        const enum libdeflate_result r =
+            is_zlib(stage) ? libdeflate_zlib_decompress(d, src, n, dst, capacity, &member_out)
+                           : libdeflate_gzip_decompress_ex(d, from, n - read, to, capacity - written, &member_in,
+                                                           &member_out);
         if (r == LIBDEFLATE_INSUFFICIENT_SPACE)
-            return zs_fail(err, ZS_CORRUPT, "gzip: decodes to more than the expected %zu bytes", capacity);
+            return zs_fail(err, ZS_CORRUPT, "%s: decodes to more than the expected %zu bytes", stage->codec->name,
+                           capacity);
         if (r != LIBDEFLATE_SUCCESS)
-            return zs_fail(err, ZS_CORRUPT, "gzip: the %zu bytes at offset %zu are not a valid gzip member", n - read,
-                           read);
+            return zs_fail(err, ZS_CORRUPT, "%s: the %zu bytes at offset %zu are not a valid stream",
+                           stage->codec->name, n - read, read);
         read += member_in;
         written += member_out;
     } while (read < n);
@@ -80,43 +76,23 @@ static enum zs_status decode(const struct zs_stage *stage, struct zs_scratch *sc
 static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              struct zs_buffer *out, struct zs_error *err)
 {
-    struct libdeflate_compressor *c = encoder_of(stage, scratch);
+    const int level = (int)((const struct gzip *)stage->state)->level;
+    struct libdeflate_compressor *c = zs_scratch_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level);
+    if (c == NULL && (c = libdeflate_alloc_compressor(level)) != NULL)
+        zs_scratch_set_context(scratch, ZS_SCRATCH_DEFLATE_ENCODER, level, c, free_encoder);
     ZS_TRY_MEMORY(c, err);
-    ZS_TRY(zs_buffer_reset(out, libdeflate_gzip_compress_bound(c, n), err));
-    out->size = libdeflate_gzip_compress(c, src, n, out->data, out->capacity);
+    ZS_TRY(zs_buffer_reset(out, libdeflate_gzip_compress_bound(c, n), err)); /* of zlib less */
+    out->size = (is_zlib(stage) ? libdeflate_zlib_compress : libdeflate_gzip_compress)(c, src, n, out->data,
+                                                                                       out->capacity);
     return out->size != 0 ? ZS_OK : zs_fail_memory(err);
 }
 
-const struct zs_codec zs_codec_gzip = {.name = "gzip",
-                                       .kind = ZS_BYTES_TO_BYTES,
-                                       .members = members,
-                                       .state_size = sizeof(struct gzip),
-                                       .decode = decode,
-                                       .encode = encode};
-
-static enum zs_status decode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
-                                  void *dst, size_t capacity, size_t *produced, struct zs_error *err)
-{
-    struct libdeflate_decompressor *d = decoder_of(scratch);
-    ZS_TRY_MEMORY(d, err);
-    if (libdeflate_zlib_decompress(d, src, n, dst, capacity, produced) != LIBDEFLATE_SUCCESS)
-        return zs_fail(err, ZS_CORRUPT, "zlib: %zu bytes do not decode to at most %zu", n, capacity);
-    return ZS_OK;
-}
-
-static enum zs_status encode_zlib(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
-                                  struct zs_buffer *out, struct zs_error *err)
-{
-    struct libdeflate_compressor *c = encoder_of(stage, scratch);
-    ZS_TRY_MEMORY(c, err);
-    ZS_TRY(zs_buffer_reset(out, libdeflate_zlib_compress_bound(c, n), err));
-    out->size = libdeflate_zlib_compress(c, src, n, out->data, out->capacity);
-    return out->size != 0 ? ZS_OK : zs_fail_memory(err);
-}
-
-const struct zs_codec zs_codec_numcodecs_zlib = {.name = "numcodecs.zlib",
-                                                 .kind = ZS_BYTES_TO_BYTES,
-                                                 .members = members,
-                                                 .state_size = sizeof(struct gzip),
-                                                 .decode = decode_zlib,
-                                                 .encode = encode_zlib};
+#define DEFLATE(variable, text)                                                                                        \
+    const struct zs_codec variable = {.name = text,                                                                    \
+                                      .kind = ZS_BYTES_TO_BYTES,                                                       \
+                                      .members = members,                                                              \
+                                      .state_size = sizeof(struct gzip),                                               \
+                                      .decode = decode,                                                                \
+                                      .encode = encode}
+DEFLATE(zs_codec_gzip, "gzip");
+DEFLATE(zs_codec_numcodecs_zlib, "numcodecs.zlib");

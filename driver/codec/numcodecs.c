@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/cast.h"
 
 /* Reads a data type as numpy or Zarr names it: "<i4", "|u1", "f8", "int32". Numbers only, not big-endian, which
  * numcodecs itself gets wrong. Where it is missing: `standard`, or ZS_UNSUPPORTED when that is NULL. */
@@ -202,15 +201,14 @@ static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const
                                    struct zs_error *err)
 {
     const struct zs_dtype *in = &stage->in, *out = &stage->out;
+    const bool are_integers = zs_is_integer(in->type);
     uint64_t sum = 0;
     double real = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (zs_is_integer(in->type)) {
-            put_integer(in, sum += integer_at(out, src, i), dst, i);
-        } else {
-            real = i == 0 ? element_at(out, src, 0) : rounded_to(in->type, real + element_at(out, src, i));
-            ZS_TRY(put(stage, in, ZS_CORRUPT, real, dst, i, err));
-        }
+    for (size_t i = 0; i < n && are_integers; i++)
+        put_integer(in, sum += integer_at(out, src, i), dst, i);
+    for (size_t i = 0; i < n && !are_integers; i++) {
+        real = i == 0 ? element_at(out, src, 0) : rounded_to(in->type, real + element_at(out, src, i));
+        ZS_TRY(put(stage, in, ZS_CORRUPT, real, dst, i, err));
     }
     return ZS_OK;
 }
@@ -224,8 +222,9 @@ static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const
     uint64_t sum = 0;
     double real = 0;
     bool is_exact = true;
+    const bool are_integers = zs_is_integer(in->type);
     for (size_t i = 0; i < n && is_exact; i++) {
-        if (zs_is_integer(in->type)) {
+        if (are_integers) {
             const uint64_t v = integer_at(in, src, i);
             put_integer(in, i == 0 ? v : v - integer_at(in, src, i - 1), element, 0);
             put_integer(out, integer_at(in, element, 0), dst, i);

@@ -87,17 +87,13 @@ static const struct zs_member lz4_members[] = {{.name = "acceleration"}, {0}};
 static const struct zs_member lzma_members[] = {
     {"format", ZS_MEMBER_INTEGER, offsetof(struct registered, format), .low = 1, .high = 1, .standard = 1},
     {.name = "check"}, {.name = "preset"}, {.name = "filters"}, {.name = "delta"}, {0}};
-const struct zs_codec zs_codec_numcodecs_lz4 = {.name = "numcodecs.lz4",
-                                                .kind = ZS_BYTES_TO_BYTES,
-                                                .members = lz4_members,
-                                                .state_size = sizeof(struct registered),
-                                                .configure = configure,
-                                                .decode = decode_lz4,
-                                                .encode = encode};
-const struct zs_codec zs_codec_numcodecs_lzma = {.name = "numcodecs.lzma",
-                                                 .kind = ZS_BYTES_TO_BYTES,
-                                                 .members = lzma_members,
-                                                 .state_size = sizeof(struct registered),
-                                                 .configure = configure,
-                                                 .decode = decode,
-                                                 .encode = encode};
+#define REGISTERED(variable, text, known, decoder)                                                                     \
+    const struct zs_codec variable = {.name = text,                                                                    \
+                                      .kind = ZS_BYTES_TO_BYTES,                                                       \
+                                      .members = known,                                                                \
+                                      .state_size = sizeof(struct registered),                                         \
+                                      .configure = configure,                                                          \
+                                      .decode = decoder,                                                               \
+                                      .encode = encode}
+REGISTERED(zs_codec_numcodecs_lz4, "numcodecs.lz4", lz4_members, decode_lz4);
+REGISTERED(zs_codec_numcodecs_lzma, "numcodecs.lzma", lzma_members, decode);

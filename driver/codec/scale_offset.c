@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "codec/cast.h"
 #include "codec/codec.h"
 
 struct scale_offset {
@@ -114,30 +113,21 @@ static size_t run(const struct zs_stage *stage, bool is_encode, size_t n, const 
 {
     const struct scale_offset *state = stage->state;
     switch (stage->in.type) {
-    case ZS_INT8:
-        INTEGERS(int8_t);
-    case ZS_UINT8:
-        INTEGERS(uint8_t);
-    case ZS_INT16:
-        INTEGERS(int16_t);
-    case ZS_UINT16:
-        INTEGERS(uint16_t);
-    case ZS_INT32:
-        INTEGERS(int32_t);
-    case ZS_UINT32:
-        INTEGERS(uint32_t);
-    case ZS_INT64:
-        INTEGERS(int64_t);
-    case ZS_UINT64:
-        INTEGERS(uint64_t);
-    case ZS_FLOAT16:
-        return halves(state, is_encode, n, src, dst);
-    case ZS_FLOAT32:
-        FLOATS(float);
-    case ZS_FLOAT64:
-        FLOATS(double);
+#define OF(type, ARITHMETIC, T)                                                                                        \
+    case type:                                                                                                         \
+        ARITHMETIC(T);
+        OF(ZS_INT8, INTEGERS, int8_t)
+        OF(ZS_UINT8, INTEGERS, uint8_t)
+        OF(ZS_INT16, INTEGERS, int16_t)
+        OF(ZS_UINT16, INTEGERS, uint16_t)
+        OF(ZS_INT32, INTEGERS, int32_t)
+        OF(ZS_UINT32, INTEGERS, uint32_t)
+        OF(ZS_INT64, INTEGERS, int64_t)
+        OF(ZS_UINT64, INTEGERS, uint64_t)
+        OF(ZS_FLOAT32, FLOATS, float)
+        OF(ZS_FLOAT64, FLOATS, double)
     default:
-        return 0;
+        return halves(state, is_encode, n, src, dst);
     }
 }
 

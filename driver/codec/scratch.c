@@ -1,4 +1,4 @@
-#include "codec/scratch.h"
+#include "codec/codec.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codec/cast.h"
+#include "codec/codec.h"
 #include "codec/chain.h"
 
 /* Elements that are encoded, decoded or checked at a time: two blocks of the largest, side by side, are half of a small
@@ -136,12 +136,6 @@ enum zs_status zs_stages_decode_elements(const struct zs_stage *stages, int coun
                                          struct zs_error *err)
 {
     return decode_run(stages, 0, count - 1, n, src, dst, err);
-}
-
-enum zs_status zs_stages_encode_elements(const struct zs_stage *stages, int count, size_t n, const void *src, void *dst,
-                                         struct zs_error *err)
-{
-    return encode_run(stages, 0, count - 1, n, src, dst, err);
 }
 
 enum zs_status zs_stages_encode(const struct zs_stage *stages, int count, size_t n, struct zs_scratch *scratch,
@@ -294,7 +288,7 @@ static enum zs_status encode_one(const struct zs_stage *stages, int count, const
 {
     _Alignas(16) unsigned char in[ZS_MAX_ITEM_SIZE], out[ZS_MAX_ITEM_SIZE];
     memcpy(in, element, stages[0].in.size);
-    return zs_stages_encode_elements(stages, count, 1, in, out, err);
+    return encode_run(stages, 0, count - 1, 1, in, out, err);
 }
 
 /* Finds the outermost finite value that the stages decode from the stored type and encode again: from its least
@@ -391,7 +385,7 @@ enum zs_status zs_storable_check(const struct zs_storable *storable, const struc
         const size_t part = n - at < BLOCK ? n - at : BLOCK;
         const unsigned char *p = (const unsigned char *)src + at * size;
         if ((storable->has_range && all_in_range(storable, size, part, p)) ||
-            zs_stages_encode_elements(stages, storable->count, part, p, encoded, NULL) == ZS_OK)
+            encode_run(stages, 0, storable->count - 1, part, p, encoded, NULL) == ZS_OK)
             continue;
         for (size_t i = 0; i < part; i++)
             ZS_TRY(check_one(storable, stages, p + i * size, err));

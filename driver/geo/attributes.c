@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "geo/axes.h"
-#include "zarr/number.h"
+#include "zarr/json.h"
 
 bool zs_declares_nodata(const struct zs_node *node)
 {

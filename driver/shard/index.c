@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "codec/crc32c.h"
+#include "codec/codec.h"
 
 struct zs_shard_index *zs_shard_index_alloc(const struct zs_level *level)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/crc32c.h"
+#include "codec/codec.h"
 
 #define MAGIC "ZSUNDO01"
 #define MAGIC_BYTES 8

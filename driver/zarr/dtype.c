@@ -265,50 +265,32 @@ bool zs_bfloat16_from_float(float value, uint16_t *stored)
 
 double zs_dtype_to_double(const struct zs_dtype *dtype, const void *value)
 {
-    union {
-        int16_t i16;
-        uint16_t u16;
-        int32_t i32;
-        uint32_t u32;
-        int64_t i64;
-        uint64_t u64;
-        float f32;
-        double f64;
-        unsigned char bytes[ZS_MAX_ITEM_SIZE];
-    } u;
-    memcpy(u.bytes, value, dtype->size);
+    const uint64_t bits = zs_bits_load(dtype->swap_unit, value), sign = (uint64_t)1 << (8 * dtype->swap_unit - 1);
+    float single = 0;
+    double number = 0;
     switch (dtype->type) {
     case ZS_BOOL:
-        return u.bytes[0] != 0;
+        return bits != 0;
     case ZS_INT8:
-        return (signed char)u.bytes[0];
-    case ZS_UINT8:
-    case ZS_RAW:
-        return u.bytes[0];
     case ZS_INT16:
-        return u.i16;
-    case ZS_UINT16:
-        return u.u16;
     case ZS_INT32:
-        return u.i32;
-    case ZS_UINT32:
-        return u.u32;
     case ZS_INT64:
     case ZS_DATETIME64:
     case ZS_TIMEDELTA64:
-        return (double)u.i64;
-    case ZS_UINT64:
-        return (double)u.u64;
+        return (double)(int64_t)((bits ^ sign) - sign);
     case ZS_FLOAT16:
-        return zs_half_to_double(u.u16);
+        return zs_half_to_double((uint16_t)bits);
     case ZS_FLOAT32:
     case ZS_COMPLEX64:
-        return (double)u.f32;
+        memcpy(&single, value, sizeof single);
+        return (double)single;
     case ZS_FLOAT64:
     case ZS_COMPLEX128:
-        return u.f64;
+        memcpy(&number, value, sizeof number);
+        return number;
+    default:
+        return (double)bits;
     }
-    return 0;
 }
 
 /* ---- Extension points ---- */

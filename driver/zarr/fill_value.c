@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "zarr/dtype.h"
-#include "zarr/number.h"
+#include "zarr/json.h"
 
 /* ---- Reading ---- */
 
@@ -50,21 +50,8 @@ static enum zs_status parse_integer(const struct zs_dtype *dtype, const zs_json 
         memcpy(value, &number, sizeof number);
         return ZS_OK;
     }
-    static const struct {
-        enum zs_data_type type;
-        int64_t min, max;
-    } ranges[] = {
-        {ZS_INT8, INT8_MIN, INT8_MAX},    {ZS_UINT8, 0, UINT8_MAX},   {ZS_INT16, INT16_MIN, INT16_MAX},
-        {ZS_UINT16, 0, UINT16_MAX},       {ZS_INT32, INT32_MIN, INT32_MAX}, {ZS_UINT32, 0, UINT32_MAX},
-        {ZS_INT64, INT64_MIN, INT64_MAX},
-    };
-    int64_t min = INT64_MIN, max = INT64_MAX; /* for the datetime types too */
-    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
-        if (ranges[i].type == dtype->type) {
-            min = ranges[i].min;
-            max = ranges[i].max;
-        }
-    }
+    const bool is_unsigned = dtype->name[0] == 'u'; /* uint8 ... */
+    const int64_t max = INT64_MAX >> (64 - 8 * dtype->size - is_unsigned), min = is_unsigned ? 0 : -max - 1;
     int64_t number;
     if (!number_token(node, &token) || !zs_number_int64(token, &number) || number < min || number > max) {
         char expected[80];

@@ -8,7 +8,6 @@
 #include <cjson/cJSON.h>
 
 #include "base/memory.h"
-#include "zarr/number.h"
 
 /* In the tree every number is a string: the mark, a byte that UTF-8 does not have, then the token as it was written. So
  * 64-bit integers are exact, printing gives back what was read, and neither cJSON's strtod nor its sprintf, which

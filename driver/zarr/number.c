@@ -1,5 +1,5 @@
 #define _POSIX_C_SOURCE 200809L /* newlocale, uselocale */
-#include "zarr/number.h"
+#include "zarr/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
