@@ -9,7 +9,8 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, write_coordinate
-from support import as_raster, assert_pixels, error_of, held_band, open_array
+from support import as_raster, assert_pixels, error_of, held_band, open_array, open_ours, warnings_of
+from writing import driver, source
 
 SHAPE = (4, 6)
 NAN = float("nan")
@@ -73,6 +74,19 @@ def test_scale_offset_units_and_long_name(tmp_path):
 def test_without_attributes_there_is_neither_scale_nor_unit(tmp_path):
     band = band_of(tmp_path, {})
     assert band.GetScale() in (None, 1) and band.GetOffset() in (None, 0) and not band.GetUnitType()
+
+
+@pytest.mark.parametrize("items, is_told", [({"scale_factor": "3"}, True), ({"add_offset": "1", "note": "n"}, True), ({"note": "n"}, False)], ids=str)
+@pytest.mark.parametrize("strict", [0, 1])
+def test_items_that_tell_a_scale_of_a_band_without_one_are_left_out_and_told(tmp_path, items, is_told, strict):
+    raster = source(np.ones((2, 8, 8), "int16"))
+    for band in (1, 2):
+        raster.GetRasterBand(band).SetMetadata(items)
+    made, heard = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr"), raster, strict))
+    made = None
+    assert len(heard) == is_told and all("scale_factor and add_offset" in message for message in heard)
+    band = held_band(open_ours(str(tmp_path / "a.zarr")))
+    assert band.GetScale() in (None, 1) and band.GetMetadata() == {k: v for k, v in items.items() if k == "note"}
 
 
 def test_remaining_attributes_become_metadata(tmp_path):

@@ -604,9 +604,20 @@ static void addBand(GDALRasterBand &band, GDALRasterBand &first, bool hasOneMask
         losses.Add("nodata values that differ between bands (that of band 1 is written)");
 }
 
+/* Whether items tell a scale that the band does not have: zsPropertiesOf() leaves them out. */
+static bool hasItemsOfScale(GDALRasterBand &band)
+{
+    int hasScale = FALSE, hasOffset = FALSE;
+    const bool isScaled = (band.GetScale(&hasScale) != 1 && hasScale) || (band.GetOffset(&hasOffset) != 0 && hasOffset);
+    CSLConstList items = band.GetMetadata();
+    return !isScaled &&
+           (zsItemValue(items, "scale_factor") != nullptr || zsItemValue(items, "add_offset") != nullptr);
+}
+
 bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict)
 {
     Losses losses;
+    bool hasItems = false;
     if (!ZSGcps(source.GetGCPCount(), source.GetGCPs(), nullptr).IsKept())
         losses.Add("ground control points (more than 65536, or not finite)");
     const OGRSpatialReference *srs = source.GetSpatialRef();
@@ -621,7 +632,14 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
         losses.Add("coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");
     const bool hasOneMask = zsHasOneMask(source);
     for (int b = 1; b <= source.GetRasterCount(); b++)
+    {
         addBand(*source.GetRasterBand(b), *source.GetRasterBand(1), hasOneMask, hasSideCar, losses);
+        hasItems = hasItems || hasItemsOfScale(*source.GetRasterBand(b));
+    }
+    if (hasItems) // not a loss where the pixels are unscaled, which no one can tell
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "%s: left out are the items scale_factor and add_offset of bands without a scale: readers apply them",
+                 zsShown(name).c_str());
     const std::string text = losses.Text();
     if (text.empty())
         return true;
