@@ -171,20 +171,6 @@ def test_blosc_filter_is_chosen_by_compressed_size(tmp_path, kind, way):
     assert sizes[None] == sizes["AUTO"] == sizes[chosen] <= 1.03 * min(sizes[f] for f in ("NONE", "BYTE", "BIT"))
 
 
-@pytest.mark.parametrize("resampling", ["NEAREST", "AVERAGE"])
-def test_the_filter_of_cells_that_are_the_nearest_pixels_is_that_of_the_pixels(tmp_path, resampling):
-    """Means of them are other numbers: by data type."""
-    need("blosc", oracle.available("blosc:zstd"))
-    given, sizes = source(KINDS["scaled"](surface(720)), (-180, 0.5, 0, 90, 0, -0.25), "EPSG:4326"), {}
-    for filter in ("NONE", "BYTE", "BIT", "AUTO"):
-        path = tmp_path / ("%s.zarr" % filter)
-        copy(path, given, BLOSC_SHUFFLE=filter, HEALPIX="8", WARP_RESAMPLING=resampling)
-        sizes[filter] = sum(map(len, shards(path, filter).values()))
-    chosen = open_ours(str(path)).GetMetadataItem("BLOSC_SHUFFLE", "IMAGE_STRUCTURE")
-    assert chosen == ("NONE" if resampling == "NEAREST" else "BYTE") and sizes["AUTO"] == sizes[chosen]
-    assert resampling == "AVERAGE" or sizes[chosen] < 0.9 * sizes["BYTE"]
-
-
 @pytest.mark.parametrize("location", ["START", "END"])
 def test_the_index_is_where_it_was_asked_for(tmp_path, location):
     _, meta = written(tmp_path / "a.zarr", CHUNK_SHAPE=16, SHARD_SHAPE=32, INDEX_LOCATION=location)

@@ -278,7 +278,7 @@ def test_statistics_and_histograms_count_each_cell_once(tmp_path):
 @pytest.mark.parametrize("command", [
     ["gdalwarp", "-q", "-et", "0", "-te", "-179.99", "-89.99", "179.99", "89.99", "-ts", "90", "45", "-t_srs", "EPSG:4326"],
     ["gdalwarp", "-q", "-t_srs", "EPSG:3857"],
-    ["gdal_translate", "-q"], ["gdal_translate", "-q", "-of", "ShardedZarr", "-co", "HEALPIX=3"]], ids=" ".join)
+    ["gdal_translate", "-q"], ["gdal_translate", "-q", "-of", "ShardedZarr", "-co", "HEALPIX=4"]], ids=" ".join)
 def test_commands_are_quiet_about_corners_without_a_face(tmp_path, command):
     path = put_store(tmp_path / "s.zarr", 4, np.arange(12 * 4**4, dtype="float32"))
     done = subprocess.run([*command, path, str(tmp_path / "out")], capture_output=True, text=True)

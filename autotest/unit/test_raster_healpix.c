@@ -62,38 +62,6 @@ static void test_rings_number_each_cell_once(void)
     CHECK_EQ_U64(zs_healpix_ring(29, 11, 0, 0), ((uint64_t)12 << 58) - 1);
 }
 
-static bool is_place(int face, double x, double y, double east, double north, double up)
-{
-    double place[3];
-    zs_healpix_vector(face, x, y, place);
-    return fabs(place[0] - east) + fabs(place[1] - north) + fabs(place[2] - up) < 1e-12;
-}
-
-static bool is_one_place(int face, double x, double y, int other, double other_x, double other_y)
-{
-    double place[3];
-    zs_healpix_vector(other, other_x, other_y, place);
-    return is_place(face, x, y, place[0], place[1], place[2]);
-}
-
-static void test_faces_meet_along_their_edges(void)
-{
-    CHECK(is_place(4, 0.5, 0.5, 1, 0, 0)); /* the middle of the belt's first face */
-    CHECK(is_place(6, 0.5, 0.5, -1, 0, 0));
-    for (int i = 0; i < 4; i++) {
-        const int next = (i + 1) % 4;
-        CHECK(is_place(i, 1, 1, 0, 0, 1) && is_place(8 + i, 0, 0, 0, 0, -1));
-        for (double at = 0; at <= 1; at += 0.125) {
-            CHECK(is_one_place(i, 1, at, next, at, 1)); /* about the north pole */
-            CHECK(is_one_place(8 + i, at, 0, 8 + next, 0, at));
-            CHECK(is_one_place(i, 0, at, 4 + i, 1, at)); /* to the belt, and from there to the south */
-            CHECK(is_one_place(i, at, 0, 4 + next, at, 1));
-            CHECK(is_one_place(8 + i, at, 1, 4 + i, at, 0));
-            CHECK(is_one_place(8 + i, 1, at, 4 + next, 0, at));
-        }
-    }
-}
-
 static void test_words_of_zagg_are_cells_of_one_order(void)
 {
     uint64_t cell = 0;
@@ -212,7 +180,6 @@ int main(void)
     RUN(test_each_face_has_its_square_and_face_6_two);
     RUN(test_cell_numbers_and_positions_are_inverse);
     RUN(test_rings_number_each_cell_once);
-    RUN(test_faces_meet_along_their_edges);
     RUN(test_words_of_zagg_are_cells_of_one_order);
     RUN(test_words_of_cells_of_any_order);
     RUN(test_windows_are_runs_of_their_cells);

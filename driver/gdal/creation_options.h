@@ -131,7 +131,6 @@ struct ZSCreationOptions
     bool profile_is_tiled = false, profile_is_striped = false;
     std::vector<std::string> dim_names;
     int healpix_order = -1;      /* of the HEALPix cells that the pixels become; -1: of none */
-    std::string warp_resampling; /* of a source on another grid */
     /* SCALE_OFFSET: stored as integers, of a type that is given or not */
     bool scale_offset = false, has_packed_type = false;
     enum zs_data_type packed_type = {};

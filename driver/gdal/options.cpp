@@ -315,21 +315,14 @@ static const std::vector<Row<Creation>> &creationRows()
         {ZS_RASTER, "GEOREFERENCING", choice("ALL SPATIAL_PROJ CF", "ALL"), "Conventions that are written",
          [](Creation &o, Value &v) { o.style = static_cast<enum zs_georef_style>(v.choice); }},
         {ZS_RASTER, "HEALPIX", integer(0, ZS_MOST_HEALPIX_ORDER),
-         "Order of the HEALPix cells of all the sphere that the pixels become. A copy of a raster on another grid is "
-         "warped; what is created has 5 x 2^order columns and rows in +proj=healpix +rot_xy=45",
+         "Order of the HEALPix cells of all the sphere that the pixels are. What is copied or created has 5 x 2^order "
+         "columns and rows in +proj=healpix +rot_xy=45",
          [](Creation &o, Value &v) {
              o.healpix_order = static_cast<int>(v.number);
              if (!o.overviews.empty())
                  v.isRefused = !zsRefuseOption("OVERVIEWS",
                                                "NONE beside HEALPIX: coarser orders are stores of their own",
                                                std::to_string(o.overviews.front()).c_str());
-         }},
-        {ZS_RASTER, "WARP_RESAMPLING", choice("NEAREST BILINEAR CUBIC CUBICSPLINE LANCZOS AVERAGE RMS MODE", "NEAREST"),
-         "Resampling of a copy with HEALPIX of a raster on another grid",
-         [](Creation &o, Value &v) {
-             o.warp_resampling = v.text;
-             if (v.isGiven && o.healpix_order < 0)
-                 v.Refuse("HEALPIX beside it");
          }},
 
         // Of GDAL's own tests

@@ -116,24 +116,6 @@ uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy)
     return (uint64_t)(before + position);
 }
 
-void zs_healpix_vector(int face, double x, double y, double vector[3])
-{
-    const double pi = 3.14159265358979323846;
-    const int middle = face / 4 == 1 ? 2 * (face % 4) : 2 * (face % 4) + 1; /* of the face, in eighths of a turn */
-    const double ring = face / 4 + 2 - x - y;
-    double quarter = 1; /* of the ring, which is shorter about the poles */
-    double z = (2 - ring) * 2 / 3, radius = sqrt(fmax(0, 1 - z * z));
-    if (ring < 1 || ring > 3) {
-        quarter = fmax(0, ring < 1 ? ring : 4 - ring);
-        radius = quarter * sqrt((2 - quarter * quarter / 3) / 3);
-        z = (ring < 1 ? 1 : -1) * (1 - quarter * quarter / 3);
-    }
-    const double angle = quarter > 0 ? pi / 4 * (middle + (x - y) / quarter) : 0;
-    vector[0] = radius * cos(angle);
-    vector[1] = radius * sin(angle);
-    vector[2] = z;
-}
-
 bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell)
 {
     const uint64_t base = word >> 60, path = word >> 6 & (((uint64_t)1 << 54) - 1);

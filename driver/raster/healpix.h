@@ -38,10 +38,6 @@ void zs_healpix_separate(uint64_t cell, uint32_t *ix, uint32_t *iy);
 /* The number of a cell in the order of rings, which begin at the north pole. */
 uint64_t zs_healpix_ring(int order, int face, uint32_t ix, uint32_t iy);
 
-/* The vector on the unit sphere, of authalic latitudes, of a point in a face: from its south corner (0, 0) to the north
- * one (1, 1). */
-void zs_healpix_vector(int face, double x, double y, double vector[3]);
-
 /* What a word of zagg is: base + 1 in four bits, two bits for each of up to 27 orders, and the order (28 and 29 are
  * packed with the last digits). False where it is no cell of the order; *cell is its nested number. */
 bool zs_healpix_unpack_morton(uint64_t word, int order, uint64_t *cell);

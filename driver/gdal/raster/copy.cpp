@@ -37,8 +37,6 @@ constexpr uint64_t CHUNKS_OF_THREAD = 8;
  * bytes. */
 constexpr uint64_t LEAST_OF_THREAD = 4;
 constexpr uint64_t SEVERAL_BYTES = 32 << 20;
-/* A square of HEALPix cells that are warped has up to so many. */
-constexpr uint64_t SQUARE_BYTES = 32 << 20;
 
 namespace
 {
@@ -218,16 +216,6 @@ static void divide(Step &step, GDALDataset &source, const struct zs_raster_spec 
     step.columns = static_cast<int>(std::min(columns, (chunks + boxes - 1) / boxes * chunk));
 }
 
-/* Cells that are warped go by squares: several where those of a shard are small. */
-static void makeSquare(Step &step, const struct zs_raster_spec &spec, uint64_t item)
-{
-    const auto bytesOf = [&](int side)
-    { return item * static_cast<uint64_t>(step.bands) * static_cast<uint64_t>(side) * static_cast<uint64_t>(side); };
-    while (step.rows < 1 << spec.healpix->order && bytesOf(2 * step.rows) <= SQUARE_BYTES)
-        step.rows *= 2;
-    step.columns = step.rows;
-}
-
 /* Makes room for `size` bytes. */
 static bool reserve(Strip &s, size_t size, const Box &box)
 {
@@ -262,9 +250,6 @@ static bool readPixels(const ZSPixelSource &from, const ZSScratch &scratch, cons
     const GSpacing line = item * box.columns, plane = line * box.rows;
     if (scratch.IsOpen())
         return scratch.Read(box.band, box.bands, box.x, box.y, box.columns, box.rows, s.pixels.get());
-    if (from.warped != nullptr)
-        return from.warped->Read(box.x, box.y, box.columns, box.rows, s.pixels.get(), from.type, s.bands, item, line,
-                                 plane);
     return from.dataset.RasterIO(GF_Read, box.x, box.y, box.columns, box.rows, s.pixels.get(), box.columns, box.rows,
                                  from.type, box.bands, s.bands.data(), item, line, plane, nullptr) == CE_None;
 }
@@ -289,23 +274,6 @@ static bool isStorable(const Strip &s)
 {
     struct zs_error err;
     return zs_pixels_check_storable(&s.target, &s.window, s.item_size, nullptr, &err) == ZS_OK || zsReport(err);
-}
-
-/* Whether the arrays have, without being written, what pixels of some bands are where the source does not reach. False
- * in the return, with CPLError emitted, where that cannot be read. */
-static bool findFilled(const ZSPixelSource &from, const struct zs_raster_spec &spec, const Box &box, bool *isFilled)
-{
-    const auto item = static_cast<size_t>(GDALGetDataTypeSizeBytes(from.type)), count = static_cast<size_t>(box.bands);
-    std::vector<int> bands(count);
-    std::vector<GByte> none(item * count);
-    std::iota(bands.begin(), bands.end(), box.band + 1);
-    *isFilled = true;
-    if (!from.warped->ReadNone(none.data(), from.type, bands, static_cast<GSpacing>(item)) ||
-        !from.packing.Unpack(none.data(), from.type, count))
-        return false;
-    for (size_t b = 0; b < count; b++)
-        *isFilled = *isFilled && memcmp(none.data() + b * item, spec.nodata, item) == 0;
-    return true;
 }
 
 namespace
@@ -348,9 +316,8 @@ class PixelCopy
     void Plan(int threads);
     bool ReportProgress(double pixels);
     bool FillScratch(const Box &box);
-    bool Take(const Box &box, bool isCopied);
+    bool Take(const Box &box);
     bool TakeBoxes(Box box);
-    bool TakeSquares(Box box);
 };
 } // namespace
 
@@ -358,9 +325,7 @@ void PixelCopy::Plan(int threads)
 {
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_from.type));
     m_step = stepOf(m_source, m_spec, item);
-    if (m_from.warped != nullptr)
-        makeSquare(m_step, m_spec, item);
-    else if (m_spec.healpix == nullptr)
+    if (m_spec.healpix == nullptr)
     {
         enlarge(m_step, m_spec, static_cast<uint64_t>(m_source.GetRasterCount()), item, threads);
         divide(m_step, m_source, m_spec, item, threads);
@@ -389,12 +354,9 @@ bool PixelCopy::FillScratch(const Box &box)
     return true;
 }
 
-/* Takes a box; isCopied: else nothing need be written there. */
-bool PixelCopy::Take(const Box &box, bool isCopied)
+bool PixelCopy::Take(const Box &box)
 {
     const double pixels = static_cast<double>(box.rows) * box.columns * box.bands;
-    if (!isCopied)
-        return ReportProgress(pixels);
     Strip &s = m_strips[m_next];
     if (m_fitsTwice)
         m_next = 1 - m_next;
@@ -416,41 +378,25 @@ bool PixelCopy::TakeBoxes(Box box)
         for (box.x = 0; box.x < m_source.GetRasterXSize(); box.x += box.columns)
         {
             box.columns = std::min(m_step.columns, m_source.GetRasterXSize() - box.x);
-            if (!Take(box, true))
+            if (!Take(box))
                 return false;
         }
     }
     return true;
 }
 
-/* Like Take(), for cells that are warped. Leaves out squares that the source does not reach, where the arrays already
- * have the pixels of such squares. */
-bool PixelCopy::TakeSquares(Box box)
-{
-    bool isFilled = false;
-    const auto take = [&](const ZSHealpixReach::Square &square, bool mayReach)
-    {
-        box.x = square.x;
-        box.y = square.y;
-        box.rows = box.columns = square.side;
-        return Take(box, mayReach);
-    };
-    return findFilled(m_from, m_spec, box, &isFilled) &&
-           m_from.warped->Reach().GoThrough(m_step.rows, !isFilled, take);
-}
-
 bool PixelCopy::Run(const std::string &folder)
 {
     const int bands = m_source.GetRasterCount();
     const auto item = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m_from.type));
-    if (m_from.warped == nullptr && isMapByMap(m_source, m_step, item) && !m_scratch.Open(folder))
+    if (isMapByMap(m_source, m_step, item) && !m_scratch.Open(folder))
         CPLDebug("ShardedZarr", "no scratch file: the source is read several times");
     m_total = bands * MapPixels() * (m_scratch.IsOpen() ? 2 : 1);
     Box box = {};
     for (box.band = 0; box.band < bands; box.band += box.bands)
     {
         box.bands = std::min(m_step.bands, m_step.run - box.band % m_step.run);
-        if (!FillScratch(box) || !(m_from.warped != nullptr ? TakeSquares(box) : TakeBoxes(box)))
+        if (!FillScratch(box) || !TakeBoxes(box))
             return false;
     }
     return m_writing.Wait();

@@ -4,17 +4,14 @@
 #include <string>
 
 #include "gdal/compat.h"
-#include "healpix_target.h"
 #include "new_arrays.h"
 
 class ZSCopiedLevels;
 
-/* Where pixels come from: read from `dataset`, by `warped` where that is its dataset (else null), as `type`, and then
- * unpacked. */
+/* Where pixels come from: read from `dataset` as `type`, and then unpacked. */
 struct ZSPixelSource
 {
     GDALDataset &dataset;
-    const ZSWarpedCells *warped;
     GDALDataType type;
     const ZSPacking &packing;
 };

@@ -235,7 +235,7 @@ class RasterCopy final : public NewRaster
 {
   public:
     RasterCopy(const char *name, GDALDataset &source, bool isStrict)
-        : NewRaster(name), m_original(source), m_isStrict(isStrict)
+        : NewRaster(name), m_source(source), m_isStrict(isStrict)
     {
     }
     ~RasterCopy()
@@ -246,10 +246,8 @@ class RasterCopy final : public NewRaster
     GDALDataset *Make(GDALProgressFunc progress, void *progressData);
 
   private:
-    GDALDataset &m_original;
+    GDALDataset &m_source;
     const bool m_isStrict;
-    std::unique_ptr<ZSWarpedCells> m_warped;
-    GDALDataset *m_source = &m_original; /* or what is warped of it */
     GDALDataType m_type = GDT_Unknown;
     std::vector<int> m_factors; /* of overviews */
     std::string m_resampling;
@@ -261,11 +259,10 @@ class RasterCopy final : public NewRaster
     std::unique_ptr<OGRSpatialReference> m_srs;
     std::unique_ptr<ZSGcps> m_gcps;
 
-    bool WarpToCells();
+    bool CheckCells();
     bool DescribePixels();
     void DescribeArrays();
     void DescribeGeoreferencing();
-    void ChooseFilter();
     bool Write(GDALProgressFunc progress, void *progressData);
     bool StartLevels();
     bool CopyPixels(GDALProgressFunc progress, void *progressData);
@@ -275,39 +272,34 @@ class RasterCopy final : public NewRaster
 };
 } // namespace
 
-/* Makes the source a raster of HEALPix cells where the options ask for that. */
-bool RasterCopy::WarpToCells()
+/* Checks that the pixels of the source are HEALPix cells where the options ask for that. */
+bool RasterCopy::CheckCells()
 {
     if (!IsCells())
         return true;
-    if (zsHasOneMask(m_original) && !zsHasAllCells(m_original))
+    if (zsHasOneMask(m_source) && !zsHasAllCells(m_source))
     {
         CPLError(m_isStrict ? CE_Failure : CE_Warning, CPLE_NotSupported, "%s: HEALPIX: the mask is not kept",
                  zsShown(m_name).c_str());
         if (m_isStrict)
             return false;
     }
-    m_source = zsToHealpix(m_original, m_options.healpix_order, m_options.warp_resampling, m_isStrict, m_healpix,
-                           m_warped);
-    return m_source != nullptr;
+    return zsCheckHealpixPlane(m_source, m_options.healpix_order, m_healpix);
 }
 
 /* Size, dimensions, data type, encoding and nodata value. */
 bool RasterCopy::DescribePixels()
 {
-    m_type = zsTypeOfBands(*m_source);
-    if (!m_packing.Start(m_options, m_source, m_type))
+    m_type = zsTypeOfBands(m_source);
+    if (!m_packing.Start(m_options, &m_source, m_type))
         return false;
     if (m_options.single_array)
-        m_axes.Find(m_source, m_source->GetRasterCount(), m_options.dim_names);
-    if (!StartSpec(m_source->GetRasterXSize(), m_source->GetRasterYSize(), m_type))
+        m_axes.Find(&m_source, m_source.GetRasterCount(), m_options.dim_names);
+    if (!StartSpec(m_source.GetRasterXSize(), m_source.GetRasterYSize(), m_type))
         return false;
-    // The nodata value of a source that is warped may be a double.
     if (!m_packing.IsUsed())
-        m_spec.has_nodata =
-            nodataOf(*m_original.GetRasterBand(1), m_spec.dtype, m_spec.nodata) ||
-            (m_warped != nullptr && nodataOf(*m_source->GetRasterBand(1), m_spec.dtype, m_spec.nodata));
-    m_spec.nodata_is_implied = m_spec.has_nodata && zsImpliesNodata(*m_original.GetRasterBand(1), m_spec);
+        m_spec.has_nodata = nodataOf(*m_source.GetRasterBand(1), m_spec.dtype, m_spec.nodata);
+    m_spec.nodata_is_implied = m_spec.has_nodata && zsImpliesNodata(*m_source.GetRasterBand(1), m_spec);
     return m_options.CheckRounding(m_spec);
 }
 
@@ -328,21 +320,21 @@ static void dropScales(const std::vector<struct zs_band_properties> &bands, CPLS
 /* Arrays, properties of their bands, and the mask. */
 void RasterCopy::DescribeArrays()
 {
-    m_metadata = zsUtf8List(m_source->GetMetadata());
-    auto &properties = m_arrays.Read(m_source, m_source->GetRasterCount(), m_spec.dtype);
+    m_metadata = zsUtf8List(m_source.GetMetadata());
+    auto &properties = m_arrays.Read(&m_source, m_source.GetRasterCount(), m_spec.dtype);
     m_packing.Finish(m_spec, properties);
     dropScales(properties, m_metadata);
     m_axes.Spend(m_metadata, properties);
-    m_arrays.Set(m_options.single_array, ArrayName(m_source), m_spec);
+    m_arrays.Set(m_options.single_array, ArrayName(&m_source), m_spec);
     m_arrays.Apply(m_spec);
-    m_mask = !IsCells() && zsHasOneMask(*m_source) ? m_arrays.MaskName(m_spec) : "";
+    m_mask = !IsCells() && zsHasOneMask(m_source) ? m_arrays.MaskName(m_spec) : "";
     m_spec.mask = m_mask.empty() ? nullptr : m_mask.c_str();
 }
 
 /* Transform, CRS, and the metadata that are left. */
 void RasterCopy::DescribeGeoreferencing()
 {
-    if (!IsCells() && zsReadTransform(*m_source, m_transform))
+    if (!IsCells() && zsReadTransform(m_source, m_transform))
         m_spec.transform = m_transform;
     const char *registration = zsItemValueInAnyCase(m_metadata.List(), GDALMD_AREA_OR_POINT);
     m_spec.pixel_is_point = !IsCells() && registration != nullptr && EQUAL(registration, GDALMD_AOP_POINT);
@@ -350,24 +342,14 @@ void RasterCopy::DescribeGeoreferencing()
     if (isRegistered || !m_spec.pixel_is_point)
         zsSetItem(m_metadata, GDALMD_AREA_OR_POINT, nullptr); // by spatial:registration
     m_spec.metadata = m_metadata.size() > 0 ? m_metadata.List() : nullptr;
-    m_spec.domains = zsDomainsOf(*m_source);
+    m_spec.domains = zsDomainsOf(m_source);
     if (!IsCells())
     {
-        m_gcps = std::make_unique<ZSGcps>(m_source->GetGCPCount(), m_source->GetGCPs(), m_source->GetGCPSpatialRef());
+        m_gcps = std::make_unique<ZSGcps>(m_source.GetGCPCount(), m_source.GetGCPs(), m_source.GetGCPSpatialRef());
         m_spec.gcps = m_gcps->Get();
     }
-    m_srs = zsUtf8Srs(m_source->GetSpatialRef());
+    m_srs = zsUtf8Srs(m_source.GetSpatialRef());
     m_spec.srs = !IsCells() && m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
-}
-
-/* Chooses the filter by the pixels of the original. Cells are its pixels where the nearest counts; means of them would
- * want another filter. */
-void RasterCopy::ChooseFilter()
-{
-    const std::string &resampling = m_options.warp_resampling;
-    const bool isNearest = resampling.empty() || STARTS_WITH_CI(resampling.c_str(), "NEAR");
-    if (m_warped == nullptr || isNearest)
-        zsChooseFilter(m_original, m_type, m_packing, m_options, m_spec);
 }
 
 /* Sets up overviews that are made of the pixels while these are copied, where the raster suits that: its metadata are
@@ -389,13 +371,9 @@ bool RasterCopy::StartLevels()
 /* Writes the pixels and the mask. */
 bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
 {
-    const auto copy = [&]
-    {
-        return zsCopyPixels({*m_source, m_warped.get(), m_type, m_packing}, *m_raster, m_spec, m_options.threads,
-                            WritePath(), m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
-               (m_spec.mask == nullptr || zsCopyMask(*m_source, *m_raster, m_spec));
-    };
-    return m_warped != nullptr ? zsRunWarp(zsShown(m_name) + ": the source cannot be warped", copy) : copy();
+    return zsCopyPixels({m_source, m_type, m_packing}, *m_raster, m_spec, m_options.threads, WritePath(),
+                        m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
+           (m_spec.mask == nullptr || zsCopyMask(m_source, *m_raster, m_spec));
 }
 
 /* Publishes the arrays: their metadata wait for what is computed from their pixels. */
@@ -480,24 +458,24 @@ std::unique_ptr<GDALDataset> RasterCopy::OpenPublished(const std::string &store)
 
 GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
 {
-    const int bands = m_original.GetRasterCount();
+    const int bands = m_source.GetRasterCount();
     if (bands == 0)
         Refuse(CPLE_NotSupported,
-               m_original.GetMetadata("SUBDATASETS") == nullptr
+               m_source.GetMetadata("SUBDATASETS") == nullptr
                    ? "a source without bands cannot be copied"
                    : "a source without bands cannot be copied; gdalinfo lists its subdatasets, each of which can, and "
                      "gdalmdimtranslate copies arrays");
-    if (bands == 0 || !CheckBands(bands) || !WarpToCells() || !DescribePixels())
+    if (bands == 0 || !CheckBands(bands) || !CheckCells() || !DescribePixels())
         return nullptr;
     DescribeArrays();
     DescribeGeoreferencing();
-    ChooseFilter();
+    zsChooseFilter(m_source, m_type, m_packing, m_options, m_spec);
     m_factors = m_options.OverviewFactors(m_spec);
-    m_resampling = zsOverviewResampling(m_options.resampling, *m_source);
-    const ZSNodata nodata(*m_source->GetRasterBand(1));
+    m_resampling = zsOverviewResampling(m_options.resampling, m_source);
+    const ZSNodata nodata(*m_source.GetRasterBand(1));
     if (!m_factors.empty() && !zsMayResample(m_name, m_type, m_spec.has_nodata ? nodata : ZSNodata(), m_resampling))
         return nullptr;
-    if (!OpenTarget(m_source))
+    if (!OpenTarget(&m_source))
         return nullptr;
     // The user's name of it, unless that is the working directory, which the store replaces.
     const std::string root = m_connection.store == "." ? m_new->target->Root() : m_connection.store;
@@ -618,9 +596,8 @@ bool BlankRaster::CheckCells(int width, int height)
     if (width == side && height == side)
         return true;
     return zsRefuse(CPLE_AppDefined,
-                    "%s: HEALPIX=%d: expected the %d x %d pixels of the whole plane, found %d x %d. gdal_translate "
-                    "finds them by itself; gdalwarp -t_srs '+proj=healpix +rot_xy=45 +ellps=WGS84' takes %s", m_name,
-                    order, side, side, width, height, zsHealpixArguments(m_healpix).c_str());
+                    "%s: HEALPIX=%d: expected the %d x %d pixels of the whole plane, found %d x %d. %s", m_name,
+                    order, side, side, width, height, zsHealpixAdvice(order).c_str());
 }
 
 bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
