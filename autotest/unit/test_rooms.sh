@@ -29,7 +29,8 @@ raster 7767
 geo 10160
 array 6942
 shard 1955
-codec 5108
+icechunk 2511
+codec 5109
 zarr 9459
 store 7401
 base 1975

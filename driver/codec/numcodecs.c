@@ -219,17 +219,18 @@ static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const
 {
     const struct zs_dtype *in = &stage->in, *out = &stage->out;
     _Alignas(8) unsigned char element[8]; /* differences wrap in the array's type before they are stored */
-    uint64_t sum = 0;
+    uint64_t sum = 0, before = 0;
     double real = 0;
     bool is_exact = true;
     const bool are_integers = zs_is_integer(in->type);
     for (size_t i = 0; i < n && is_exact; i++) {
         if (are_integers) {
             const uint64_t v = integer_at(in, src, i);
-            put_integer(in, i == 0 ? v : v - integer_at(in, src, i - 1), element, 0);
+            put_integer(in, v - before, element, 0);
             put_integer(out, integer_at(in, element, 0), dst, i);
             put_integer(in, sum += integer_at(out, dst, i), element, 0);
             is_exact = integer_at(in, element, 0) == v;
+            before = v;
         } else {
             const double v = element_at(in, src, i);
             const double d = i == 0 ? v : rounded_to(in->type, v - element_at(in, src, i - 1));
