@@ -1,6 +1,7 @@
 #!/bin/sh
 # wheel_tests.sh BUILD [ARGUMENT...]: pytest of autotest/wheel: the wheel that wheel.sh made in BUILD, in venvs with rasterio and what people use with
-# it, from PyPI. Versions of rasterio: 1.4.4, and the newest, for which WHEEL_PYTHON or a python3.12 to 3.14 in PATH is taken (1.5 needs 3.12).
+# it, from PyPI: with Debian 12's Python, rasterio 1.4.3, whose wheel is for manylinux2014, and 1.4.4; and the newest, for which WHEEL_PYTHON or a
+# python3.12 to 3.14 in PATH is taken.
 set -eu
 cd "$(dirname "$0")/.."
 sh autotest/install.sh gdal-bin python3-venv python3-pytest python3-pytest-xdist
@@ -13,14 +14,17 @@ install() { # NAME PYTHON PACKAGE...: in the venv of that name
     [ -x "$venv/bin/python" ] || "$2" -m venv "$venv"
     shift 2
     [ -e "$venv/complete" ] || {
-        "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: zarr rioxarray distributed rio-tiler pyogrio "$@" && touch "$venv/complete"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: zarr rioxarray distributed rio-tiler "$@" && touch "$venv/complete"
     } || exec sh autotest/skip.sh "wheel: $* from PyPI"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$build"/shardedzarr-*.whl
 }
 python=${WHEEL_PYTHON:-$(command -v python3.14 || command -v python3.13 || command -v python3.12 || true)}
-install old /usr/bin/python3 'rasterio==1.4.4'
-if [ -n "$python" ]; then
-    install new "$python" rasterio
-fi
+case $(/usr/bin/python3 --version) in
+"Python 3.11."*)
+    install older /usr/bin/python3 rasterio==1.4.3 pyogrio==0.10.0
+    install old /usr/bin/python3 rasterio==1.4.4 pyogrio
+    ;;
+esac
+[ -z "$python" ] || install new "$python" rasterio pyogrio
 export WHEEL_VENVS="$venvs" PYTHONDONTWRITEBYTECODE=1
 exec sh autotest/in_memory.sh /usr/bin/python3 -m pytest -q -p no:cacheprovider -n "${PYTEST_WORKERS:-$(nproc)}" --durations=5 autotest/wheel "$@"

@@ -41,11 +41,13 @@ def _version(gdal):
 
 def minors():
     """The minor versions of GDAL that this package has plugins for, as "3.10"."""
-    return sorted(glob.glob("3.*", root_dir=_PLUGINS), key=lambda minor: int(minor[2:]))
+    return sorted(glob.glob("3.*", root_dir=_PLUGINS), key=lambda minor: [int(digits) for digits in re.findall(r"\d+", minor)])
 
 
 def _minor(gdal):
-    return _version(gdal).rpartition(".")[0]
+    """A minor version; with "-manylinux2014" behind where std::string is that of before C++11, as in wheels for that."""
+    is_older = hasattr(gdal, "_ZNK17GDALIHasAttribute12GetAttributeERKSs")  # GetAttribute(const std::string &)
+    return _version(gdal).rpartition(".")[0] + ("-manylinux2014" if is_older else "")
 
 
 def plugin_path(minor=None):
