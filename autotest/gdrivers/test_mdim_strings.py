@@ -1,7 +1,11 @@
 """Arrays of text through the multidimensional API: what zarr-python wrote, and what it reads of what was written."""
 import ctypes
+import gzip
 import json
+import re
 import shutil
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -274,3 +278,28 @@ def test_text_chunk_with_inconsistent_lengths_is_an_error(own_texts):
         chunk.write_bytes(broken)
         array = root_of(own_texts / "texts.zarr").OpenMDArray("variable_plain_2")
         assert "variable_plain_2/c/0/0" in error_of(array.Read)
+
+
+def test_texts_in_gzip_of_several_members_are_read_and_cut_or_endless_ones_are_errors(own_texts):
+    folder = own_texts / "texts.zarr" / "variable_plain_2"
+    chunk = folder / "c" / "0" / "0"
+
+    def read(codec, *options):
+        meta = json.loads((folder / "zarr.json").read_text())
+        meta["codecs"] = [{"name": "vlen-utf8"}, {"name": codec, "configuration": {"level": 1}}]
+        meta.update(shape=[2, 3], chunk_grid={"name": "regular", "configuration": {"chunk_shape": [2, 3]}})
+        (folder / "zarr.json").write_text(json.dumps(meta))
+        return root_of(own_texts / "texts.zarr", options).OpenMDArray("variable_plain_2").Read()
+    words = ["", "short", "x" * 3000000, "日本", "", "end"]
+    stored = struct.pack("<I", 6) + b"".join(struct.pack("<I", len(word.encode())) + word.encode() for word in words)
+    members = b"".join(gzip.compress(stored[at:end]) for at, end in ((0, 3), (3, 3), (3, 2000000), (2000000, None)))
+    chunk.write_bytes(members)
+    assert read("gzip") == words
+    chunk.write_bytes(zlib.compress(stored))
+    assert read("numcodecs.zlib") == words
+    chunk.write_bytes(members[:-1])
+    assert re.search(r"variable_plain_2/c/0/0.*gzip: the \d+ bytes at offset \d+ are not a valid stream", error_of(lambda: read("gzip")))
+    endless = zlib.compressobj(9, wbits=31)
+    chunk.write_bytes(b"".join(endless.compress(bytes(1 << 20)) for _ in range(4)) + endless.flush())
+    assert re.search("variable_plain_2/c/0/0.*gzip: decodes to more than the expected 1048576 bytes",
+                     error_of(lambda: read("gzip", "MAX_CHUNK_SIZE=1")))

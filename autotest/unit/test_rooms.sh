@@ -30,7 +30,7 @@ geo 10160
 array 6942
 shard 1955
 icechunk 2511
-codec 5109
+codec 5209
 zarr 9459
 store 7401
 base 1975

@@ -45,13 +45,14 @@ static enum zs_status packed_bound(const struct zs_level *level, uint64_t *bound
     return packer_of(level)->codec->packed_bound(packer_of(level), &chunk, bound, err);
 }
 
-/* Undoes the bytes codecs. Texts are rarely much longer than their encoded bytes: decoders get room for a likely size
- * first, and for the most only if that is too little. */
+/* Undoes the bytes codecs. Texts are rarely much longer than their encoded bytes: decoders whose output does not grow
+ * get room for a likely size first, and for the most only if that is too little. */
 static enum zs_status unpack_bytes(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                    struct zs_buffer *packed, struct zs_error *err)
 {
     const size_t room = (size_t)level->stored_size;
-    const size_t likely = n < room / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : room;
+    const bool grows = zs_bytes_grow(level->bytes_codecs, level->bytes_codec_count);
+    const size_t likely = !grows && n < room / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : room;
     if (level->texts == NULL)
         ZS_TRY(zs_buffer_reset(packed, room, err));
     else if (likely < room && zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n,
