@@ -400,7 +400,7 @@ def test_appended_array_without_a_name_is_named_after_its_source(tmp_path):
         assert_same(open_array(store, "/" + name).ReadAsArray(), pixels)
 
 
-@pytest.mark.parametrize("options", [[], ["APPEND_SUBDATASET=YES", "ARRAY_NAME=more"], ["HEALPIX=3"]], ids=str)
+@pytest.mark.parametrize("options", [[], ["APPEND_SUBDATASET=YES", "ARRAY_NAME=more"]], ids=str)
 def test_attribute_tables_go_into_the_side_car_of_a_copy(tmp_path, config, options):
     config("GDAL_PAM_ENABLED", "YES")
     driver = gdal.GetDriverByName("ShardedZarr")

@@ -212,7 +212,7 @@ def test_a_raster_whose_creation_failed_is_listed_by_no_later_edit(tmp_path, con
     told, = in_process(LIMITED + """
 options = ["ARRAY_NAME=third", "APPEND_SUBDATASET=YES"]
 create = gdal.GetDriverByName("ShardedZarr").Create
-attempt(lambda: create(sys.argv[1], 200, 180, 1, options=options), sys.argv[2])
+attempt(lambda: create(sys.argv[1], 200, 180, 1, options=options).FlushCache(), sys.argv[2])
 os._exit(0)
 """, path, MOST if consolidated == "YES" else 1000)
     assert "third" in told or "zarr.json" in told

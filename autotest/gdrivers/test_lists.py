@@ -36,7 +36,7 @@ def test_subdataset_descriptions_have_name_size_long_name_unit_and_times(store, 
         oracle.consolidate(store)
     listed = {key: description for key, (_, description) in subdatasets(gdal.Open(store)).items()}
     assert listed == {"/t2m": "t2m - [30x6x8] 2 metre temperature (K) (Float32), time 2026-05-01..2026-05-30",
-                      "/tp": "tp - [30x6x8] precipitation_amount (Float32), time 2026-05-01..2026-05-30", "/mask": "mask - [6x8] (Float32)"}
+                      "/tp": "tp - [30x6x8] (Float32), time 2026-05-01..2026-05-30", "/mask": "mask - [6x8] (Float32)"}
 
 
 @pytest.mark.parametrize("values, units, text", [

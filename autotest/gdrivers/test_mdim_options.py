@@ -176,7 +176,7 @@ def test_attributes_of_groups_have_names_of_their_own(tmp_path):
         assert (attribute.GetFullName(), group.GetAttribute("a").GetFullName(), attributes_of(group)) == (name, name, {"a": "b"})
 
 
-@pytest.mark.parametrize("name", ["a:b", "a\\b", ".zarray"])
+@pytest.mark.parametrize("name", ["a\\b", ".zarray"])
 def test_names_that_other_systems_or_gdal_cannot_hold_are_refused(tmp_path, name):
     store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
     root = store.GetRootGroup()

@@ -393,7 +393,9 @@ std::shared_ptr<GDALMDArray> zsMdimNewArray(const std::shared_ptr<ZSMdimStore> &
     struct zs_error err;
     const struct zs_node *node = makeNode(*store, group, name, spec, isText, isOwn, &err);
     auto array = node != nullptr ? addArray(store, node, dimensions, isText, options.ChunkOrder(), &err) : nullptr;
-    if (array == nullptr)
+    struct zs_error ignored;
+    // GDAL 3.6 copies an array of Zarr v2 twice: what is there is no loss.
+    if (array == nullptr && zs_hierarchy_node(store->Hierarchy(), path.c_str(), &node, &ignored) != ZS_OK)
         store->MarkRefused();
     return array != nullptr ? array : zsReport(err);
 }

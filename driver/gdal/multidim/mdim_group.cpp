@@ -262,9 +262,11 @@ std::shared_ptr<GDALGroup> ZSMdimGroup::CreateGroup(const std::string &name, CSL
         const std::string own = zsUtf8(name);
         if (!CheckGroup() || !m_store->CheckName(own))
             return nullptr;
-        if (zs_group_make(m_store->Hierarchy(), m_node->path, own.c_str(), &node, &err) == ZS_OK)
+        const enum zs_status status = zs_group_make(m_store->Hierarchy(), m_node->path, own.c_str(), &node, &err);
+        if (status == ZS_OK)
             return m_store->Group(node);
-        m_store->MarkRefused();
+        if (status != ZS_ARGUMENT) // an array has the name: GDAL 3.6 lists arrays of Zarr v2 as groups, too
+            m_store->MarkRefused();
         return zsReport(err);
     });
 }
