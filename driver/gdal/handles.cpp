@@ -131,6 +131,7 @@ void ZSArray::TakeLabels(ZSArray &other)
     labels = other.labels;
     labelUnits = other.labelUnits;
     labelsSpeak = other.labelsSpeak;
+    labelsAreNames = other.labelsAreNames;
     labelsCount = other.labelsCount;
     numbers = other.numbers;
     numbersType = other.numbersType;

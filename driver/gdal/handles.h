@@ -167,6 +167,7 @@ struct ZSArray
     std::vector<std::vector<std::string>> labels; /* per band dimension: a text per index, or none */
     std::vector<std::string> labelUnits;
     bool labelsSpeak = false; /* whether some say more than an index does */
+    bool labelsAreNames = false; /* those of the only dimension are names of channels */
     bool labelsCount = false; /* whether they only number the bands: they make no descriptions */
     std::vector<std::string> numbers; /* coordinates of the only band dimension, as `units` counts: numbers or times */
     enum zs_data_type numbersType = ZS_RAW; /* of these (geo/axes.h) */

@@ -38,8 +38,9 @@ enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node
  * datetime64 as ISO 8601 ("2024-05-01T06:00:00Z" without the Z: neither knows a zone), missing values as "". Text
  * is taken as it is. */
 struct zs_labels {
-    char **values; /* `count` texts, or NULL when there is no readable coordinate variable */
+    char **values; /* `count` texts, or NULL when there is no readable coordinate variable, and no label of channels */
     size_t count;
+    bool are_names; /* of channels */
     char *unit; /* owned; NULL when there is none (times have none: the text has it) */
     bool is_unreadable; /* there is a variable of numbers or times, and no values to be had of it */
     bool is_index; /* the values are only indices: whole numbers without a unit that count from
@@ -66,6 +67,15 @@ void zs_labels_clear(struct zs_labels *labels);
 enum zs_status zs_label_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, char ***items,
                                    struct zs_error *err);
 
+/* ---- Channels of an image of OME-NGFF, which its group describes (`omero`; ome.c) ---- */
+
+/* The labels of channels [first, first + count), freed with zs_strings_free(); the index of a channel that has none.
+ * *names is NULL where `dim` is no dimension of channels, or none of them has a label. ZS_NO_MEMORY only. */
+enum zs_status zs_channel_names(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
+                                uint64_t count, char ***names, struct zs_error *err);
+/* The colour of a channel as "RRGGBB", borrowed; NULL where there is none. */
+const char *zs_channel_colour(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t index);
+
 /* ---- Elements by index and value (selection.c) ---- */
 
 enum zs_selection_kind { ZS_SELECT_ALL, ZS_SELECT_ONE, ZS_SELECT_RANGE };
@@ -81,9 +91,9 @@ struct zs_selection {
  * - a number: 850, 850.0 and 8.5e2 are the same;
  * - a text, exactly.
  * Where several elements match, the one whose label (zs_labels_read()) is `text`, if one is. In a dimension without a
- * coordinate variable: an index. Reads the coordinate variable, if there is one. ZS_ARGUMENT when no element matches
- * (the message names the two nearest), or several do (it counts them and names the first), or the variable cannot be
- * read or is longer than ZS_LABELS_MAX. */
+ * coordinate variable: the label of a channel, else an index. Reads the coordinate variable, if there is one.
+ * ZS_ARGUMENT when no element matches (the message names the two nearest), or several do (it counts them and names the
+ * first), or the variable cannot be read or is longer than ZS_LABELS_MAX. */
 enum zs_status zs_select_value(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, const char *text,
                                struct zs_selection *selection, struct zs_error *err);
 

@@ -27,14 +27,12 @@ bool zs_number_of_text(const char *text, double *out)
 
 const char *zs_colour_of_name(const char *name)
 {
-    static const char *const known[] = {"Red", "Green", "Blue", "Alpha", "Gray"};
-    if (name == NULL)
-        return NULL;
-    if (zs_equals_ignoring_case(name, "grey"))
-        return "Gray";
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (zs_equals_ignoring_case(name, known[i]))
-            return known[i];
+    static const char *const known[][2] = {{"Red", "Red"},      {"Green", "Green"},   {"Blue", "Blue"},
+                                           {"Alpha", "Alpha"},  {"Gray", "Gray"},     {"grey", "Gray"},
+                                           {"FF0000", "Red"},   {"00FF00", "Green"},  {"0000FF", "Blue"}};
+    for (size_t i = 0; name != NULL && i < sizeof known / sizeof known[0]; i++)
+        if (zs_equals_ignoring_case(name, known[i][0]))
+            return known[i][1];
     return NULL;
 }
 

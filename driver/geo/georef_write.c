@@ -37,13 +37,15 @@ bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_
 {
     struct zs_georef_conventions conventions;
     zs_georef_conventions_find(hierarchy, node, axes, &conventions);
-    return has_transform && conventions.spatial_proj && zs_dimension_name(node, axes.x) != NULL &&
-           zs_dimension_name(node, axes.y) != NULL;
+    struct zs_georef_out out;
+    zs_georef_out_name_dimensions(&out, node, axes);
+    return has_transform && conventions.spatial_proj && out.dim_x != NULL;
 }
 
 void zs_georef_out_name_dimensions(struct zs_georef_out *geo, const struct zs_node *node, struct zs_axes axes)
 {
-    const char *x = zs_dimension_name(node, axes.x), *y = zs_dimension_name(node, axes.y);
+    const bool is_named = node->array == NULL || !node->array->names_are_implied; /* others look in its document */
+    const char *x = is_named ? zs_dimension_name(node, axes.x) : NULL, *y = zs_dimension_name(node, axes.y);
     geo->dim_x = y != NULL ? x : NULL;
     geo->dim_y = x != NULL ? y : NULL;
 }

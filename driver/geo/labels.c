@@ -231,6 +231,10 @@ static enum zs_status read_labels(struct zs_hierarchy *hierarchy, const struct z
     if (c == NULL) {
         char **texts;
         ZS_TRY(zs_coordinate_texts(hierarchy, node, dim, first, count, &texts, err));
+        if (texts == NULL) {
+            ZS_TRY(zs_channel_names(hierarchy, node, dim, first, count, &texts, err));
+            labels->are_names = texts != NULL;
+        }
         take_texts(texts, count, at, n, labels);
         return ZS_OK;
     }

@@ -1,3 +1,8 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "array/strings.h"
+#include "base/memory.h"
 #include "geo/conventions.h"
 
 /* Element `index` of an array of numbers with one per dimension. */
@@ -93,6 +98,61 @@ static bool next_layout(struct zs_layout *layout)
     layout->is_ome = zs_json_get(layout->attributes, "ome") != NULL || zs_json_get(layout->image, "axes") != NULL ||
                      zs_json_get(zs_json_first(datasets), "coordinateTransformations") != NULL;
     return zs_json_is_array(datasets) && zs_layout_add_levels(layout, datasets, "path");
+}
+
+/* ---- Channels ---- */
+
+/* The channels along a dimension, one object for each; NULL where it has others. */
+static const zs_json *channels_along(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim)
+{
+    struct zs_scope scope;
+    if (hierarchy == NULL)
+        return NULL;
+    zs_scope_find(hierarchy, node, &scope);
+    for (int g = 0; g < scope.groups; g++) {
+        const zs_json *attributes = scope.group[g]->attributes, *ome = zs_json_get(attributes, "ome");
+        const char *below = zs_path_below(scope.group[g]->path, node->path);
+        const zs_json *axes = below != NULL ? zs_image_axes(attributes, below, node->array->ndim) : NULL;
+        if (axes == NULL)
+            continue;
+        const zs_json *channels = zs_json_get(zs_json_get(ome != NULL ? ome : attributes, "omero"), "channels");
+        const bool is_along = zs_json_equals(zs_json_get(zs_json_at(axes, (size_t)dim), "type"), "channel") &&
+                              zs_json_is_array(channels) && zs_json_size(channels) == node->array->shape[dim];
+        return is_along ? channels : NULL;
+    }
+    return NULL;
+}
+
+enum zs_status zs_channel_names(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,
+                                uint64_t count, char ***names, struct zs_error *err)
+{
+    const zs_json *c = zs_json_first(channels_along(hierarchy, node, dim));
+    bool has_label = false, ok = true;
+    *names = NULL;
+    if (c == NULL || count == 0)
+        return ZS_OK;
+    char **list = zs_calloc((size_t)count, sizeof *list);
+    ZS_TRY_MEMORY(list, err);
+    for (uint64_t i = 0; c != NULL && i < first + count && ok; c = zs_json_next(c), i++) {
+        const char *label = zs_json_text(c, "label", "");
+        has_label = has_label || label[0] != '\0';
+        if (i < first)
+            continue;
+        list[i - first] = label[0] != '\0' ? zs_strdup(label) : zs_format("%llu", (unsigned long long)i);
+        ok = list[i - first] != NULL;
+    }
+    if (ok && has_label) {
+        *names = list;
+        return ZS_OK;
+    }
+    zs_strings_free(list, (size_t)count);
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+const char *zs_channel_colour(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t index)
+{
+    const char *colour = zs_json_text(zs_json_at(channels_along(hierarchy, node, dim), (size_t)index), "color", "");
+    return strlen(colour) == 6 && strspn(colour, "0123456789abcdefABCDEF") == 6 ? colour : NULL;
 }
 
 static const char *const owned[] = {"ome", "omero", NULL};

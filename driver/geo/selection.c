@@ -196,10 +196,14 @@ static enum zs_status choose_without_numbers(struct zs_hierarchy *hierarchy, con
 {
     char **texts;
     ZS_TRY(zs_coordinate_texts(hierarchy, node, dim, 0, d->size, &texts, err));
+    const bool is_variable = texts != NULL;
+    if (!is_variable)
+        ZS_TRY(zs_channel_names(hierarchy, node, dim, 0, d->size, &texts, err));
     if (texts != NULL) {
         const enum zs_status status = choose_text(d, texts, text, index, err);
         zs_strings_free(texts, (size_t)d->size);
-        return status;
+        if (status == ZS_OK || is_variable || !is_index(text))
+            return status;
     }
     if (!is_index(text))
         return zs_fail(err, ZS_ARGUMENT,

@@ -50,10 +50,12 @@ static uint64_t level_size(const struct zs_overviews *made, int dim, int factor)
 
 /* ---- Documents ---- */
 
-/* Names for the dimensions of a level in the place of the base's, where a document has them (`names`). */
+/* Names for the dimensions of a level in the place of the base's, where a document has them (`names`), or the base's
+ * group: no group names those of the level. */
 static bool set_names(const struct zs_overviews *made, zs_json *object, const char *names, int factor)
 {
-    if (zs_json_get(object, names) == NULL)
+    const bool is_implied = made->base->array->names_are_implied && strcmp(names, "dimension_names") == 0;
+    if (zs_json_get(object, names) == NULL && !is_implied)
         return true;
     zs_json *list = zs_json_new_array();
     bool ok = list != NULL;

@@ -76,6 +76,22 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierar
     return &hierarchy->entries[i];
 }
 
+bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node)
+{
+    bool ok = true;
+    char *path = node != NULL && zs_node_lacks_names(node) ? zs_path_parent(node->path) : NULL;
+    for (int above = 0; above < 2 && path != NULL && zs_node_lacks_names(node) && ok; above++) {
+        const struct zs_node *group;
+        if (zs_hierarchy_find(hierarchy, path, true, &group, NULL) == ZS_OK)
+            ok = zs_node_take_names(node, group);
+        char *next = zs_path_parent(path);
+        free(path);
+        path = next;
+    }
+    free(path);
+    return ok;
+}
+
 /* ---- Nodes ---- */
 
 enum zs_status zs_hierarchy_children(struct zs_hierarchy *hierarchy, const char *path, char ***names,
@@ -210,7 +226,8 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     entry.path = zs_strdup(path);
     entry.message = entry.node == NULL ? zs_strdup(reason.message) : NULL;
     const struct zs_hierarchy_entry *kept = NULL;
-    if (entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
+    const bool is_named = zs_hierarchy_name_dimensions(hierarchy, entry.node);
+    if (is_named && entry.path != NULL && (entry.node != NULL || entry.message != NULL)) {
         (void)pthread_mutex_lock(&hierarchy->lock);
         kept = zs_hierarchy_insert(hierarchy, entry); /* if another thread was first, its result stays */
         if (kept != NULL)

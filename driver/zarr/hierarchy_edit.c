@@ -73,7 +73,8 @@ static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *n
         entry.is_added = present->is_added;
         status = vacate(hierarchy, present, err);
     }
-    if (status == ZS_OK && zs_hierarchy_insert(hierarchy, entry) == NULL)
+    if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, node) ||
+                            zs_hierarchy_insert(hierarchy, entry) == NULL))
         status = zs_fail_memory(err);
     if (status != ZS_OK)
         zs_hierarchy_entry_free(&entry);

@@ -102,7 +102,9 @@ enum zs_status zs_hierarchy_consolidate(struct zs_hierarchy *hierarchy, struct z
         status = add_implicit_groups(hierarchy, before, found[inserted].path, &added, err);
         if (status != ZS_OK)
             break;
-        const struct zs_hierarchy_entry *kept = zs_hierarchy_insert(hierarchy, found[inserted]);
+        const struct zs_hierarchy_entry *kept = zs_hierarchy_name_dimensions(hierarchy, found[inserted].node)
+                                                    ? zs_hierarchy_insert(hierarchy, found[inserted])
+                                                    : NULL;
         if (kept == NULL) {
             status = zs_fail_memory(err);
             break;

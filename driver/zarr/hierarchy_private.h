@@ -48,6 +48,10 @@ struct zs_hierarchy {
  * Returns the entry of the path; NULL without memory, when the entry still belongs to the caller. */
 const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry entry);
 
+/* Names the dimensions of an array that names none as its group or the one above does, before it gets into the table:
+ * nodes in it do not change. False without memory. */
+bool zs_hierarchy_name_dimensions(struct zs_hierarchy *hierarchy, struct zs_node *node);
+
 /* Like zs_hierarchy_node(), for a clean path. Unless `guess_groups`, a directory without zarr.json that is not known to
  * be a group is ZS_NOT_FOUND. */
 enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *path, bool guess_groups,

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "zarr/document.h"
+#include "zarr/name.h"
 
 /* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Trusts nothing about their
  * form: this is asked of arrays that cannot be read, too. */
@@ -130,6 +131,67 @@ enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const
     node->array_status = status;
     node->array_error = reason;
     return ZS_OK;
+}
+
+/* ---- Names of dimensions that a group has ---- */
+
+/* Until OME-NGFF 0.6 axes are a member of the image. Since then they are those of a coordinate system: the one that the
+ * transformation of a level leads to, else the first. */
+static const zs_json *axes_of(const zs_json *image, const zs_json *level)
+{
+    const zs_json *systems = zs_json_get(image, "coordinateSystems"), *found = zs_json_first(systems);
+    const zs_json *output = zs_json_get(zs_json_first(zs_json_get(level, "coordinateTransformations")), "output");
+    const char *name;
+    if (!zs_json_string(output, &name))
+        name = zs_json_text(output, "name", NULL);
+    for (const zs_json *s = found; s != NULL && name != NULL; s = zs_json_next(s))
+        if (zs_json_equals(zs_json_get(s, "name"), name))
+            found = s;
+    return systems != NULL ? zs_json_get(found, "axes") : zs_json_get(image, "axes");
+}
+
+const zs_json *zs_image_axes(const zs_json *attributes, const char *path, int ndim)
+{
+    const zs_json *images = zs_json_get(zs_json_get(attributes, "ome"), "multiscales");
+    if (images == NULL)
+        images = zs_json_get(attributes, "multiscales"); /* before 0.5 */
+    for (const zs_json *i = zs_json_is_array(images) ? zs_json_first(images) : NULL; i != NULL; i = zs_json_next(i))
+        for (const zs_json *l = zs_json_first(zs_json_get(i, "datasets")); l != NULL; l = zs_json_next(l)) {
+            const zs_json *axes = axes_of(i, l);
+            if (zs_json_equals(zs_json_get(l, "path"), path) && zs_json_is_array(axes) &&
+                zs_json_size(axes) == (size_t)ndim)
+                return axes;
+        }
+    return NULL;
+}
+
+bool zs_node_lacks_names(const struct zs_node *node)
+{
+    bool lacks = node->array != NULL && node->array->ndim > 1;
+    for (int d = 0; lacks && d < node->array->ndim; d++)
+        lacks = node->array->dimension_names[d] == NULL;
+    return lacks;
+}
+
+bool zs_node_take_names(struct zs_node *node, const struct zs_node *group)
+{
+    const char *below = zs_path_below(group->path, node->path), *name, *other;
+    const zs_json *axes = below != NULL ? zs_image_axes(group->attributes, below, node->array->ndim) : NULL;
+    for (const zs_json *a = zs_json_first(axes); a != NULL; a = zs_json_next(a)) {
+        bool is_name = zs_json_string(zs_json_get(a, "name"), &name) && name[0] != '\0';
+        for (const zs_json *b = zs_json_first(axes); is_name && b != a; b = zs_json_next(b))
+            is_name = !zs_json_string(zs_json_get(b, "name"), &other) || strcmp(name, other) != 0;
+        if (!is_name)
+            return true; /* such axes name nothing */
+    }
+    node->array->names_are_implied = axes != NULL;
+    int d = 0;
+    bool ok = true;
+    for (const zs_json *a = zs_json_first(axes); a != NULL && ok; a = zs_json_next(a), d++) {
+        node->array->dimension_names[d] = zs_strdup(zs_json_text(a, "name", ""));
+        ok = node->array->dimension_names[d] != NULL;
+    }
+    return ok;
 }
 
 void zs_node_free(struct zs_node *node)

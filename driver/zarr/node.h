@@ -19,6 +19,7 @@ struct zs_array_meta {
     bool key_is_v2;                             /* chunk_key_encoding "v2" rather than "default" */
     bool is_draft;                              /* of the draft (draft.h), with other chunk keys; only read */
     char *dimension_names[ZS_MAX_NDIM];         /* NULL where unnamed */
+    bool names_are_implied;                     /* by its group, so its document has none: zs_node_take_names() */
     const zs_json *codecs;                      /* borrowed from the node's document, or: */
     zs_json *missing_codecs;                    /* for documents without (GDAL 3.8, drafts of 2023): little-endian */
     bool is_sharded;                            /* sharding_indexed is in the outer chain */
@@ -64,6 +65,14 @@ enum zs_status zs_node_create_implicit(const char *path, struct zs_node **node, 
 /* Sets array_status and array_error. Fails with ZS_NO_MEMORY only. */
 enum zs_status zs_node_refuse(struct zs_node *node, enum zs_status status, const char *message, struct zs_error *err);
 void zs_node_free(struct zs_node *node); /* NULL is allowed */
+
+/* The axes of an image of OME-NGFF: those of its level that `path`, relative to the group with these attributes, names;
+ * NULL where it names none, or one of another rank. An array of objects, borrowed. */
+const zs_json *zs_image_axes(const zs_json *attributes, const char *path, int ndim);
+/* Whether the group of an array may name its dimensions: it has several, and its document names none. */
+bool zs_node_lacks_names(const struct zs_node *node);
+/* Names the dimensions of such an array as the axes of the image in a group above it. False without memory. */
+bool zs_node_take_names(struct zs_node *node, const struct zs_node *group);
 
 /* Parses and checks the metadata of an array: the number of elements, and the bytes of a chunk, fit a uint64_t. On
  * failure nothing needs to be released. zs_node_create() calls it for arrays. */

@@ -251,6 +251,10 @@ CPLStringList ShardedZarrRasterBand::PositionItems(std::string &words)
             if (!array.labelUnits[i].empty())
                 zsSetItem(items, (key + "_UNIT").c_str(), array.labelUnits[i].c_str());
         }
+        const char *colour = zs_channel_colour(View().store->hierarchy, array.node, d,
+                                               View().Slices(source).first[d] + position[i]);
+        if (colour != nullptr)
+            zsSetItem(items, (key + "_COLOR").c_str(), colour);
         if (!array.numbers.empty())
             zsSetItem(items, ("NETCDF_" + key).c_str(), array.numbers[position[i]].c_str());
         words += (i == 0 ? "" : ", ") + name + "=" + text;
@@ -292,8 +296,8 @@ void ShardedZarrRasterBand::AddMetadata()
         description = common + std::string(description.empty() ? "" : ", ") + description;
     const auto position = View().BandPosition(nBand);
     const std::string label = isSpoken && position.size() == 1 ? array.labels[0][position[0]] : "";
-    if (isSpoken && !View().IsGroup() && zsIsTime(label))
-        description = label; // which QGIS takes for a time, in `to_datetime(@band_description)`
+    if (isSpoken && !View().IsGroup() && (zsIsTime(label) || array.labelsAreNames))
+        description = label; // a time as QGIS takes it, in `to_datetime(@band_description)`
     else if (isSpoken && !isOneOfMany)
         description += (description.empty() ? "" : ", ") + words;
     if (!description.empty())

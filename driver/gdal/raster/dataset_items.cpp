@@ -42,6 +42,8 @@ void ZSItems::AddFixedPosition(CPLStringList &md, size_t source, int dim)
         zsSetItem(md, (key + "_VALUE").c_str(), labels.values[0]);
     if (labels.values != nullptr && labels.unit != nullptr)
         zsSetItem(md, (key + "_UNIT").c_str(), labels.unit);
+    if (const char *colour = zs_channel_colour(m_view.store->hierarchy, node, dim, index))
+        zsSetItem(md, (key + "_COLOR").c_str(), colour);
 }
 
 static std::vector<int> fixedDimensions(const struct zs_slices &slices)

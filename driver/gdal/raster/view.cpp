@@ -293,6 +293,7 @@ void ZSView::ReadLabels(size_t source)
         if (labels.unit != nullptr)
             units[i] = labels.unit;
         speak = speak || (labels.values != nullptr && !labels.is_index);
+        array.labelsAreNames = dims == 1 && labels.are_names;
     }
     array.labels = std::move(values);
     array.labelUnits = std::move(units);
