@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from objectstore import _Handler
-from support import assert_same, error_of, open_array, read_all
+from support import assert_same, error_of, open_array, read_all, warnings_of
 from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, created, driver, source
 
@@ -827,3 +827,42 @@ def test_unreachable_store_is_not_reported_absent(s3, answer):
     assert str(answer) in said and "no Zarr store" not in said
     assert "cannot be reached" in error_of(driver().Delete, PATH)
     assert s3.objects == before
+
+
+@pytest.mark.parametrize("way", ["Create", "update"])
+def test_a_server_that_died_before_it_is_written_to_is_the_reason_of_the_error(s3, way):
+    dataset = driver().Create(PATH, 256, 256, 1, gdal.GDT_Byte)
+    if way == "update":
+        del dataset
+        dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+    s3.die()
+
+    def write():
+        dataset.GetRasterBand(1).Fill(9)
+        dataset.FlushCache()
+    message = error_of(write)
+    assert message.count(PATH) == 1 and "(curl error " in message
+
+
+def dies_at(s3, has_come):
+    """The server ends when it gets such a request."""
+    ended = []
+
+    def fault(method, key, query):
+        if has_come(method, key, query) and not ended:
+            ended.append(threading.Thread(target=s3.die))
+            ended[0].start()
+            ended[0].join(5)
+    s3.fault = fault
+
+
+@pytest.mark.parametrize("request_for", ["v/c/", "ovr_2x/v/c/", "v/zarr.json"])
+def test_a_copy_to_a_server_that_dies_tells_one_error(s3, request_for):
+    dies_at(s3, lambda method, key, query: method == "PUT" and request_for in key)
+    gdal.DontUseExceptions()
+    try:
+        result, messages = warnings_of(lambda: driver().CreateCopy(
+            PATH, source(noise(1, 1024, 1024)), options=["ARRAY_NAME=v", "CHUNK_SHAPE=64", "SHARD_SHAPE=256"]))
+    finally:
+        gdal.UseExceptions()
+    assert result is None and len(messages) == 1 and messages[0].count(PATH) == 1 and "(curl error " in messages[0], messages

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "store/http.h"
 #include "store/lease.h"
 #include "store/staging.h"
 #include "store/vsi.h"
@@ -103,6 +104,20 @@ static bool has_bytes(struct zs_writer *writer, struct zs_object *object)
     return is_same;
 }
 
+/* GDAL does not say why there was no answer to an upload. Where the store can be read as little, asks the server for
+ * one byte, and says how that failed. */
+static void say_why(const struct zs_writer *writer, struct zs_error *err)
+{
+    char found[400];
+    struct zs_vsi_quiet q;
+    char *path = writer->has_answer ? NULL : zs_vsi_path(writer->store, writer->key);
+    zs_vsi_quiet_begin(&q, writer->store);
+    if (path != NULL && zs_http_probe(path, found, sizeof found) == ZS_HTTP_FAILED)
+        (void)zs_fail(err, ZS_IO, "%s/%s: writing failed: %s", writer->store->root, writer->key, found);
+    zs_vsi_quiet_end(&q);
+    free(path);
+}
+
 /* Finds what the failure of a commit that expects a version means: the failure itself, where the store is as it was. */
 static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, struct zs_error *err)
 {
@@ -115,6 +130,8 @@ static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, st
     const enum zs_status opened = zs_object_open(store, key, &now, &ignored);
     if (opened == ZS_NOT_FOUND && !expects_none)
         return zs_fail(err, ZS_CONFLICT, "%s/%s: another writer removed it meanwhile", store->root, key);
+    if (opened != ZS_OK && opened != ZS_NOT_FOUND && failure == ZS_IO)
+        say_why(writer, err);
     if (opened != ZS_OK)
         return failure;
     const char *etag = zs_object_etag(now);
@@ -173,6 +190,8 @@ static enum zs_status send_unconditionally(struct zs_writer *writer, struct zs_e
         present = status != ZS_OK ? find_present(writer) : OURS;
     } while (status == ZS_IO && (present == NOTHING || present == UNKNOWN) && tries < ZS_MOST_REFUSALS &&
              zs_conflict_again(&tries));
+    if (status == ZS_IO && present == UNKNOWN)
+        say_why(writer, err);
     return present == OURS ? ZS_OK : status;
 }
 

@@ -375,6 +375,7 @@ struct zs_writer {
      * writer's. */
     struct zs_store *reader;
     char *key;
+    bool has_answer; /* of the last failure of its send(): its message has the server's own words */
 };
 
 /* Sends a commit, of a writer that has a key: see zs_writer_commit() and zs_writer_expect(). It is kept. */

@@ -375,6 +375,7 @@ static enum zs_status upload(struct vsi_writer *w, struct zs_error *err)
     if (status == ZS_OK && may_be_in_parts(w, &settings))
         status = check_arrived(w, buffer, err);
     end_upload(&settings);
+    w->base.has_answer = answer.reason != NULL;
     zs_vsi_answer_end(&answer);
     free(buffer);
     return status;

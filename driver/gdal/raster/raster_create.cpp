@@ -397,7 +397,7 @@ bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
     const double n = parts * static_cast<double>(m_spec.array_count);
     for (size_t k = 0; k < m_spec.array_count; k++)
     {
-        const auto ds = m_levels.IsStarted() ? m_levels.Finish() : OpenArray(k);
+        auto ds = m_levels.IsStarted() ? m_levels.Finish() : OpenArray(k);
         if (ds == nullptr)
             return false;
         if (k > 0)
@@ -405,14 +405,16 @@ bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
         const double first = parts * static_cast<double>(k), end = first + parts;
         const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
         const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
-        if (m_options.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None)
+        const auto factors = static_cast<int>(m_factors.size());
+        if ((m_options.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None) ||
+            (factors > 0 && ds->BuildOverviews(m_resampling.c_str(), factors, m_factors.data(), 0, nullptr,
+                                               GDALScaledProgress, ofOverviews.Part(), nullptr) != CE_None) ||
+            ds->FlushAll(false) != CE_None)
+        {
+            const ZSQuiet isTold; // at its close it fails again
+            ds.reset();
             return false;
-        if (!m_factors.empty() &&
-            ds->BuildOverviews(m_resampling.c_str(), static_cast<int>(m_factors.size()), m_factors.data(), 0, nullptr,
-                               GDALScaledProgress, ofOverviews.Part(), nullptr) != CE_None)
-            return false;
-        if (ds->FlushAll(false) != CE_None)
-            return false;
+        }
     }
     return true;
 }
@@ -427,7 +429,10 @@ bool RasterCopy::Write(GDALProgressFunc progress, void *progressData)
     bool ok = StartLevels() && CopyPixels(GDALScaledProgress, ofPixels.Part()) && PublishArrays();
     m_raster.reset();
     ok = ok && AddComputed(GDALScaledProgress, ofRest.Part());
-    m_levels.Finish(); // closes what a failed copy leaves
+    {
+        const ZSQuiet isTold;
+        m_levels.Finish(); // closes what a failed copy leaves
+    }
     return ok && m_new->Publish();
 }
 
