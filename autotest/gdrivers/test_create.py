@@ -380,3 +380,24 @@ def test_a_raster_for_which_the_disk_has_no_room_is_not_there(tmp_path, command)
     assert "it is not made" in done.stderr and sorted(os.listdir(tmp_path)) == ["source"], done.stderr
     assert subprocess.run(command).returncode == 0
     assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).Checksum() > 0
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["new", "over another"])
+def test_a_raster_in_memory_goes_on_where_its_flush_has_put_it(over):
+    path, first, second = "/vsimem/goes_on.zarr", np.full((50, 100), 3, "uint8"), np.full((10, 10), 9, "uint8")
+    if over:
+        created(path, np.ones((1, 5, 5), "uint8"))
+    made = driver().Create(path, 100, 50, 1, gdal.GDT_Byte, ["CHUNK_SHAPE=16"])
+    made.WriteArray(first)
+    made.FlushCache()
+    assert_same(made.ReadAsArray(), first)
+    made.WriteArray(second)
+    made.SetMetadataItem("a", "b")
+    made.BuildOverviews("NEAREST", [2])
+    made = None
+    first[:10, :10] = second
+    found = open_ours(path)
+    assert_same(found.ReadAsArray(), first)
+    assert (found.GetMetadataItem("a"), found.GetRasterBand(1).GetOverviewCount()) == ("b", 1)
+    assert not [name for name in gdal.ReadDir("/vsimem/") if name.startswith(".goes_on")]
+    gdal.RmdirRecursive(path)

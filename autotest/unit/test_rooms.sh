@@ -32,7 +32,7 @@ shard 1955
 icechunk 2511
 codec 5209
 zarr 9554
-store 7422
+store 7444
 base 1975
 END
 for path in */; do

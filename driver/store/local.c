@@ -321,9 +321,10 @@ static enum zs_status local_check(struct zs_store *store, const char *prefix, st
     return status;
 }
 
-static void local_moved(struct zs_store *store)
+static void local_moved(struct zs_store *store, char *path)
 {
     struct local_store *s = store_of(store);
+    free(path); /* the root opens it */
     pthread_mutex_lock(&s->lock);
     zs_folders_forget(s);
     pthread_mutex_unlock(&s->lock);

@@ -100,15 +100,27 @@ enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err
 
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
 {
-    char *copy = zs_strdup(root);
-    ZS_TRY_MEMORY(copy, err);
-    if (store->path == store->root)
-        store->path = copy;
+    char *copy = zs_strdup(root), *path = zs_strdup(root);
+    if (copy == NULL || path == NULL) {
+        free(copy);
+        free(path);
+        return zs_fail_memory(err);
+    }
+    const bool is_root = store->path == store->root;
     free(store->root);
     store->root = copy;
+    if (is_root)
+        store->path = copy;
     if (store->ops->directories != NULL && store->ops->directories->moved != NULL)
-        store->ops->directories->moved(store);
-    return store->inner != NULL ? zs_store_moved(store->inner, root, err) : ZS_OK;
+        store->ops->directories->moved(store, path);
+    else
+        free(path);
+    if (store->inner == NULL)
+        return ZS_OK;
+    ZS_TRY(zs_store_moved(store->inner, root, err));
+    if (!is_root)
+        store->path = store->inner->path;
+    return ZS_OK;
 }
 
 /* ---- Keys ---- */

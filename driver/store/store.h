@@ -304,7 +304,7 @@ struct zs_directory_ops {
     enum zs_status (*rename)(struct zs_store *s, const char *from, const char *to, struct zs_error *err);
     enum zs_status (*is_link)(struct zs_store *s, const char *prefix, enum zs_link *link, struct zs_error *err);
     bool (*is_replaced)(const struct zs_store *s); /* the root can be distinguished from another of its name */
-    void (*moved)(struct zs_store *s);             /* after `root` changed */
+    void (*moved)(struct zs_store *s, char *path); /* after `root` changed; takes over `path`, which opens it now */
 };
 
 struct zs_store_ops {

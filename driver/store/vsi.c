@@ -390,6 +390,13 @@ static enum zs_status vsi_rename(struct zs_store *store, const char *from, const
     return status;
 }
 
+static void vsi_moved(struct zs_store *store, char *path)
+{
+    struct vsi_store *s = (struct vsi_store *)store;
+    free(s->path);
+    store->path = s->path = path;
+}
+
 static void vsi_free(struct zs_store *store)
 {
     free(store->root);
@@ -435,7 +442,9 @@ static const struct zs_writing_ops writing = {.create = zs_vsi_create,
                                               .check = vsi_check,
                                               .remove_batch = vsi_remove_batch};
 static const struct zs_lock_ops locks = {.lock = vsi_lock, .unlock = vsi_unlock};
-static const struct zs_directory_ops directories = {.remove = vsi_remove_directory, .rename = vsi_rename};
+static const struct zs_directory_ops directories = {.remove = vsi_remove_directory,
+                                                    .rename = vsi_rename,
+                                                    .moved = vsi_moved};
 static const struct zs_store_ops vsi_ops = {.open = vsi_open,
                                             .read = vsi_read,
                                             .close = vsi_close,
