@@ -18,7 +18,10 @@ install() { # NAME PYTHON PACKAGE...: in the venv of that name
     } || exec sh autotest/skip.sh "wheel: $* from PyPI"
     "$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$build"/shardedzarr-*.whl
 }
-python=${WHEEL_PYTHON:-$(command -v python3.14 || command -v python3.13 || command -v python3.12 || true)}
+python=${WHEEL_PYTHON:-}
+for name in python3.14 python3.13 python3.12; do # one that is only the name of a version that is not chosen (pyenv's) does not run
+    [ -n "$python" ] || { "$name" -c '' 2>/dev/null && python=$(command -v "$name"); } || true
+done
 case $(/usr/bin/python3 --version) in
 "Python 3.11."*)
     install older /usr/bin/python3 rasterio==1.4.3 pyogrio==0.10.0

@@ -384,7 +384,7 @@ def test_only_what_is_needed_is_asked_for(written, remote):
     # Again in the process: of what never changes only the chunk is asked for.
     dataset = open_ours(name, ["MERGE_GAP=0"])
     again = asked(remote)
-    assert set(again) == both and len(again) == 2 if is_first else again == [("repo", None)]
+    assert set(again) == both if is_first else ("repo", None) in again and set(again) <= both
     dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10)
     assert asked(remote) == [(chunk, chunk_range)]
 

@@ -515,6 +515,21 @@ def test_day_old_objects_of_a_killed_replacement_are_removed_by_the_next(s3):
     assert_same(read_all(open_array(PATH, "/v")), array ^ 255)
 
 
+def test_a_raster_that_took_the_place_of_another_goes_on_there(s3):
+    made(noise(1, 40, 50))
+    array = noise(1, 60, 70)
+    dataset = driver().Create(PATH, 70, 60, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=32", "OVERVIEWS=NONE"])
+    dataset.GetRasterBand(1).WriteArray(array[0])
+    dataset.FlushCache()
+    assert_same(read_all(dataset), array)
+    array[0, 5:20, 3:40] += 1
+    dataset.GetRasterBand(1).WriteArray(array[0, 5:20, 3:40], 3, 5)
+    dataset = None
+    gdal.VSICurlClearCache()
+    assert_same(read_all(open_array(PATH)), array)
+    assert not [key for key in s3.objects if not key.startswith("bucket/a.zarr/")]
+
+
 def test_replacement_with_other_dimensions_ignores_cached_listings(s3):
     made(noise(3, 200, 200), OVERVIEWS="2")
     gdal.ReadDirRecursive(PATH)  # v/c/0/0 is a directory

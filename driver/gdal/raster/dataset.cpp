@@ -166,6 +166,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
         if (!zsMayResample(GetDescription(), Band(b).GetRasterDataType(), ZSNodata(Band(b)), resampling))
             return CE_Failure;
     }
+    const bool wereOld = pixels.AreLevelsOld();
     ZSSavepoint edit(m_view.store->hierarchy); // of a new store, whose documents are still pending: all levels or none
     ZSOverlap overlap; // ends when the levels are closed
     overlap.Begin(*m_view.store);
@@ -180,7 +181,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     if (result != CE_None || !overlap.End())
         return CE_Failure;
     edit.Keep();
-    pixels.SetLevelsMade();
+    pixels.SetLevelsOld(wereOld && overviews.Count() > static_cast<int>(factors.size())); // others stay as they are
     return CE_None;
 }
 

@@ -551,9 +551,9 @@ class ZSPixels
     {
         return m_areLevelsOld;
     }
-    void SetLevelsMade()
+    void SetLevelsOld(bool areOld)
     {
-        m_areLevelsOld = false;
+        m_areLevelsOld = areOld;
     }
     bool HasLost() const
     {

@@ -259,7 +259,7 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     m_isBlank = false;
     m_isWritten = m_areLevelsOld = true;
     if (m_dataset.Role().IsOverview())
-        m_dataset.Role().base->pixels.SetLevelsMade();
+        m_dataset.Role().base->pixels.SetLevelsOld(false);
     if (m_dataset.Role().masked != nullptr)
         m_dataset.Role().masked->pixels.m_isWritten = true;
     if (PassWindow(window, type, zs_pixels_write) != CE_None)
