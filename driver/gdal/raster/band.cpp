@@ -67,8 +67,7 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
         DropStatistics(false);
     ZSPixels &pixels = Dataset().pixels;
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
-    const bool isSameSize =
-        width == bufWidth && height == bufHeight && (flag == GF_Write || zsIsWhole(window, extra));
+    const bool isSameSize = width == bufWidth && height == bufHeight;
     if ((isSameSize || flag == GF_Write) && EmptyBlockCache() != CE_None)
         return CE_Failure;
     if (isSameSize)

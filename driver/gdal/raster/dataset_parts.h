@@ -563,10 +563,6 @@ class ZSPixels
     CPLErr FlushFillValue(bool arePropertiesPending);
 };
 
-/* Whether a buffer of the window's size takes its pixels one by one. Of a window of fractions GDAL's other drivers take
- * those under the centres of the buffer's pixels, which may be others. */
-bool zsIsWhole(const struct zs_band_window &window, const GDALRasterIOExtraArg *extra);
-
 /* ---- What waits for the end of a new dataset: publishing its store (new_store.h), overviews and statistics;
  * and whom their progress is reported to (dataset.cpp) ---- */
 
