@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from osgeo import gdal
 
 import oracle
 from stores import MULTISCALES, array_meta, convention, counting, group_meta, plain_meta, sharding, write_coordinate
-from support import assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
+from support import GDAL, assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
 from test_update import srs_of, update
 from writing import UTM, check_consolidated, copy, document, source
 
@@ -665,6 +666,32 @@ def test_what_a_store_lists_is_neither_deleted_nor_replaced_by_its_folder(tmp_pa
                    lambda: gdal.Translate(name, new, format="ShardedZarr")):
         assert "in the store" in error_of(action)
         assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("sharded", [True, False])
+@pytest.mark.parametrize("folder", ["v", "g", "g/v"])
+def test_gdalmanage_deletes_nothing_by_a_folder_in_a_store(tmp_path, folder, sharded):
+    """GDAL 3.6 takes a store without shards for its own driver's, which deletes what ours tells as files."""
+    if sharded:
+        forecast(tmp_path / "s.zarr", "g", consolidated=False)
+        forecast(tmp_path / "s.zarr")
+    else:
+        meta = {"zarr.json": group_meta()}
+        for name in ("v", "g/v"):
+            meta[name + "/zarr.json"] = plain_meta(SHAPE, "uint8", dimension_names=["y", "x"])
+        oracle.put(str(tmp_path / "s.zarr"), {**meta, "g/zarr.json": group_meta()})
+        oracle.consolidate(str(tmp_path / "s.zarr"))
+    before = snapshot(tmp_path)
+    subprocess.run(["gdalmanage", "delete", str(tmp_path / "s.zarr" / folder)], capture_output=True)
+    if sharded or GDAL < 3110000:
+        assert snapshot(tmp_path) == before
+    assert (tmp_path / "s.zarr" / "zarr.json").exists()
+
+
+def test_gdalmanage_deletes_a_store_without_consolidated_metadata_whole(tmp_path):
+    copy(tmp_path / "s.zarr", source(counting(SHAPE)), CREATE_CONSOLIDATED_METADATA="NO", CHUNK_SHAPE=16)
+    subprocess.run(["gdalmanage", "delete", str(tmp_path / "s.zarr")], check=True)
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_store_that_the_one_above_does_not_list_is_its_own(tmp_path):

@@ -465,6 +465,7 @@ bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &tex
     for (std::string *array : {&connection.array, &connection.whole})
         *array = below + (array->empty() || isSame ? "" : "/" + *array);
     connection.store = root;
+    connection.isWithin = true;
     connection.isUnlisted = isConsolidated && !isListed;
     return true;
 }

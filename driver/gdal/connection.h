@@ -29,6 +29,7 @@ struct ZSConnection
     /* ... or dimensions by name: the name, and its value or range as written */
     std::vector<std::pair<std::string, std::string>> named;
     std::string whole; /* ... and the path if those are none: names may end so, too */
+    bool isWithin = false;   /* named by a folder in the store (zsNameInStoreAbove) */
     bool isUnlisted = false; /* an array that came after the consolidation of the store (zsNameInStoreAbove) */
 
     bool Chooses() const

@@ -176,7 +176,9 @@ static int identify(const GDALOpenInfo *info)
         return FALSE;
     // GDALIdentifyDriver() asks for all kinds of datasets, in silence, to decide which driver deletes the store: worth
     // a request, and looking at documents.
-    const bool isForGood = (info->nOpenFlags & GDAL_OF_VECTOR) != 0 && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
+    const int kinds = info->nOpenFlags & GDAL_OF_KIND_MASK; // 0 in GDAL 3.6: all of them
+    const bool isForGood =
+        (kinds == 0 || (kinds & GDAL_OF_VECTOR) != 0) && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
     if (zsIsRemote(connection.store) && !isForGood)
         return GDAL_IDENTIFY_UNKNOWN; // only a request would show it
     const ZSQuiet quiet;
@@ -409,6 +411,7 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     const struct zs_node *node = nullptr;
     const auto store = std::make_shared<ZSStore>();
     store->name = connection.store;
+    store->isWithin = connection.isWithin;
     if (zs_store_open(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = zsUsesConsolidated(info.papszOpenOptions) && !connection.isUnlisted;

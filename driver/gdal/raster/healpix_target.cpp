@@ -110,12 +110,13 @@ std::string zsHealpixAdvice(int order)
 bool zsCheckHealpixPlane(GDALDataset &source, int order, struct zs_healpix &healpix)
 {
     bool isPlane;
+    const char *name = source.GetDescription();
     healpix = zsHealpixTarget(order, source.GetSpatialRef(), &isPlane);
     if (isPlane && liesOnGrid(source, healpix))
         return true;
     return zsRefuse(CPLE_AppDefined,
                     "HEALPIX=%d: %s: expected the %d x %d pixels of the plane of HEALPix cells, found %d x %d "
-                    "pixels%s. %s", order, zsShown(source.GetDescription()).c_str(), sizeOf(order), sizeOf(order),
-                    source.GetRasterXSize(), source.GetRasterYSize(), isPlane ? "" : " in another CRS",
+                    "pixels%s. %s", order, name[0] != '\0' ? zsShown(name).c_str() : "the source", sizeOf(order),
+                    sizeOf(order), source.GetRasterXSize(), source.GetRasterYSize(), isPlane ? "" : " in another CRS",
                     zsHealpixAdvice(order).c_str());
 }
