@@ -618,3 +618,11 @@ def test_a_group_with_masks_of_each_array_has_them_by_band(tmp_path):
     put(tmp_path / "a.zarr", "c", VALUES[:1])
     listed = open_ours(str(tmp_path / "a.zarr")).GetSubDatasets()
     assert [name.rpartition("/")[2] for name, _ in listed] == ["", "c", "q_a", "q_b"] and listed[2][1].endswith(", a mask")
+
+
+def test_mask_flags_follow_a_nodata_value_that_is_set_later(tmp_path):
+    made = driver().Create(str(tmp_path / "a.zarr"), 20, 10, 1, gdal.GDT_Float32)
+    made.GetRasterBand(1).Fill(7)
+    assert made.GetRasterBand(1).GetMaskFlags() == gdal.GMF_ALL_VALID
+    made.GetRasterBand(1).SetNoDataValue(7)
+    assert made.GetRasterBand(1).GetMaskFlags() == gdal.GMF_NODATA and not made.GetRasterBand(1).GetMaskBand().ReadAsArray().any()

@@ -275,7 +275,10 @@ int ShardedZarrRasterBand::GetMaskFlags()
     if (HasCellMask())
         return GMF_PER_DATASET;
     if (StoredMask() == nullptr)
+    {
+        GDALPamRasterBand::GetMaskBand(); // looks whether a nodata value was set since the last time
         return GDALPamRasterBand::GetMaskFlags();
+    }
     return Dataset().masks.IsOne() ? GMF_PER_DATASET : 0;
 }
 
