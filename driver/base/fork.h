@@ -17,7 +17,8 @@ enum zs_process_lock {
 };
 extern pthread_mutex_t zs_locks[ZS_LOCK_COUNT];
 
-/* Take and give back the locks of all caches; in the child nobody is loading a value. With ZS_LOCK_CACHES held. */
+/* Lock and unlock all caches, with ZS_LOCK_CACHES held. In the child, entries that other threads were loading are
+ * dropped. */
 void zs_caches_before_fork(void);
 void zs_caches_after_fork(bool is_child);
 /* Forgets the threads, which the child does not have. With ZS_LOCK_POOL held. */

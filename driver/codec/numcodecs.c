@@ -36,7 +36,8 @@ static enum zs_status read_dtype(const struct zs_codec *codec, const zs_json *co
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": %s: \"%.40s\" is not supported", codec->name, member, name);
 }
 
-/* Checks that the data type that one member names is what the codec receives, and reads that of what it gives. */
+/* Checks that the member `in` names the data type of the elements that the codec receives, and reads the data type of
+ * those that it gives from the member `out`. */
 static enum zs_status read_dtypes(struct zs_stage *stage, const zs_json *configuration, const char *in,
                                   const char *out, bool is_required, struct zs_error *err)
 {
@@ -63,7 +64,7 @@ static double element_at(const struct zs_dtype *dtype, const void *src, size_t i
 }
 
 /* Casts as numpy does where that is defined, and else it is an error: floats are truncated to integers that hold them;
- * integers wrap. `failure`: ZS_INVALID of what is encoded, ZS_CORRUPT of what was stored. */
+ * integers wrap. `failure`: ZS_INVALID while encoding, ZS_CORRUPT while decoding. */
 static enum zs_status cast(const struct zs_stage *stage, enum zs_data_type from, enum zs_data_type to,
                            enum zs_status failure, size_t n, const void *src, void *dst, struct zs_error *err)
 {

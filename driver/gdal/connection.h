@@ -61,7 +61,8 @@ bool zsEnterArchive(ZSConnection &connection);
  * topmost such group, whose document is left in `text`. So is an array, and a group that the consolidated metadata
  * there list. Asks for one object of each folder. */
 bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &text);
-/* The same of a path, whose document is read first: the store above and the name there as "STORE: /NAME", or "". */
+/* Likewise for a path: reads its document, and returns "STORE: /NAME", the store above and the node's name there; ""
+ * where the path is a store by itself. */
 std::string zsStoreAbove(const std::string &path);
 
 /* Name of the array that is the whole store at `root`: that of the store. */

@@ -337,10 +337,12 @@ bool ZSTarget::Commit()
 bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
 {
     const std::string root = target->Root();
+    const enum zs_sync sync = target->IsSynced() ? ZS_SYNC_EACH : ZS_SYNC_NO;
     struct zs_error err;
     if (!target->Commit())
         return false;
     target.reset();
+    zs_store_set_sync(store, sync);
     return zs_store_moved(store, root.c_str(), &err) == ZS_OK || zsReport(err);
 }
 

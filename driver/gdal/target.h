@@ -69,6 +69,11 @@ class ZSTarget
      * is on the disk when it is done. A refusal speaks of APPEND_SUBDATASET where the caller has that. */
     bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend = true);
 
+    /* Whether what is written is flushed to the disk. */
+    bool IsSynced() const
+    {
+        return m_fsync;
+    }
     /* Where to write. */
     const std::string &Path() const
     {
@@ -82,11 +87,6 @@ class ZSTarget
     /* Copies a store to Path() on an object store, the root's zarr.json last. False (CPLError emitted) on failure, and
      * where something in it is not of the store. */
     bool CopyFrom(const std::string &store);
-    /* Whether something is there now that the commit replaces. */
-    bool Replaces() const
-    {
-        return m_replaces;
-    }
     /* Before the root's metadata are written: false (CPLError emitted) where this program did nothing for so long that
      * another one took over. What is there stays then: it is the other's. */
     bool IsOurs();
@@ -96,15 +96,10 @@ class ZSTarget
     /* Has commits to the store that was opened at Path() look, after a long pause, whether it is still ours. False
      * (CPLError emitted) without memory. */
     bool Hold(struct zs_store *store) const;
-    /* Hands the mark over to a dataset that goes on to write; without this call the target's end removes it. */
-    std::unique_ptr<ZSMark> TakeMark()
-    {
-        return std::move(m_mark);
-    }
 };
 
-/* Commits, and `store`, which was opened at Path(), goes on at Root(); the target is gone then. False (CPLError
- * emitted) on failure: the target stays unless it was committed. */
+/* Commits, and `store`, which was opened at Path(), goes on at Root(), each change flushed by itself where the target
+ * is; the target is gone then. False (CPLError emitted) on failure: the target stays unless it was committed. */
 bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 
 /* Renames a store where nothing does that: copies it, and removes it when all is there. At each moment one of the two

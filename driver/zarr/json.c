@@ -18,7 +18,7 @@
 
 /* ---- Numbers become strings, and what cJSON is lenient about is refused ---- */
 
-/* Characters of an escape \uXXXX. */
+/* Characters of an escape: a backslash, u and four digits. */
 #define ESCAPE_LENGTH 6
 
 static bool is_space(char c)

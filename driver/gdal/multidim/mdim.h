@@ -210,7 +210,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     /* ---- Writing (mdim_store.cpp) ---- */
 
     bool m_isUpdatable = false;
-    bool m_fsync = true;
     bool m_isLost = false;      /* elements could not be written: this store must not replace another */
     bool m_isAbandoned = false; /* see Abandon() */
     bool m_hasRefused = false;  /* an array or a group was not made, for its options or for what the disk says */
@@ -228,7 +227,6 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
     bool FlushArrays(bool isLast);
     bool WriteDocuments();
-    bool Publish();
 
     bool FollowNode(const struct zs_node *node, struct zs_error *err);
 

@@ -11,7 +11,7 @@ extern "C"
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
                          const struct zs_node *group, const struct zs_node *only, GDALAccess access)
     : m_store(store), m_options(options), m_group(group), m_only(only), m_root(group != nullptr ? group->path : ""),
-      m_isUpdatable(access == GA_Update), m_fsync(options.fsync)
+      m_isUpdatable(access == GA_Update)
 {
     if (!store->store->is_remote)
         m_pam = std::make_shared<GDALPamMultiDim>(std::string(store->store->root) + "/zarr.json");
@@ -20,7 +20,7 @@ ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOpti
 ZSMdimStore::ZSMdimStore(const std::shared_ptr<ZSStore> &store, const ZSOpenOptions &options,
                          const struct zs_node *root, std::unique_ptr<ZSTarget> target, bool consolidates,
                          CSLConstList arrayOptions)
-    : m_store(store), m_options(options), m_group(root), m_only(nullptr), m_isUpdatable(true), m_fsync(options.fsync),
+    : m_store(store), m_options(options), m_group(root), m_only(nullptr), m_isUpdatable(true),
       m_consolidates(consolidates), m_arrayOptions(CSLDuplicate(arrayOptions)), m_target(std::move(target))
 {
 }
@@ -279,15 +279,6 @@ bool ZSMdimStore::WriteDocuments()
     return true;
 }
 
-/* Publishes a new store, which is complete; later changes go to its final path. */
-bool ZSMdimStore::Publish()
-{
-    if (!zsPublishTarget(m_target, m_store->store))
-        return false;
-    zs_store_set_sync(m_store->store, m_fsync ? ZS_SYNC_EACH : ZS_SYNC_NO);
-    return true;
-}
-
 bool ZSMdimStore::Flush(bool isLast)
 {
     if (!m_isUpdatable || m_isAbandoned)
@@ -303,7 +294,7 @@ bool ZSMdimStore::Flush(bool isLast)
     else
     {
         ok = (m_target == nullptr || m_target->IsOurs()) && WriteDocuments() && ok;
-        ok = ok && (m_target == nullptr || Publish());
+        ok = ok && (m_target == nullptr || zsPublishTarget(m_target, m_store->store));
     }
     if (isLast && !ok)
         Abandon();

@@ -185,7 +185,7 @@ CPLErr ShardedZarrDataset::MakeOverviews(const char *resampling, const std::vect
     return CE_None;
 }
 
-/* A copy makes overviews unasked, so that who writes to it later may not know of them. */
+/* Warns of overviews that are older than the pixels: a copy makes them unasked, so its later writer may not know. */
 void ShardedZarrDataset::WarnOfOldOverviews()
 {
     if (pixels.AreLevelsOld() && !m_role.isMask && !m_role.IsOverview() && overviews.Count() > 0)

@@ -27,7 +27,6 @@ bool ZSNewStore::Publish()
         CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
     if (!IsAppended() && !zsPublishTarget(target, store->store))
         return false;
-    zs_store_set_sync(store->store, fsync ? ZS_SYNC_EACH : ZS_SYNC_NO);
     m_isPublished = true;
     return true;
 }

@@ -17,7 +17,6 @@ class ZSNewStore
     std::unique_ptr<ZSTarget> target = std::make_unique<ZSTarget>();
     std::string group;      /* that a raster is appended as; "": it has a store of its own */
     bool isClaimed = false; /* the group is ours */
-    bool fsync = true;
 
     ZSNewStore() = default;
     ZSNewStore(const ZSNewStore &) = delete;

@@ -156,7 +156,6 @@ std::string NewRaster::ArrayName(GDALDataset *source) const
 /* Opens where the raster is written: an existing store that is appended to, or a target of its own. */
 bool NewRaster::OpenTarget(GDALDataset *source)
 {
-    m_new->fsync = m_options.fsync;
     if (!m_options.append)
         return m_new->target->Open(m_connection.store, source, m_options.overwrite, m_options.fsync);
     m_new->group = m_arrays.Name(0); // of its own, so that its coordinates do not collide with others
