@@ -14,7 +14,7 @@ for file in codec/codec.h codec/codec.c codec/bz2.c gdal/options.cpp gdal/creati
     [ -e "driver/$file" ] || { echo "driver/$file is not where the recipe says"; exit 1; }
 done
 
-# Add a codec, 2 and 3: the file, found by CMake. It inverts all bits.
+# Add a codec, 1 and 2: the file, found by CMake. It inverts all bits.
 cat > "$copy/driver/codec/invert.c" <<'END'
 #include "codec/codec.h"
 
@@ -41,11 +41,11 @@ static enum zs_status encode(const struct zs_stage *stage, struct zs_scratch *sc
 const struct zs_codec zs_codec_invert = {
     .name = "invert", .kind = ZS_BYTES_TO_BYTES, .decode = decode, .encode = encode};
 END
-# 5: a line among the extern ones, and a row of the table.
+# 3: a line among the extern ones, and a row of the table.
 sed -i -e '0,/^extern const struct zs_codec/s//extern const struct zs_codec zs_codec_invert;\n&/' \
     -e 's/^    {"crc32c", &zs_codec_crc32c, ""},/&\n    {"invert", \&zs_codec_invert, ""},/' "$copy/driver/codec/codec.c"
 
-# Add an option, 1 to 4: a row like that of CHUNK_CHECKSUM, and a member that it sets.
+# Add an option, 1 and 2: a row like that of CHUNK_CHECKSUM, and a member that it sets.
 sed -i 's/^        {ANY, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag("NO"), "Whether the recipe was followed", [](Creation \&o, Value \&v) { o.recipe = v.isYes; }},\n&/' \
     "$copy/driver/gdal/options.cpp"
 sed -i 's/^    bool statistics = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/creation_options.h"

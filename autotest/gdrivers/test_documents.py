@@ -182,14 +182,6 @@ def test_commands_that_are_not_run_name_an_existing_test():
 
 
 @pytest.mark.no_driver
-def test_quoted_code_is_in_its_file():
-    quoted = re.findall(r"^```(?:c|python) (\S+\.\w+)\n(.*?)^```$", read(os.path.join(DOC, "contributing.md")), re.M | re.S)
-    assert len(quoted) == 2
-    for file, text in quoted:
-        assert text in read(file), file
-
-
-@pytest.mark.no_driver
 @pytest.mark.parametrize("document", PAGES)
 def test_files_and_links_named_on_pages_exist(document):
     """Files in `code`, with the folder or without it, and links with the heading that they lead to."""
