@@ -322,6 +322,13 @@ def test_a_grid_mapping_without_the_angles_that_cf_demands_is_no_projection_at_0
     assert is_there or len(heard) == 1 and "/crs: its transverse_mercator has no l" in heard[0]
 
 
+def test_a_grid_mapping_name_that_is_not_known_is_told(tmp_path):
+    path = write_data(tmp_path, {"grid_mapping": "crs"})
+    write_grid_mapping(path, "crs", grid_mapping_name="swiss_oblique_cylindrical")
+    srs, heard = warnings_of(lambda: open_data(path).GetSpatialRef())
+    assert srs is None and len(heard) == 1 and "/crs: its swiss_oblique_cylindrical is no projection of CF:" in heard[0]
+
+
 @pytest.mark.parametrize("name, given, lacking", [
     ("lambert_conformal_conic", {"standard_parallel": 40, "latitude_of_projection_origin": 40}, "longitude_of_central_meridian"),
     ("lambert_conformal_conic", {"standard_parallel": 40, "longitude_of_central_meridian": 9}, "latitude_of_projection_origin"),

@@ -26,7 +26,7 @@ done <<END
 gdal 21715
 validate 2591
 raster 7769
-geo 10238
+geo 10239
 array 6942
 shard 1955
 icechunk 2511

@@ -56,10 +56,11 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
      * read. */
     else if (is_degrees)
         search->out->srs = zs_crs_from_epsg(4326);
-    if (lacks != NULL) /* without memory there is no warning */
+    const char *name = mapping == NULL ? NULL : zs_json_text(mapping->attributes, "grid_mapping_name", NULL);
+    if (search->out->srs == NULL && name != NULL && strcmp(name, "healpix") != 0) /* no memory: no warning */
         search->out->no_crs =
-            zs_format("/%s: its %s has no %s: no coordinate reference system is read from it", mapping->path,
-                      zs_json_text(mapping->attributes, "grid_mapping_name", ""), lacks);
+            zs_format("/%s: its %s %s %s: no coordinate reference system is read from it", mapping->path, name,
+                      lacks != NULL ? "has no" : "is no", lacks != NULL ? lacks : "projection of CF");
 }
 
 /* ---- Transform ---- */
