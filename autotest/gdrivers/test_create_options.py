@@ -514,12 +514,6 @@ def test_names_of_dimensions_in_the_order_of_x_and_y_are_refused(tmp_path, names
     assert "DIM_NAMES" in message and "the name of Y before that of X" in message and not (tmp_path / "a.zarr").exists()
 
 
-def test_a_constant_too_large_for_buckets_has_statistics_and_no_histogram(tmp_path):
-    dataset = copy(tmp_path / "a.zarr", source(np.full((8, 8), 1e20, "float32")), STATISTICS="YES")
-    items = dataset.GetRasterBand(1).GetMetadata()
-    assert float(items["STATISTICS_MEAN"]) == pytest.approx(1e20) and "STATISTICS_HISTOBINVALUES" not in items
-
-
 @pytest.mark.parametrize("made", ["created", "updated"])
 def test_pixels_counted_from_the_corner_are_a_transform_where_there_is_none(tmp_path, made):
     path, pixels = str(tmp_path / "a.zarr"), (0.0, 1.0, 0.0, 0.0, 0.0, 1.0)

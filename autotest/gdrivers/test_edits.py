@@ -694,30 +694,6 @@ def test_refusal_of_the_multidimensional_api_names_its_own_remedy(tmp_path):
     assert "OVERWRITE=YES" in message and "APPEND" not in message
 
 
-# --------------------------------------------------------------------------------- statistics of others in the side-car
-
-@pytest.mark.parametrize("writer", ["selection", "whole", "multidimensional"])
-def test_statistics_in_the_side_car_go_when_any_face_writes(tmp_path, config, writer):
-    config("GDAL_PAM_ENABLED", "YES")
-    path = store(tmp_path / "a.zarr", {}, shape=(2, 8, 10), data_type="uint8")
-    oracle.write(os.path.join(path, "b"), array_meta((8, 10), data_type="uint8"), np.ones((8, 10), "uint8"))
-    names = [name_of(path, "/a"), name_of(path, "/a:1"), name_of(path, "/b")]
-    for name in names:
-        dataset = gdal.Open(name)
-        dataset.GetRasterBand(dataset.RasterCount).ComputeStatistics(False)
-        dataset = None
-    known = lambda name: "STATISTICS_MEAN" in held_band(gdal.Open(name), gdal.Open(name).RasterCount).GetMetadata()  # noqa: E731
-    assert [known(name) for name in names] == [True] * 3
-    if writer == "multidimensional":
-        dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-        dataset.GetRootGroup().OpenMDArray("a").Write(np.full((2, 8, 10), 7, "uint8"))
-    else:
-        dataset = update(path, "/a:1" if writer == "selection" else "/a")
-        dataset.GetRasterBand(dataset.RasterCount).WriteArray(np.full((8, 10), 7, "uint8"))
-    dataset = None
-    assert [known(name) for name in names] == [False, False, True]
-
-
 # -------------------------------------------------------------------------------------------------------- georeferencing
 
 def wkt(code):

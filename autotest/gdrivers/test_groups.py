@@ -490,29 +490,6 @@ def test_domains_are_written_to_all_arrays(tmp_path):
     assert not open_ours(path).GetMetadata("RPC") and not open_array(path, "/b2").GetMetadata("RPC")
 
 
-def test_writing_pixels_removes_statistics_of_group_members(tmp_path):
-    path, _ = three(tmp_path / "s", ("uint8", "uint8", "uint8"))
-    dataset = update(path)
-    for b in range(3):
-        dataset.GetRasterBand(b + 1).ComputeStatistics(False)
-    dataset = None
-    assert all("STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_ours(path)))
-    dataset = update(path)
-    dataset.GetRasterBand(2).Fill(3)
-    dataset = None
-    assert ["STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_ours(path))] == [True, False, True]
-
-
-def test_writing_pixels_removes_statistics_in_array_attributes(tmp_path):
-    path = put_group(tmp_path / "s")
-    for name in "ab":
-        put_array(path, name, attributes={"STATISTICS_MEAN": name})
-    dataset = update(path)
-    dataset.GetRasterBand(2).Fill(3)
-    dataset = None
-    assert [band.GetMetadata() for band in bands_of(open_ours(path))] == [{"STATISTICS_MEAN": "a"}, {}]
-
-
 def test_statistics_of_a_read_only_group_are_beside_the_store(tmp_path, config):
     config("GDAL_PAM_ENABLED", "YES")
     path, _ = three(tmp_path / "s", ("uint8", "uint8", "uint8"))

@@ -265,16 +265,6 @@ def test_without_nodata_a_mask_marks_pixels_without_a_cell(tmp_path):
     assert np.array_equal(np.isnan(band.ReadAsArray()), plane_cells(order) < 0)
 
 
-def test_statistics_and_histograms_count_each_cell_once(tmp_path):
-    order = 5
-    values = np.random.default_rng(0).integers(0, 200, 12 * 4**order).astype("int32")
-    values[6 * 4**order:7 * 4**order] += 1000  # the face that is shown twice
-    band = held_band(open_array(put_store(tmp_path / "s.zarr", order, values), "/v"))
-    assert np.allclose(band.ComputeStatistics(False), [values.min(), values.max(), values.mean(), values.std()])
-    assert band.GetHistogram(-0.5, 1199.5, 1200, False, False) == list(np.bincount(values, minlength=1200))
-    assert band.GetMinimum() == values.min()
-
-
 @pytest.mark.parametrize("command", [
     ["gdalwarp", "-q", "-et", "0", "-te", "-179.99", "-89.99", "179.99", "89.99", "-ts", "90", "45", "-t_srs", "EPSG:4326"],
     ["gdalwarp", "-q", "-t_srs", "EPSG:3857"],
@@ -294,87 +284,6 @@ def test_gdalinfo_of_a_map_warns_no_more_than_of_other_rasters(tmp_path):
     there = other = None
     told = [subprocess.run(["gdalinfo", p], check=True, capture_output=True, text=True).stderr for p in (path, str(tmp_path / "s.vrt"))]
     assert told[0] == told[1] and told[0].count("\n") == (4 if GDAL < 3070000 else 0)
-
-
-@pytest.mark.parametrize("data_type, nodata, fill", [
-    ("int32", None, 0), ("int32", 5, 5), ("int32", 5, 0), ("float32", None, 0), ("float32", -1, -1), ("float32", None, float("nan")),
-    ("uint8", None, 7), ("int64", -2**60, -2**60)])
-@pytest.mark.parametrize("seed", range(3))
-def test_statistics_of_a_map_of_which_little_is_stored_are_those_of_all_cells(tmp_path, data_type, nodata, fill, seed):
-    """Each cell counts once, those of chunks that are not stored too."""
-    order, rng = 7, np.random.default_rng(seed)
-    values = np.full(12 * 4**order, fill, data_type)
-    for chunk in rng.choice(12 * 4**(order - 1), 200, replace=False) if seed else ():  # with seed 0 nothing is stored
-        values[4 * chunk:4 * chunk + 4] = rng.integers(0, 200, 4)
-    values[6 * 4**order:6 * 4**order + 40] = 111 if seed else fill
-    attributes = {} if nodata is None and data_type != "float32" else {} if nodata is None else {"_FillValue": nodata}
-    if nodata is None:
-        attributes["gdal:no_nodata"] = True
-    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(order))})
-    put_values(tmp_path / "s.zarr" / "v", values, chunk=4, shard=256, fill=fill if fill == fill else "NaN", attributes=attributes)
-    band = held_band(open_array(str(tmp_path / "s.zarr"), "/v"))
-    valid = values[values == values].astype("float64")
-    valid = valid if nodata is None else valid[valid != nodata]
-    if len(valid) == 0:
-        assert "no valid pixels" in error_of(lambda: band.ComputeStatistics(False))
-    else:
-        assert np.allclose(band.ComputeStatistics(False), [valid.min(), valid.max(), valid.mean(), valid.std()], rtol=1e-12, atol=1e-12)
-        assert band.GetMinimum() == valid.min()
-    inside = valid[(valid >= -0.5) & (valid < 99.5)].astype("int64")
-    counts = np.bincount(inside, minlength=100)
-    assert band.GetHistogram(-0.5, 99.5, 100, False, False) == list(counts)
-    counts[0] += (valid < -0.5).sum()
-    counts[99] += (valid >= 99.5).sum()
-    assert band.GetHistogram(-0.5, 99.5, 100, True, False) == list(counts)
-
-
-def test_statistics_of_a_small_scene_of_order_20_are_there_in_seconds(tmp_path):
-    order, path = 20, str(tmp_path / "s.zarr")
-    create = gdal.GetDriverByName("ShardedZarr").Create
-    dataset = create(path, 5 << order, 5 << order, 1, gdal.GDT_Int16, options=[f"HEALPIX={order}", "STATISTICS=YES"])
-    dataset.GetRasterBand(1).SetNoDataValue(-9)
-    values = np.random.default_rng(1).integers(0, 50, (300, 700)).astype("int16")
-    dataset.GetRasterBand(1).WriteArray(values, (5 << order) // 2 - 350, (5 << order) // 2)
-    dataset = None  # all cells take years where nothing is skipped
-    band = held_band(open_ours(path))
-    found = [float(band.GetMetadataItem("STATISTICS_" + name)) for name in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV")]
-    assert np.allclose(found, [values.min(), values.max(), values.mean(), values.std()])
-    for arguments in ("-stats", "-hist", "-approx_stats"):
-        subprocess.run(["gdalinfo", arguments, path], check=True, timeout=60, capture_output=True)
-    face = held_band(open_ours(name_of(path, "/s:face=4")))
-    assert np.allclose(face.ComputeStatistics(False), [values.min(), values.max(), values.mean(), values.std()])
-
-
-@pytest.mark.skipif(GDAL < 3140000, reason="GDAL 3.14 computes statistics without setting them")
-def test_statistics_that_are_not_to_be_set_are_only_computed(tmp_path):
-    band = held_band(open_array(put_store(tmp_path / "s.zarr", 3, np.arange(768, dtype="int32")), "/v"))
-    assert band.ComputeStatistics(False, options=["SET_STATISTICS=NO"])[:2] == [0, 767]
-    assert band.GetMetadataItem("STATISTICS_MAXIMUM") is None
-    band = None
-    assert os.listdir(tmp_path) == ["s.zarr"]
-
-
-@pytest.mark.parametrize("how", ["Fill", "WriteArray", "WriteArray and FlushCache", "nodata"])
-def test_statistics_are_of_what_was_just_written(tmp_path, how):
-    order = 3
-    path = put_store(tmp_path / "s.zarr", order, np.arange(12 * 4**order, dtype="int32"))
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    band = dataset.GetRasterBand(1)
-    last = 12 * 4**order - 1
-    assert band.ComputeStatistics(False)[:2] == [0, last]
-    if how == "nodata":
-        band.SetNoDataValue(last)
-    elif how == "Fill":
-        band.Fill(7)
-    else:
-        band.WriteArray(np.full((5 * 2**order, 5 * 2**order), 7, "int32"))
-        if how.endswith("FlushCache"):
-            dataset.FlushCache()
-    expected = [0, last - 1] if how == "nodata" else [7, 7]
-    assert band.ComputeStatistics(False)[:2] == expected
-    assert band.GetHistogram(6.5, 7.5, 1, False, False) == [1 if how == "nodata" else last + 1]
-    band = dataset = None
-    assert held_band(open_array(path, "/v")).GetMetadataItem("STATISTICS_MAXIMUM") == str(expected[1])
 
 
 def test_blocks_are_the_squares_of_chunks(tmp_path):

@@ -309,31 +309,6 @@ def test_mask_stays_a_mask_when_its_own_metadata_are_edited(tmp_path, what):
     check(open_ours(path))
 
 
-def test_writing_the_mask_makes_statistics_stale(tmp_path):
-    copy(tmp_path / "a.zarr", masked(), STATISTICS="YES")
-    statistics = held_band(open_ours(str(tmp_path / "a.zarr"))).GetStatistics(False, False)
-    assert statistics == pytest.approx(held_band(gdal.Open(tiff(tmp_path / "a.tif"))).ComputeStatistics(False))
-    dataset = update(tmp_path / "a.zarr")
-    held_band(dataset).GetMaskBand().WriteArray(np.full((2, 2), 255, "uint8"))
-    del dataset
-    assert not any(name.startswith("STATISTICS") for name in held_band(open_ours(str(tmp_path / "a.zarr")), 2).GetMetadata())
-
-
-@pytest.mark.parametrize("face", [gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER], ids=["raster", "multidim"])
-def test_writing_a_mask_by_its_own_name_makes_statistics_stale(tmp_path, face):
-    path = str(tmp_path / "a.zarr")
-    copy(path, masked(), STATISTICS="YES", ARRAY_NAME="a")
-    dataset = gdal.OpenEx(name_of(path, "/mask" if face == gdal.OF_RASTER else None), face | gdal.OF_UPDATE)
-    if face == gdal.OF_RASTER:
-        dataset.WriteArray(np.full((2, 2), 1, "uint8"))
-    else:
-        mask = dataset.GetRootGroup().OpenMDArray("mask")
-        assert mask.Write(np.ones((2, 2), "uint8"), array_start_idx=[0, 0], count=[2, 2]) == gdal.CE_None
-        del mask
-    dataset = None
-    assert not any(name.startswith("STATISTICS") for name in held_band(open_array(path, "/a"), 2).GetMetadata())
-
-
 @pytest.mark.parametrize("update_mode", ["REWRITE", "APPEND"])
 def test_windows_of_a_mask_are_changed_among_others(tmp_path, update_mode):
     copy(tmp_path / "a.zarr", masked(), CHUNK_SHAPE=16, SHARD_SHAPE=64)

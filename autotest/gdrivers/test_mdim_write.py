@@ -663,24 +663,6 @@ def test_a_unit_that_is_removed_is_removed_under_each_of_its_names(tmp_path, uni
     assert document(tmp_path / "a.zarr", "v")["attributes"] == expected
 
 
-def test_writing_elements_removes_statistics(tmp_path, config):
-    config("GDAL_PAM_ENABLED", "YES")
-    two_arrays(tmp_path / "a.zarr", 1).FlushCache()
-    assert root_of(tmp_path / "a.zarr").OpenMDArray("a").ComputeStatistics(False).max == 1
-    gc.collect()
-    assert root_of(tmp_path / "a.zarr").OpenMDArray("a").GetStatistics(False, False).max == 1
-    dataset, root = updated(tmp_path / "a.zarr")
-    root.OpenMDArray("a").Write(np.full((1, 1), 7, "int32"))
-    del root
-    dataset = None
-    gc.collect()
-    gdal.DontUseExceptions()
-    try:
-        assert root_of(tmp_path / "a.zarr").OpenMDArray("a").GetStatistics(False, False) is None
-    finally:
-        gdal.UseExceptions()
-
-
 @pytest.mark.skipif(GDAL < 3080000, reason="GDAL 3.8 deletes attributes")
 def test_attributes_are_deleted(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")

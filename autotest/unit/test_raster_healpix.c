@@ -23,7 +23,6 @@ static void test_each_face_has_its_square_and_face_6_two(void)
         zs_healpix_square_of(face, &column, &row);
         CHECK_EQ_I64(zs_healpix_face_at(ZS_HEALPIX_SPHERE, column, row), face);
         CHECK_EQ_I64(zs_healpix_face_at(face, 0, 0), face);
-        CHECK_EQ_I64(zs_healpix_face_at(ZS_HEALPIX_COLUMN, 0, face), face);
     }
 }
 
@@ -150,13 +149,11 @@ static void test_windows_are_runs_of_their_cells(void)
 {
     srand(1);
     for (int i = 0; i < 300; i++) {
-        const int order = rand() % 5, shown = rand() % 3 - 2;
+        const int order = rand() % 5, shown = rand() % 2 - 1;
         int columns, rows;
         zs_healpix_size(shown, &columns, &rows);
         const int width = columns << order, height = rows << order;
         const int x = rand() % width, y = rand() % height;
-        if (shown == ZS_HEALPIX_COLUMN && rows > ZS_HEALPIX_MOST_PARTS)
-            continue;
         check_window(order, shown, (uint64_t)x, (uint64_t)y, (uint64_t)(rand() % (width - x) + 1),
                      (uint64_t)(rand() % (height - y) + 1), rand() % 4);
     }

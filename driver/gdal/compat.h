@@ -50,19 +50,6 @@ using ZSPamTree = ZSPamProbe::Tree;
 #define ZS_CLOSE_ARGUMENTS
 #endif
 
-/* 3.14: statistics take options. */
-#if ZS_GDAL_AT_LEAST(14)
-#define ZS_STATISTICS_OPTIONS , CSLConstList options
-#define ZS_STATISTICS_ARGUMENTS , options
-#define ZS_NO_STATISTICS_OPTIONS , nullptr
-#define ZS_SETS_STATISTICS CPLFetchBool(options, "SET_STATISTICS", true)
-#else
-#define ZS_STATISTICS_OPTIONS
-#define ZS_STATISTICS_ARGUMENTS
-#define ZS_NO_STATISTICS_OPTIONS
-#define ZS_SETS_STATISTICS true
-#endif
-
 /* 3.9: const band maps. */
 #ifndef BANDMAP_TYPE
 #define BANDMAP_TYPE int *

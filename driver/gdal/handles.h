@@ -46,8 +46,6 @@ struct ZSFailed
 ZSFailed zsRefuse(CPLErrorNum number, const char *format, ...) CPL_PRINT_FUNC_FORMAT(2, 3);
 /* Emits the message of a core error as one CPLError. */
 ZSFailed zsReport(const struct zs_error &err);
-/* Returns how many errors this thread has emitted so: tells a failure of the core from one that GDAL found itself. */
-size_t zsReportCount();
 
 /* A text that GDAL hands over, as UTF-8, which all texts of a store are. What is not UTF-8 is taken for Latin-1, as old
  * files have it, with a warning: while a ZSOneWarning lives in this thread, with one for all texts. */
@@ -209,7 +207,3 @@ struct ZSPropertiesDeleter
     }
 };
 using ZSOwnedProperties = std::unique_ptr<struct zs_band_properties, ZSPropertiesDeleter>;
-
-/* Elements of the array at `path` were written: takes away statistics and histograms of all datasets that have it in
- * the side-car of `document`, the root's zarr.json. That there is no such file is fine. */
-void zsDropSideCarStatistics(const std::string &document, const std::string &path);

@@ -276,7 +276,7 @@ static const std::vector<Row<Creation>> &creationRows()
          "Resampling of overviews. Default: AVERAGE, or NEAREST for categories and colour tables",
          [](Creation &o, Value &v) { o.resampling = v.text; }},
         {ZS_RASTER, "STATISTICS", flag("NO"),
-         "Whether the store holds minimum, maximum, mean, standard deviation and a histogram of each band",
+         "Whether the store holds minimum, maximum, mean and standard deviation of each band",
          [](Creation &o, Value &v) { o.statistics = v.isYes; }},
 
         // The array, the store

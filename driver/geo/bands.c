@@ -301,23 +301,6 @@ static bool is_statistic(const zs_json *member)
     return strncmp(zs_json_name(member), "STATISTICS_", 11) == 0;
 }
 
-static bool has_statistics_itself(const zs_json *items)
-{
-    const zs_json *m = zs_json_first(items);
-    while (m != NULL && !(zs_json_name(m) != NULL && is_statistic(m)))
-        m = zs_json_next(m);
-    return m != NULL;
-}
-
-bool zs_has_statistics(const zs_json *attributes, bool of_bands)
-{
-    bool has = has_statistics_itself(attributes);
-    for (const zs_json *e = zs_json_first(zs_json_get(attributes, ZS_BANDS_ATTRIBUTE)); e != NULL && !has && of_bands;
-         e = zs_json_next(e))
-        has = has_statistics_itself(zs_json_get(e, "metadata"));
-    return has;
-}
-
 static void remove_statistics_of(zs_json *items)
 {
     const zs_json *next;

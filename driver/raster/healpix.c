@@ -16,12 +16,12 @@ static const signed char plane[ZS_HEALPIX_SIDE][ZS_HEALPIX_SIDE] = {
 void zs_healpix_size(int shown, int *columns, int *rows)
 {
     *columns = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
-    *rows = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : shown == ZS_HEALPIX_COLUMN ? ZS_HEALPIX_FACES : 1;
+    *rows = shown == ZS_HEALPIX_SPHERE ? ZS_HEALPIX_SIDE : 1;
 }
 
 int zs_healpix_face_at(int shown, int column, int row)
 {
-    return shown == ZS_HEALPIX_SPHERE ? plane[row][column] : shown == ZS_HEALPIX_COLUMN ? row : shown;
+    return shown == ZS_HEALPIX_SPHERE ? plane[row][column] : shown;
 }
 
 void zs_healpix_square_of(int face, int *column, int *row)

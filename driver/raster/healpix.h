@@ -16,7 +16,6 @@
 
 /* What a raster shows of the sphere: one face by its number 0 to 11, or */
 #define ZS_HEALPIX_SPHERE (-1) /* 5 x 5 squares */
-#define ZS_HEALPIX_COLUMN (-2) /* the faces below each other, each once: what statistics are of */
 
 #define ZS_HEALPIX_FACES 12
 /* The side of the plane in squares, and the face that has all of it to its own where the plane is turned around. */

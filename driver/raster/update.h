@@ -73,15 +73,6 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err);
 
-/* Takes away statistics of the array and, unless these are seen to, of its bands: elements were written. */
-enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
-                                         struct zs_error *err);
-
-/* The same of the arrays beside it whose mask it is, by `ancillary_variables`; *any: of one at least. A mask has
- * flags; stores that it takes requests to list are not looked through. */
-enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,
-                                                   struct zs_error *err);
-
 /* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
  * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
 enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,

@@ -153,48 +153,6 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
     return update_family(h, node, axes, write_bands, write_level_bands, &(struct bands){bands, count, which}, err);
 }
 
-enum zs_status zs_update_drop_statistics(struct zs_hierarchy *h, const struct zs_node *node, bool of_bands,
-                                         struct zs_error *err)
-{
-    zs_json *attributes;
-    if (!zs_has_statistics(node->attributes, of_bands))
-        return ZS_OK;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    zs_remove_statistics(attributes, of_bands);
-    return ZS_OK;
-}
-
-/* Whether the array `name` beside `node` is named as its mask, or as another ancillary variable. */
-static bool is_ancillary(const struct zs_node *node, const char *name)
-{
-    const char *list = zs_json_text(node->attributes, "ancillary_variables", NULL);
-    return zs_has_word(list, name, false);
-}
-
-enum zs_status zs_update_drop_statistics_of_masked(struct zs_hierarchy *h, const struct zs_node *mask, bool *any,
-                                                   struct zs_error *err)
-{
-    const struct zs_node **nodes;
-    size_t count, at = 0;
-    *any = false;
-    if (zs_json_get(mask->attributes, "flag_meanings") == NULL ||
-        (zs_hierarchy_store(h)->is_remote && !zs_hierarchy_is_consolidated(h)))
-        return ZS_OK;
-    ZS_TRY(zs_hierarchy_list(h, &nodes, &count, err));
-    char *group = zs_path_parent(mask->path);
-    enum zs_status status = ZS_OK;
-    for (const struct zs_node *node;
-         group != NULL && status == ZS_OK && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;) {
-        if (!is_ancillary(node, zs_path_name(mask->path)) || !zs_has_statistics(node->attributes, true))
-            continue;
-        *any = true;
-        status = zs_update_drop_statistics(h, node, true, err);
-    }
-    free(group);
-    free(nodes);
-    return status;
-}
-
 /* ---- Metadata ---- */
 
 /* Whether an attribute is one that zs_update_metadata() may take away. */

@@ -20,7 +20,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::string m_unit;
     ZSOwnedProperties m_properties;
     bool m_isMade = false;    /* in this session */
-    bool m_isWritten = false; /* by this object */
     std::vector<GByte> m_nodata; /* as an element of m_type; empty where there is none */
 
     mutable std::mutex m_lock; /* of the members below, which are read lazily: that may cost requests */
@@ -39,7 +38,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     bool SetProperty(enum zs_band_property property, const struct zs_band_properties &wanted);
     bool Refill(const void *value);
     bool IsImpliedInSource(const void *element) const;
-    void DropStatistics();
     bool ChangeSpatialRef(OGRSpatialReference *srs);
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
@@ -62,7 +60,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
                                  struct zs_error *err) override
     {
         m_opened->isBlank = false;
-        DropStatistics();
         // GDAL converts no text to numbers for arrays
         return zsMdimWrite(m_opened->Get(), request, type.GetNumericDataType(), err);
     }
@@ -421,41 +418,12 @@ bool ZSMdimArray::SetStatistics(bool isApprox, double min, double max, double me
 }
 #endif
 
-/* Elements are written: statistics that were known are not true any more. */
-void ZSMdimArray::DropStatistics()
-{
-    const std::string sideCar = std::string(m_store->Store()->root) + "/zarr.json.aux.xml";
-    if (!m_isWritten && !m_store->Store()->is_remote) // before it is read
-        zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
-    if (!m_isWritten && m_store->Pam() != nullptr && zsExists(sideCar))
-        GDALPamMDArray::ClearStatistics();
-    if (!m_isWritten && zs_has_statistics(m_node->attributes, true)) // of the raster
-        Change([](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
-            return zs_update_drop_statistics(hierarchy, node, true, err);
-        });
-    if (!m_isWritten && !m_isMade)
-        Change([](struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err) {
-            bool any;
-            return zs_update_drop_statistics_of_masked(hierarchy, node, &any, err);
-        });
-    m_isWritten = true;
-}
-
-/* Statistics of an array of another shape are not true any more. Those of a renamed one are, but a side-car file has
- * them by its old name. */
 bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
 {
-    const bool isRenamed = strcmp(node->path, m_node->path) != 0;
     const auto opened = m_store->OpenAgain(node, *m_opened, err);
     if (opened == nullptr)
         return false;
-    const struct zs_array_info before = zs_array_get_info(m_opened->Get()), now = zs_array_get_info(opened->Get());
-    const bool isResized = !std::equal(before.shape, before.shape + before.ndim, now.shape);
     m_opened = opened;
-    if (isResized)
-        DropStatistics();
-    if (isRenamed && !m_store->Store()->is_remote)
-        zsDropSideCarStatistics(std::string(m_store->Store()->root) + "/zarr.json", m_node->path);
     return TakeNode(node, err);
 }
 

@@ -50,7 +50,6 @@ CPLErr ShardedZarrRasterBand::IReadBlock(int column, int row, void *data)
 
 CPLErr ShardedZarrRasterBand::IWriteBlock(int column, int row, void *data)
 {
-    DropStatistics(true);
     return Dataset().pixels.Write(BlockWindow(column, row, data), eDataType);
 }
 
@@ -63,8 +62,6 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
                                         int bufHeight, GDALDataType type, GSpacing pixelSpace, GSpacing lineSpace,
                                         GDALRasterIOExtraArg *extra)
 {
-    if (flag == GF_Write && eAccess == GA_Update)
-        DropStatistics(false);
     ZSPixels &pixels = Dataset().pixels;
     const auto window = zsBandWindow(x, y, width, height, data, &nBand, 1, pixelSpace, lineSpace, 0);
     const bool isSameSize = width == bufWidth && height == bufHeight;
@@ -169,24 +166,6 @@ uint64_t ShardedZarrRasterBand::BlocksAlong(uint64_t width, uint64_t height) con
     return blocks;
 }
 
-bool ShardedZarrRasterBand::FindStoredBlocks(size_t most, Boxes &found)
-{
-    struct zs_error reason;
-    if (EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
-        return false;
-    const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
-    const struct zs_pixel_box all = {0, 0, static_cast<uint64_t>(nRasterXSize), static_cast<uint64_t>(nRasterYSize)};
-    Boxes stored(1, all);
-    for (uint64_t blocks = BlocksAlong(all.width, all.height); blocks > 0 && stored.size() <= most; blocks /= 2)
-    {
-        const Boxes boxes = cutAll(stored, columns * blocks, rows * blocks);
-        if (FindStored(boxes, stored, &reason) != ZS_OK)
-            return false;
-    }
-    found.insert(found.end(), stored.begin(), stored.end());
-    return stored.size() <= most;
-}
-
 /* Looks at the window, then at the quarters of each box that holds data, down to single blocks. */
 int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent)
 {
@@ -276,12 +255,9 @@ void ShardedZarrRasterBand::AddMetadata()
     std::string words;
     md = zsMergeItems(PositionItems(words).List(), md.List());
 
-    // Items of a side-car file go before the store's. Its statistics replace all of the store's.
+    // Items of a side-car file go before the store's.
     const CPLStringList sideCar(CSLDuplicate(GDALPamRasterBand::GetMetadata()));
-    m_sideCarHasStatistics = !zsStatisticsOf(sideCar.List()).empty();
     m_fromStore = md;
-    if (m_sideCarHasStatistics)
-        md = zsItemsNotIn(md.List(), zsStatisticsOf(md.List()).List());
     GDALMajorObject::SetMetadata(zsMergeItems(md.List(), sideCar.List()).List());
     if (GDALPamRasterBand::GetDescription()[0] != '\0')
         return;
@@ -401,7 +377,6 @@ CPLErr ShardedZarrRasterBand::SetMetadata(ZSMetadataArg metadata, const char *do
         return GDALPamRasterBand::SetMetadata(metadata, domain);
     if (WillChange(ZS_BAND_METADATA) != CE_None)
         return CE_Failure;
-    m_statisticsSet = m_statisticsSet || zsIsDefaultDomain(domain);
     return GDALMajorObject::SetMetadata(metadata, domain);
 }
 
@@ -415,7 +390,6 @@ CPLErr ShardedZarrRasterBand::SetMetadataItem(const char *name, const char *valu
         return GDALPamRasterBand::SetMetadataItem(name, value, domain);
     if (WillChange(ZS_BAND_METADATA) != CE_None)
         return CE_Failure;
-    m_statisticsSet = m_statisticsSet || (zsIsDefaultDomain(domain) && zsIsStatistic(name));
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }
 

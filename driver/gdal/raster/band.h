@@ -30,9 +30,7 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_metadataAdded = false;
     bool m_domainsAdded = false;
     CPLStringList m_fromStore; /* the store's metadata: a side-car file does not repeat them */
-    bool m_sideCarHasStatistics = false;
     bool m_isDescribedBeside = false; /* the description comes from a side-car file, not from the store */
-    bool m_statisticsSet = false; /* since the dataset was opened */
     bool m_isNodataSet = false;   /* of a new raster of values stored as integers */
     /* A nodata value that was set and cannot be stored: what is written of it becomes NaN, as which it is stored. */
     double m_missing = std::numeric_limits<double>::quiet_NaN();
@@ -113,9 +111,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     }
     /* For an overview level that is being made: it gets the properties of the base's band. */
     void CopyProperties(ShardedZarrRasterBand &other);
-    /* Drops the statistics, since pixels are written. A block of GDAL's cache (isBlock) may be written late, after
-     * statistics of its pixels were set: then these stay. */
-    void DropStatistics(bool isBlock);
     /* Writes and empties GDAL's block cache, in update mode, before pixels are read or written past it. */
     CPLErr EmptyBlockCache();
 
@@ -152,21 +147,9 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool IsTableInCategories();
     GDALRasterBand *GetMaskBand() override;
     int GetMaskFlags() override;
-    CPLErr ComputeStatistics(int approximate, double *min, double *max, double *mean, double *deviation,
-                             GDALProgressFunc progress, void *progressData ZS_STATISTICS_OPTIONS) override;
-    CPLErr GetHistogram(double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange,
-                        int approximate, GDALProgressFunc progress, void *progressData) override;
-    CPLErr GetDefaultHistogram(double *min, double *max, int *buckets, GUIntBig **histogram, int force,
-                               GDALProgressFunc progress, void *progressData) override;
-    CPLErr SetDefaultHistogram(double min, double max, int buckets, GUIntBig *histogram) override;
-    /* Whether histograms go to the store. */
-    bool KeepsHistogram();
-    CPLErr AddHistogram(GDALProgressFunc progress, void *progressData);
     bool IsMaskBand() const override;
     GDALMaskValueRange GetMaskValueRange() const override;
     CPLErr CreateMaskBand(int flags) override;
-    /* Adds the blocks that may be stored, in no order. False where that is not known, or they are more than `most`. */
-    bool FindStoredBlocks(size_t most, std::vector<struct zs_pixel_box> &found);
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override;
 };
 

@@ -408,7 +408,6 @@ CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
     properties.nodata_is_implied = false;
     if (element != nullptr)
         memcpy(properties.nodata, element, size);
-    Dataset().statistics.ForgetCells();
     return CE_None;
 }
 
@@ -604,11 +603,7 @@ void ZSBandProperties::SetPublished()
     {
         ShardedZarrRasterBand &band = m_dataset.Band(b);
         band.m_changed = 0;
-        if (!band.m_metadataAdded)
-            continue;
-        band.m_fromStore = CSLDuplicate(band.GDALMajorObject::GetMetadata());
-        if (band.m_sideCarHasStatistics)
-            m_dataset.MarkPamDirty();
-        band.m_sideCarHasStatistics = false;
+        if (band.m_metadataAdded)
+            band.m_fromStore = CSLDuplicate(band.GDALMajorObject::GetMetadata());
     }
 }

@@ -223,7 +223,7 @@ CPLErr ZSClosing::Publish(bool hasLost, std::string &entry)
 
 std::vector<ZSDatasetPart *> ShardedZarrDataset::FlushedParts()
 {
-    return {georef.get(), items.get(), &properties, &masks, &statistics};
+    return {georef.get(), items.get(), &properties, &masks};
 }
 
 /* Our own masks get the georeferencing of the raster. Masks of others are siblings, which follow by themselves. */
@@ -275,7 +275,7 @@ CPLErr ShardedZarrDataset::FlushDocuments()
         return CE_Failure;
     for (ZSDatasetPart *part : pending)
         part->SetPublished();
-    if (m_hasSideCar) // statistics there must not outlive those of the store
+    if (m_hasSideCar) // what the store has now goes from there
         MarkPamDirty();
     return CE_None;
 }
@@ -291,20 +291,29 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
         zsReport(err);
         result = CE_Failure;
     }
-    // Of other datasets that show them, too. (An overview's node is gone where it could not be published.)
-    for (const auto &source : m_view.sources)
-    {
-        if (pixels.IsWritten() && !m_role.isMask && !m_role.IsOverview() && !m_view.store->store->is_remote)
-            zsDropSideCarStatistics(m_view.store->Entry(), source.array->node->path);
-    }
     return result;
+}
+
+CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
+{
+    for (int b = 1; b <= nBands; b++)
+    {
+        const ZSScaledProgress ofBand((b - 1.0) / nBands, static_cast<double>(b) / nBands, progress, progressData);
+        const ZSQuiet quiet; // to GDAL a band of nodata alone is an error
+        if (GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
+                                                ofBand.Part()) == CE_None)
+            continue;
+        if (CPLGetLastErrorNo() == CPLE_UserInterrupt)
+            return CE_Failure;
+    }
+    return CE_None;
 }
 
 CPLErr ShardedZarrDataset::FlushChanges(bool atClosing)
 {
     CPLErr result = FlushPixels(atClosing);
     if (result == CE_None && atClosing && closing.HasStatistics() && pixels.IsWritten() && !bSuppressOnClose)
-        result = statistics.Add(closing.Progress(), closing.ProgressData());
+        result = AddStatistics(closing.Progress(), closing.ProgressData());
     if (!m_role.IsOverview() && (!masks.IsWhole() || FlushDocuments() != CE_None))
         result = CE_Failure;
     if (result != CE_None && !atClosing)

@@ -62,7 +62,6 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSPixels pixels{*this, m_view};
     ZSBandProperties properties{*this, m_view};
     ZSMasks masks{*this, m_view};
-    ZSStatistics statistics{*this, m_view};
     ZSOverviews overviews{*this, m_view};
     ZSClosing closing{m_view};
 
@@ -124,6 +123,8 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSFlushResult FlushCache(bool atClosing = false) override;
     /* Like FlushCache(), with the result in every version of GDAL. */
     CPLErr FlushAll(bool atClosing);
+    /* Has GDAL compute the statistics of all bands; a band of nodata alone gets none. */
+    CPLErr AddStatistics(GDALProgressFunc progress, void *progressData);
 #if ZS_GDAL_AT_LEAST(7)
     CPLErr Close(ZS_CLOSE_DEFAULTS) override;
 #endif

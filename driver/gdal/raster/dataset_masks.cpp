@@ -362,8 +362,6 @@ CPLErr ZSMasks::Create()
     for (auto &m : m_masks)
         m.dataset = m_masks[0].dataset;
     m_isAdded = true;
-    for (int b = 1; b <= m_dataset.GetRasterCount(); b++)
-        m_dataset.Band(b).DropStatistics(false);
     return m_masks[0].dataset != nullptr ? CE_None : CE_Failure;
 }
 

@@ -120,7 +120,6 @@ CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_dataset.statistics.ForgetCells();
     m_dataset.items->ForgetStructure();
     return CE_None;
 }
@@ -342,8 +341,6 @@ CPLErr ShardedZarrDataset::IRasterIO(GDALRWFlag flag, int x, int y, int width, i
                                      GSpacing pixelSpace, GSpacing lineSpace, GSpacing bandSpace,
                                      GDALRasterIOExtraArg *extra)
 {
-    for (int i = 0; i < bandCount && flag == GF_Write && IsUpdate(); i++)
-        Band(bands[i]).DropStatistics(false);
     const auto window = zsBandWindow(x, y, width, height, data, bands, bandCount, pixelSpace, lineSpace, bandSpace);
     const bool isSameSize = width == bufWidth && height == bufHeight;
     for (int i = 0; i < bandCount && (isSameSize || flag == GF_Write); i++)

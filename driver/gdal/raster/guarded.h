@@ -105,20 +105,6 @@ class ZSGuardedBand final : public ShardedZarrRasterBand
     ZS_GUARDED(GDALRasterAttributeTable *, GetDefaultRAT, (), ())
     ZS_GUARDED(GDALRasterBand *, GetMaskBand, (), ())
     ZS_GUARDED(int, GetMaskFlags, (), ())
-    ZS_GUARDED(CPLErr, ComputeStatistics,
-               (int approximate, double *min, double *max, double *mean, double *deviation, GDALProgressFunc progress,
-                void *progressData ZS_STATISTICS_OPTIONS),
-               (approximate, min, max, mean, deviation, progress, progressData ZS_STATISTICS_ARGUMENTS))
-    ZS_GUARDED(CPLErr, GetHistogram,
-               (double min, double max, int buckets, GUIntBig *histogram, int includeOutOfRange, int approximate,
-                GDALProgressFunc progress, void *progressData),
-               (min, max, buckets, histogram, includeOutOfRange, approximate, progress, progressData))
-    ZS_GUARDED(CPLErr, GetDefaultHistogram,
-               (double *min, double *max, int *buckets, GUIntBig **histogram, int force, GDALProgressFunc progress,
-                void *progressData),
-               (min, max, buckets, histogram, force, progress, progressData))
-    ZS_GUARDED(CPLErr, SetDefaultHistogram, (double min, double max, int buckets, GUIntBig *histogram),
-               (min, max, buckets, histogram))
     /* 0 is no answer. */
     int IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent) override
     {

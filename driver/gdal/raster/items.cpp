@@ -158,22 +158,6 @@ CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char 
     return items;
 }
 
-bool zsIsStatistic(const char *item)
-{
-    return STARTS_WITH_CI(item, "STATISTICS_");
-}
-
-CPLStringList zsStatisticsOf(CSLConstList list)
-{
-    CPLStringList items;
-    for (int i = 0; i < CSLCount(list); i++)
-    {
-        if (zsIsStatistic(list[i]))
-            items.AddString(list[i]);
-    }
-    return items;
-}
-
 /* ---- Side-car files ---- */
 
 /* Calls f(element, domain) for each list of items. */

@@ -44,10 +44,6 @@ bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *dom
 /* The object's items with that one set. */
 CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain);
 
-/* Statistics are GDAL's: STATISTICS_MINIMUM and so on. They are true together. */
-bool zsIsStatistic(const char *item);
-CPLStringList zsStatisticsOf(CSLConstList list);
-
 /* GDAL cuts names at a colon in a side-car file, and keeps only one of names that differ in case. These functions read
  * the items from its XML, and write them to it, with their whole names. */
 void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree);

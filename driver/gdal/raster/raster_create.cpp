@@ -405,7 +405,7 @@ bool RasterCopy::AddComputed(GDALProgressFunc progress, void *progressData)
         const ZSScaledProgress ofStatistics(first / n, (first + 1) / n, progress, progressData);
         const ZSScaledProgress ofOverviews((end - 1) / n, end / n, progress, progressData);
         const auto factors = static_cast<int>(m_factors.size());
-        if ((m_options.statistics && ds->statistics.Add(GDALScaledProgress, ofStatistics.Part()) != CE_None) ||
+        if ((m_options.statistics && ds->AddStatistics(GDALScaledProgress, ofStatistics.Part()) != CE_None) ||
             (factors > 0 && ds->BuildOverviews(m_resampling.c_str(), factors, m_factors.data(), 0, nullptr,
                                                GDALScaledProgress, ofOverviews.Part(), nullptr) != CE_None) ||
             ds->FlushAll(false) != CE_None)

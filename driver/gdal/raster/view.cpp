@@ -391,13 +391,13 @@ void zsHealpixGeoref(const struct zs_healpix &healpix, int shown, struct zs_geor
     int column = 0, row = 0;
     if (shown >= 0)
         zs_healpix_square_of(isTurned ? ZS_HEALPIX_MIDDLE_FACE : shown, &column, &row);
-    georef.srs = shown == ZS_HEALPIX_COLUMN ? nullptr : zs_healpix_crs(&healpix, centralMeridian);
+    georef.srs = zs_healpix_crs(&healpix, centralMeridian);
     const double side = georef.srs != nullptr ? 2 * halfSide(georef.srs, centralMeridian) : 0;
     const double pixel = side / static_cast<double>(static_cast<int64_t>(1) << healpix.order);
     constexpr double MIDDLE = ZS_HEALPIX_SIDE / 2.0;
     const double transform[6] = {(column - MIDDLE) * side, pixel, 0, (MIDDLE - row) * side, 0, -pixel};
     std::copy(transform, transform + 6, georef.transform);
     georef.has_transform = side > 0;
-    if (side <= 0 && shown != ZS_HEALPIX_COLUMN)
+    if (side <= 0)
         CPLError(CE_Warning, CPLE_AppDefined, "PROJ cannot transform the centres of HEALPix cells");
 }
