@@ -128,14 +128,6 @@ def test_without_ranges_a_shard_beyond_the_budget_is_an_error_that_says_so(tmp_p
     assert "s.zarr/c/0/0" in message and "byte ranges" in message and "GDAL_CACHEMAX" in message, message
 
 
-def test_an_object_that_vanishes_while_it_is_read_whole_is_an_error(tmp_path, server):
-    write_large(tmp_path / "s.zarr")
-    server.ranges = "none"
-    asked = []
-    server.before = lambda method, path, headers: 404 if path.endswith("c/0/0") and (asked.append(1) or len(asked)) > 2 else None
-    assert "s.zarr/c/0/0" in error_of(open_array(server.vsi("s.zarr")).ReadAsArray, 300, 300, 9, 9)
-
-
 class _Redirector(webserver.Handler):
     """Sends everything elsewhere, with headers that are of the redirection alone."""
     def do_GET(self):
@@ -151,38 +143,6 @@ class Redirector(webserver.Server):
     def __init__(self, target):
         self.target, self.count = target, 0
         super().__init__(_Redirector)
-
-
-class _Chunked(webserver.Handler):
-    """Whole objects, with no header that is not needed."""
-    dates = True
-
-    def do_GET(self):
-        name = os.path.join(self.server.owner.root, self.path.lstrip("/"))
-        if not os.path.isfile(name):
-            return self.answer(404)
-        with open(name, "rb") as file:
-            data = file.read()
-        self.send_response_only(200)
-        if self.server.owner.dates:
-            self.send_header("Date", self.date_time_string())
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(data), data))
-
-
-class Chunked(webserver.Server):
-    def __init__(self, root, dates):
-        self.root, self.dates = str(root), dates
-        super().__init__(_Chunked)
-
-
-@pytest.mark.parametrize("dates", [True, False])
-def test_headers_of_a_redirection_are_not_those_of_the_answer(tmp_path, dates):
-    write_store(tmp_path / "s.zarr")
-    with Chunked(tmp_path, dates) as target, Redirector(target.host) as server:
-        dataset = open_array("/vsicurl/http://%s/s.zarr" % server.host)
-        assert_pixels(dataset, EXPECTED, windows=2)
 
 
 def test_ranges_are_read_behind_a_redirection(tmp_path, server):
@@ -215,13 +175,14 @@ def is_listing(query):
     return "prefix" in query or "delimiter" in query
 
 
-@pytest.mark.parametrize("status", [403, 500, 503])
-def test_a_listing_that_is_refused_is_an_error_and_not_an_empty_group(s3, status):
-    put_group(s3, ["a", "b"])
-    assert sorted(group(BUCKET).GetMDArrayNames()) == ["a", "b"]
-    gdal.VSICurlClearCache()
-    s3.fault = lambda method, key, query: status if is_listing(query) else None
-    assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
+@pytest.mark.parametrize("status", [403, 503])
+@pytest.mark.parametrize("prefix", ["", "g.zarr/", "g.zarr/sub/"])
+def test_a_listing_that_is_refused_is_an_error_and_not_an_empty_group(s3, prefix, status):
+    put_nested(s3)
+    fail_below(s3, prefix, status)
+    assert "cannot be listed" in error_of(lambda: group(BUCKET).OpenGroup("sub").GetMDArrayNames())
+    fail_below(s3, "nothing", status)
+    assert group(BUCKET).OpenGroup("sub").GetMDArrayNames() == ["b"]
 
 
 @pytest.mark.parametrize("status, times, retries, is_error", [(503, 2, 3, False), (429, 2, 3, False), (503, 99, 2, True), (503, 1, 0, True)])
@@ -255,10 +216,9 @@ def test_a_listing_whose_second_page_fails_is_an_error(s3, config):
     assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
 
 
-@pytest.mark.parametrize("first", [150, 2500])
 @pytest.mark.parametrize("new, times", [("a00%05d", 1000), ("b%05d", 20)], ids=["between others, without end", "behind all, for a while"])
-def test_listing_a_group_during_additions_gives_all_former_arrays(s3, first, new, times):
-    names, added = ["a%05d" % i for i in range(first)], []
+def test_listing_a_group_during_additions_gives_all_former_arrays(s3, new, times):
+    names, added = ["a%05d" % i for i in range(150)], []
     put_group(s3, names)
 
     def fault(method, key, query):
@@ -270,19 +230,6 @@ def test_listing_a_group_during_additions_gives_all_former_arrays(s3, first, new
     assert set(found) >= set(names) and set(found) <= set(names + added) and 1 < len(added) < 100
 
 
-def test_truncated_listing_of_a_growing_group_is_an_error(s3):
-    put_group(s3, ["a%05d" % i for i in range(1500)])
-    added = []
-
-    def fault(method, key, query):
-        if method == "GET" and is_listing(query):
-            added.append("a00000%05d" % len(added))
-            put_group(s3, added[-1:])
-            return 503 if "marker" in query or "continuation-token" in query else None
-    s3.fault = fault
-    assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
-
-
 def make_array(name):
     root = group(BUCKET, update=True)
     dimension = root.CreateDimension(name + "_x", None, None, 4)
@@ -291,37 +238,9 @@ def make_array(name):
     del array, root
 
 
-def test_no_array_is_created_where_old_chunks_cannot_be_listed(s3):
-    put_group(s3, ["a"])
-    s3.objects["bucket/g.zarr/new/c/7"] = b"leftover"
-    s3.fault = lambda method, key, query: 503 if is_listing(query) else None
-    assert "cannot be listed" in error_of(make_array, "new")
-    assert "bucket/g.zarr/new/zarr.json" not in s3.objects
-    s3.fault = lambda method, key, query: None
-    gdal.VSICurlClearCache()
-    make_array("new")
-    assert "bucket/g.zarr/new/c/7" not in s3.objects and "bucket/g.zarr/new/zarr.json" in s3.objects
-
-
-# Of one prefix the listing fails, of all others it does not.
-
 def fail_below(s3, prefix, status):
     s3.fault = lambda method, key, query: status if is_listing(query) and query.get("prefix", "").startswith(prefix) else None
     gdal.VSICurlClearCache()
-
-
-def fail_at(s3, nth):
-    """The nth listing fails alone. Returns a list of as many items as there were listings."""
-    listings = []
-
-    def fault(method, key, query):
-        if method == "GET" and is_listing(query):
-            listings.append(query.get("prefix"))
-            return 503 if len(listings) == nth + 1 else None
-
-    s3.fault = fault
-    gdal.VSICurlClearCache()
-    return listings
 
 
 def put_nested(s3):
@@ -329,22 +248,6 @@ def put_nested(s3):
     s3.objects["bucket/g.zarr/sub/zarr.json"] = s3.objects["bucket/g.zarr/zarr.json"]
     s3.objects["bucket/g.zarr/a/c/0/0"] = s3.objects["bucket/g.zarr/sub/b/c/0/0"] = bytes(32)
     return dict(s3.objects)
-
-
-@pytest.mark.parametrize("status", [403, 503])
-@pytest.mark.parametrize("prefix", ["g.zarr/", "g.zarr/sub/"])
-def test_a_group_that_alone_cannot_be_listed_is_an_error_and_not_empty(s3, prefix, status):
-    put_nested(s3)
-    fail_below(s3, prefix, status)
-    assert "/%s: cannot be listed" % prefix[:-1] in error_of(lambda: group(BUCKET).OpenGroup("sub").GetMDArrayNames())
-    fail_below(s3, "nothing", status)
-    assert group(BUCKET).OpenGroup("sub").GetMDArrayNames() == ["b"]
-
-
-def test_one_listing_that_fails_is_an_error_and_not_an_empty_group(s3):
-    put_nested(s3)
-    fail_at(s3, 0)
-    assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
 
 
 def append_array(name):
@@ -373,19 +276,6 @@ def test_a_prefix_is_empty_where_the_nearest_listing_above_it_does_not_have_it(s
     assert "bucket/a/new/g.zarr/zarr.json" in s3.objects
 
 
-def test_among_thousands_of_prefixes_one_is_empty_after_few_listings(s3, config):
-    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")  # GDAL lists nothing by itself
-    for i in range(20000):
-        s3.objects["bucket/tile_%05d.zarr/zarr.json" % i] = b"x"
-    path = "/vsis3/bucket/tile_12345.z%s"
-    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
-    listings = fail_at(s3, 10000)
-    gdal.GetDriverByName("ShardedZarr").CreateCopy(path % "new", source).FlushCache()
-    assert "bucket/tile_12345.znew/zarr.json" in s3.objects and len(listings) < 16, listings
-    fail_below(s3, "tile_12345.zarr/", 503)
-    assert "cannot be listed" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, path % "arr", source)
-
-
 def test_server_without_listings_is_read_but_a_failing_listing_is_an_error(tmp_path, server):
     write_store(tmp_path / "s.zarr" / "a")
     (tmp_path / "s.zarr" / "zarr.json").write_text('{"zarr_format": 3, "node_type": "group", "attributes": {}}')
@@ -393,17 +283,6 @@ def test_server_without_listings_is_read_but_a_failing_listing_is_an_error(tmp_p
     gdal.VSICurlClearCache()
     server.faults["s.zarr/"] = 503
     assert "cannot be listed" in error_of(lambda: group(server.vsi("s.zarr")).GetMDArrayNames())
-
-
-def test_a_local_directory_that_may_not_be_listed_is_an_error(tmp_path):
-    if os.geteuid() == 0:
-        pytest.skip("root may list everything")
-    write_store(tmp_path / "s.zarr" / "g" / "a")
-    (tmp_path / "s.zarr" / "g").chmod(0o300)
-    try:
-        assert "cannot be listed" in error_of(lambda: group(tmp_path / "s.zarr").GetGroupNames())
-    finally:
-        (tmp_path / "s.zarr" / "g").chmod(0o700)
 
 
 # ----------------------------------------------------------------------------------------------------------- removing
@@ -441,15 +320,6 @@ def test_chunks_of_a_removed_array_that_cannot_go_are_an_error(s3):
     assert "bucket/g.zarr/zarr.json" not in s3.objects
 
 
-def test_no_store_is_made_where_a_listing_fails(s3):
-    put_group(s3, ["a"])
-    before = dict(s3.objects)
-    s3.fault = lambda method, key, query: 503 if is_listing(query) else None
-    source = gdal.GetDriverByName("MEM").Create("", 8, 8)
-    assert "cannot be listed" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, BUCKET, source)
-    assert s3.objects == before
-
-
 @pytest.mark.parametrize("status", [403, 503])
 def test_a_store_of_which_a_part_cannot_be_listed_is_not_deleted(s3, config, status):
     config("SHARDEDZARR_DELETE", "ALL")
@@ -458,32 +328,6 @@ def test_a_store_of_which_a_part_cannot_be_listed_is_not_deleted(s3, config, sta
         fail_below(s3, prefix, status)
         error_of(gdal.GetDriverByName("ShardedZarr").Delete, BUCKET)
         assert s3.objects == before
-
-
-def outcome(action, *arguments):
-    """None, or the message with which it fails."""
-    try:
-        return None if action(*arguments) in (None, gdal.CE_None) else "failed"
-    except RuntimeError as error:
-        return str(error)
-
-
-def in_turn(s3, before, action):
-    """Does it with each of its listings failing. Yields its outcome."""
-    for nth in range(1000):
-        s3.objects = dict(before)
-        listings = fail_at(s3, nth)
-        told = outcome(action)
-        if len(listings) <= nth:  # there are no more, and none failed
-            return
-        yield told
-
-
-def test_a_deletion_with_a_listing_that_fails_leaves_all_or_nothing_and_says_so(s3, config):
-    config("SHARDEDZARR_DELETE", "ALL")
-    before = put_nested(s3)
-    told = [(message, s3.objects) for message in in_turn(s3, before, lambda: gdal.GetDriverByName("ShardedZarr").Delete(BUCKET))]
-    assert len(told) > 5 and all(objects == ({} if message is None else before) for message, objects in told)
 
 
 def replace(value, name):
@@ -503,20 +347,24 @@ def test_a_replacement_with_a_listing_that_fails_is_the_old_or_the_new_store_and
     replace(1, "v")
     after = dict(s3.objects)
     assert "bucket/g.zarr/v/c/0/0" in after and not [key for key in after if "/a/" in key or "/b/" in key]
-    told = [(message, s3.objects) for message in in_turn(s3, before, lambda: replace(1, "v"))]
-    assert len(told) > 10 and all(objects == (after if message is None else before) for message, objects in told)
+    for nth in range(1000):
+        s3.objects = dict(before)
+        listings = []
 
-
-def test_a_replacement_that_cannot_remove_all_of_the_old_store_keeps_the_new_one(s3):
-    before = put_arrays(s3)
-    s3.fault = lambda method, key, query: 403 if method == "DELETE" and key == "bucket/g.zarr/b/zarr.json" else None
-    assert "what is complete is at" in error_of(replace, 1, "v")
-    assert "bucket/g.zarr/zarr.json" not in s3.objects and [key for key in s3.objects if key.endswith(".tmp/zarr.json")]
-    s3.fault = lambda method, key, query: 403 if method == "DELETE" and key == "bucket/g.zarr/zarr.json" else None
-    s3.objects = dict(before)
-    gdal.VSICurlClearCache()
-    assert "g.zarr/zarr.json: cannot be removed" in error_of(replace, 1, "v")
-    assert s3.objects == before
+        def fault(method, key, query):
+            if method == "GET" and is_listing(query):
+                listings.append(query.get("prefix"))
+                return 503 if len(listings) == nth + 1 else None
+        s3.fault = fault
+        gdal.VSICurlClearCache()
+        try:
+            replace(1, "v")
+            assert s3.objects == after
+        except RuntimeError:
+            assert s3.objects == before
+        if len(listings) <= nth:  # there are no more, and none failed
+            break
+    assert nth
 
 
 @pytest.mark.parametrize("failing", ["v/c/0/0", "v/zarr.json", "zarr.json"])
@@ -535,14 +383,13 @@ def test_unpublished_replacement_stays_complete_at_the_path_in_the_error(s3, fai
 
 # ------------------------------------------------------------------------------------------------------------- secrets
 
-@pytest.mark.parametrize("status", [403, 500])
 @pytest.mark.parametrize("form", ["/vsicurl/http://user:hidden@%s/s.zarr?X-Amz-Signature=topsecret",
                                   "/vsicurl?header.Authorization=hidden&use_head=no&url=http%%3A%%2F%%2Fuser%%3Ahidden%%40%s%%2Fs.zarr%%3Fsig%%3Dtopsecret",
                                   "/vsicurl_streaming/http://user:hidden@%s/s.zarr?X-Amz-Signature=topsecret",
                                   "/vsizip/{/vsicurl/http://user:hidden@%s/s.zip?sig=topsecret}/s.zarr"])
-def test_messages_hide_credentials(tmp_path, server, form, status):
+def test_messages_hide_credentials(tmp_path, server, form):
     write_store(tmp_path / "s.zarr")
-    server.faults.update({"s.zarr/c/0/1": status, "s.zip": status})
+    server.faults.update({"s.zarr/c/0/1": 403, "s.zip": 403})
     name = form % server.host
     messages = []
     gdal.PushErrorHandler(lambda level, number, message: messages.append(message))
@@ -596,29 +443,26 @@ def test_overviews_that_cannot_be_asked_for_are_an_error_and_found_later(tmp_pat
     assert band.GetOverviewCount() == 2
 
 
-@pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])
-def test_a_broken_coordinate_is_an_error_that_names_its_object(tmp_path, way):
+BROKEN = [(name, way) for name in ("x/c/0", "time/c/0", "x/zarr.json", "y/zarr.json", "time/zarr.json")
+          for way in ("html", "empty", "short", "changed") if way != "changed" or "/c/" in name]
+
+
+@pytest.mark.parametrize("broken, way", BROKEN)
+def test_a_broken_coordinate_is_an_error_that_names_its_object(tmp_path, broken, way):
     path = write_with_coordinates(tmp_path / "s.zarr")
-    break_object(os.path.join(path, "x", "c", "0"), way)
+    break_object(os.path.join(path, broken), way)
     dataset, messages = warnings_of(lambda: support.open_array(path, "/data"))
     assert messages == []
-    assert "s.zarr/x/c/0" in error_of(dataset.GetGeoTransform)
-    np.testing.assert_array_equal(dataset.ReadAsArray(), counting((3, 4, 6)))
-    assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])  # it is said once
-
-
-@pytest.mark.parametrize("way", ["html", "empty", "short"])
-@pytest.mark.parametrize("name", ["x", "y", "time"])
-def test_a_coordinate_whose_document_is_broken_is_an_error_that_names_it(tmp_path, way, name):
-    path = write_with_coordinates(tmp_path / "s.zarr")
-    break_object(os.path.join(path, name, "zarr.json"), way)
-    dataset = support.open_array(path, "/data")
-    message = error_of(dataset.GetGeoTransform if name != "time" else lambda: held_band(dataset, 2).GetDescription())
-    assert name + "/zarr.json" in message
+    if broken.startswith("time"):
+        assert "s.zarr/" + broken in error_of(lambda: held_band(dataset, 2).GetDescription())
+        assert dataset.GetGeoTransform() == (-0.5, 1, 0, 3.5, 0, -1)
+    else:
+        assert "s.zarr/" + broken in error_of(dataset.GetGeoTransform)
+        assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])  # it is said once
     np.testing.assert_array_equal(dataset.ReadAsArray(), counting((3, 4, 6)))
 
 
-@pytest.mark.parametrize("way", ["html", "empty", "short"])
+@pytest.mark.parametrize("way", ["html", "empty"])
 @pytest.mark.parametrize("broken", ["b", "x", "spatial_ref", "ovr_2x", "ovr_2x/a"])
 def test_broken_document_is_never_taken_for_an_absent_node(tmp_path, way, broken):
     """Bands are not renumbered, copies leave nothing out, and what does not need the document is read."""
@@ -652,15 +496,6 @@ def test_directory_at_the_key_of_a_shard_is_an_error(tmp_path):
     assert "expected a file, found a directory" in error_of(support.open_array(path).ReadAsArray)
 
 
-@pytest.mark.parametrize("way", ["html", "empty", "short", "changed"])
-def test_a_broken_coordinate_of_bands_is_an_error_that_names_its_object(tmp_path, way):
-    path = write_with_coordinates(tmp_path / "s.zarr")
-    break_object(os.path.join(path, "time", "c", "0"), way)
-    dataset = support.open_array(path, "/data")
-    assert "s.zarr/time/c/0" in error_of(lambda: held_band(dataset, 2).GetDescription())
-    assert dataset.GetGeoTransform() == (-0.5, 1, 0, 3.5, 0, -1)
-
-
 def test_broken_geolocation_arrays_are_an_error(tmp_path):
     path = str(tmp_path / "s.zarr")
     oracle.write(path, group_meta())
@@ -681,15 +516,3 @@ def test_coordinate_with_an_unsupported_codec_is_ignored_silently(tmp_path):
     dataset, messages = warnings_of(lambda: support.open_array(path, "/data"))
     assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])
     assert messages == []
-
-
-def test_georeferencing_that_could_not_be_read_is_not_replaced(tmp_path):
-    path = write_with_coordinates(tmp_path / "s.zarr")
-    oracle.put(path, {"data/zarr.json": array_meta((3, 4, 6), dimension_names=["time", "y", "x"], attributes={"crs": "EPSG:32633"})})
-    break_object(path + "/x/c/0", "short")
-    before = {name: open("%s/%s/zarr.json" % (path, name)).read() for name in ("data", "x", "y")}
-    dataset = gdal.OpenEx(support.name_of(path, "/data"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    assert "s.zarr/x/c/0" in error_of(dataset.SetGeoTransform, (0, 2, 0, 0, 0, -2))
-    assert "could not be read" in error_of(dataset.FlushCache)
-    dataset = None  # it tries once more
-    assert {name: open("%s/%s/zarr.json" % (path, name)).read() for name in ("data", "x", "y")} == before
