@@ -164,17 +164,6 @@ def test_a_wrong_checksum_of_a_chunk_is_refused(tmp_path, codecs, at):
     check_refused(tmp_path, r"chunk\W*\d")
 
 
-def test_garbage_behind_a_compressed_chunk_is_no_wrong_pixel(tmp_path):
-    shard = write_store(tmp_path, [sharding(CHUNK, LITTLE, GZIP)])
-    replace_chunk(shard, encode([LITTLE, GZIP], VALUES[:4, 12:]) + b"garbage")
-    try:
-        pixels = read_all(open_array(tmp_path))
-    except RuntimeError:
-        return
-    assert_pixels(open_array(tmp_path), as_raster(VALUES, "uint16"))
-    assert pixels.shape == (1,) + SHAPE
-
-
 READ = """
 try:
     ds = gdal.OpenEx(sys.argv[1])
@@ -313,9 +302,8 @@ def test_metadata_that_is_no_json_is_an_error_with_our_prefix_and_silence_withou
     assert refused and (messages == [] or b"sharding_indexed" in text), "what may be ours may be complained about"
 
 
-@pytest.mark.parametrize("filler", [b" ", b"0,"], ids=["spaces", "numbers"])
-def test_metadata_of_200_megabytes_takes_no_memory(tmp_path, filler):
-    text = VALID[:-1] + b', "attributes": {"a": [' + filler * (200 * 1000 * 1000 // len(filler)) + b"]}}"
+def test_metadata_of_200_megabytes_takes_no_memory(tmp_path):
+    text = VALID[:-1] + b', "attributes": {"a": [' + b"0," * (100 * 1000 * 1000) + b"]}}"
     path = write_text(tmp_path / "large.zarr", text)
     code = "try:\n    gdal.OpenEx(sys.argv[1])\nexcept RuntimeError as error:\n    print(error)"
     output, megabytes = peak_memory(code, name_of(path), GDAL_CACHEMAX="64")
@@ -367,11 +355,3 @@ def test_metadata_that_cannot_be_fetched_is_an_error(tmp_path, server, fault):
     write_store(tmp_path / "s.zarr")
     server.faults["s.zarr/zarr.json"] = fault
     assert error_of(open_array, server.vsi("s.zarr"))
-
-
-@pytest.mark.parametrize("fault", [403, 500])
-def test_a_shard_of_an_unsharded_kind_is_no_exception(tmp_path, server, fault):
-    """Arrays without shards meet the same errors."""
-    oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, [LITTLE, GZIP]), VALUES)
-    server.faults["s.zarr/" + DAMAGED] = fault
-    assert DAMAGED in error_of(read_all, open_array(server.vsi("s.zarr")))

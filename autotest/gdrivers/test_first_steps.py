@@ -1,5 +1,4 @@
 """What stops a new user, and what the driver says then: the message names what the user gave, what is there, and what to do."""
-import json
 import os
 import shutil
 import subprocess
@@ -10,8 +9,8 @@ from osgeo import gdal
 
 import objectstore
 import oracle
-from support import AS_NOBODY, GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all, run_peer, warnings_of
-from writing import UTM, change_document, copy, document, driver, files_of, source
+from support import AS_NOBODY, GDAL, assert_same, error_of, in_process, name_of, need, open_ours, read_all
+from writing import UTM, copy, document, driver, files_of, source
 
 RASTER, MULTIDIM = gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER
 
@@ -70,12 +69,6 @@ def test_command_in_the_zarr_v2_error_copies_the_store(tmp_path):
     path = old_store(tmp_path, "group")
     run("gdalmdimtranslate", "-of", "ShardedZarr", path, tmp_path / "new.zarr")
     assert open_ours(name_of(tmp_path / "new.zarr", "/t")).ReadAsArray().tolist() == [[1, 2], [3, 4]]
-
-
-def test_absent_path_is_not_reported_as_zarr_v2(tmp_path):
-    (tmp_path / "empty.zarr").mkdir()
-    for name in ("empty.zarr", "absent.zarr"):
-        assert "v2" not in error_of(gdal.OpenEx, name_of(tmp_path / name), RASTER)
 
 
 def test_file_given_as_a_store_is_reported_as_a_file(tmp_path):
@@ -199,12 +192,6 @@ def test_an_option_that_does_not_suit_an_array_names_the_array(tmp_path, options
     assert said.replace("/t", "/g/u") in error_of(group.CreateMDArray, "u", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
 
 
-def test_an_option_of_gdalmdimtranslate_that_does_not_suit_names_the_array(tmp_path):
-    copy(tmp_path / "a.zarr", source(np.ones((1, 5, 5), "uint8")), ARRAY_NAME="v")
-    status, printed = program("gdalmdimtranslate", "-of", "ShardedZarr", "-co", "ARRAY:CHUNK_SHAPE=1,2,3", tmp_path / "a.zarr", tmp_path / "b.zarr")
-    assert status != 0 and "array /" in printed and "CHUNK_SHAPE: expected at most" in printed, printed
-
-
 @pytest.mark.parametrize("compress, level, range_", [(None, 99, "0 to 9 for BLOSC"), ("BLOSC", -1, "0 to 9 for BLOSC"), ("GZIP", 99, "0 to 9 for GZIP"),
                                                      ("DEFLATE", 10, "0 to 9 for GZIP"), ("ZSTD", 99, "-131072 to 22 for ZSTD"),
                                                      ("ZSTD", 10 ** 12, "-131072 to 22 for ZSTD"), ("ZSTD", -10 ** 12, "-131072 to 22 for ZSTD")])
@@ -245,52 +232,6 @@ def test_a_colour_table_of_bytes_has_a_colour_for_each_as_of_a_geotiff(tmp_path)
     assert_same(read_all(gdal.Open(str(tmp_path / "rgb.tif"))), read_all(gdal.Open(str(tmp_path / "rgb2.tif"))))
 
 
-def test_a_colour_table_of_wider_integers_has_the_entries_that_were_set(tmp_path):
-    found = copy(tmp_path / "a.zarr", palette(np.array([[0, 1]], "uint16"), (1, (10, 20, 30, 255))))
-    assert found.GetRasterBand(1).GetColorTable().GetCount() == 2
-
-
-# ------------------------------------------------------------------------------------------------- stores inside of others
-
-def test_creating_a_store_inside_another_warns(tmp_path):
-    pixels = source(np.ones((1, 20, 20), "uint8"))
-    copy(tmp_path / "out.zarr", pixels, ARRAY_NAME="v")
-    (tmp_path / "out.zarr" / "folder").mkdir()
-    for name in ("sub.zarr", "folder/sub.zarr"):
-        made, said = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "out.zarr" / name), pixels))
-        assert said == ["%s: is a store inside of the store %s, which does not list it; APPEND_SUBDATASET=YES adds an array to that"
-                        % (tmp_path / "out.zarr" / name, tmp_path / "out.zarr")] and made is not None
-        made, said = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "out.zarr" / name), pixels))
-        assert said == [], "it was told when it was made"
-    made, said = warnings_of(lambda: driver().CreateMultiDimensional(str(tmp_path / "out.zarr" / "arrays.zarr")))
-    assert said == ["%s: is a store inside of the store %s, which does not list it" % (tmp_path / "out.zarr" / "arrays.zarr", tmp_path / "out.zarr")]
-    made = None
-    copy(tmp_path / "out.zarr" / ".." / "beside.zarr", pixels)  # without a warning
-
-
-def test_no_store_is_made_among_the_chunks_of_an_array(tmp_path):
-    pixels = source(np.ones((1, 20, 20), "uint8"))
-    copy(tmp_path / "out.zarr", pixels, ARRAY_NAME="v", SHARD_SHAPE="16", CHUNK_SHAPE="16")
-    before = files_of(tmp_path / "out.zarr")
-    for name in ("v/sub.zarr", "v/c/sub.zarr", "v/c/0/sub.zarr"):
-        target = str(tmp_path / "out.zarr" / name)
-        said = "%s: is not made: it would lie among the chunks of the array %s" % (target, tmp_path / "out.zarr" / "v")
-        assert error_of(driver().CreateCopy, target, pixels) == error_of(driver().Create, target, 5, 5) == said
-        assert error_of(driver().CreateMultiDimensional, target) == said
-    assert files_of(tmp_path / "out.zarr") == before
-
-
-def test_creating_a_store_inside_another_in_memory_warns():
-    pixels = source(np.ones((1, 20, 20), "uint8"))
-    try:
-        copy("/vsimem/first_steps/out.zarr", pixels)
-        made, said = warnings_of(lambda: driver().CreateCopy("/vsimem/first_steps/out.zarr/sub.zarr", pixels))
-        made = None
-        assert len(said) == 1 and "is a store inside of the store /vsimem/first_steps/out.zarr" in said[0]
-    finally:
-        gdal.RmdirRecursive("/vsimem/first_steps")
-
-
 # ------------------------------------------------------------------------------------------------------ one raster, many arrays
 
 def test_a_raster_of_an_array_for_each_band_is_one_raster_that_is_replaced_and_deleted(tmp_path):
@@ -306,46 +247,6 @@ def test_a_raster_of_an_array_for_each_band_is_one_raster_that_is_replaced_and_d
     made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO"])
     made = None
     assert driver().Delete(path) == 0 and not os.path.exists(path)
-
-
-def test_other_arrays_beside_an_array_per_band_prevent_replacement(tmp_path):
-    path = str(tmp_path / "a.zarr")
-    pixels = source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633")
-    made = driver().CreateCopy(path, pixels, options=["SINGLE_ARRAY=NO"])
-    made = None
-    made = driver().CreateCopy(path, source(np.ones((1, 9, 9), "uint8")), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=other"])
-    made = None
-    assert "expected a store of one raster" in error_of(driver().CreateCopy, path, pixels)
-    assert "expected a store of one raster" in error_of(driver().Delete, path)
-
-
-def test_rasterio_writes_over_a_raster_of_an_array_for_each_band(tmp_path):
-    rasterio = pytest.importorskip("rasterio")
-    path = str(tmp_path / "a.zarr")
-    made = driver().CreateCopy(path, source(np.ones((3, 40, 40), "uint8"), UTM, "EPSG:32633"), options=["SINGLE_ARRAY=NO"])
-    made = None
-    with rasterio.open(path, "w", driver="ShardedZarr", width=5, height=4, count=1, dtype="uint8") as dataset:
-        dataset.write(np.full((1, 4, 5), 7, "uint8"))
-    assert open_ours(path).ReadAsArray().tolist() == [[7] * 5] * 4
-
-
-@pytest.mark.skipif(GDAL < 3110000, reason="GDAL 3.11 has the program gdal")
-def test_the_program_gdal_overwrites_a_store_of_several_arrays_where_all_may_be_deleted(tmp_path):
-    need("the program gdal", shutil.which("gdal"))
-    for name in ("a.zarr", "b.zarr"):
-        dataset = driver().CreateMultiDimensional(str(tmp_path / name))
-        root = dataset.GetRootGroup()
-        dimensions = [root.CreateDimension(axis, None, None, 4) for axis in "yx"]
-        for array in "st":
-            root.CreateMDArray(array, dimensions, gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(np.full((4, 4), ord(name[0]), "uint8"))
-        dataset = root = dimensions = None
-    command = ["gdal", "mdim", "convert", "-q", "--of", "ShardedZarr", "--overwrite", tmp_path / "b.zarr", tmp_path / "a.zarr"]
-    printed = program(*command)[1]
-    assert "not recognized as a valid GDAL dataset" in printed
-    if GDAL >= 3130000:  # which says so in silence alone
-        assert "expected a store of one raster, found /s and /t; the configuration option SHARDEDZARR_DELETE=ALL deletes what there is" in printed
-    run(*command, "--config", "SHARDEDZARR_DELETE=ALL")
-    assert open_ours(name_of(tmp_path / "a.zarr", "/t")).ReadAsArray().tolist() == [[ord("b")] * 4] * 4
 
 
 # -------------------------------------------------------------------------------------------- what a target's name may be
@@ -379,33 +280,17 @@ def test_a_store_that_this_program_has_open_is_not_deleted(tmp_path, config):
         copy(name, source(np.full((1, 40, 40), 7, "uint8")))
     os.symlink(path, tmp_path / "link.zarr")
     before = files_of(path)
-    gdal.GetDriverByName("VRT").CreateCopy(str(tmp_path / "a.vrt"), gdal.Open(path))
-    virtual = gdal.Open(str(tmp_path / "a.vrt"))
-    readers = [lambda: gdal.Open(path), lambda: gdal.OpenEx(path, MULTIDIM), lambda: gdal.Open(str(tmp_path / "link.zarr")),
-               lambda: gdal.Open("SHARDEDZARR:" + path + "/zarr.json"), lambda: virtual.ReadAsArray() is not None and virtual]
-    for reader in readers:
+    for reader in (lambda: gdal.Open(path), lambda: gdal.OpenEx(path, MULTIDIM), lambda: gdal.Open(str(tmp_path / "link.zarr"))):
         opened = reader()
         said = error_of(driver().Delete, path)
         assert said == path + ": is not deleted: this program has it open; close it first, or give the configuration option SHARDEDZARR_DELETE=ALL"
         assert files_of(path) == before and opened is not None
         opened = None
-    virtual = None
     assert driver().Delete(str(tmp_path / "link.zarr")) == 0 and files_of(path) == before  # the link alone
     opened = gdal.Open(other)
     assert driver().Delete(path) == 0 and not os.path.exists(path)
     config("SHARDEDZARR_DELETE", "ALL")
     assert driver().Delete(other) == 0 and not os.path.exists(other) and opened is not None
-
-
-def test_a_store_that_was_opened_by_a_relative_name_is_not_deleted_after_a_change_of_directory(tmp_path, monkeypatch):
-    path = str(tmp_path / "a.zarr")
-    copy(path, source(np.full((1, 40, 40), 7, "uint8")))
-    monkeypatch.chdir(tmp_path)
-    opened = gdal.Open("a.zarr")
-    monkeypatch.chdir("/")
-    assert "this program has it open" in error_of(driver().Delete, path) and os.path.exists(path)
-    opened = None
-    assert driver().Delete(path) == 0 and not os.path.exists(path) and opened is None
 
 
 def test_a_store_is_not_copied_or_renamed_over_another(tmp_path):
@@ -466,29 +351,9 @@ def test_pixels_that_gdal_unscaled_do_not_take_the_scale_along(tmp_path):
     assert band.GetScale() in (None, 1) and band.GetOffset() in (None, 0)
     attributes = {**document(tmp_path / "a.zarr", "a")["attributes"], **document(tmp_path / "a.zarr")["attributes"]}
     assert not [key for key in attributes if key.endswith(("scale_factor", "add_offset", "_FillValue")) and key != "_FillValue"], attributes
-    run("gdal_translate", "-q", "-of", "ShardedZarr", "-co", "SCALE_OFFSET=YES", tmp_path / "a.nc", tmp_path / "c.zarr")
-    found = open_ours(str(tmp_path / "c.zarr"))
-    band = found.GetRasterBand(1)
-    assert not {"scale_factor", "_FillValue", "valid_min"} & set(band.GetMetadata()) and band.GetMetadataItem("note") == "kept"
-    assert "scale_factor" not in "".join(key for key in document(tmp_path / "c.zarr")["attributes"] if key.startswith("Band1#"))
     run("gdal_translate", "-q", "-of", "ShardedZarr", tmp_path / "a.nc", tmp_path / "b.zarr")
     attributes = document(tmp_path / "b.zarr", "b")["attributes"]
     assert attributes["scale_factor"] == 0.01 and attributes["add_offset"] == 5, "which GDAL has not applied"
-
-
-def test_a_declared_nodata_value_that_the_stored_integers_do_not_have_is_nan_when_reopened(tmp_path):
-    path = tmp_path / "a.zarr"
-    copy(path, source(np.array([[[1, 2, np.nan]]], "float32")), ARRAY_NAME="v", SCALE_OFFSET="YES", SCALE="0.5")
-    attributes = document(path, "v")["attributes"]
-    attributes["_FillValue"] = -9999.0
-    change_document(path, "v", attributes=attributes)
-    change_document(path, consolidated_metadata=None)
-    for flags in (gdal.OF_READONLY, gdal.OF_UPDATE):
-        assert np.isnan(gdal.OpenEx(str(path), flags).GetRasterBand(1).GetNoDataValue())
-    dataset = gdal.OpenEx(str(path), gdal.OF_UPDATE)
-    dataset.WriteArray(np.array([[-9999, 4]], "float32"))
-    dataset = None
-    np.testing.assert_allclose(open_ours(str(path)).ReadAsArray(), [[np.nan, 4, np.nan]])
 
 
 def test_nodata_outside_the_stored_type_is_refused_with_that_type(tmp_path):
