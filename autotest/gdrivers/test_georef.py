@@ -214,18 +214,20 @@ def test_other_things_called_crs_are_none(tmp_path, text):
     assert open_data(write_data(tmp_path, {"crs": text, "_CRS": text})).GetSpatialRef() is None
 
 
-@pytest.mark.parametrize("how", ["Create", "update"])
+@pytest.mark.parametrize("how", ["Create", "update", "multidimensional"])
 def test_a_coordinate_epoch_that_is_set_is_told_not_to_be_kept(tmp_path, how):
     path, srs = str(tmp_path / "a.zarr"), osr.SpatialReference()
     srs.ImportFromEPSG(9000)
     srs.SetCoordinateEpoch(2021.3)
-    dataset = gdal.GetDriverByName("ShardedZarr").Create(path, 8, 8)
-    if how == "update":
-        dataset = None
-        dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    _, heard = warnings_of(lambda: dataset.SetSpatialRef(srs))
+    dataset = held = gdal.GetDriverByName("ShardedZarr").Create(path, 8, 8)
+    if how != "Create":
+        dataset = held = None
+        dataset = held = gdal.OpenEx(path, gdal.OF_UPDATE | (gdal.OF_RASTER if how == "update" else gdal.OF_MULTIDIM_RASTER))
+    if how == "multidimensional":
+        held = dataset.GetRootGroup().OpenMDArray("a")
+    _, heard = warnings_of(lambda: held.SetSpatialRef(srs))
     assert len(heard) == 1 and "epoch 2021.3" in heard[0]
-    dataset = None
+    dataset = held = None
     assert code_of(open_ours(path).GetSpatialRef()) == "9000"
 
 

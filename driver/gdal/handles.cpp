@@ -191,8 +191,11 @@ CPLStringList zsUtf8List(CSLConstList list)
     return texts;
 }
 
-std::unique_ptr<OGRSpatialReference> zsUtf8Srs(const OGRSpatialReference *srs)
+std::unique_ptr<OGRSpatialReference> zsStoredSrs(const OGRSpatialReference *srs, const char *name)
 {
+    if (name != nullptr && srs != nullptr && srs->GetCoordinateEpoch() > 0)
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: the coordinate epoch %g of the CRS is not kept",
+                 zsShown(name).c_str(), srs->GetCoordinateEpoch());
     static const char *const version[] = {"FORMAT=WKT2_2019", nullptr};
     std::unique_ptr<OGRSpatialReference> own(srs != nullptr ? srs->Clone() : nullptr);
     char *wkt = nullptr;

@@ -51,8 +51,9 @@ ZSFailed zsReport(const struct zs_error &err);
  * files have it, with a warning: while a ZSOneWarning lives in this thread, with one for all texts. */
 std::string zsUtf8(const std::string &text);
 CPLStringList zsUtf8List(CSLConstList list);
-/* A copy of a CRS, of such texts; null of null. */
-std::unique_ptr<OGRSpatialReference> zsUtf8Srs(const OGRSpatialReference *srs);
+/* What a store keeps of a CRS: a copy, of such texts; null of null. That it keeps no coordinate epoch is a warning,
+ * which begins with `name`; none without a name. */
+std::unique_ptr<OGRSpatialReference> zsStoredSrs(const OGRSpatialReference *srs, const char *name);
 class ZSOneWarning
 {
     const bool m_isOutermost;

@@ -536,7 +536,7 @@ bool ZSMdimArray::SetSpatialRef(const OGRSpatialReference *srs)
     return zsGuard([&] {
         if (!m_store->IsUpdatable() && m_store->Pam() != nullptr)
             return GDALPamMDArray::SetSpatialRef(srs);
-        std::shared_ptr<OGRSpatialReference> own = zsUtf8Srs(srs);
+        std::shared_ptr<OGRSpatialReference> own = zsStoredSrs(srs, GetFullName().c_str());
         if (!m_store->CheckUpdatable() || (!m_isMade && !ChangeSpatialRef(own.get())))
             return false;
         const std::lock_guard<std::mutex> held(m_lock);

@@ -415,10 +415,7 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    if (srs != nullptr && srs->GetCoordinateEpoch() > 0) // only WKT or code of a CRS is written
-        CPLError(CE_Warning, CPLE_NotSupported, "%s: the coordinate epoch %g of the CRS is not kept",
-                 zsShown(GetDescription()).c_str(), srs->GetCoordinateEpoch());
-    return georef->SetSrs(srs, pixels.IsBlank());
+    return georef->SetSrs(zsStoredSrs(srs, GetDescription()).get(), pixels.IsBlank());
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST

@@ -63,8 +63,7 @@ CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool)
     Get();
     if (m_georef.srs != nullptr)
         OSRDestroySpatialReference(m_georef.srs);
-    m_georef.srs =
-        srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(zsUtf8Srs(srs).release()) : nullptr;
+    m_georef.srs = srs != nullptr && !srs->IsEmpty() ? OGRSpatialReference::ToHandle(srs->Clone()) : nullptr;
     m_changed |= CRS;
     return CE_None;
 }

@@ -347,7 +347,7 @@ void RasterCopy::DescribeGeoreferencing()
         m_gcps = std::make_unique<ZSGcps>(m_source.GetGCPCount(), m_source.GetGCPs(), m_source.GetGCPSpatialRef());
         m_spec.gcps = m_gcps->Get();
     }
-    m_srs = zsUtf8Srs(m_source.GetSpatialRef());
+    m_srs = zsStoredSrs(m_source.GetSpatialRef(), nullptr);
     m_spec.srs = !IsCells() && m_srs != nullptr ? OGRSpatialReference::ToHandle(m_srs.get()) : nullptr;
 }
 
