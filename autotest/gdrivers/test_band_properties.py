@@ -58,22 +58,11 @@ def test_invalid_fill_value_attribute_is_ignored(tmp_path, value):
     band_of(tmp_path, {"_FillValue": value}, "float32")
 
 
-def test_every_band_has_the_nodata(tmp_path):
-    oracle.write(tmp_path, array_meta((3, 4, 5), fill_value=9, attributes={"_FillValue": 77}))
-    dataset = open_array(tmp_path)
-    assert [dataset.GetRasterBand(b).GetNoDataValue() for b in (1, 2, 3)] == [77] * 3
-
-
 # --------------------------------------------------------------------------------------------------------- plain attributes
 
 def test_scale_offset_units_and_long_name(tmp_path):
     band = band_of(tmp_path, {"scale_factor": 0.0001, "add_offset": -0.1, "units": "K", "long_name": "air temperature"})
     assert (band.GetScale(), band.GetOffset(), band.GetUnitType(), band.GetDescription()) == (0.0001, -0.1, "K", "air temperature")
-
-
-def test_without_attributes_there_is_neither_scale_nor_unit(tmp_path):
-    band = band_of(tmp_path, {})
-    assert band.GetScale() in (None, 1) and band.GetOffset() in (None, 0) and not band.GetUnitType()
 
 
 @pytest.mark.parametrize("items, is_told", [({"scale_factor": "3"}, True), ({"add_offset": "1", "note": "n"}, True), ({"note": "n"}, False)], ids=str)
@@ -119,10 +108,6 @@ def test_attributes_of_unexpected_types_are_ignored(tmp_path, attributes):
 def test_flags_become_category_names(tmp_path, meanings, values, expected):
     band = band_of(tmp_path, {"flag_values": values, "flag_meanings": meanings}, "uint8")
     assert band.GetCategoryNames() == expected
-
-
-def test_flag_masks_are_no_categories(tmp_path):
-    assert not band_of(tmp_path, {"flag_masks": [1, 2], "flag_meanings": ["a", "b"]}, "uint8").GetCategoryNames()
 
 
 @pytest.mark.parametrize("name, expected", [("red", gdal.GCI_RedBand), ("green", gdal.GCI_GreenBand), ("blue", gdal.GCI_BlueBand)])

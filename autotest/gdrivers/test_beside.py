@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from stores import array_meta, group_meta
-import oracle
-from support import assert_same, error_of, name_of, open_array, open_ours, read_all
+from support import assert_same, error_of, name_of, open_ours, read_all
 from test_build_overviews import gdals_own, levels, terrain
 from writing import UTM, copy, driver, files_of, source
 
@@ -75,31 +73,3 @@ def test_replacing_a_store_removes_the_ovr_file_of_the_old_one(store):
     shutil.rmtree(store)
     copy(store, source(ARRAY + 2), CHUNK_SHAPE=16)
     assert levels(open_ours(store)) == []
-
-
-def test_refused_replacement_keeps_the_ovr_file(store):
-    os.mkdir(store + "/notes")
-    open(store + "/notes/mine.txt", "w").close()
-    assert error_of(driver().CreateCopy, store, source(ARRAY))
-    assert len(levels(open_ours(store))) == 2
-
-
-def test_root_array_may_have_an_ovr_file(tmp_path):
-    path = oracle.write(tmp_path / "a.zarr", array_meta(ARRAY.shape, "int16"), ARRAY)
-    open_array(path).BuildOverviews("NEAREST", [2])
-    assert_same(levels(open_array(path))[0], gdals_own(ARRAY, "NEAREST", 2)[0][0])
-
-
-def test_one_array_of_several_gets_no_ovr_file(tmp_path):
-    path = oracle.write(tmp_path / "a.zarr", group_meta())
-    for name in "ab":
-        oracle.write(path + "/" + name, array_meta(ARRAY.shape, "int16"), ARRAY)
-    message = error_of(open_array(path, "/a").BuildOverviews, "NEAREST", [2])
-    assert "one raster" in message and "update mode" in message and os.listdir(tmp_path) == ["a.zarr"]
-
-
-def test_threads_sharing_a_dataset_read_the_ovr_file(store):
-    if not hasattr(gdal, "OF_THREAD_SAFE"):
-        pytest.skip("GDAL has no thread-safe datasets before 3.10")
-    dataset = gdal.OpenEx(store, gdal.OF_RASTER | gdal.OF_THREAD_SAFE)
-    assert_same(dataset.GetRasterBand(1).ReadAsArray(buf_xsize=48, buf_ysize=34), gdals_own(ARRAY, "AVERAGE", 2, nodata=-1)[0][0])

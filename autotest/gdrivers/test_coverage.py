@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-import oracle
-from stores import array_meta, group_meta, sharding
 from support import assert_same, held_band, open_array
 from writing import driver, pairs, shards
 
@@ -44,37 +42,6 @@ def test_coverage_of_random_windows_is_that_of_the_stored_chunks(tmp_path, nodat
         assert flags == DATA * bool(part.any()) | EMPTY * bool(not part.all())
         assert percent == pytest.approx(100 * part.mean())
     assert dataset.GetRasterBand(2).GetDataCoverageStatus(0, 0, *SHAPE[::-1]) == [EMPTY, 0]
-
-
-@pytest.mark.parametrize("keys", [{"name": "default", "configuration": {"separator": "/"}}, {"name": "default", "configuration": {"separator": "."}},
-                                  {"name": "v2", "configuration": {"separator": "."}}, {"name": "v2", "configuration": {"separator": "/"}}], ids=str)
-@pytest.mark.parametrize("at_root", [True, False])
-def test_coverage_of_many_shards_is_that_of_those_that_the_store_lists(tmp_path, keys, at_root):
-    """Where more shards of a window are absent than are looked up one by one."""
-    rng, shape, shard, chunk = np.random.default_rng(int(at_root)), (2, 190, 330), 4, 2
-    pixels = np.zeros(shape, "uint16")
-    for _ in range(40):
-        band, y, x = int(rng.integers(0, 2)), int(rng.integers(100, 190)), int(rng.integers(0, 330))
-        pixels[band, y:y + int(rng.integers(1, 12)), x:x + int(rng.integers(1, 12))] = 1 + int(rng.integers(0, 9))
-    meta = array_meta(shape, "uint16", (1, shard, shard), [sharding((1, chunk, chunk))], chunk_key_encoding=keys)
-    if not at_root:
-        oracle.put(tmp_path, {"zarr.json": group_meta()})
-    path = oracle.write(tmp_path if at_root else tmp_path / "g" / "v", meta, pixels)
-    for name in ("c/x", "other/0/0", "9/9/9/9", "c/9/9/9", "c/00/1/1", "0.0", "c.9.9.9"):  # no chunks of this array
-        oracle.put(path, {name: b"nothing"})
-    dataset = open_array(str(tmp_path), "" if at_root else "/g/v")
-    for number in (1, 2):
-        band, stored = dataset.GetRasterBand(number), np.zeros((190, 330), bool)
-        for y in range(0, 190, chunk):
-            for x in range(0, 330, chunk):
-                stored[y:y + chunk, x:x + chunk] = pixels[number - 1, y:y + chunk, x:x + chunk].any()
-        windows = [(0, 0, 330, 190)] + [(x, y, int(rng.integers(250, 331 - x)), int(rng.integers(150, 191 - y)))
-                                        for x, y in rng.integers(0, 40, (5, 2)).tolist()]
-        for x, y, width, height in windows:
-            part = stored[y:y + height, x:x + width]
-            flags, percent = band.GetDataCoverageStatus(x, y, width, height)
-            assert flags == DATA * bool(part.any()) | EMPTY * bool(not part.all())
-            assert percent == pytest.approx(100 * part.mean())
 
 
 def test_stored_chunk_of_fill_values_is_not_reported_empty(tmp_path):
@@ -116,17 +83,3 @@ def test_a_sparse_copy_leaves_out_what_is_empty_and_has_the_same_pixels(tmp_path
     gdal.Translate(copy, source, creationOptions=["SPARSE_OK=YES", "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=32"])
     assert_same(gdal.Open(copy).ReadAsArray(), source.ReadAsArray())
     assert os.path.getsize(copy) < 100_000  # of 2.5 MB
-
-
-def test_coverage_of_two_sparse_terabytes_takes_seconds(tmp_path):
-    """The whole of a band is a few thousand looks, whatever its size; 2.4 TB in bands of 1.6 gigapixels."""
-    path = str(tmp_path / "a.zarr")
-    options = pairs(dict(ARRAY_NAME="v", CHUNK_SHAPE=512, SHARD_SHAPE=4096, OVERVIEWS="NONE"))
-    dataset = driver().Create(path, 40960, 40960, 700, gdal.GDT_UInt16, options)
-    dataset.GetRasterBand(300).WriteArray(np.ones((10, 10), "uint16"), 20000, 30000)
-    dataset = None
-    dataset = open_array(path, "/v")
-    found = [b for b in range(1, 701) if dataset.GetRasterBand(b).GetDataCoverageStatus(0, 0, 40960, 40960, DATA)[0] & DATA]
-    assert found == [300]
-    flags, percent = dataset.GetRasterBand(300).GetDataCoverageStatus(0, 0, 40960, 40960)
-    assert flags == DATA | EMPTY and 0 < percent < 0.1

@@ -49,17 +49,6 @@ def test_domains_of_a_source_are_those_of_its_copy_and_of_the_copy_of_that(tmp_p
     assert document(tmp_path / "a.zarr", "a")["attributes"]["gdal:metadata_domains"]["mine"]["a"] == "1"
 
 
-def test_an_envi_file_is_copied_with_its_header(tmp_path):
-    envi = gdal.GetDriverByName("ENVI").CreateCopy(str(tmp_path / "a.dat"), raster())
-    envi = None
-    with open(tmp_path / "a.hdr", "a") as file:
-        file.write("wavelength units = Nanometers\nsensor type = own\n")
-    before = gdal.Open(str(tmp_path / "a.dat"))
-    assert before.GetMetadataItem("sensor_type", "ENVI") == "own"
-    after = copy(tmp_path / "a.zarr", before)
-    assert after.GetMetadata("ENVI") == before.GetMetadata("ENVI")
-
-
 def test_rpc_items_of_a_copy_georeference_it(tmp_path):
     made = copy(tmp_path / "a.zarr", dressed())
     transformers = [gdal.Transformer(dataset, None, ["METHOD=RPC"]) for dataset in (made, dressed())]
@@ -99,22 +88,6 @@ def test_a_domain_is_changed_and_removed_and_others_stay(tmp_path):
     assert made.GetMetadata("mine") == {"a": "2", "with space": "x=y", "ü": "ö\n"} and not made.GetMetadata("RPC")
     assert made.GetMetadata_List("xml:XMP") == [XMP]
     assert [made.GetRasterBand(n).GetMetadata("spectral") for n in (1, 2)] == [{"b": "3"}, {"wavelength": "500"}]
-
-
-def test_a_side_car_file_does_not_repeat_domains(tmp_path, config):
-    config("GDAL_PAM_ENABLED", "YES")
-    path = str(tmp_path / "a.zarr")
-    copy(path, dressed())
-    made = gdal.Open(path)
-    check(made)
-    made.GetRasterBand(1).ComputeStatistics(False)
-    made.SetMetadataItem("only", "here", "side")
-    made = None
-    texts = [file.read_text() for file in tmp_path.rglob("*.aux.xml")]
-    assert len(texts) == 1 and "xmpmeta" not in texts[0] and "wavelength" not in texts[0] and "STATISTICS_MEAN" in texts[0]
-    made = gdal.Open(path)
-    check(made)
-    assert made.GetMetadata("side") == {"only": "here"}
 
 
 def test_malformed_domains_are_ignored(tmp_path):

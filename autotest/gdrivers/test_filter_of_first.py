@@ -57,27 +57,6 @@ def test_constant_first_window_keeps_the_filter_of_the_data_type(tmp_path, first
     np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), values)
 
 
-def test_reader_with_the_older_filter_in_its_document_reads_new_chunks(tmp_path):
-    """Each frame tells its filter: the document of the reader is older."""
-    values = KINDS["scaled"](surface(600))
-    dataset = created(tmp_path / "a.zarr")
-    dataset.FlushCache()
-    before = open_ours(str(tmp_path / "a.zarr"))
-    writer = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
-    assert chosen(before) == "BYTE"
-    dataset.GetRasterBand(1).WriteArray(values)
-    dataset.FlushCache()
-    np.testing.assert_array_equal(before.ReadAsArray(), values)
-    writer.GetRasterBand(1).WriteArray(values[:64, :64] + 1, 8, 8)
-    writer = None
-    dataset.GetRasterBand(1).SetDescription("of all")
-    dataset = None
-    values[8:72, 8:72] = values[:64, :64] + 1
-    after = open_ours(str(tmp_path / "a.zarr"))
-    np.testing.assert_array_equal(after.ReadAsArray(), values)
-    assert chosen(after) == "NONE" and after.GetRasterBand(1).GetDescription() == "of all"
-
-
 def test_choosing_the_filter_keeps_nodata_and_other_edits(tmp_path):
     values = np.where(surface(600) < -0.5, np.float32(-9999), KINDS["scaled"](surface(600)))
     dataset = created(tmp_path / "a.zarr", 2)
@@ -93,31 +72,9 @@ def test_choosing_the_filter_keeps_nodata_and_other_edits(tmp_path):
     assert (after.ReadAsArray()[:, 300:] == -9999).all()
 
 
-def test_a_buffer_of_other_steps_and_of_another_type_is_sampled_as_it_is_stored(tmp_path):
-    values = np.round(surface(600) * 500).astype("float32") * np.float32(0.01)
-    both = np.stack([values, values + np.float32(7)], axis=2).astype("float64")  # pixel after pixel
-    dataset = created(tmp_path / "a.zarr", 2)
-    dataset.WriteRaster(0, 0, 600, 600, both.tobytes(), buf_type=gdal.GDT_Float64, buf_pixel_space=16, buf_line_space=9600, buf_band_space=8)
-    filter = chosen(dataset)
-    dataset = None
-    np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), np.moveaxis(both, 2, 0).astype("float32"))
-    dense = created(tmp_path / "b.zarr", 2)
-    dense.WriteArray(np.moveaxis(both, 2, 0).astype("float32"))
-    assert chosen(dense) == filter == "NONE"
-
-
 def test_overviews_have_the_filter_too(tmp_path):
     dataset = created(tmp_path / "a.zarr", OVERVIEWS="2")
     dataset.GetRasterBand(1).WriteArray(KINDS["scaled"](surface(600)))
     dataset = None
     levels = [document(tmp_path / "a.zarr", os.path.dirname(name)) for name in files_of(tmp_path / "a.zarr") if os.path.basename(name) == "zarr.json"]
     assert [str(meta["codecs"]).count("noshuffle") for meta in levels if len(meta.get("shape", [])) == 2] == [1, 1]
-
-
-def test_packed_pixels_are_sampled_as_integers(tmp_path):
-    values = KINDS["scaled"](surface(600)) + 100
-    dataset = created(tmp_path / "a.zarr", SCALE_OFFSET="YES", SCALE="0.01")
-    dataset.GetRasterBand(1).WriteArray(values)
-    dataset = None
-    np.testing.assert_allclose(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), values, atol=0.006)
-    assert chosen(open_ours(str(tmp_path / "a.zarr"))) == "BIT"

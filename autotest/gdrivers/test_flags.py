@@ -60,38 +60,12 @@ def test_odd_flags_are_no_table(tmp_path, attributes):
     assert table_with(tmp_path, attributes) is None
 
 
-def test_odd_colours_are_left_out(tmp_path):
-    table = table_with(tmp_path, {"flag_values": [0, 1], "flag_meanings": "a b", "flag_colors": "#ff0000 red"})
-    assert table.GetColumnCount() == 2
-
-
 def test_copy_keeps_flag_values_and_meanings_and_warns_of_masks(tmp_path):
     band = band_with(tmp_path, {"flag_values": [0, 3], "flag_meanings": "water land"})
     made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), band.keep, strict=1))
     assert messages == [] and rows_of(made.GetRasterBand(1).GetDefaultRAT()) == rows_of(band.GetDefaultRAT())
     band = band_with(tmp_path, {"flag_masks": [1, 2], "flag_meanings": "cloud snow"})
     assert "raster attribute table" in error_of(driver().CreateCopy, str(tmp_path / "c.zarr"), band.keep, strict=1)
-
-
-@pytest.mark.parametrize("dtype, flags", [
-    ("uint8", {"flag_masks": [1, 2, 4], "flag_meanings": "a b c"}),
-    ("uint8", {"flag_masks": [1, 6, 6], "flag_values": [1, 2, 4], "flag_meanings": "a b c"}),
-    ("int16", {"flag_values": [-1, 1], "flag_meanings": "a b"}),
-    ("int32", {"flag_values": [1, 100000], "flag_meanings": "a b"}),
-    ("uint8", {"flag_values": [0, 1], "flag_meanings": ["no", "yes"]}),
-    ("uint8", {"flag_values": [1, 2], "flag_meanings": "a b", "flag_colors": "#ff0000 #00ff00"})])
-@pytest.mark.parametrize("what", ["SetMetadataItem", "ComputeStatistics", "SetScale", "SetDescription"])
-def test_flags_stay_when_something_else_of_the_band_changes(tmp_path, dtype, flags, what):
-    """Also those that are no small categories, of which a band can tell nothing else."""
-    path = str(tmp_path / "a.zarr")
-    oracle.write(path, array_meta(VALUES.shape, dtype, [2, 3], attributes=flags), VALUES.astype(dtype))
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    band = held_band(dataset)
-    {"SetMetadataItem": lambda: band.SetMetadataItem("k", "v"), "ComputeStatistics": lambda: band.ComputeStatistics(False),
-     "SetScale": lambda: band.SetScale(2), "SetDescription": lambda: band.SetDescription("d")}[what]()
-    band = dataset = None
-    attributes = document(path)["attributes"]
-    assert {name: attributes[name] for name in attributes if name.startswith("flag")} == flags and len(attributes) > len(flags)
 
 
 def test_flag_attributes_follow_edited_categories(tmp_path):

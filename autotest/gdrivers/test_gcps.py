@@ -61,19 +61,6 @@ def test_points_of_a_product_are_gcps(tmp_path):
     assert dataset.GetGeoTransform(can_return_null=True) is None  # seconds and metres of the swath are no place
 
 
-def test_line_and_pixel_may_be_of_each_point(tmp_path):
-    line, pixel = np.broadcast_to(LINES[:, None], (4, 5)).copy(), np.broadcast_to(PIXELS, (4, 5)).copy()
-    dataset = grd(product(tmp_path, line=(line, DIMS), pixel=(np.ascontiguousarray(pixel.T), DIMS[::-1]), height=None))
-    assert points(dataset) == expected(np.zeros((4, 5)))
-
-
-def test_ground_control_points_without_coordinates_are_left_out(tmp_path):
-    latitude, height = LATITUDE.copy(), ALTITUDE.copy()
-    latitude[2, 3], height[1, 1] = np.nan, np.inf
-    kept = [p[:4] + (0.0 if p[4] == 6 else p[4],) for p in expected() if p[:2] != (80, 40)]
-    assert points(grd(product(tmp_path, latitude=(latitude, DIMS), height=(height, DIMS)))) == kept
-
-
 @pytest.mark.parametrize("changed", [{"line": None}, {"longitude": None}, {"latitude": None}, {"pixel": (PIXELS[:4], DIMS[1:])},
                                      {"line": (LINES, ["other"])}, {"latitude": (np.zeros((300, 300)), DIMS)}, {"longitude": (np.zeros((4, 5)), DIMS)}],
                          ids=["no line", "no longitude", "no latitude", "another length", "another dimension", "too many", "blank"])
@@ -193,8 +180,7 @@ def test_too_many_gcps_are_refused_and_reported_as_lost_in_a_copy(tmp_path, conf
     assert points(open_ours(str(tmp_path / "a.zarr"))) == EXPECTED
 
 
-@pytest.mark.parametrize("said", [5, "text", [], {}, {"points": 5}, {"points": [[1, 2]]}, {"points": [], "crs": "EPSG:4326"}, {"points": [[1, 2, "NaN", 3, 4]]},
-                                  {"points": [[0] * 5] * 65537}], ids=lambda said: str(said)[:30])
+@pytest.mark.parametrize("said", [5, {"points": 5}, {"points": [[1, 2]]}, {"points": [[1, 2, "NaN", 3, 4]]}, {"points": [[0] * 5] * 65537}], ids=lambda said: str(said)[:30])
 def test_malformed_gcp_lists_are_ignored_and_kept(tmp_path, said):
     path = tmp_path / "a.zarr"
     oracle.put(str(path), {"zarr.json": group_meta()})

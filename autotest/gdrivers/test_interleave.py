@@ -57,22 +57,6 @@ def test_shard_shape_item_has_the_form_of_the_option(tmp_path):
     assert dataset.GetMetadataItem("SHARD_SHAPE", "IMAGE_STRUCTURE") is None
 
 
-def test_compressor_of_whole_shards_is_reported_when_chunks_have_none(tmp_path):
-    oracle.put(tmp_path, {"zarr.json": array_meta((4, 6), "uint8", (4, 6), [sharding((2, 2)), GZIP])})
-    assert structure(open_array(tmp_path)) == ("BAND", "DEFLATE")
-
-
-def test_side_car_file_does_not_repeat_the_image_structure(tmp_path, config):
-    config("GDAL_PAM_ENABLED", "YES")
-    path = write(tmp_path, (4, 4, 6), (4, 2, 2), LITTLE, GZIP)
-    dataset = open_array(path)
-    dataset.GetRasterBand(1).ComputeStatistics(False)
-    structure(dataset)
-    del dataset
-    assert "STATISTICS_MAXIMUM" in open(path / "zarr.json.aux.xml").read()
-    assert "INTERLEAVE" not in open(path / "zarr.json.aux.xml").read()
-
-
 # ------------------------------------------------------------------------------------------------------------------- copies
 
 def tiff(path, pixels, **options):
@@ -111,14 +95,6 @@ def copied(tmp_path, size, bands, *options):
     _, messages = warnings_of(lambda: gdal.Translate(str(tmp_path / "b.zarr"), ours, format="ShardedZarr", creationOptions=list(options)))
     with open(str(tmp_path / "b.zarr/b/zarr.json")) as file:
         return json.load(file)["codecs"][0]["configuration"]["chunk_shape"], messages
-
-
-def test_a_copy_of_deep_chunks_is_as_deep_and_smaller_in_other_directions(tmp_path):
-    assert copied(tmp_path, 600, 3) == ([3, 512, 512], [])
-    assert copied(tmp_path, 600, 128) == ([128, 256, 256], [])
-    assert copied(tmp_path, 600, 128, "INTERLEAVE=BAND") == ([1, 512, 512], [])
-    assert copied(tmp_path, 300, 1000) == ([1000, 128, 128], [])
-    assert copied(tmp_path, 300, 1000, "CHUNK_SHAPE=50,300,300") == ([50, 300, 300], [])
 
 
 def test_too_large_pixel_interleaved_chunks_become_band_interleaved_with_a_warning(tmp_path):

@@ -3,7 +3,6 @@ import json
 
 import numpy as np
 import pytest
-from osgeo import gdal
 
 import oracle
 from stores import LITTLE, array_meta, codec, group_meta, plain_meta, sharding, write_coordinate
@@ -48,18 +47,6 @@ def test_zagg_products_and_companions_have_the_georeferencing_of_their_group(tmp
     assert list(subdatasets(open_ours("SHARDEDZARR:" + str(tmp_path)))) == ["/rectilinear/h", "/rectilinear/histogram", "/rectilinear/slope"]
 
 
-def test_a_product_of_zagg_is_moved_as_a_whole(tmp_path):
-    write_zagg(tmp_path)
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s":/rectilinear/h' % tmp_path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.SetGeoTransform((0, 10, 0, 1000, 0, -20))
-    dataset = None
-    assert geotransform(open_array(tmp_path, "/rectilinear/h")) == (0, 10, 0, 1000, 0, -20)
-    assert geotransform(open_array(tmp_path, "/rectilinear/slope")) == (0, 60, 0, 1000, 0, -80)
-    with open(tmp_path / "rectilinear" / "zarr.json") as file:
-        said = json.load(file)["attributes"]
-    assert (said["resolution"], said["bounds"]) == ([10, 20], [0, 740, 95, 1000])
-
-
 RAGGED = ["h_tdigest_signal", "h_tdigest_noise", "h_tdigest_noise_locations"]
 
 
@@ -91,12 +78,6 @@ def published(tmp_path_factory):
 
 
 ZONES = {"utm33": ("EPSG:32633", 400000, 5200000), "utm56": ("EPSG:32656", 300000, -3700000)}  # south of the equator less than 0
-
-
-def test_tessera_lists_the_arrays_of_its_zones(published):
-    names = ["embeddings", "embeddings_d16", "embeddings_d4"]  # and the masks of these
-    assert list(subdatasets(open_ours(str(published / "tessera.zarr")))) == ["/%s/%s" % (zone, name) for zone in ZONES for name in names] + \
-        ["/%s/scales" % zone for zone in ZONES]
 
 
 @pytest.mark.parametrize("bands, name", [(128, "embeddings"), (16, "embeddings_d16"), (4, "embeddings_d4")])

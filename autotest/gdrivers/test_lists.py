@@ -46,17 +46,6 @@ def test_listed_times_have_the_precision_of_their_values(store, values, units, t
     assert subdatasets(gdal.Open(store))["/t2m"][1] == "t2m - [30x6x8] 2 metre temperature (K) (Float32)" + text
 
 
-def test_a_time_that_cannot_be_read_is_left_out(store):
-    oracle.put(store + "/time", {"c/0": b""})
-    assert subdatasets(gdal.Open(store))["/t2m"][1] == "t2m - [30x6x8] 2 metre temperature (K) (Float32)"
-
-
-def test_long_lists_read_no_coordinates(store):
-    for number in range(62):
-        put_array(store, "n%d" % number, (1, 1, 1))
-    assert not any("time" in description for _, description in subdatasets(gdal.Open(store)).values())
-
-
 def test_a_remote_list_costs_no_requests_for_its_arrays(store, server, tmp_path):
     oracle.consolidate(store)
     listed = subdatasets(gdal.Open(name_of(server.vsi("a.zarr"))))

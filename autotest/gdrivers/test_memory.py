@@ -30,12 +30,6 @@ def test_a_picture_of_chunks_of_one_pixel_takes_little_memory(tmp_path, side, co
     assert printed == "4096 {7}" and megabytes < 200
 
 
-def test_reading_an_empty_array_of_one_pixel_chunks_needs_memory_for_its_pixels_only(tmp_path):
-    oracle.write(tmp_path, array_meta((8000, 8000), "uint8", (1000, 1000), [sharding((1, 1))], fill_value=7))
-    printed, megabytes = peak_memory(ALL, name_of(tmp_path), GDAL_CACHEMAX="64")
-    assert printed == "64000000 True" and megabytes < 200
-
-
 # --------------------------------------------------------------------------------------------------------------- budgets
 
 def write_repeated(path, shape, chunk, data_type="uint32", codecs=(LITTLE, GZIP)):

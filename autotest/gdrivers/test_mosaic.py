@@ -168,12 +168,11 @@ def test_an_output_that_is_a_file_or_an_input_is_refused(tmp_path):
 
 @pytest.mark.parametrize("arguments, message", [
     (["--t_srs", "FOO"], "--t_srs: expected a CRS, found FOO"), (["--workers", "0"], "--workers: expected a number from 1, found 0"),
-    (["--chunk", "0"], "--chunk"), (["--shard", "100", "--chunk", "64"], "a multiple of --chunk 64, found 100"),
-    (["--tr", "0", "0"], "--tr: expected sizes above 0"), (["--tr", "10", "-10"], "--tr"), (["--te", "5", "0", "1", "1"], "--te"),
-    (["--te", "1", "1", "2", "2"], "--te: expected an extent of a pixel"), (["--te", "1", "1", "900", "900"], "--te: expected an extent that an input touches"), (["--resampling", "foo"], "--resampling: expected one of near"),
-    (["--nodata", "1e6"], "--nodata: expected a value of Int16"), (["--nodata", "0.5"], "--nodata"), (["--co", "BOGUS"], "--co: expected NAME=VALUE"),
-    (["--co", "BOGUS=1"], "--co: expected NAME=VALUE, of a creation option"), (["--co", "COMPRESS=LZW"], "--co COMPRESS: expected one of"),
-    (["--co", "OVERVIEWS=0"], "--co OVERVIEWS"), (["--co", "RESAMPLING=foo"], "--co RESAMPLING"), (["--wo", "X"], "--wo"),
+    (["--shard", "100", "--chunk", "64"], "a multiple of --chunk 64, found 100"),
+    (["--tr", "0", "0"], "--tr: expected sizes above 0"), (["--te", "5", "0", "1", "1"], "--te"),
+    (["--te", "1", "1", "900", "900"], "--te: expected an extent that an input touches"), (["--resampling", "foo"], "--resampling: expected one of near"),
+    (["--nodata", "1e6"], "--nodata: expected a value of Int16"), (["--co", "BOGUS=1"], "--co: expected NAME=VALUE, of a creation option"), (["--co", "COMPRESS=LZW"], "--co COMPRESS: expected one of"),
+    (["--wo", "X"], "--wo"),
     (["missing.tif"], "missing.tif")], ids=lambda value: "_".join(value) if isinstance(value, list) else "")
 def test_arguments_that_make_no_mosaic_are_refused_in_one_line_and_leave_nothing(tmp_path, arguments, message):
     (name,) = make_inputs(tmp_path, 1, 8)
@@ -197,13 +196,6 @@ def test_a_folder_or_store_of_others_is_refused(tmp_path):
     assert "these inputs and arguments" in refusal(tmp_path / "other.zarr", *names, "--workers", 1)
     assert (tmp_path / "photos" / "a.txt").read_text() == "kept"
     assert read_all(open_ours(str(tmp_path / "other.zarr"))).shape == (2, 8, 8)
-
-
-@pytest.mark.parametrize("how", ["NEAREST"])
-def test_overviews_by_other_resamplings(tmp_path, how):
-    names, store = make_inputs(tmp_path, 8), str(tmp_path / "m.zarr")
-    finish(start(store, *names, *TARGET, "--resampling", "bilinear", "--workers", 1, "--co", "RESAMPLING=" + how))
-    assert_is_what_gdal_makes(store, names, tmp_path, how)
 
 
 def test_mosaic_on_an_object_store_lists_nothing(tmp_path):

@@ -1,14 +1,12 @@
 """Images of OME-NGFF: their group names the dimensions of arrays that name none, and their channels."""
-import json
 import os
 
-import numpy as np
 import pytest
 from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta
-from support import geotransform, name_of, open_ours
+from support import name_of, open_ours
 
 TYPES = {"t": "time", "c": "channel"}
 SHAPE = (2, 3, 4, 6)
@@ -79,20 +77,6 @@ def test_names_of_the_array_count_before_those_of_its_group(tmp_path):
     assert dimensions(path) == ["a", "b", "y", "x"]
 
 
-def test_edits_write_no_names_that_the_group_has(tmp_path):
-    path = write(tmp_path)
-    dataset = gdal.OpenEx(name_of(path, "/0"), gdal.OF_UPDATE)
-    dataset.SetGeoTransform((100, 2, 0, 50, 0, -2))
-    dataset.SetMetadataItem("made", "here")
-    dataset.GetRasterBand(2).WriteArray(np.full((4, 6), 7, "uint16"))
-    dataset.FlushCache()
-    dataset = None
-    document = json.loads((tmp_path / "0/zarr.json").read_text())
-    assert "dimension_names" not in document and "spatial:dimensions" not in document["attributes"]
-    assert geotransform(open_ours(name_of(path, "/0"))) == (100, 2, 0, 50, 0, -2)
-    assert (read(path, "/0:c=0:z=1") == 7).all()
-
-
 def test_overviews_of_an_image_without_names_are_found(tmp_path):
     path = write(tmp_path)
     dataset = gdal.OpenEx(name_of(path, "/0"), gdal.OF_UPDATE)
@@ -129,12 +113,3 @@ def test_channels_that_are_not_those_of_the_array_name_nothing(tmp_path, channel
     bands = [dataset.GetRasterBand(i) for i in (1, 2)]
     assert [b.GetDescription() for b in bands] == ["", ""]
     assert [b.GetColorInterpretation() for b in bands] == [gdal.GCI_Undefined] * 2
-
-
-def test_a_copy_keeps_labels_of_channels(tmp_path):
-    path = write(tmp_path / "in.zarr")
-    made = str(tmp_path / "out.zarr")
-    gdal.Translate(made, open_ours(name_of(path, "/0:z=1")), format="ShardedZarr")
-    dataset = open_ours(made)
-    assert [dataset.GetRasterBand(i).GetDescription() for i in (1, 2)] == ["DAPI", "488"]
-    assert dataset.GetRasterBand(2).GetColorInterpretation() == gdal.GCI_GreenBand

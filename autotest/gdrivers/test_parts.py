@@ -2,7 +2,6 @@
 what is broken in a part, or too large for the whole."""
 import numpy as np
 import pytest
-from osgeo import gdal
 
 import oracle
 from stores import BIG, LITTLE, array_meta, blosc, codec, sharding, transpose
@@ -117,22 +116,6 @@ def test_broken_blosc_block_is_an_error_only_for_windows_that_need_it(tmp_path):
     assert_same(dataset.GetRasterBand(1).ReadAsArray(0, 0, 112, 112), values[0, :112, :112])
     assert "does not decode" in error_of(dataset.GetRasterBand(48).ReadAsArray, 0, 0, 112, 112)
     assert_same(dataset.GetRasterBand(48).ReadAsArray(112, 0, 98, 112), values[47, :112, 112:])
-
-
-def test_rewritten_shard_in_memory_gives_no_stale_blocks():
-    """GDAL's files in memory have no versions: what the driver tells them apart by are their first and last bytes."""
-    driver, path = gdal.GetDriverByName("ShardedZarr"), "/vsimem/parts.zarr"
-    options = ["CHUNK_SHAPE=48,128,128", "SHARD_SHAPE=48,128,128", "COMPRESS=NONE", "OVERVIEWS=NONE", "SINGLE_ARRAY=YES", "UPDATE=REWRITE"]
-    driver.Create(path, 128, 128, 48, gdal.GDT_Float32, options).WriteArray(np.ones((48, 128, 128), "float32"))
-    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    assert_same(dataset.GetRasterBand(20).ReadAsArray(), np.ones((128, 128), "float32"))
-    dataset.GetRasterBand(20).WriteArray(np.full((128, 128), 2, "float32"))
-    dataset.FlushCache()
-    assert_same(dataset.GetRasterBand(20).ReadAsArray(), np.full((128, 128), 2, "float32"))
-    again = open_ours(path)
-    assert_same(again.GetRasterBand(20).ReadAsArray(), np.full((128, 128), 2, "float32"))
-    dataset = again = None
-    driver.Delete(path)
 
 
 def test_a_map_of_a_chunk_beyond_the_limit_is_read_and_the_whole_is_refused(tmp_path):

@@ -137,14 +137,6 @@ def test_eopf_reflectance_opens_with_georeferencing(product, level, band, size):
     assert np.isnan(dataset.ReadAsArray(size - 20, size - 10, 20, 10)).all()
 
 
-@pytest.mark.parametrize("level", ["r360m", "r720m"])
-def test_eopf_stale_georeferencing_of_another_level_is_ignored(product, level):
-    """Their x and y are not here, and proj:transform on the arrays is that of 60 m: better no geotransform than a wrong one."""
-    dataset = open_array(product, "/measurements/reflectance/%s/b02" % level)
-    found = geotransform(dataset)
-    assert found is None or (found[0], found[3]) == (699960, 4700040) and abs(found[1] * dataset.RasterXSize - 109800) < 400
-
-
 @pytest.mark.parametrize("level, band, overviews", [("r10m", "b02", [5490, 1830, 915, 305, 152]), ("r20m", "b05", [1830, 915, 305, 152])])
 def test_eopf_levels_are_overviews_of_one_another(product, level, band, overviews):
     found = held_band(open_array(product, "/measurements/reflectance/%s/%s" % (level, band)))

@@ -6,8 +6,8 @@ import pytest
 from osgeo import gdal, gdal_array
 
 import oracle
-from stores import GZIP, LITTLE, array_meta, counting, group_meta, plain_meta, random_values, sharding, spatial_proj
-from support import as_raster, assert_same, bands_of, held_band, open_array, peak_memory, read_all
+from stores import GZIP, LITTLE, array_meta, counting, group_meta, random_values, sharding, spatial_proj
+from support import assert_same, held_band, open_array, peak_memory
 
 SHAPE = (3, 50, 61)
 
@@ -28,11 +28,6 @@ def twin(cube):
 
 
 # ---------------------------------------------------------------------------------------------------------- how to ask
-
-def test_block_is_the_inner_chunk(tmp_path):
-    path = oracle.write(tmp_path, array_meta((300, 500), shard=(256, 256), codecs=[sharding((64, 128))]))
-    assert held_band(open_array(path)).GetBlockSize() == [128, 64]
-
 
 def test_blocks_hold_the_pixels(cube):
     path, array = cube
@@ -88,14 +83,6 @@ def test_resampling_is_gdals(twin, method, window, size):
     np.testing.assert_array_equal(*results)
 
 
-def test_checksum_and_statistics(twin):
-    for band in (1, 2, 3):
-        checksums = [ds.GetRasterBand(band).Checksum() for ds in twin]
-        assert checksums[0] == checksums[1]
-        values = twin[0].GetRasterBand(band).ReadAsArray()
-        assert twin[0].GetRasterBand(band).ComputeRasterMinMax(False) == (values[values > 0].min(), values.max())
-
-
 def test_warping_and_translating_give_the_same_as_from_memory(tmp_path):
     array = random_values(np.random.default_rng(4), "uint16", (90, 80))
     transform = (500000, 10, 0, 5000000, 0, -10)
@@ -145,13 +132,6 @@ def test_a_chunk_that_was_used_in_part_is_not_decoded_again(cube, request_first)
     assert_same(dataset.GetRasterBand(2).ReadAsArray(0, 0, 8, 16), array[1, :16, :8])
 
 
-def test_an_array_without_shards_is_read_by_windows_too(tmp_path):
-    oracle.write(tmp_path, plain_meta((20, 30), "int32"), counting((20, 30), "int32"))
-    dataset = open_array(tmp_path)
-    assert_same(dataset.ReadAsArray(5, 6, 7, 8), counting((20, 30), "int32")[6:14, 5:12])
-    assert_same(read_all(dataset), as_raster(counting((20, 30)), "int32"))
-
-
 def test_nested_shards_are_read_in_part_at_every_level(tmp_path, server):
     """A small window of a large nested shard fetches about the chunk that it needs, not the inner shard."""
     shape = (512, 512)
@@ -181,7 +161,3 @@ def test_a_large_array_is_read_in_little_memory(tmp_path):
     output, megabytes = peak_memory(code, path, GDAL_CACHEMAX="64")
     assert output == "(1.0, 32.0)"
     assert megabytes < 200
-
-
-def test_helper_bands_of_flattens_leading_dimensions():
-    assert bands_of(np.zeros((2, 3, 4, 5))).shape == (6, 4, 5) and bands_of(np.zeros(7)).shape == (1, 1, 7)

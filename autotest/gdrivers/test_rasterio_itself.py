@@ -4,7 +4,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta, plain_meta, write_coordinate
+from stores import array_meta, group_meta, write_coordinate
 from support import assert_same, name_of, need, open_ours, read_all
 from writing import UTM, copy, source
 
@@ -34,13 +34,6 @@ def test_rasterio_reads_and_describes_a_store(store):
             assert_same(dataset.read(), PIXELS)
             window = rasterio.windows.Window(7, 9, 30, 20)
             assert_same(dataset.read(2, window=window), PIXELS[1, 9:29, 7:37])
-
-
-def test_rasterio_opens_a_store_without_shards_by_the_drivers_name(tmp_path):
-    path = oracle.write(tmp_path / "a.zarr", plain_meta(PIXELS.shape, "int16"), PIXELS)
-    with module("rasterio").open(path, driver="ShardedZarr") as dataset:
-        assert dataset.driver == "ShardedZarr"
-        assert_same(dataset.read(), PIXELS)
 
 
 @pytest.mark.parametrize("compress", ["GZIP", "ZSTD", "BLOSC", "NONE"])
@@ -126,10 +119,3 @@ def test_rioxarray_has_the_times_of_a_cube(tmp_path):
     module("cftime")  # by which rioxarray reads times
     found = module("rioxarray").open_rasterio(cube(tmp_path / "a.zarr", t2m="K"))
     assert found.dims == ("time", "y", "x") and [str(time) for time in found.time.values] == ["2026-05-01 %02d:00:00" % hour for hour in (0, 6, 12)]
-
-
-def test_rioxarray_has_the_variables_of_a_store(tmp_path):
-    module("cftime")
-    path = cube(tmp_path / "a.zarr", t2m="K", tp="mm")
-    found = module("rioxarray").open_rasterio(path)
-    assert sorted(found.data_vars) == ["t2m", "tp"] and found.t2m.dims == ("time", "y", "x") and found.tp.sizes["time"] == 3

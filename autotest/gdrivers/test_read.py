@@ -9,7 +9,7 @@ import oracle
 from oracle import Layout
 from stores import (ALL_TYPES, BIG, CRC32C, GZIP, LITTLE, ZSTD, array_meta, blosc, codec, counting, random_store, random_values, sharding,
                     transpose, type_name)
-from support import (as_raster, assert_pixels, assert_reads, error_of, held_band, need, need_codecs, open_array, open_ours, raster_dtype)
+from support import assert_reads, error_of, held_band, need_codecs, open_array, open_ours
 from writing import created, driver
 
 SHAPE = (13, 17)  # no multiple of anything below
@@ -173,40 +173,9 @@ def test_bare_tokens_that_are_no_json_are_tolerated_as_fill_value(tmp_path, toke
     assert_reads(tmp_path, meta, np.full((6, 8), float(token), "float32"))
 
 
-def test_a_missing_fill_value_is_zero(tmp_path):
-    meta = array_meta((6, 8), "int32")
-    del meta["fill_value"]
-    oracle.write(tmp_path, meta)
-    assert_reads(tmp_path, meta, np.zeros((6, 8), "int32"))
-
-
 def test_negative_zero_is_not_taken_for_zero(tmp_path):
     array = np.full((6, 8), -0.0, "float32")
     write_and_check(tmp_path, array_meta((6, 8), "float32", (4, 4), [sharding((2, 2))]), array)
-
-
-# ------------------------------------------------------------------------------------------------------- many at one time
-
-def test_datasets_in_several_threads_read_right(tmp_path):
-    from concurrent.futures import ThreadPoolExecutor
-    shape = (60, 70)
-    meta = array_meta(shape, "uint16", (32, 32), [sharding((8, 8), LITTLE, GZIP)])
-    oracle.write(tmp_path, meta, counting(shape))
-    expected = as_raster(counting(shape), "uint16")
-    with ThreadPoolExecutor(8) as pool:
-        for done in [pool.submit(lambda seed: assert_pixels(open_array(tmp_path), expected, seed), seed) for seed in range(24)]:
-            done.result()
-
-
-def test_a_long_row_of_bands_reads_like_a_series(tmp_path):
-    need("zstd", oracle.available("zstd"))
-    shape = (300, 4, 5)
-    meta = array_meta(shape, "float32", (100, 4, 6), [sharding((10, 2, 3), LITTLE, ZSTD)])
-    array = random_values(np.random.default_rng(2), "float32", shape)
-    oracle.write(tmp_path, meta, array)
-    dataset = open_array(tmp_path)
-    pixel = dataset.ReadAsArray(3, 2, 1, 1)[:, 0, 0]
-    assert pixel.dtype == raster_dtype("float32") and pixel.tobytes() == array[:, 2, 3].tobytes()
 
 
 # -------------------------------------------------------------------------------------------------- windows of fractions

@@ -140,8 +140,3 @@ def test_types_without_numbers_are_refused_by_name_and_hide_nothing(tmp_path, da
 def test_arithmetic_of_bfloat16_is_refused_by_name(tmp_path, filters, words):
     oracle.put(str(tmp_path), {"zarr.json": bfloat_meta(filters + [LITTLE])})
     assert words in error_of(read, tmp_path)
-
-
-def test_casts_to_bfloat16_are_refused_by_name(tmp_path):
-    oracle.put(str(tmp_path), {"zarr.json": bfloat_meta([codec("cast_value", data_type="bfloat16"), LITTLE], "int16")})
-    assert 'codec "cast_value" with data type bfloat16 is not supported' in error_of(read, tmp_path)

@@ -47,18 +47,6 @@ def test_levels_of_a_sparse_raster_are_as_if_all_of_it_were_resampled(tmp_path, 
         assert len(np.unique(expected)) > 2
 
 
-@pytest.mark.parametrize("size", [(65535, 65535), (2147483647, 1000)], ids=str)
-def test_a_sparse_raster_of_odd_size_has_its_overviews_as_quickly(tmp_path, size):
-    path = str(tmp_path / "a.zarr")
-    dataset = driver().Create(path, *size, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "OVERVIEWS=2,4", "SHARD_SHAPE=1024,4194304", "CHUNK_SHAPE=512,2048"])
-    dataset.GetRasterBand(1).WriteArray(np.full((100, 100), 9, "uint8"), size[0] - 100, 800)
-    dataset = None  # all its pixels take minutes where nothing is skipped
-    dataset = open_array(path, "/v")
-    band = dataset.GetRasterBand(1)
-    assert band.GetOverviewCount() == 2
-    assert (band.GetOverview(0).ReadAsArray((size[0] + 1) // 2 - 40, 410, 40, 30) == 9).all()
-
-
 def test_rebuilt_levels_drop_chunks_of_removed_pixels(tmp_path):
     path = str(tmp_path / "a.zarr")
     before = made(path, "uint8", 1, 0, "AVERAGE", 256)

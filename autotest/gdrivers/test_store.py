@@ -81,14 +81,6 @@ def test_files_are_synced_unless_fsync_is_off(tmp_path):
     assert counts["NO"] == 0 and counts["YES"] >= 6
 
 
-def test_an_absent_shard_in_a_folder_called_as_a_bucket_is_nodata(sparse, tmp_path):
-    path, pixels = sparse
-    place = tmp_path / "vsis3-mirror" / "vsicurl"
-    place.mkdir(parents=True)
-    path.rename(place / "a.zarr")
-    assert_same(gdal.Open(str(place / "a.zarr")).ReadAsArray(), pixels)
-
-
 def test_an_absent_shard_in_an_archive_is_nodata_on_a_disk_and_behind_a_network(sparse, tmp_path):
     path, pixels = sparse
     name = zipped(path)

@@ -104,20 +104,6 @@ def test_every_thread_sees_the_metadata_of_the_dataset(tmp_path, consolidated):
     assert all(known == expected for known in in_threads(lambda _: known_of(dataset)))
 
 
-def test_slices_are_read_in_every_thread(tmp_path):
-    write_pyramid(tmp_path)
-    dataset = open_thread_safe(tmp_path, "/a/v", 2)
-    assert dataset.RasterCount == 1
-    in_threads(lambda seed: assert_windows(dataset, VALUES[2:], seed))
-    in_threads(lambda _: assert_same(dataset.GetRasterBand(1).GetOverview(0).ReadAsArray(), SMALL[2]))
-
-
-def test_dimensions_chosen_by_option_are_those_of_every_thread(tmp_path):
-    write_pyramid(tmp_path)
-    dataset = open_thread_safe(tmp_path, "/a/v", options=["DIM_X=time", "DIM_Y=x"])
-    in_threads(lambda seed: assert_windows(dataset, VALUES.transpose(1, 2, 0), seed))
-
-
 @pytest.mark.parametrize("consolidated", [False, True])
 @pytest.mark.parametrize("options", [[], ["MERGE_GAP=0"]], ids=["whole", "ranges"])
 def test_all_threads_together_request_each_object_once(tmp_path, server, consolidated, options):
@@ -140,16 +126,6 @@ def test_all_threads_together_request_each_object_once(tmp_path, server, consoli
     assert len([1 for path, _ in asked if path.endswith("zarr.json")]) == len({path for path, _ in asked if path.endswith("zarr.json")})
     coordinates = [request for request in asked if "/v/" not in request[0] and "/c/" in request[0]]
     assert len(coordinates) == len(set(coordinates))
-
-
-def test_partly_used_chunk_is_cached_for_all_threads(tmp_path, server):
-    write_pyramid(tmp_path / "s.zarr")
-    dataset = open_thread_safe(server.vsi("s.zarr"), "/a/v", options=["MERGE_GAP=0"])
-    server.log.clear()
-    dataset.ReadAsArray(20, 20, 5, 5)
-    assert len(server.log) == 6, "an index and a chunk for each band"
-    in_threads(lambda n: assert_same(dataset.ReadAsArray(16 + n, 20, 8, 9), VALUES[:, 20:29, 16 + n:24 + n]))
-    assert len(server.log) == 6
 
 
 def test_a_dataset_that_is_open_becomes_thread_safe(tmp_path):
@@ -178,31 +154,12 @@ def test_dataset_may_be_closed_before_the_threads_that_read_it(tmp_path):
         assert all(future.result() for future in running)
 
 
-def test_several_thread_safe_datasets_of_a_store_are_apart(tmp_path):
-    write_pyramid(tmp_path)
-    large, small = open_thread_safe(tmp_path, "/a/v"), open_thread_safe(tmp_path, "/b/v")
-    in_threads(lambda seed: (assert_windows(large, VALUES, seed, 3), assert_windows(small, SMALL, seed, 3)))
-
-
 def test_error_is_raised_in_every_thread(tmp_path):
     write_pyramid(tmp_path)
     (tmp_path / "a/v/c/0/0/0").write_bytes(b"spoilt")
     dataset = open_thread_safe(tmp_path, "/a/v")
     assert all("c/0/0/0" in message for message in in_threads(lambda _: error_of(dataset.GetRasterBand(1).ReadAsArray)))
     in_threads(lambda _: assert_same(dataset.GetRasterBand(2).ReadAsArray(), VALUES[1]))
-
-
-def test_statistics_beside_the_store_are_known_in_every_thread(tmp_path):
-    oracle.write(tmp_path, array_meta((32, 32), "uint16", (16, 16), [sharding((8, 8))]), counting((32, 32)))
-    gdal.SetConfigOption("GDAL_PAM_ENABLED", "YES")
-    try:
-        plain = open_array(tmp_path)
-        plain.GetRasterBand(1).ComputeStatistics(False)
-        del plain
-        dataset = open_thread_safe(tmp_path)
-        assert in_threads(lambda _: dataset.GetRasterBand(1).GetStatistics(False, False)[:2]) == [[1.0, 1023.0]] * THREADS
-    finally:
-        gdal.SetConfigOption("GDAL_PAM_ENABLED", None)
 
 
 def test_in_update_mode_threads_read_what_is_stored(tmp_path):

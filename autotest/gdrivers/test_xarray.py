@@ -1,7 +1,7 @@
 """What a user of xarray sees who gives the name of a store and nothing else: all its groups as one tree, and where each array lies."""
 import numpy as np
 import pytest
-from osgeo import gdal, osr
+from osgeo import gdal
 
 from support import ask_peer, open_array
 from writing import UTM, change_document, copy, document, driver, source
@@ -64,11 +64,6 @@ def test_arrays_side_by_side_open_as_a_tree(tmp_path):
     check(tmp_path, {("two.zarr", name): (values[number], BOUNDS, 32633) for number, name in enumerate(["two_1", "two_2"])})
 
 
-def test_array_without_georeferencing_opens_as_a_tree(tmp_path):
-    copy(tmp_path / "bare.zarr", source(PIXELS), OVERVIEWS="2,4")
-    check(tmp_path, {("bare.zarr", "bare"): (PIXELS, None, None)})
-
-
 def test_overviews_that_gdaladdo_makes_and_removes_leave_a_tree(tmp_path):
     path = tmp_path / "scene.zarr"
     copy(path, scene())
@@ -120,18 +115,6 @@ def test_moved_raster_opens_as_a_tree(tmp_path):
                "grid_mapping" in document(path, node)["attributes"] for node in ("scene", "ovr_2x/scene"))
 
 
-def test_coordinates_that_are_named_already_stay(tmp_path):
-    path = tmp_path / "scene.zarr"
-    copy(path, scene(crs=None))
-    attributes = document(path, "scene")["attributes"]
-    change_document(path, "scene", attributes={**attributes, "coordinates": "lon   height lat"})
-    metadata = document(path)
-    metadata.pop("consolidated_metadata")
-    change_document(path, **metadata)
-    gdal.Open(str(path), gdal.GA_Update).SetGeoTransform((0, 10, 0, 400, 0, -10))
-    assert document(path, "scene")["attributes"]["coordinates"].split()[:3] == ["lon", "height", "lat"]
-
-
 def old_layout(path, factors):
     """A store as it was written before X and Y of overviews had names of their own, and without `coordinates`."""
     root = document(path)
@@ -150,29 +133,3 @@ def old_layout(path, factors):
         change_document(path, name, **node)
         assert document(path, name)["attributes"] == node["attributes"]
     change_document(path, **root)
-
-
-def test_stores_of_the_older_layout_are_read_changed_and_cleaned(tmp_path):
-    path = tmp_path / "scene.zarr"
-    copy(path, scene(), OVERVIEWS="2,4")
-    before = [level(path, "/scene", 0), level(path, "/scene", 1)]
-    old_layout(path, (2, 4))
-    for number in range(2):
-        np.testing.assert_array_equal(level(path, "/scene", number), before[number])
-        dataset = open_array(path, "/ovr_%dx/scene" % (2 << number))
-        assert dataset.GetGeoTransform()[0] == UTM[0] and dataset.GetSpatialRef().GetAuthorityCode(None) == "32633"
-        np.testing.assert_array_equal(dataset.ReadAsArray(), before[number])
-    moved = (0, 10, 0, 400, 0, -10)
-    dataset = gdal.Open(str(path), gdal.GA_Update)
-    dataset.SetGeoTransform(moved)
-    srs = osr.SpatialReference()
-    srs.ImportFromEPSG(32632)
-    dataset.SetSpatialRef(srs)
-    dataset = None
-    assert open_array(path, "/ovr_4x/scene").GetGeoTransform()[3] == 400
-    assert document(path, "ovr_2x", "scene")["dimension_names"] == ["y", "x"]
-    gdal.Open(str(path), gdal.GA_Update).BuildOverviews("AVERAGE", [])
-    assert sorted(child.name for child in path.iterdir() if child.is_dir()) == ["scene", "spatial_ref", "x", "y"]
-    gdal.Open(str(path), gdal.GA_Update).BuildOverviews("AVERAGE", [2])
-    check(tmp_path, {("scene.zarr", "scene"): (PIXELS, (0, 0, 610, 400), 32632),
-                     ("scene.zarr", "ovr_2x/scene"): (level(path, "/scene", 0), (0, 0, 610, 400), 32632)})
