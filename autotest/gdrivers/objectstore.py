@@ -41,7 +41,7 @@ class ObjectStore(webserver.Server):
     def settings(self):
         """The configuration options with which GDAL's /vsis3/ asks it; while it serves."""
         return {"AWS_HTTPS": "NO", "AWS_VIRTUAL_HOSTING": "FALSE", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "key",
-                "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": self.host, "SHARDEDZARR_CONDITIONAL_PUT": "YES"}
+                "AWS_REGION": "us-east-1", "AWS_S3_ENDPOINT": self.host}
 
     def is_refused(self, key, headers):
         """Whether a PUT is of another version than its conditions name."""

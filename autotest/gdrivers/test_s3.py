@@ -435,29 +435,6 @@ def test_buckets_of_others_are_not_asked_whether_a_new_store_lies_in_a_repositor
     assert {key.split("/")[0] for _, key in s3.log} == {"bucket"}
 
 
-def test_a_bucket_that_hangs_holds_up_no_other(s3, config):
-    config("SHARDEDZARR_CONDITIONAL_PUT", None)  # each bucket is asked whether it holds to conditions
-    hangs, goes_on = threading.Event(), threading.Event()
-    s3.fault = lambda method, key, query: key.startswith("slow/a.zarr/.shardedzarr-") and (hangs.set(), goes_on.wait()) and None
-    thread = threading.Thread(target=created_and_changed, args=("/vsis3/slow/a.zarr",), daemon=True)
-    thread.start()
-    assert hangs.wait(60)
-    other = threading.Thread(target=created_and_changed, args=(PATH,), daemon=True)
-    other.start()
-    other.join(60)
-    assert not other.is_alive() and thread.is_alive()
-    goes_on.set()
-    thread.join()
-    assert_same(read_all(open_array("/vsis3/slow/a.zarr")), read_all(open_array(PATH)))
-
-
-def created_and_changed(path):
-    made(noise(1, 400, 400), path, OVERVIEWS="NONE")
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.GetRasterBand(1).WriteArray(np.full((2, 2), 9, "uint8"), 3, 3)
-    dataset = None
-
-
 def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     s3.gather(4, puts_shards)
     log = requests_of_new(s3, noise(1, 1000, 1000), OVERVIEWS="2")
@@ -629,9 +606,6 @@ def test_operations_cost_the_requests_that_performance_md_says(s3, config):
     costs("map", window(0, 0, 256, 256, [20]), "cube")
     costs("series", window(100, 100, 1, 1), "cube")
     costs("change", change, "scene")
-    config("SHARDEDZARR_CONDITIONAL_PUT", "AUTO")
-    costs("first change", change, "scene")
-    config("SHARDEDZARR_CONDITIONAL_PUT", "YES")
     costs("overviews", add_overviews, "plain")
     costs("delete", driver().Delete, "scene")
     assert counts == table(PERFORMANCE, "operation")

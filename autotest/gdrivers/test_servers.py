@@ -22,7 +22,6 @@ PEERS = os.path.dirname(os.environ.get("SHARDEDZARR_PEERS", ""))
 VERSITYGW, MOTO = os.path.join(PEERS, "versitygw"), os.path.join(PEERS, "moto", "bin", "moto_server")
 PATH = "/vsis3/bucket/a.zarr"
 NAME = 'SHARDEDZARR:"%s":/v' % PATH
-MAY_LOSE = "may lose"
 
 
 class Server:
@@ -101,36 +100,23 @@ def test_a_store_is_made_changed_given_attributes_and_deleted(server):
     assert not gdal.ReadDirRecursive("/vsis3/bucket/")
 
 
-def test_two_writers_of_one_chunk_lose_nothing_where_the_server_holds_to_conditions_and_are_warned_elsewhere(server):
+def test_two_writers_of_one_chunk_lose_nothing(server):
+    if server.name == "moto":
+        pytest.skip("moto looks at no condition")
     made()
     ours, theirs = opened(), opened()
     ours.GetRasterBand(1).WriteArray(np.full((2, 2), 250, "uint8"), 0, 0)
     theirs.GetRasterBand(1).WriteArray(np.full((2, 2), 251, "uint8"), 4, 4)
     ours.SetMetadataItem("ours", "1")
     theirs.SetMetadataItem("theirs", "2")
-    warned = []
     for dataset in (theirs, ours):
-        said = [sum(MAY_LOSE in message for message in warnings_of(dataset.FlushCache)[1]) for _ in range(2)]
-        assert said[1] == 0  # once per dataset
-        warned.append(said[0])
+        assert warnings_of(dataset.FlushCache)[1] == []
     dataset = ours = theirs = None
     gdal.VSICurlClearCache()
-    assert warned in ([0, 0], [1, 1]) and (server.name != "versitygw" or warned == [0, 0])
-    if warned == [1, 1]:
-        return
     pixels = read_all(open_array(PATH))[0]
     assert pixels[0, 0] == 250 and pixels[4, 4] == 251
     items = gdal.OpenEx(NAME).GetMetadata()
     assert (items.get("ours"), items.get("theirs")) == ("1", "2")
-
-
-def test_a_dataset_that_only_reads_is_not_warned(server):
-    made()
-
-    def read():
-        gdal.VSICurlClearCache()
-        read_all(open_array(PATH))
-    assert warnings_of(read)[1] == []
 
 
 ADD = """

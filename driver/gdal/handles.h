@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -136,7 +137,7 @@ struct ZSOpenOptions
     bool multiband = false;
     bool fsync = false; /* as in ZSCreationOptions */
     enum zs_update update = {};
-    enum zs_conditions conditions = {};
+    std::optional<bool> conditions; /* none: as it is configured */
     bool healpix = false; /* cells are shown as a map */
     std::string dim_x, dim_y; /* "" when not given */
 

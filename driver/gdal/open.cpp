@@ -437,7 +437,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
             return a;
         if (!options.fsync)
             zs_store_set_sync(store->store, ZS_SYNC_NO);
-        zs_store_set_conditions(store->store, options.conditions);
+        if (options.conditions)
+            zs_store_set_conditions(store->store, *options.conditions);
         const bool isMultidim = (info.nOpenFlags & GDAL_OF_MULTIDIM_RASTER) != 0;
         a.dataset = isMultidim ? zsMdimOpen(store, node, connection, options, info.eAccess, err)
                                : zsRasterOpen(store, node, connection, options, info.eAccess, info.pszFilename, err);

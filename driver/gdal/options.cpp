@@ -365,12 +365,12 @@ static const std::vector<Row<Opening>> &openingRows()
          "How an existing shard is changed: REWRITE replaces it, APPEND writes new chunks behind the old ones, "
          "IN_PLACE overwrites chunks that are not compressed. Other than on a local disk it is always REWRITE",
          [](Opening &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
-        {ZS_OPENING, "CONDITIONAL_PUT", choice("AUTO YES NO", "AUTO"),
-         "Whether an upload to /vsis3/ or /vsigs/ carries the version that it replaces. AUTO asks the server. Default: "
+        {ZS_OPENING, "CONDITIONAL_PUT", flag("YES"),
+         "Whether an upload to /vsis3/ or /vsigs/ carries the version that it replaces. Default: "
          "SHARDEDZARR_CONDITIONAL_PUT if set",
          [](Opening &o, Value &v) {
-             static const enum zs_conditions held[] = {ZS_CONDITIONS_ASK, ZS_CONDITIONS_YES, ZS_CONDITIONS_NO};
-             o.conditions = v.isGiven ? held[v.choice] : ZS_CONDITIONS_CONFIGURED; // which may differ from path to path
+             if (v.isGiven) // else the configuration counts, which may differ from path to path
+                 o.conditions = v.isYes;
          }},
         {ZS_OPENING, "BRANCH", anyText(),
          "Of an Icechunk repository: the branch whose newest commit is opened. Default: main", nullptr},

@@ -63,7 +63,7 @@ bool ZSMark::Put(const std::string &root)
     struct zs_error err;
     bool wasLeft = false;
     enum zs_status status = zs_store_open(root.c_str(), &m_store, &err);
-    const bool isHeld = status == ZS_OK && zs_store_may_have_conditions(m_store);
+    const bool isHeld = status == ZS_OK && zs_store_has_conditions(m_store);
     if (isHeld)
         status = zs_mark_put(m_store, ZS_MARK_NAME, nullptr, &wasLeft, &err);
     if (status != ZS_OK)

@@ -581,6 +581,7 @@ enum zs_status zs_store_open_http(struct zs_store *vsi, struct zs_store **store,
     h->base.max_batch = vsi->max_batch;
     h->base.can_expect = zs_vsi_kind(vsi)->sends_conditions;
     h->base.has_generations = zs_vsi_kind(vsi)->has_generations;
+    h->base.sends_conditions = vsi->sends_conditions;
     h->client = client;
     *store = &h->base;
     return ZS_OK;

@@ -294,12 +294,7 @@ static enum zs_status put_held(const struct new_mark *p, bool *was_left, struct 
 
 static enum zs_status put(const struct new_mark *p, bool *was_left, struct zs_error *err)
 {
-    if (!zs_store_may_have_conditions(p->store))
-        return put_locked(p, was_left, err);
-    ZS_TRY(put_held(p, was_left, err));
-    if (zs_store_refuses_again(p->store, p->key))
-        return ZS_OK;
-    return zs_store_put(p->store, p->key, p->text, strlen(p->text), err); /* it took the question */
+    return zs_store_has_conditions(p->store) ? put_held(p, was_left, err) : put_locked(p, was_left, err);
 }
 
 enum zs_status zs_mark_put(struct zs_store *store, const char *key, const struct zs_mark_question *question,

@@ -165,26 +165,18 @@ void zs_writer_abort(struct zs_writer *writer);
  *
  * Object stores have no locks. Many of them refuse a commit instead, unless the object under its key is still the one
  * that was read: If-Match and If-None-Match of RFC 9110 with its ETag. Google's takes these for reading alone, and
- * x-goog-if-generation-match with the number of the object for a PUT. What is an "ETag" here is that number there. */
+ * x-goog-if-generation-match with the generation of the object for a PUT: there that number is the "ETag". */
 
-/* Whether a server holds a commit to what it expects: ASK it, or take YES or NO for its answer. CONFIGURED, what a
- * store begins with: the configuration option SHARDEDZARR_CONDITIONAL_PUT. */
-enum zs_conditions { ZS_CONDITIONS_CONFIGURED, ZS_CONDITIONS_ASK, ZS_CONDITIONS_YES, ZS_CONDITIONS_NO };
-void zs_store_set_conditions(struct zs_store *store, enum zs_conditions conditions);
-/* Whether the server holds a commit to what it expects. It is asked once per process and root, with a small object of
- * our own. False where there are locks. */
-bool zs_store_has_conditions(struct zs_store *store);
-/* Whether the last answer was no, or a commit was made over an object without a version: two writers may lose
- * changes of each other. */
-bool zs_store_lacks_conditions(const struct zs_store *store);
-/* The version that a commit is to expect, of a store that holds it to that: `etag` as zs_store_get_tagged() and
- * zs_object_etag() give it. Where it is NULL nothing can be expected, and zs_store_lacks_conditions() becomes true. */
+/* Whether commits carry what they expect: by default those that can (/vsis3/, /vsigs/), unless the configuration option
+ * SHARDEDZARR_CONDITIONAL_PUT, which may be set for a path, is NO. Then, and where a server takes such a PUT without a
+ * look at its condition, two writers may lose changes of each other. */
+void zs_store_set_conditions(struct zs_store *store, bool are_sent);
+bool zs_store_has_conditions(const struct zs_store *store);
+/* Whether a commit was made over an object without a version, though it could carry a condition. */
+bool zs_store_lacks_versions(const struct zs_store *store);
+/* The version that a commit is to expect, of a store that has conditions: `etag` as zs_store_get_tagged() and
+ * zs_object_etag() give it. Where it is NULL nothing can be expected, and zs_store_lacks_versions() becomes true. */
 const char *zs_store_expected(struct zs_store *store, const char *etag);
-/* Whether a commit can carry a condition, which the server may not hold it to. Asks nothing. */
-bool zs_store_may_have_conditions(const struct zs_store *store);
-/* Whether the server refuses a commit that expects nothing at `key`, where an object is: as it answered before, or is
- * asked now. A server that takes the question has it at that key then. */
-bool zs_store_refuses_again(struct zs_store *store, const char *key);
 /* The ETag by which a commit can expect this object; NULL where the store has none. It belongs to the object. */
 const char *zs_object_etag(const struct zs_object *object);
 /* Has the commit of a writer for `key` replace the object that has this ETag, or, with "", make one where there is
@@ -344,8 +336,8 @@ struct zs_store {
     bool is_snapshot; /* it shows one of many states of its root: nothing about its content is kept beside it */
     bool can_expect;  /* objects have versions, and a commit can carry a condition */
     bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
-    enum zs_conditions conditions;
-    bool lacks_conditions, lacked_version; /* see zs_store_lacks_conditions() */
+    bool sends_conditions; /* ... and does */
+    bool lacks_versions;   /* see zs_store_lacks_versions() */
     struct zs_lease *lease; /* of who makes what is in it (lease.h); NULL: none */
 };
 struct zs_object {

@@ -412,6 +412,7 @@ enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **s
     a->base.max_batch = inner->max_batch;
     a->base.can_expect = inner->can_expect;
     a->base.has_generations = inner->has_generations;
+    a->base.sends_conditions = inner->sends_conditions;
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->done, NULL);
     *store = &a->base;

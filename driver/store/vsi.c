@@ -468,6 +468,8 @@ enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *ki
     s->kind = *kind;
     s->path = path;
     s->base = (struct zs_store){.ops = &vsi_ops, .root = shown, .path = path, .is_remote = kind->is_remote};
+    const char *setting = zs_vsi_option(path, "SHARDEDZARR_CONDITIONAL_PUT");
+    s->base.sends_conditions = setting == NULL || CPLTestBool(setting);
     s->base.max_batch = strncmp(path, "/vsis3/", strlen("/vsis3/")) == 0 ? MAX_BATCH : 0;
     *store = &s->base;
     return ZS_OK;
