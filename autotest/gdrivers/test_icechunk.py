@@ -165,8 +165,8 @@ def test_names_are_found_however_version_1_spells_their_folders(written, tmp_pat
     same_as_commit(copy + "?tag=%C3%A4%3F*", written, 0)
     same_as_commit(copy + "?branch=ü", written, 2)
     assert open_mdim(copy).GetMetadata("ICECHUNK")["BRANCHES"] == "dev,main,ü"
-    assert "there are dev, main, ü" in error_of(open_mdim, copy + "?branch=removed")
-    assert "there are ä?*, first" in error_of(open_mdim, copy + "?tag=x")
+    assert "there are dev,main,ü" in error_of(open_mdim, copy + "?branch=removed")
+    assert "there are ä?*,first" in error_of(open_mdim, copy + "?tag=x")
 
 
 @pytest.mark.parametrize("time", ["2026-02-29", "2026-04-31T00:00:00Z", "2026-09-01T24:00", "2026-09-01T", "now"])
@@ -189,7 +189,7 @@ def test_open_options_choose_the_commit_as_names_do(written):
 
 
 def test_names_that_are_not_there_are_errors_that_list_what_there_is(written):
-    for query, expected in [("?branch=x", "dev, main"), ("?tag=x", "first"), ("?tag=gone", "first"), ("?snapshot=nope", written.commits[3]["id"]),
+    for query, expected in [("?branch=x", "dev,main"), ("?tag=x", "first"), ("?tag=gone", "first"), ("?snapshot=nope", written.commits[3]["id"]),
                             ("?as_of=2001-01-01", "2001-01-01"), ("?as_of=soon", "2026-09-01T00:00:00Z"), ("?branch=dev&tag=first", "one of branch")]:
         message = error_of(open_mdim, written.repo(query))
         assert expected in message and "gone;" not in message, message
@@ -371,29 +371,25 @@ def test_the_commit_stands_anywhere_in_the_query_of_a_url(written, remote, query
 def test_only_what_is_needed_is_asked_for(written, remote):
     name = "SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk")
     dataset = open_ours(name, ["MERGE_GAP=0"])
-    both, is_first = {("repo", None), ("refs/branch.main/ref.json", None)}, os.path.exists(written.repo("/refs"))
-    *first, second = asked(remote)  # which version it is only the answers tell
-    assert len(first) == 2 and set(first) == both and second == ("snapshots/" + written.commits[3]["id"], None)
+    found = [("repo", None)] + [("refs/branch.main/ref.json", None)] * os.path.exists(written.repo("/refs"))  # one more of version 1
+    assert asked(remote) == found + [("snapshots/" + written.commits[3]["id"], None)]
     assert np.array_equal(dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10), written.values(3)["v"][1, :10, :10])
     (manifest, _), (index, index_range), (chunk, chunk_range) = asked(remote)
     assert manifest.startswith("manifests/") and index.startswith("chunks/") and chunk == index and index_range != chunk_range
-    size = os.path.getsize(written.repo("/" + index))
-    assert index_range == "bytes=%d-%d" % (size - 2 * 2 * 3 * 16 - 4, size - 1)  # exactly the index
+    assert index_range == "bytes=-%d" % (2 * 2 * 3 * 16 + 4)  # exactly the index
     dataset.GetRasterBand(2).ReadAsArray(10, 0, 10, 10)
     assert len(asked(remote)) == 1  # the index is known, and so is the manifest
     # Again in the process: of what never changes only the chunk is asked for.
     dataset = open_ours(name, ["MERGE_GAP=0"])
-    again = asked(remote)
-    assert set(again) == both if is_first else ("repo", None) in again and set(again) <= both
+    assert asked(remote) == found
     dataset.GetRasterBand(2).ReadAsArray(0, 0, 10, 10)
     assert asked(remote) == [(chunk, chunk_range)]
 
 
-def test_the_first_pixel_takes_five_round_trips_and_the_next_window_two(written, remote):
-    remote.gather(2, lambda method, path, headers: path.endswith(("/repo", "/ref.json")))
+def test_the_first_pixel_takes_five_requests_and_the_next_window_two(written, remote):
     dataset = open_ours("SHARDEDZARR:%s:/v" % remote.vsi("repo.icechunk"), ["MERGE_GAP=0"])
     dataset.GetRasterBand(1).ReadAsArray(0, 0, 1, 1)
-    assert remote.most == 2 and len(asked(remote)) <= 6
+    assert len(asked(remote)) == 5 + os.path.exists(written.repo("/refs"))
     dataset.GetRasterBand(5).ReadAsArray(45, 35, 1, 1)
     assert len(asked(remote)) <= 2
 

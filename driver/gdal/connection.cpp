@@ -619,25 +619,9 @@ enum zs_status zsOpenRepository(const ZSConnection &connection, ZSStore &store, 
     return zs_icechunk_open(&store.store, connection.commit.c_str(), err);
 }
 
-/* A member of a description: a text, or a list of texts with commas between. */
-static void take(CPLStringList &items, const char *name, const zs_json *member)
-{
-    const char *text = nullptr;
-    std::string all;
-    for (const zs_json *m = zs_json_first(member); m != nullptr; m = zs_json_next(m))
-        all += zs_json_string(m, &text) ? (all.empty() ? "" : ",") + std::string(text) : "";
-    if (zs_json_string(member, &text) || zs_json_is_array(member))
-        items.SetNameValue(CPLString(name).toupper().c_str(), zs_json_is_array(member) ? all.c_str() : text);
-}
-
 void zsDescribeRepository(const ZSStore &store, GDALDataset &dataset)
 {
-    zs_json *document = nullptr;
-    CPLStringList items;
-    if (zs_icechunk_describe(store.store, &document, nullptr) != ZS_OK)
-        return;
-    for (const char *name : {"snapshot", "time", "message", "branch", "tag", "branches", "tags"})
-        take(items, name, zs_json_get(document, name));
-    zs_json_free(document);
-    dataset.GDALMajorObject::SetMetadata(items.List(), "ICECHUNK"); // nothing is to be stored of it
+    char **items = zs_icechunk_describe(store.store);
+    dataset.GDALMajorObject::SetMetadata(items, "ICECHUNK"); // nothing is to be stored of it
+    zs_names_free(items);
 }

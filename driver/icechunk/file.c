@@ -48,15 +48,17 @@ bool zs_icechunk_is_id(const char *text)
     return strlen(text) == ZS_ICECHUNK_ID_TEXT - 1 && strspn(text, digits) == ZS_ICECHUNK_ID_TEXT - 1;
 }
 
-bool zs_icechunk_text(const struct zs_flat_vector *vector, char **text)
+char *zs_icechunk_text(const struct zs_flat_vector *vector)
 {
-    if (vector->of == NULL || !zs_utf8_check((const char *)vector->data, vector->count, NULL))
-        return false;
-    for (size_t i = 0; i < vector->count; i++)
-        if (vector->data[i] < 0x20 || vector->data[i] == 0x7F)
-            return false;
-    *text = zs_strndup((const char *)vector->data, vector->count);
-    return true;
+    bool is_text = vector->of != NULL && zs_utf8_check((const char *)vector->data, vector->count, NULL);
+    for (size_t i = 0; i < vector->count && is_text; i++)
+        is_text = vector->data[i] >= 0x20 && vector->data[i] != 0x7F;
+    return is_text ? zs_strndup((const char *)vector->data, vector->count) : NULL;
+}
+
+enum zs_status zs_icechunk_fail_broken(const char *what, struct zs_error *err)
+{
+    return zs_fail(err, ZS_CORRUPT, "expected the FlatBuffer of a %s, found offsets that lead elsewhere", what);
 }
 
 /* ---- Reading ---- */
@@ -89,14 +91,14 @@ static enum zs_status take_content(struct zs_icechunk_file *f, enum zs_icechunk_
     if (b[COMPRESSION_AT] > 1)
         return zs_fail(err, ZS_UNSUPPORTED, "expected compression 0 or 1 (zstd), found %d", b[COMPRESSION_AT]);
     f->version = b[VERSION_AT];
-    f->flat = (struct zs_flat){b + HEADER_BYTES, f->bytes.size - HEADER_BYTES};
+    f->flat = (struct zs_flat){b + HEADER_BYTES, f->bytes.size - HEADER_BYTES, false};
     if (b[COMPRESSION_AT] == 0)
         return ZS_OK;
     struct zs_buffer decoded = {0};
     const enum zs_status status = zs_zstd_decode(NULL, 0, f->flat.data, f->flat.size, MAX_FILE_BYTES, &decoded, err);
     zs_buffer_free(&f->bytes);
     f->bytes = decoded;
-    f->flat = (struct zs_flat){decoded.data, decoded.size};
+    f->flat = (struct zs_flat){decoded.data, decoded.size, false};
     return status;
 }
 
@@ -129,56 +131,39 @@ static void cache_create(void)
         zs_cache_share_budget(cache, 0);
 }
 
-enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store,
-                                      struct zs_error *err)
+enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store, struct zs_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static atomic_uint_least64_t number;
     (void)pthread_once(&once, cache_create);
-    *files = (struct zs_icechunk_files){store, NULL};
+    files->store = store;
     /* Local files are not remembered: they may be replaced, and reading them is fast. */
     files->name = store->is_remote ? zs_strdup(store->path != NULL ? store->path : store->root)
                                    : zs_format("%llu", (unsigned long long)atomic_fetch_add(&number, 1));
     return cache != NULL && files->name != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
-void zs_icechunk_files_free(struct zs_icechunk_files *files)
-{
-    free(files->name);
-    files->name = NULL;
-}
-
-/* Checks that a file has the id that it is called by, and the references of a manifest. */
-static enum zs_status check(struct zs_icechunk_file *file, enum zs_icechunk_type type, const char *id,
-                            struct zs_error *err)
-{
-    struct zs_flat_table root;
-    const unsigned char *bytes;
-    char found[ZS_ICECHUNK_ID_TEXT];
-    if (!zs_flat_root(&file->flat, &root) || !zs_flat_struct(&root, 0, ZS_ICECHUNK_ID_BYTES, &bytes) || bytes == NULL)
-        return zs_fail(err, ZS_CORRUPT, "expected a FlatBuffer with an id, found other bytes");
-    zs_icechunk_id_print(bytes, found);
-    if (strcmp(found, id) != 0)
-        return zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
-    return type == ZS_ICECHUNK_MANIFEST ? zs_icechunk_manifest_check(file, err) : ZS_OK;
-}
-
+/* Reads the file with this name in the cache. Checks that it has the id that it is called by, and a manifest's
+ * references. */
 static enum zs_status load(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                            const char *name, struct zs_icechunk_file **file, struct zs_error *err)
 {
     const char *key = name + strlen(files->name) + 1;
-    struct zs_icechunk_file *f = NULL;
-    ZS_TRY(zs_icechunk_file_read(files, key, type, &f, err));
-    enum zs_status status = check(f, type, id, err);
+    char found[ZS_ICECHUNK_ID_TEXT] = "none";
+    ZS_TRY(zs_icechunk_file_read(files, key, type, file, err));
+    const struct zs_flat_table root = zs_flat_root(&(*file)->flat);
+    const unsigned char *bytes = zs_flat_struct(&root, 0, ZS_ICECHUNK_ID_BYTES);
+    if (bytes != NULL)
+        zs_icechunk_id_print(bytes, found);
+    enum zs_status status = ZS_OK;
+    if (strcmp(found, id) != 0)
+        status = zs_fail(err, ZS_CORRUPT, "expected the id %s, found %s", id, found);
+    else if (type == ZS_ICECHUNK_MANIFEST)
+        status = zs_icechunk_manifest_check(*file, err);
     if (status != ZS_OK)
-        status = zs_fail_in(err, status, "%s/%s", files->store->root, key);
-    else if ((f->name = zs_strdup(name)) == NULL)
-        status = zs_fail_memory(err);
-    if (status != ZS_OK)
-        zs_icechunk_file_free(f);
-    else
-        *file = f;
-    return status;
+        return zs_fail_in(err, status, "%s/%s", files->store->root, key);
+    (*file)->name = zs_strdup(name);
+    return (*file)->name != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 static const char *folder_of(enum zs_icechunk_type type)
@@ -186,23 +171,12 @@ static const char *folder_of(enum zs_icechunk_type type)
     return type == ZS_ICECHUNK_SNAPSHOT ? "snapshots" : "manifests";
 }
 
-/* Makes the name of a file in the cache: that of the repository and the file's key. NULL without memory. */
-static char *name_of(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
-{
-    return zs_format("%s/%s/%s", files->name, folder_of(type), id);
-}
-
-static struct zs_cache_key key_of(const char *name)
-{
-    const size_t n = strlen(name);
-    return (struct zs_cache_key){zs_hash(ZS_HASH, name, n), zs_hash(0x9E3779B97F4A7C15u, name, n)};
-}
-
-/* Gets a file from the cache, or loads it into the cache. */
+/* Gets a file by its name in the cache, or loads it into the cache. */
 static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                           const char *name, struct zs_cache_entry **entry, struct zs_error *err)
 {
-    const struct zs_cache_key key = key_of(name);
+    const size_t n = strlen(name);
+    const struct zs_cache_key key = {zs_hash(ZS_HASH, name, n), zs_hash(0x9E3779B97F4A7C15u, name, n)};
     bool must_load;
     while ((*entry = zs_cache_get_or_load(cache, key, &must_load)) != NULL) {
         if (strcmp(zs_icechunk_file_of(*entry)->name, name) == 0)
@@ -224,7 +198,7 @@ static enum zs_status get(const struct zs_icechunk_files *files, enum zs_icechun
 enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                      struct zs_cache_entry **entry, struct zs_error *err)
 {
-    char *name = name_of(files, type, id);
+    char *name = zs_format("%s/%s/%s", files->name, folder_of(type), id);
     const enum zs_status status = name != NULL ? get(files, type, id, name, entry, err) : zs_fail_memory(err);
     free(name);
     return status;
@@ -240,16 +214,7 @@ enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum 
                          files->store->root, folder_of(type), id);
 }
 
-bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id)
-{
-    char *name = name_of(files, type, id);
-    struct zs_cache_entry *entry = name != NULL ? zs_cache_get(cache, key_of(name)) : NULL;
-    zs_icechunk_file_release(entry);
-    free(name);
-    return entry != NULL;
-}
-
-const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
+struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry)
 {
     return zs_cache_value(entry);
 }

@@ -7,108 +7,83 @@ static bool has(const struct zs_flat *flat, size_t at, size_t n)
     return at <= flat->size && n <= flat->size - at;
 }
 
-/* Follows the offset at `at`: forwards, to something of at least 4 bytes. */
-static bool follow(const struct zs_flat *flat, size_t at, size_t *target)
+/* Follows the offset at `at`: forwards, to something of at least 4 bytes. 0 where it is broken. */
+static size_t follow(struct zs_flat *flat, size_t at)
 {
-    if (!has(flat, at, 4))
-        return false;
-    const size_t offset = (size_t)zs_load_le(flat->data + at, 4);
-    if (offset == 0 || offset > flat->size - at || !has(flat, at + offset, 4))
-        return false;
-    *target = at + offset;
-    return true;
+    const size_t offset = has(flat, at, 4) ? (size_t)zs_load_le(flat->data + at, 4) : 0;
+    if (offset != 0 && offset <= flat->size - at && has(flat, at + offset, 4))
+        return at + offset;
+    flat->is_broken = true;
+    return 0;
 }
 
 /* The table at `at`, whose vtable lies before or behind it. */
-static bool table_at(const struct zs_flat *flat, size_t at, struct zs_flat_table *out)
+static struct zs_flat_table table_at(struct zs_flat *flat, size_t at)
 {
-    if (!has(flat, at, 4))
-        return false;
-    const int64_t vtable = (int64_t)at - (int32_t)zs_load_le(flat->data + at, 4);
-    if (vtable < 0 || (uint64_t)vtable > flat->size || !has(flat, (size_t)vtable, 4))
-        return false;
-    const unsigned char *v = flat->data + vtable;
-    const size_t vtable_size = (size_t)zs_load_le(v, 2), size = (size_t)zs_load_le(v + 2, 2);
-    if (vtable_size < 4 || vtable_size % 2 != 0 || size < 4 || !has(flat, (size_t)vtable, vtable_size) ||
-        !has(flat, at, size))
-        return false;
-    *out = (struct zs_flat_table){flat, at, (size_t)vtable, (unsigned)(vtable_size - 4) / 2, size};
-    return true;
+    const int64_t vtable = at != 0 ? (int64_t)at - (int32_t)zs_load_le(flat->data + at, 4) : -1;
+    if (vtable >= 0 && (uint64_t)vtable <= flat->size && has(flat, (size_t)vtable, 4)) {
+        const unsigned char *v = flat->data + vtable;
+        const size_t vtable_size = (size_t)zs_load_le(v, 2), size = (size_t)zs_load_le(v + 2, 2);
+        if (vtable_size >= 4 && vtable_size % 2 == 0 && size >= 4 && has(flat, (size_t)vtable, vtable_size) &&
+            has(flat, at, size))
+            return (struct zs_flat_table){flat, at, (size_t)vtable, (vtable_size - 4) / 2, size};
+    }
+    flat->is_broken = true;
+    return (struct zs_flat_table){0};
 }
 
-bool zs_flat_root(const struct zs_flat *flat, struct zs_flat_table *out)
+struct zs_flat_table zs_flat_root(struct zs_flat *flat)
 {
-    size_t at;
-    return follow(flat, 0, &at) && table_at(flat, at, out);
+    return table_at(flat, follow(flat, 0));
 }
 
 /* Position of a field of n bytes; 0 where it is absent. */
-static bool field_at(const struct zs_flat_table *table, unsigned field, size_t n, size_t *at)
+static size_t field_at(const struct zs_flat_table *table, unsigned field, size_t n)
 {
-    *at = 0;
-    if (table->of == NULL)
-        return false;
-    const unsigned char *fields = table->of->data + table->vtable + 4;
-    const size_t offset = field < table->fields ? (size_t)zs_load_le(fields + 2 * (size_t)field, 2) : 0;
+    if (table->of == NULL || field >= table->fields)
+        return 0;
+    const size_t offset = (size_t)zs_load_le(table->of->data + table->vtable + 4 + 2 * (size_t)field, 2);
     if (offset == 0)
-        return true;
-    if (offset < 4 || offset > table->size || n > table->size - offset)
-        return false;
-    *at = table->at + offset;
-    return true;
+        return 0;
+    if (offset >= 4 && offset <= table->size && n <= table->size - offset)
+        return table->at + offset;
+    table->of->is_broken = true;
+    return 0;
 }
 
-bool zs_flat_number(const struct zs_flat_table *table, unsigned field, size_t size, uint64_t usual, uint64_t *out)
+uint64_t zs_flat_number(const struct zs_flat_table *table, unsigned field, size_t size)
 {
-    size_t at;
-    if (!field_at(table, field, size, &at))
-        return false;
-    *out = at != 0 ? zs_load_le(table->of->data + at, size) : usual;
-    return true;
+    const size_t at = field_at(table, field, size);
+    return at != 0 ? zs_load_le(table->of->data + at, size) : 0;
 }
 
-bool zs_flat_struct(const struct zs_flat_table *table, unsigned field, size_t size, const unsigned char **out)
+const unsigned char *zs_flat_struct(const struct zs_flat_table *table, unsigned field, size_t size)
 {
-    size_t at;
-    if (!field_at(table, field, size, &at))
-        return false;
-    *out = at != 0 ? table->of->data + at : NULL;
-    return true;
+    const size_t at = field_at(table, field, size);
+    return at != 0 ? table->of->data + at : NULL;
 }
 
-bool zs_flat_table(const struct zs_flat_table *table, unsigned field, struct zs_flat_table *out)
+struct zs_flat_table zs_flat_table(const struct zs_flat_table *table, unsigned field)
 {
-    size_t at;
-    if (!field_at(table, field, 4, &at))
-        return false;
-    if (at == 0) {
-        *out = (struct zs_flat_table){0};
-        return true;
-    }
-    return follow(table->of, at, &at) && table_at(table->of, at, out);
+    const size_t at = field_at(table, field, 4);
+    return at != 0 ? table_at(table->of, follow(table->of, at)) : (struct zs_flat_table){0};
 }
 
-bool zs_flat_vector(const struct zs_flat_table *table, unsigned field, size_t size, struct zs_flat_vector *out)
+struct zs_flat_vector zs_flat_vector(const struct zs_flat_table *table, unsigned field, size_t size)
 {
-    size_t at;
-    if (!field_at(table, field, 4, &at))
-        return false;
-    if (at == 0) {
-        *out = (struct zs_flat_vector){0};
-        return true;
-    }
-    if (!follow(table->of, at, &at))
-        return false;
+    const size_t field_offset = field_at(table, field, 4);
+    const size_t at = field_offset != 0 ? follow(table->of, field_offset) : 0;
+    if (at == 0)
+        return (struct zs_flat_vector){0};
     const uint64_t count = zs_load_le(table->of->data + at, 4);
     uint64_t bytes;
-    if (!zs_mul_u64(count, size, &bytes) || bytes > table->of->size - at - 4)
-        return false;
-    *out = (struct zs_flat_vector){table->of, table->of->data + at + 4, (size_t)count};
-    return true;
+    if (zs_mul_u64(count, size, &bytes) && bytes <= table->of->size - at - 4)
+        return (struct zs_flat_vector){table->of, table->of->data + at + 4, (size_t)count};
+    table->of->is_broken = true;
+    return (struct zs_flat_vector){0};
 }
 
-bool zs_flat_vector_table(const struct zs_flat_vector *vector, size_t index, struct zs_flat_table *out)
+struct zs_flat_table zs_flat_element(const struct zs_flat_vector *vector, size_t index)
 {
-    size_t at = (size_t)(vector->data - vector->of->data) + 4 * index;
-    return index < vector->count && follow(vector->of, at, &at) && table_at(vector->of, at, out);
+    return table_at(vector->of, follow(vector->of, (size_t)(vector->data - vector->of->data) + 4 * index));
 }

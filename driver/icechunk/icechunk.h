@@ -1,10 +1,10 @@
 /* icechunk/icechunk.h: Icechunk repositories as the stores that their snapshots are: documents and chunks of one commit
- * under the keys that Zarr gives them. Read only.
+ * under the keys that Zarr gives them. Read only. It lies above zarr/ and codec/: which chunk a key names is in the
+ * documents of a snapshot, and its files are frames of zstd.
  * Source: earth-mover/icechunk, spec-v1.md, spec-v2.md and spec-v2-1.md, and the schemas *.fbs. */
 #pragma once
 
 #include "store/store.h"
-#include "zarr/json.h"
 
 /* The object that a repository of version 2 has at its root. */
 #define ZS_ICECHUNK_REPOSITORY "repo"
@@ -27,10 +27,10 @@ enum zs_status zs_icechunk_split(const char *name, char **root, char **commit, s
  * has. On failure *store stays as it is. */
 enum zs_status zs_icechunk_open(struct zs_store **store, const char *commit, struct zs_error *err);
 
-/* Describes the commit of such a store, released with zs_json_free(): members "snapshot", "time" (as
- * 2026-09-01T00:00:00.000000Z), "message", "branch" or "tag", and "branches" and "tags", lists that are absent for a
- * repository of version 1 over a network, where listing takes requests. */
-enum zs_status zs_icechunk_describe(const struct zs_store *store, zs_json **document, struct zs_error *err);
+/* Describes the commit of such a store, as a list of NAME=VALUE freed with zs_names_free(): SNAPSHOT, TIME (as
+ * 2026-09-01T00:00:00.000000Z), MESSAGE, BRANCH or TAG, and BRANCHES and TAGS, names with commas between, which are
+ * absent for a repository of version 1 over a network, where listing takes requests. NULL without memory. */
+char **zs_icechunk_describe(const struct zs_store *store);
 
 /* Forgets what this process remembers of snapshots and manifests. */
 void zs_icechunk_forget_all(void);

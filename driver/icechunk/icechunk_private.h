@@ -1,28 +1,25 @@
 /* icechunk/icechunk_private.h: what the files of this room share. */
 #pragma once
 
-#include <pthread.h>
-
 #include "base/cache.h"
 #include "icechunk/flatbuffer.h"
 #include "icechunk/icechunk.h"
 #include "zarr/node.h"
 
-/* ---- Names (file.c) ---- */
+/* ---- Files (file.c) ---- */
 
 #define ZS_ICECHUNK_ID_BYTES 12
 #define ZS_ICECHUNK_NODE_ID_BYTES 8
 /* An id in Crockford's Base32, zero-terminated. */
 #define ZS_ICECHUNK_ID_TEXT 21
 
-/* Prints an id; whether a text is one of ZS_ICECHUNK_ID_BYTES. */
 void zs_icechunk_id_print(const unsigned char id[ZS_ICECHUNK_ID_BYTES], char text[ZS_ICECHUNK_ID_TEXT]);
 bool zs_icechunk_is_id(const char *text);
-/* A string of a file as text, freed with free(). False where it is absent, no UTF-8, or has control characters; *text
- * is NULL without memory. */
-bool zs_icechunk_text(const struct zs_flat_vector *vector, char **text);
-
-/* ---- Files (file.c) ---- */
+/* A string of a file as text, freed with free(). NULL where it is absent, no UTF-8, or has control characters, and
+ * without memory. */
+char *zs_icechunk_text(const struct zs_flat_vector *vector);
+/* ZS_CORRUPT: offsets in a FlatBuffer lead elsewhere, or what must be there is not. */
+enum zs_status zs_icechunk_fail_broken(const char *what, struct zs_error *err);
 
 enum zs_icechunk_type { ZS_ICECHUNK_SNAPSHOT = 1, ZS_ICECHUNK_MANIFEST = 2, ZS_ICECHUNK_INFO = 6 };
 
@@ -36,61 +33,44 @@ struct zs_icechunk_file {
 
 /* The files of a repository. */
 struct zs_icechunk_files {
-    struct zs_store *store;
+    struct zs_store *store; /* borrowed */
     char *name; /* of the repository in the process's cache; unique where files are not to be remembered */
 };
 
-/* Begins reading the files of a repository; `store` is borrowed. Release with zs_icechunk_files_free(). */
 enum zs_status zs_icechunk_files_init(struct zs_icechunk_files *files, struct zs_store *store, struct zs_error *err);
-void zs_icechunk_files_free(struct zs_icechunk_files *files);
 
-/* Reads a file. ZS_NOT_FOUND where there is none. */
+/* Reads a file; freed with zs_icechunk_file_free(). ZS_NOT_FOUND where there is none. */
 enum zs_status zs_icechunk_file_read(const struct zs_icechunk_files *files, const char *key, enum zs_icechunk_type type,
                                      struct zs_icechunk_file **file, struct zs_error *err);
 void zs_icechunk_file_free(void *file); /* NULL is allowed */
 
-/* Finds a snapshot or manifest by its id, which the file must have too, and checks all of it that readers follow. It is
- * pinned in the process's cache: release it with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
+/* Gets a snapshot or manifest by its id, which the file must have too; a manifest is checked. It is pinned in the
+ * process's cache: release it with zs_icechunk_file_release(). ZS_NOT_FOUND where there is none. */
 enum zs_status zs_icechunk_file_find(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                      struct zs_cache_entry **entry, struct zs_error *err);
 /* Like zs_icechunk_file_find(), for an id that a file refers to: its absence is ZS_CORRUPT. */
 enum zs_status zs_icechunk_file_get(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id,
                                     struct zs_cache_entry **entry, struct zs_error *err);
-/* Whether the file is in the process's cache. */
-bool zs_icechunk_file_is_known(const struct zs_icechunk_files *files, enum zs_icechunk_type type, const char *id);
-/* The file of a pinned entry. */
-const struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
+struct zs_icechunk_file *zs_icechunk_file_of(const struct zs_cache_entry *entry);
 void zs_icechunk_file_pin(struct zs_cache_entry *entry);     /* once more */
 void zs_icechunk_file_release(struct zs_cache_entry *entry); /* NULL is allowed */
 
-/* ---- Names of commits (name.c) ---- */
-
-/* The commit that a path asks for; each member may be NULL. */
-struct zs_icechunk_selector {
-    const char *branch, *tag, *snapshot, *as_of;
-    char *text; /* owns the members above; freed with free() */
-};
-/* Parses what stands behind "?" in the path of a store. Free selector->text, also on failure. ZS_ARGUMENT when it is
- * malformed. */
-enum zs_status zs_icechunk_selector_parse(const char *commit, struct zs_icechunk_selector *selector,
-                                          struct zs_error *err);
-
-/* ---- History (history.c) ---- */
+/* ---- Commits (commit.c) ---- */
 
 struct zs_icechunk_commit {
-    char id[ZS_ICECHUNK_ID_TEXT];
-    char *branch, *tag; /* by which it was found; NULL where its id was given */
-    bool has_info;      /* the repository is of version 2, with one object for its history */
-    zs_json *branches, *tags; /* lists of names; NULL where they were not read */
+    char id[ZS_ICECHUNK_ID_TEXT]; /* "": nothing was committed */
+    char *branch, *tag;           /* by which it was found; NULL where its id was given */
+    bool has_info;                /* the repository is of version 2, with one object for its history */
+    char *branches, *tags;        /* names with commas between; NULL where they were not read */
 };
 
-/* Finds the wanted commit. ZS_NOT_FOUND: there is no repository. */
-enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const struct zs_icechunk_selector *selector,
+/* Finds the commit that stands behind "?" in the name of a store. ZS_NOT_FOUND: there is no repository. Clear *commit
+ * also on failure. */
+enum zs_status zs_icechunk_find(const struct zs_icechunk_files *files, const char *wanted,
                                 struct zs_icechunk_commit *commit, struct zs_error *err);
-/* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". */
-#define ZS_ICECHUNK_TIME_TEXT 48
-void zs_icechunk_time_print(uint64_t time, char text[ZS_ICECHUNK_TIME_TEXT]);
 void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit);
+/* Microseconds since 1970 as "2026-09-01T00:00:00.000000Z". NULL without memory. */
+char *zs_icechunk_time_print(uint64_t time);
 
 /* ---- Snapshots (snapshot.c) ---- */
 
@@ -100,6 +80,7 @@ struct zs_icechunk_array {
     struct zs_flat_vector manifests;
     int ndim;                   /* in the snapshot */
     struct zs_array_meta *keys; /* how chunk keys are spelt; read with the first chunk */
+    bool is_loaded;             /* its manifest and those of coordinates beside it were asked for */
 };
 
 struct zs_icechunk_snapshot {
@@ -108,35 +89,37 @@ struct zs_icechunk_snapshot {
     struct zs_flat_vector message;
     struct zs_flat_vector files; /* manifests */
     bool files_are_structs;      /* as in version 1 */
-    zs_json *root, *documents;   /* the root's document; all others until they become its consolidated metadata */
-    const zs_json *shown;        /* these, by path; NULL where the root is an array */
+    zs_json *root;               /* the root's document; its consolidated metadata are the others */
+    zs_json *documents;          /* these, by path: owned until they are in the root's */
     struct zs_icechunk_array *arrays; /* sorted by path */
     size_t count, capacity;
 };
 
 /* A manifest as the snapshot's list has it. */
 struct zs_icechunk_manifest {
-    const unsigned char *id;
+    const unsigned char *id; /* NULL: it is not listed */
     uint64_t size, refs;
 };
 
-/* Reads a snapshot ("": the empty one before the first commit) and checks all that it declares about its nodes. On
- * failure nothing needs to be released. */
+/* Reads a snapshot ("": the empty one before the first commit) and checks all that it declares about its nodes. Close
+ * it also on failure. */
 enum zs_status zs_icechunk_snapshot_open(const struct zs_icechunk_files *files, const char *id,
                                          struct zs_icechunk_snapshot *snapshot, struct zs_error *err);
 void zs_icechunk_snapshot_close(struct zs_icechunk_snapshot *snapshot);
-/* Finds the array whose path is the first n bytes of `path`; NULL when there is none. */
-struct zs_icechunk_array *zs_icechunk_snapshot_array(struct zs_icechunk_snapshot *snapshot, const char *path, size_t n);
-/* Finds the id of the manifest with the chunk at a position; NULL for a chunk that is fill value. */
+/* The document of the node whose path is the first n bytes of `path`, and the array; NULL when there is none. */
+const zs_json *zs_icechunk_snapshot_document(const struct zs_icechunk_snapshot *snapshot, const char *path, size_t n);
+struct zs_icechunk_array *zs_icechunk_snapshot_array(const struct zs_icechunk_snapshot *snapshot, const char *path,
+                                                     size_t n);
+/* The id of the manifest with the chunk at a position; NULL for a chunk that is fill value. */
 const unsigned char *zs_icechunk_snapshot_find(const struct zs_icechunk_array *array, const uint64_t *index);
-/* Finds the manifests, of at most `most_bytes` each, of arrays with at most one dimension in the group of `a`:
+/* The manifests, of at most `most_bytes` each, of arrays with at most one dimension in the group of `array`:
  * coordinates, which are read together. Fills ids[most] and returns their number. */
 size_t zs_icechunk_snapshot_coordinates(const struct zs_icechunk_snapshot *snapshot,
                                         const struct zs_icechunk_array *array, uint64_t most_bytes,
                                         const unsigned char **ids, size_t most);
-/* Finds a manifest in the snapshot's list by its id; false when it is not listed. */
-bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot, const unsigned char *id,
-                                   struct zs_icechunk_manifest *manifest);
+/* Finds a manifest in the snapshot's list by its id. */
+struct zs_icechunk_manifest zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot,
+                                                          const unsigned char *id);
 
 /* ---- Manifests (manifest.c) ---- */
 
@@ -145,7 +128,7 @@ bool zs_icechunk_snapshot_manifest(const struct zs_icechunk_snapshot *snapshot, 
 struct zs_icechunk_ref {
     uint64_t size;
     const unsigned char *bytes;    /* NULL: in an object */
-    uint64_t offset, length;       /* in the object; length is `size` again */
+    uint64_t offset;               /* in the object */
     const unsigned char *chunk_id; /* NULL: elsewhere */
     struct zs_flat_vector location, compressed_location; /* one of them: the URL */
 };
@@ -154,9 +137,8 @@ struct zs_icechunk_ref {
 enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, struct zs_error *err);
 /* Finds the reference of the chunk at `index` of the array of a node. *is_there is false for a chunk that is fill
  * value. */
-enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
+enum zs_status zs_icechunk_manifest_find(struct zs_icechunk_file *file,
                                          const unsigned char node[ZS_ICECHUNK_NODE_ID_BYTES], const uint64_t *index,
                                          int ndim, bool *is_there, struct zs_icechunk_ref *ref, struct zs_error *err);
-/* Copies the URL of a virtual reference, decompressed; freed with free(). */
-enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
-                                             char **location, struct zs_error *err);
+/* The URL of a virtual reference; freed with free(). NULL where it cannot be read. */
+char *zs_icechunk_manifest_location(struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref);

@@ -8,43 +8,11 @@
 /* Fields of the tables Manifest, ArrayManifest and ChunkRef. */
 enum { MANIFEST_ARRAYS = 1, MANIFEST_DICTIONARY = 2, MANIFEST_COMPRESSION = 3 };
 enum { ARRAY_NODE_ID = 0, ARRAY_REFS = 1 };
-enum {
-    REF_INDEX,
-    REF_INLINE,
-    REF_OFFSET,
-    REF_LENGTH,
-    REF_CHUNK_ID,
-    REF_LOCATION,
-    REF_COMPRESSED_LOCATION = 8
-};
+enum { REF_INDEX, REF_INLINE, REF_OFFSET, REF_LENGTH, REF_CHUNK_ID, REF_LOCATION, REF_COMPRESSED_LOCATION = 8 };
 
 /* The longest URL, decoded. */
 #define MAX_LOCATION_BYTES ((size_t)16384)
 #define DICTIONARY_MAGIC 0xEC30A437u
-
-struct array {
-    const unsigned char *node;
-    struct zs_flat_vector refs;
-};
-
-static enum zs_status fail_broken(struct zs_error *err)
-{
-    return zs_fail(err, ZS_CORRUPT, "expected the FlatBuffer of a manifest, found offsets that lead elsewhere");
-}
-
-static bool array_at(const struct zs_flat_vector *arrays, size_t index, struct array *a)
-{
-    struct zs_flat_table t;
-    return zs_flat_vector_table(arrays, index, &t) &&
-           zs_flat_struct(&t, ARRAY_NODE_ID, ZS_ICECHUNK_NODE_ID_BYTES, &a->node) && a->node != NULL &&
-           zs_flat_vector(&t, ARRAY_REFS, 4, &a->refs) && a->refs.of != NULL;
-}
-
-static bool index_at(const struct zs_flat_vector *refs, size_t i, struct zs_flat_table *table,
-                     struct zs_flat_vector *index)
-{
-    return zs_flat_vector_table(refs, i, table) && zs_flat_vector(table, REF_INDEX, 4, index) && index->of != NULL;
-}
 
 /* Compares two indices of n numbers. */
 static int compare_index(const unsigned char *a, const unsigned char *b, size_t n)
@@ -57,57 +25,54 @@ static int compare_index(const unsigned char *a, const unsigned char *b, size_t 
     return 0;
 }
 
-static bool read_ref(const struct zs_flat_table *table, struct zs_icechunk_ref *ref)
+static struct zs_icechunk_ref read_ref(const struct zs_flat_table *table)
 {
-    struct zs_flat_vector bytes;
-    *ref = (struct zs_icechunk_ref){0};
-    if (!zs_flat_vector(table, REF_INLINE, 1, &bytes) || !zs_flat_number(table, REF_OFFSET, 8, 0, &ref->offset) ||
-        !zs_flat_number(table, REF_LENGTH, 8, 0, &ref->length) ||
-        !zs_flat_struct(table, REF_CHUNK_ID, ZS_ICECHUNK_ID_BYTES, &ref->chunk_id) ||
-        !zs_flat_vector(table, REF_LOCATION, 1, &ref->location) ||
-        !zs_flat_vector(table, REF_COMPRESSED_LOCATION, 1, &ref->compressed_location))
-        return false;
-    ref->bytes = bytes.of != NULL ? bytes.data : NULL;
-    ref->size = bytes.of != NULL ? bytes.count : ref->length;
-    return true;
+    const struct zs_flat_vector bytes = zs_flat_vector(table, REF_INLINE, 1);
+    return (struct zs_icechunk_ref){
+        .size = bytes.of != NULL ? bytes.count : zs_flat_number(table, REF_LENGTH, 8),
+        .bytes = bytes.data,
+        .offset = zs_flat_number(table, REF_OFFSET, 8),
+        .chunk_id = zs_flat_struct(table, REF_CHUNK_ID, ZS_ICECHUNK_ID_BYTES),
+        .location = zs_flat_vector(table, REF_LOCATION, 1),
+        .compressed_location = zs_flat_vector(table, REF_COMPRESSED_LOCATION, 1)};
 }
 
 /* Checks the fields of a reference against each other. */
-static enum zs_status check_ref(const struct zs_icechunk_ref *ref, uint64_t compression, struct zs_error *err)
+static enum zs_status check_ref(const struct zs_flat_table *table, uint64_t compression, struct zs_error *err)
 {
-    const int kinds = (ref->bytes != NULL) + (ref->chunk_id != NULL) + (ref->location.of != NULL) +
-                      (ref->compressed_location.of != NULL);
+    const struct zs_icechunk_ref ref = read_ref(table);
+    const uint64_t length = zs_flat_number(table, REF_LENGTH, 8);
+    const int kinds = (ref.bytes != NULL) + (ref.chunk_id != NULL) + (ref.location.of != NULL) +
+                      (ref.compressed_location.of != NULL);
     uint64_t end;
     if (kinds != 1)
         return zs_fail(err, ZS_CORRUPT, "expected one of bytes, chunk and location, found %d", kinds);
-    if (ref->compressed_location.of != NULL && compression != 1)
+    if (ref.compressed_location.of != NULL && compression != 1)
         return zs_fail(err, ZS_CORRUPT, "expected a plain location, found a compressed one");
-    if (ref->bytes != NULL && (ref->offset != 0 || ref->length != 0))
-        return zs_fail(err, ZS_CORRUPT, "expected bytes without offset and length, found %llu and %llu",
-                       (unsigned long long)ref->offset, (unsigned long long)ref->length);
-    if (ref->bytes == NULL && (ref->length == 0 || !zs_add_u64(ref->offset, ref->length, &end)))
-        return zs_fail(err, ZS_CORRUPT, "expected a range of bytes, found %llu at offset %llu",
-                       (unsigned long long)ref->length, (unsigned long long)ref->offset);
+    if (ref.bytes != NULL ? ref.offset != 0 || length != 0
+                          : length == 0 || !zs_add_u64(ref.offset, length, &end))
+        return zs_fail(err, ZS_CORRUPT, "expected %s, found %llu at offset %llu",
+                       ref.bytes != NULL ? "bytes without offset and length" : "a range of bytes",
+                       (unsigned long long)length, (unsigned long long)ref.offset);
     return ZS_OK;
 }
 
 /* Checks all references of an array: their order, and that they have one number of dimensions. */
-static enum zs_status check_array(const struct array *a, uint64_t compression, struct zs_error *err)
+static enum zs_status check_refs(const struct zs_flat_vector *refs, uint64_t compression, struct zs_error *err)
 {
     struct zs_flat_vector before = {0};
-    for (size_t i = 0; i < a->refs.count; i++) {
-        struct zs_flat_table t;
-        struct zs_flat_vector index;
-        struct zs_icechunk_ref ref;
-        if (!index_at(&a->refs, i, &t, &index) || !read_ref(&t, &ref))
-            return fail_broken(err);
+    for (size_t i = 0; i < refs->count; i++) {
+        const struct zs_flat_table t = zs_flat_element(refs, i);
+        const struct zs_flat_vector index = zs_flat_vector(&t, REF_INDEX, 4);
+        if (refs->of->is_broken || index.of == NULL)
+            return zs_icechunk_fail_broken("manifest", err);
         if (i > 0 && index.count != before.count)
             return zs_fail(err, ZS_CORRUPT, "reference %zu: expected an index of %zu dimensions, found %zu", i,
                            before.count, index.count);
         if (i > 0 && compare_index(before.data, index.data, index.count) >= 0)
             return zs_fail(err, ZS_CORRUPT, "reference %zu: expected indices that increase, found one that does not",
                            i);
-        const enum zs_status status = check_ref(&ref, compression, err);
+        const enum zs_status status = check_ref(&t, compression, err);
         if (status != ZS_OK)
             return zs_fail_in(err, status, "reference %zu", i);
         before = index;
@@ -115,21 +80,15 @@ static enum zs_status check_array(const struct array *a, uint64_t compression, s
     return ZS_OK;
 }
 
-static enum zs_status check_head(const struct zs_flat_table *root, uint64_t *compression,
-                                 struct zs_error *err)
+/* Checks the dictionary of compressed locations. */
+static enum zs_status check_dictionary(const struct zs_flat_table *root, struct zs_error *err)
 {
     static const unsigned char nothing[] = {0x28, 0xB5, 0x2F, 0xFD, 0x20, 0x00, 0x01, 0x00, 0x00}; /* a frame of it */
-    struct zs_flat_vector dictionary;
+    const struct zs_flat_vector dictionary = zs_flat_vector(root, MANIFEST_DICTIONARY, 1);
     struct zs_buffer out = {0};
-    if (!zs_flat_number(root, MANIFEST_COMPRESSION, 1, 1, compression) ||
-        !zs_flat_vector(root, MANIFEST_DICTIONARY, 1, &dictionary))
-        return fail_broken(err);
-    if (*compression > 1)
-        return zs_fail(err, ZS_UNSUPPORTED, "expected compression 0 or 1 (zstd) of locations, found %d",
-                       (int)*compression);
+    enum zs_status status = ZS_CORRUPT;
     if (dictionary.count == 0)
         return ZS_OK;
-    enum zs_status status = ZS_CORRUPT;
     if (dictionary.count >= 8 && zs_load_le32(dictionary.data) == DICTIONARY_MAGIC)
         status = zs_zstd_decode(dictionary.data, dictionary.count, nothing, sizeof nothing, 1, &out, err);
     zs_buffer_free(&out);
@@ -140,101 +99,97 @@ static enum zs_status check_head(const struct zs_flat_table *root, uint64_t *com
 
 enum zs_status zs_icechunk_manifest_check(struct zs_icechunk_file *file, struct zs_error *err)
 {
-    struct zs_flat_table root;
-    struct zs_flat_vector arrays;
-    struct array a, before = {0};
-    uint64_t compression;
-    if (!zs_flat_root(&file->flat, &root) || !zs_flat_vector(&root, MANIFEST_ARRAYS, 4, &arrays) || arrays.of == NULL)
-        return fail_broken(err);
-    ZS_TRY(check_head(&root, &compression, err));
-    file->refs = 0;
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    const struct zs_flat_vector arrays = zs_flat_vector(&root, MANIFEST_ARRAYS, 4);
+    const unsigned char *given = zs_flat_struct(&root, MANIFEST_COMPRESSION, 1), *before = NULL;
+    const int compression = given != NULL ? *given : 1;
+    if (arrays.of == NULL)
+        return zs_icechunk_fail_broken("manifest", err);
+    if (compression > 1)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected compression 0 or 1 (zstd) of locations, found %d", compression);
+    ZS_TRY(check_dictionary(&root, err));
     for (size_t i = 0; i < arrays.count; i++) {
-        if (!array_at(&arrays, i, &a))
-            return fail_broken(err);
-        if (i > 0 && memcmp(before.node, a.node, ZS_ICECHUNK_NODE_ID_BYTES) >= 0)
+        const struct zs_flat_table t = zs_flat_element(&arrays, i);
+        const unsigned char *node = zs_flat_struct(&t, ARRAY_NODE_ID, ZS_ICECHUNK_NODE_ID_BYTES);
+        const struct zs_flat_vector refs = zs_flat_vector(&t, ARRAY_REFS, 4);
+        if (node == NULL || refs.of == NULL)
+            return zs_icechunk_fail_broken("manifest", err);
+        if (i > 0 && memcmp(before, node, ZS_ICECHUNK_NODE_ID_BYTES) >= 0)
             return zs_fail(err, ZS_CORRUPT, "array %zu: expected ids that increase, found one that does not", i);
-        const enum zs_status status = check_array(&a, compression, err);
+        const enum zs_status status = check_refs(&refs, (uint64_t)compression, err);
         if (status != ZS_OK)
             return zs_fail_in(err, status, "array %zu", i);
-        before = a;
-        file->refs += a.refs.count;
+        before = node;
+        file->refs += refs.count;
     }
-    return ZS_OK;
+    return file->flat.is_broken ? zs_icechunk_fail_broken("manifest", err) : ZS_OK;
 }
 
-/* ---- Search ---- */
+/* ---- Search, in files that were checked ---- */
 
-static bool find_array(const struct zs_flat_vector *arrays, const unsigned char *node, struct array *a, bool *is_there)
+/* The references of an array; `of` nothing where it has none. */
+static struct zs_flat_vector refs_of(struct zs_icechunk_file *file, const unsigned char *node)
 {
-    size_t low = 0, high = arrays->count;
-    *is_there = false;
-    while (low < high && !*is_there) {
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    const struct zs_flat_vector arrays = zs_flat_vector(&root, MANIFEST_ARRAYS, 4);
+    for (size_t low = 0, high = arrays.count; low < high;) {
         const size_t middle = low + (high - low) / 2;
-        if (!array_at(arrays, middle, a))
-            return false;
-        const int order = memcmp(a->node, node, ZS_ICECHUNK_NODE_ID_BYTES);
-        *is_there = order == 0;
+        const struct zs_flat_table t = zs_flat_element(&arrays, middle);
+        const int order = memcmp(zs_flat_struct(&t, ARRAY_NODE_ID, ZS_ICECHUNK_NODE_ID_BYTES), node,
+                                 ZS_ICECHUNK_NODE_ID_BYTES);
+        if (order == 0)
+            return zs_flat_vector(&t, ARRAY_REFS, 4);
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return true;
+    return (struct zs_flat_vector){0};
 }
 
-enum zs_status zs_icechunk_manifest_find(const struct zs_icechunk_file *file,
+enum zs_status zs_icechunk_manifest_find(struct zs_icechunk_file *file,
                                          const unsigned char node[ZS_ICECHUNK_NODE_ID_BYTES], const uint64_t *index,
                                          int ndim, bool *is_there, struct zs_icechunk_ref *ref, struct zs_error *err)
 {
-    struct zs_flat_table root, t;
-    struct zs_flat_vector arrays, found;
-    struct array a;
     unsigned char wanted[4 * ZS_MAX_NDIM + 4] = {0};
-    if (!zs_flat_root(&file->flat, &root) || !zs_flat_vector(&root, MANIFEST_ARRAYS, 4, &arrays) ||
-        !find_array(&arrays, node, &a, is_there))
-        return fail_broken(err);
-    if (!*is_there) /* writers name a manifest where it has chunks of the array */
-        return zs_fail(err, ZS_CORRUPT, "expected references of the array, as in the snapshot, found none");
+    const struct zs_flat_vector refs = refs_of(file, node);
     *is_there = false;
+    if (refs.of == NULL) /* writers name a manifest where it has chunks of the array */
+        return zs_fail(err, ZS_CORRUPT, "expected references of the array, as in the snapshot, found none");
     for (int d = 0; d < ndim; d++)
-        for (int b = 0; b < 4; b++)
-            wanted[4 * d + b] = (unsigned char)(index[d] >> (8 * b));
-    for (size_t low = 0, high = a.refs.count; low < high && !*is_there;) {
+        zs_store_le(wanted + 4 * d, index[d], 4);
+    for (size_t low = 0, high = refs.count; low < high;) {
         const size_t middle = low + (high - low) / 2;
-        if (!index_at(&a.refs, middle, &t, &found))
-            return fail_broken(err);
+        const struct zs_flat_table t = zs_flat_element(&refs, middle);
+        const struct zs_flat_vector found = zs_flat_vector(&t, REF_INDEX, 4);
         /* old writers gave a scalar the index [0] */
         if (found.count != (size_t)ndim && !(ndim == 0 && found.count == 1))
             return zs_fail(err, ZS_CORRUPT, "expected an index of %d dimensions, found %zu", ndim, found.count);
         const int order = compare_index(found.data, wanted, found.count);
-        *is_there = order == 0;
+        if (order == 0) {
+            *is_there = true;
+            *ref = read_ref(&t);
+            return ZS_OK;
+        }
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return !*is_there || read_ref(&t, ref) ? ZS_OK : fail_broken(err);
+    return ZS_OK;
 }
 
-enum zs_status zs_icechunk_manifest_location(const struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref,
-                                             char **location, struct zs_error *err)
+char *zs_icechunk_manifest_location(struct zs_icechunk_file *file, const struct zs_icechunk_ref *ref)
 {
-    struct zs_flat_vector text = ref->location, dictionary;
+    const struct zs_flat_table root = zs_flat_root(&file->flat);
+    const struct zs_flat_vector dictionary = zs_flat_vector(&root, MANIFEST_DICTIONARY, 1),
+                                *packed = &ref->compressed_location;
+    struct zs_flat_vector text = ref->location;
     struct zs_buffer decoded = {0};
-    struct zs_flat_table root;
-    enum zs_status status = ZS_OK;
-    if (text.of == NULL) {
-        if (!zs_flat_root(&file->flat, &root) || !zs_flat_vector(&root, MANIFEST_DICTIONARY, 1, &dictionary))
-            return fail_broken(err);
-        status = zs_zstd_decode(dictionary.data, dictionary.count, ref->compressed_location.data,
-                        ref->compressed_location.count, MAX_LOCATION_BYTES, &decoded, err);
+    if (packed->of != NULL && zs_zstd_decode(dictionary.data, dictionary.count, packed->data, packed->count,
+                                             MAX_LOCATION_BYTES, &decoded, NULL) == ZS_OK)
         text = (struct zs_flat_vector){&file->flat, decoded.data, decoded.size};
-    }
-    *location = NULL;
-    if (status == ZS_OK && !zs_icechunk_text(&text, location))
-        status = zs_fail(err, ZS_CORRUPT, "expected the location of a chunk as text, found other bytes");
-    else if (status == ZS_OK && *location == NULL)
-        status = zs_fail_memory(err);
+    char *location = zs_icechunk_text(&text);
     zs_buffer_free(&decoded);
-    return status;
+    return location;
 }
