@@ -168,14 +168,6 @@ def declined(name, flags=gdal.OF_RASTER, options=()):
     return opened != "ShardedZarr", [] if messages == without[1] else messages
 
 
-def theirs(name, flags=gdal.OF_RASTER, options=()):
-    """Whether a store of v3 without shards is left to GDAL's own driver, in silence; before GDAL 3.11, which knew none of its codecs, whether it
-    is ours."""
-    if GDAL >= 3110000:
-        return declined(name, flags, options) == (True, [])
-    return tried(name, ["ShardedZarr", "Zarr"], flags, options) == ("ShardedZarr", [])
-
-
 def held_band(dataset, number=1):
     """A band that keeps its dataset open, for where nothing else does."""
     band = dataset.GetRasterBand(number)

@@ -11,7 +11,7 @@ from osgeo import gdal
 import oracle
 from stores import LITTLE, array_meta, counting, group_meta, random_values, sharding, spatial_proj, write_coordinate
 from support import (GDAL, as_raster, assert_same, error_of, geotransform, held_band, name_of, open_array, open_ours, random_window, read_all, run_peer,
-                     same_crs, theirs, warnings_of)
+                     same_crs, warnings_of)
 from test_published import product  # noqa: F401
 from writing import UTM, arrays, check_consolidated, copy, document, driver, source
 
@@ -576,12 +576,3 @@ def test_threads_share_a_group(tmp_path):
     for thread in threads:
         thread.join()
     assert wrong == []
-
-
-def test_other_drivers_stores_are_left_alone(tmp_path):
-    """Two arrays without shards: for who does not name this driver they are not."""
-    oracle.put(tmp_path, {"zarr.json": group_meta()})
-    for name in "ab":
-        oracle.write(tmp_path / name, array_meta(SHAPE, shard=SHAPE, codecs=[LITTLE], dimension_names=["y", "x"]), counting(SHAPE))
-    assert theirs(str(tmp_path))
-    assert names_of(open_array(tmp_path)) == ["a", "b"]

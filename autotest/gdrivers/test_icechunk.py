@@ -4,7 +4,6 @@ import glob
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -27,11 +26,6 @@ GOOD = {  # {repository: {path of an array: what it holds}}, as GDAL's autotest 
 VIRTUAL = {"missing_virtual_ref", "virtual_ref_compressed", "virtual_ref_uncompressed"}  # of buckets on a network
 BROKEN = sorted(name for name in map(os.path.basename, glob.glob(ROOT + "/*"))
                 if name not in GOOD and name not in VIRTUAL and not name.endswith("last_modified"))  # which virtual chunks alone have
-
-
-def by_us(name):
-    """A name by which we open a repository without a sharded array, which a GDAL that reads Icechunk opens by itself."""
-    return str(name) if gdal.GetDriverByName("Icechunk") is None else "SHARDEDZARR:%s" % name
 
 
 def open_mdim(name, **options):
@@ -67,16 +61,16 @@ def same(found, expected):
 
 @pytest.mark.parametrize("name", sorted(GOOD))
 def test_good_repositories_read_as_they_were_written(name):
-    same(checked_all(by_us(fixture_path("icechunk", name))), GOOD[name])
+    same(checked_all(fixture_path("icechunk", name)), GOOD[name])
 
 
 def test_a_repository_is_opened_by_the_object_at_its_root_too():
-    same(checked_all(by_us(fixture_path("icechunk", "sparse") + "/repo")), GOOD["sparse"])
+    same(checked_all(fixture_path("icechunk", "sparse") + "/repo"), GOOD["sparse"])
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_repositories_are_errors_that_name_the_object(name):
-    message = error_of(checked_all, by_us(fixture_path("icechunk", name)))
+    message = error_of(checked_all, fixture_path("icechunk", name))
     assert name in message
     if "_manifest_" in name and "snapshot" not in name and "location" not in name:
         assert "/manifests/" in message or "/my_array/c/0" in message
@@ -89,9 +83,9 @@ def test_repository_is_read_only(tmp_path):
     copy = str(tmp_path / "r")
     shutil.copytree(source, copy)
     before = sorted(glob.glob(copy + "/**", recursive=True))
-    message = error_of(gdal.OpenEx, by_us(copy), gdal.OF_UPDATE)
+    message = error_of(gdal.OpenEx, copy, gdal.OF_UPDATE)
     assert "only read" in message and "gdalmdimtranslate" in message
-    dataset = gdal.Open(by_us(copy))
+    dataset = gdal.Open(copy)
     assert dataset.GetRasterBand(1).ComputeStatistics(False)[0] == 1
     dataset = None
     assert sorted(glob.glob(copy + "/**", recursive=True)) == before
@@ -152,7 +146,7 @@ def test_names_of_branches_tags_snapshots_and_times_open_their_commits(written):
 
 
 def test_arrays_of_text_are_read(written):
-    assert open_mdim(by_us(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray("names").Read() == ["Zürich", "", "Bern"]
+    assert open_mdim(written.root / "virtual.icechunk").GetRootGroup().OpenMDArray("names").Read() == ["Zürich", "", "Bern"]
 
 
 @pytest.mark.parametrize("written", [1], indirect=True)
@@ -199,8 +193,7 @@ def test_a_plain_store_has_no_history(tmp_path):
     gdal.GetDriverByName("ShardedZarr").Create(str(tmp_path / "s.zarr"), 10, 10, 1)
     for name in ("%s/s.zarr?branch=main", "%s/none.icechunk?tag=x", "SHARDEDZARR:%s/none?as_of=2026-01-01"):
         assert "expected an Icechunk repository" in error_of(gdal.Open, name % tmp_path)
-    if gdal.GetDriverByName("Icechunk") is None:
-        assert "expected an Icechunk repository" in error_of(gdal.Open, "ICECHUNK:%s/none?foo=bar" % tmp_path)
+    assert "expected an Icechunk repository" in error_of(gdal.Open, "ICECHUNK:%s/none?foo=bar" % tmp_path)
 
 
 def test_subdatasets_name_the_commit_and_open_again(written):
@@ -215,9 +208,7 @@ def test_subdatasets_name_the_commit_and_open_again(written):
         assert np.array_equal(dataset.ReadAsArray(), written.values(commit)["v"])
 
 
-def test_gdals_own_spelling_is_taken_where_gdal_does_not_read_repositories(written):
-    if gdal.GetDriverByName("Icechunk") is not None:
-        pytest.skip("this GDAL reads Icechunk")
+def test_gdals_own_spelling_of_a_repository_opens(written):
     for name in ("ICECHUNK:%s:/v", 'ICECHUNK:"%s":/v'):
         dataset = open_ours(name % written.repo("?tag=first"))
         assert np.array_equal(dataset.ReadAsArray(), written.values(0)["v"])
@@ -246,7 +237,7 @@ def test_absent_referenced_object_of_a_repository_is_an_error(written, tmp_path)
         copy = str(tmp_path / folder)
         shutil.copytree(written.repo(), copy)
         shutil.rmtree(copy + "/" + folder)
-        message = error_of(checked_all, by_us(copy))
+        message = error_of(checked_all, copy)
         assert "/%s/" % folder in message and "not there" in message
 
 
@@ -282,46 +273,15 @@ def test_copy_of_a_repository_does_not_claim_its_commit(written, tmp_path):
     assert not gdal.Open(str(tmp_path / "c.zarr")).GetMetadata("ICECHUNK")
 
 
-OTHER = """# gdal: DRIVER_NAME = "Icechunk"
-# gdal: DRIVER_SUPPORTED_API_VERSION = [1]
-# gdal: DRIVER_DCAP_VECTOR = "YES"
-# gdal: DRIVER_DMD_LONGNAME = "stands for that of GDAL 3.14"
-from gdal_python_driver import BaseDriver
-class Driver(BaseDriver):
-    def identify(self, filename, first_bytes, open_flags, open_options={}):
-        return False
-"""
-ASK = """import sys
-from osgeo import gdal
-gdal.DontUseExceptions()
-gdal.PushErrorHandler("CPLQuietErrorHandler")
-datasets = [gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER) for name in sys.argv[1:]]
-print(gdal.GetDriverByName("Icechunk") is not None, *[dataset.GetDriver().ShortName if dataset else "-" for dataset in datasets])
-"""
-
-
-def test_gdals_own_driver_keeps_unsharded_arrays_of_repositories(written, tmp_path):
-    its_own = "-" if gdal.GetDriverByName("Icechunk") is None else "Icechunk"
-    (tmp_path / "gdal_icechunk.py").write_text(OTHER)
-    plain, broken = fixture_path("icechunk", "sparse"), fixture_path("icechunk", "repo_offline")
-    names = [written.repo(), plain, broken, "ICECHUNK:" + written.repo(), "SHARDEDZARR:" + plain, written.repo("?tag=first")]
-    stand_in = {"GDAL_PYTHON_DRIVER_PATH": str(tmp_path)} if its_own == "-" else {}
-    done = subprocess.run([sys.executable, "-c", ASK, *names], capture_output=True, text=True, env={**os.environ, **stand_in})
-    is_there, *drivers = done.stdout.split()
-    if is_there != "True":
-        pytest.skip("this GDAL takes no drivers in Python")
-    assert drivers == ["ShardedZarr", its_own, "-", its_own, "ShardedZarr", "ShardedZarr"], done.stderr
-
-
 def gdals_own(name):
     if gdal.GetDriverByName("Icechunk") is None:
         pytest.skip("GDAL reads Icechunk from 3.14 on")
-    return read_all(gdal.OpenEx("ICECHUNK:" + name, gdal.OF_MULTIDIM_RASTER))
+    return read_all(gdal.OpenEx("ICECHUNK:" + name, gdal.OF_MULTIDIM_RASTER, ["Icechunk"]))
 
 
 @pytest.mark.parametrize("name", sorted(GOOD))
 def test_gdals_own_driver_reads_what_we_read(name):
-    same(gdals_own(fixture_path("icechunk", name)), checked_all(by_us(fixture_path("icechunk", name))))
+    same(gdals_own(fixture_path("icechunk", name)), checked_all(fixture_path("icechunk", name)))
 
 
 def test_gdals_own_driver_reads_sharded_arrays_as_we_do(written):
@@ -467,13 +427,13 @@ def open_ours_for_update(name):
 
 @pytest.mark.parametrize("name, url", [("file", "raw.bin"), ("s3", "s3://bucket/")])
 def test_a_virtual_chunk_is_an_error_that_names_its_url(written, name, url):
-    array = open_mdim(by_us(written.root / "virtual.icechunk")).GetRootGroup().OpenMDArray(name)
+    array = open_mdim(written.root / "virtual.icechunk").GetRootGroup().OpenMDArray(name)
     message = error_of(array.ReadAsArray)
     assert "virtual chunk" in message and url in message
 
 
 def test_a_compressed_url_of_a_virtual_chunk_is_named():
-    array = open_mdim(by_us(fixture_path("icechunk", "virtual_ref_compressed"))).GetRootGroup().OpenMDArray("my_array")
+    array = open_mdim(fixture_path("icechunk", "virtual_ref_compressed")).GetRootGroup().OpenMDArray("my_array")
     assert "virtual chunk" in error_of(array.ReadAsArray)
 
 

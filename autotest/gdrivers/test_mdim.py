@@ -11,7 +11,7 @@ from osgeo import gdal
 import oracle
 import stores
 from mdim import attributes_of, only_array, open_mdim, root_of
-from support import FIXTURES, error_of, fixture_path, name_of, need, run_peer, theirs
+from support import FIXTURES, error_of, fixture_path, name_of, need, run_peer
 
 SHARDED = {"codecs": [stores.sharding([2, 2])]}
 
@@ -218,12 +218,6 @@ def test_an_array_that_is_the_store_is_called_as_that(tmp_path):
     root = root_of(path)
     assert root.GetMDArrayNames() == ["alone"] and root.OpenMDArray("alone").GetFullName() == "/alone"
     np.testing.assert_array_equal(root.OpenMDArray("alone").ReadAsArray(), values)
-
-
-def test_multidimensional_open_declines_files_of_other_drivers(tmp_path):
-    path, _ = write_array(tmp_path / "plain.zarr", [4, 4], codecs=[stores.LITTLE])
-    assert theirs(path, gdal.OF_MULTIDIM_RASTER)
-    assert root_of(path).GetMDArrayNames() == ["plain"], "by the prefix it is"
 
 
 def test_read_only_multidimensional_dataset_refuses_writes(tree):

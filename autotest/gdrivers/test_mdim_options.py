@@ -1,8 +1,6 @@
 """Creation options as GDAL's own Zarr driver calls them, and stores that are opened where that one is not asked."""
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -122,38 +120,6 @@ def test_unwritten_floats_are_nan_without_a_nodata_value(tmp_path):
     values = root_of(tmp_path / "a.zarr").OpenMDArray("v").ReadAsArray()
     assert not values[:5, :5].any() and np.isnan(values[5:]).all() and np.isnan(values[:5, 5:]).all()
     assert root_of(tmp_path / "a.zarr").OpenMDArray("v").GetNoDataValueAsDouble() is None
-
-
-# ------------------------------------------------------------------------------------------ where GDAL's own is not there
-
-ALONE = """
-import sys
-from osgeo import gdal
-gdal.UseExceptions()
-if gdal.GetDriverByName("Zarr"):
-    gdal.GetDriverByName("Zarr").Deregister()
-dataset = gdal.OpenEx(sys.argv[1], int(sys.argv[2]))
-print(dataset.GetDriver().ShortName)
-"""
-
-
-def opened_alone(path, flags):
-    return subprocess.run([sys.executable, "-c", ALONE, str(path), str(flags)], capture_output=True, text=True)
-
-
-@pytest.mark.parametrize("flags", [gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER])
-def test_arrays_without_shards_open_when_no_other_driver_reads_them(tmp_path, flags):
-    meta = stores.plain_meta([6, 8], "int16")
-    path = oracle.write(tmp_path / "plain.zarr", meta, stores.counting([6, 8], "int16"))
-    done = opened_alone(path, flags)
-    assert done.stdout == "ShardedZarr\n", done.stderr
-
-
-def test_zarr_json_without_metadata_is_declined(tmp_path):
-    (tmp_path / "no.zarr").mkdir()
-    (tmp_path / "no.zarr" / "zarr.json").write_text('{"a": 1}')
-    done = opened_alone(tmp_path / "no.zarr", gdal.OF_RASTER)
-    assert done.returncode != 0 and "not recognized" in done.stderr
 
 
 def test_an_array_that_cannot_be_read_does_not_open_and_says_why(tmp_path):

@@ -12,8 +12,8 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, random_values, sharding, write_coordinate
-from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, held_band, name_of, need, open_array,
-                     open_ours, read_all, reads_of, subdatasets, theirs, tried, warnings_of)
+from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, held_band, name_of, open_array,
+                     open_ours, read_all, subdatasets, tried, warnings_of)
 
 SHAPE = (11, 14)
 
@@ -112,11 +112,6 @@ def test_a_group_below_the_root_opens_with_what_is_in_it(tmp_path):
     assert set(subdatasets(open_array(tmp_path))) == {"/one/data", "/two"}
 
 
-def test_own_prefix_opens_an_array_without_shards(tmp_path):
-    path = oracle.write(tmp_path / "plain", plain_meta(SHAPE, "float32"), counting(SHAPE, "float32"))
-    assert_pixels(open_array(path), as_raster(counting(SHAPE), "float32"))
-
-
 @pytest.mark.parametrize("form", ["{}", "{}/zarr.json", 'SHARDEDZARR:"{}"', 'ZARR:"{}"'])
 @pytest.mark.parametrize("where", ["array", "consolidated group"])
 def test_vsimem_vsizip_and_http_open(tmp_path, vsimem, zipped, server, form, where):
@@ -179,61 +174,47 @@ def not_ours(folder):
     oracle.put(folder, {"v2/.zarray": {"zarr_format": 2, "shape": [2, 2], "chunks": [2, 2], "dtype": "|u1", "compressor": None,
                                        "fill_value": 0, "order": "C", "filters": None}, "v2/0.0": b"\1\2\3\4",
                         "broken/zarr.json": b"{\"zarr_format\": 3, ", "hollow/zarr.json": b"", "binary/zarr.json": bytes(range(256)),
-                        "list/zarr.json": b"[1, 2]", "four/zarr.json": {"zarr_format": 4}, "some.json": {"a": 1},
+                        "list/zarr.json": b"[1, 2]", "four/zarr.json": {"zarr_format": 4}, "some.json": {"a": 1}, "any/zarr.json": {"a": 1},
                         "zarr.json.txt": b"hello", "text.zarr": b"hello"})
     gdal.Translate(str(folder / "image.tif"), gdal.GetDriverByName("MEM").Create("", 3, 2))
-    oracle.write(folder / "unsharded", plain_meta(SHAPE), counting(SHAPE, "float64"))
-    oracle.write(folder / "unsharded_group", group_meta())
-    oracle.write(folder / "unsharded_group/data", plain_meta(SHAPE))
-    oracle.write(folder / "consolidated", group_meta())
-    oracle.write(folder / "consolidated/data", plain_meta(SHAPE))
-    oracle.consolidate(folder / "consolidated")
     found = {name: str(folder / name) for name in os.listdir(folder)}
     found.update({name + " by its file": "%s/zarr.json" % (folder / name)
-                  for name in ("broken", "hollow", "binary", "list", "unsharded", "unsharded_group", "consolidated")})
+                  for name in ("broken", "hollow", "binary", "list")})
     return {**found, "absent": str(folder / "absent.zarr"),
-            "folder of images": str(folder), "ZARR: unsharded": 'ZARR:"%s"' % (folder / "unsharded"), "other prefix": "NETCDF:\"a.nc\":b",
-            "nothing": "", "xml": "<VRTDataset/>"}
+            "folder of images": str(folder), "other prefix": "NETCDF:\"a.nc\":b", "nothing": "", "xml": "<VRTDataset/>"}
 
 
-def is_unsharded(what):
-    """Whether one of not_ours() is a store of v3, of arrays without shards."""
-    return "unsharded" in what or "consolidated" in what
+def without_shards(folder):
+    """Stores of v3 without shards: {what: name}."""
+    oracle.write(folder / "array", plain_meta(SHAPE, "float64"), counting(SHAPE, "float64"))
+    for group in "group", "consolidated":
+        oracle.write(folder / group, group_meta())
+        oracle.write(folder / group / "data", plain_meta(SHAPE, "float64"), counting(SHAPE, "float64"))
+    oracle.consolidate(folder / "consolidated")
+    found = {what: str(folder / what) for what in ("array", "group", "consolidated")}
+    return {**found, **{what + " by its file": name + "/zarr.json" for what, name in found.items()}, "ZARR: array": 'ZARR:"%s"' % found["array"]}
+
+
+BOTH = pytest.mark.parametrize("flags", [gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER], ids=["raster", "multidimensional"])
+
+
+@BOTH
+def test_every_store_of_v3_is_ours_unless_another_driver_is_asked(tmp_path, flags):
+    for what, name in without_shards(tmp_path).items():
+        for drivers in ([], ["ShardedZarr"], ["zarr", "ShardedZarr"]):
+            assert tried(name, drivers, flags) == ("ShardedZarr", []), (what, drivers)
+        assert gdal.IdentifyDriver(name).ShortName == "ShardedZarr", what
+        assert tried(name, ["Zarr"], flags)[0] in ("Zarr", None), what
+        if flags == gdal.OF_RASTER:
+            assert_pixels(open_ours(name), as_raster(counting(SHAPE, "float64"), "float64"), windows=2)
 
 
 def test_identify_and_open_decline_other_files_silently(tmp_path):
     for what, name in not_ours(tmp_path / "others").items():
-        found = gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr", "Zarr"])
-        assert found is None or found.ShortName == "Zarr" or (GDAL < 3110000 and is_unsharded(what)), what
-        assert theirs(name) if is_unsharded(what) else declined(name) == (True, []), what
-
-
-def write_many(path, count, shape=(2, 2)):
-    """A group with many arrays without shards, and nothing consolidated."""
-    oracle.write(path, group_meta())
-    text = json.dumps(plain_meta(shape))
-    for number in range(count):
-        os.makedirs("%s/a%d" % (path, number))
-        with open("%s/a%d/zarr.json" % (path, number), "w") as file:
-            file.write(text)
-    return str(path)
-
-
-@pytest.mark.skipif(GDAL < 3110000, reason="GDAL's own driver does not read it")
-def test_large_group_of_another_driver_is_declined_without_walking_it(tmp_path):
-    path = write_many(tmp_path / "many", 2000)
-    for most in (1000, 100):
-        without = reads_of(lambda: tried(path, ["Zarr"]))
-        assert reads_of(lambda: tried(path, ["ShardedZarr", "Zarr"])) - without < most
-        assert theirs(path)
-        oracle.consolidate(path)
-
-
-def test_sharded_arrays_among_others_are_found(tmp_path):
-    path = write_many(tmp_path / "many", 20)
-    oracle.write(tmp_path / "many/group", group_meta())
-    oracle.write(tmp_path / "many/group/implicit/data", array_meta(SHAPE), counting(SHAPE))
-    assert "/group/implicit/data" in subdatasets(open_ours(path))
+        assert declined(name) == (True, []), what
+        if not what.startswith("broken"):  # a damaged store of v3 is no other driver's to delete
+            found = gdal.IdentifyDriverEx(name, allowed_drivers=["ShardedZarr", "Zarr"])
+            assert found is None or found.ShortName == "Zarr", what
 
 
 def zip_with_damage(folder, archive, damaged):
@@ -249,31 +230,24 @@ def zip_with_damage(folder, archive, damaged):
     return "/vsizip/%s/s" % archive
 
 
-def test_an_unreadable_document_among_others_is_no_error(tmp_path):
+def test_an_unreadable_document_among_others_is_an_error(tmp_path):
     oracle.write(tmp_path / "s", group_meta())
     oracle.write(tmp_path / "s/good", plain_meta(SHAPE))
     oracle.write(tmp_path / "s/bad", plain_meta(SHAPE))
-    others = zip_with_damage(tmp_path / "s", tmp_path / "others.zip", "bad/zarr.json")
-    assert theirs(others) if GDAL >= 3110000 else tried(others, ["ShardedZarr", "Zarr"])[0] is None
-    assert "bad/zarr.json" in error_of(open_array, others)
-    oracle.write(tmp_path / "s/sharded", array_meta(SHAPE))
-    assert "bad/zarr.json" in error_of(open_ours, zip_with_damage(tmp_path / "s", tmp_path / "ours.zip", "bad/zarr.json"))
+    assert "bad/zarr.json" in error_of(open_ours, zip_with_damage(tmp_path / "s", tmp_path / "s.zip", "bad/zarr.json"))
 
 
 @pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"], ["CONDITIONAL_PUT=maybe"]])
 def test_open_options_are_not_checked_for_files_of_other_drivers(tmp_path, options):
-    path = oracle.write(tmp_path / "plain", plain_meta(SHAPE))
-    if GDAL >= 3110000:
-        assert theirs(path, options=options)
-    assert options[0].split("=")[0] + ": expected" in error_of(open_array, path, options=options)
+    assert declined(not_ours(tmp_path / "others")["v2"], options=options) == (True, [])
+    assert options[0].split("=")[0] + ": expected" in error_of(open_ours, write_root(tmp_path / "a"), options=options)
 
 
 def test_other_drivers_still_get_their_files(tmp_path):
     names = not_ours(tmp_path / "others")
     assert gdal.Open(names["image.tif"]).GetDriver().ShortName == "GTiff"
-    if GDAL >= 3110000 and gdal.GetDriverByName("Zarr"):  # older ones do not know Zarr v3 as it was published
+    if gdal.GetDriverByName("Zarr"):
         assert gdal.Open(names["v2"]).GetDriver().ShortName == "Zarr"
-        assert gdal.Open(names["unsharded"]).GetDriver().ShortName == "Zarr"
 
 
 def test_remote_files_of_others_are_not_asked_for_a_zarr_json(tmp_path, server):
@@ -286,77 +260,27 @@ def test_remote_files_of_others_are_not_asked_for_a_zarr_json(tmp_path, server):
 
 # ----------------------------------------------------------------------------------------------- where no other driver is asked
 
-BOTH = pytest.mark.parametrize("flags", [gdal.OF_RASTER, gdal.OF_MULTIDIM_RASTER], ids=["raster", "multidimensional"])
-
-
-def unsharded(folder):
-    """Those names of not_ours() that are stores of arrays without shards."""
-    found = {what: name for what, name in not_ours(folder).items() if is_unsharded(what)}
-    assert len(found) == 7
-    return found
-
-
-@BOTH
-def test_stores_without_shards_open_only_when_this_driver_is_requested(tmp_path, flags):
-    for what, name in unsharded(tmp_path / "others").items():
-        for drivers in (["ShardedZarr"], ["shardedzarr"], ["GTiff", "ShardedZarr"]):
-            assert tried(name, drivers, flags) == ("ShardedZarr", []), (what, drivers)
-        assert theirs(name, flags), what
-        expected = "Zarr" if GDAL >= 3110000 else "ShardedZarr"  # older ones know no codec of v3
-        assert tried(name, ["zarr", "ShardedZarr"], flags)[0] == tried(name, [], flags)[0] == expected, what
-
-
-@pytest.mark.skipif(GDAL >= 3110000, reason="GDAL's own driver reads them")
-def test_where_gdals_own_driver_knows_no_codec_of_v3_stores_without_shards_open_by_their_path(tmp_path):
-    for what, name in unsharded(tmp_path / "others").items():
-        dataset, messages = warnings_of(lambda: gdal.Open(name))
-        assert dataset.GetDriver().ShortName == "ShardedZarr" and messages == [], what
-        assert (dataset.RasterXSize, dataset.RasterYSize) == SHAPE[::-1]
-
-
-def test_arrays_without_shards_have_their_pixels_by_the_drivers_name(tmp_path, server):
-    unsharded(tmp_path / "others")
-    os.rename(tmp_path / "others/unsharded", tmp_path / "others/scene.v3")  # for any driver, that is a file
+def test_a_store_of_any_name_opens_by_the_drivers_name(tmp_path, server):
+    os.rename(without_shards(tmp_path)["array"], tmp_path / "scene.v3")  # for any driver, that is a file
     expected = as_raster(counting(SHAPE, "float64"), "float64")
-    for name in (str(tmp_path / "others/scene.v3"), server.vsi("others/scene.v3"), server.vsi("others/scene.v3").replace("/vsicurl/", "")):
+    for name in (str(tmp_path / "scene.v3"), server.vsi("scene.v3"), server.vsi("scene.v3").replace("/vsicurl/", "")):
         assert_pixels(gdal.OpenEx(name, gdal.OF_RASTER, ["ShardedZarr"]), expected, windows=2)
         array = gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER, ["ShardedZarr"]).GetRootGroup().OpenMDArray("scene.v3")
         np.testing.assert_array_equal(array.ReadAsArray(), counting(SHAPE, "float64"))
 
 
-def test_a_zip_file_without_shards_opens_by_the_drivers_name(tmp_path, zipped):
-    path = oracle.write(tmp_path / "s", plain_meta(SHAPE), counting(SHAPE, "float64"))
-    archive = str(tmp_path / "s.zarr.zip")
-    os.rename(zipped(path)[len("/vsizip/"):].rstrip("/"), archive)
-    assert_pixels(gdal.OpenEx(archive, gdal.OF_RASTER, ["ShardedZarr"]), as_raster(counting(SHAPE, "float64"), "float64"), windows=2)
-    assert theirs(archive)
-
-
-def test_gdals_programs_open_stores_without_shards_by_if(tmp_path):
-    def run(*command):
-        need(command[0], shutil.which(command[0]))
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
-        assert done.returncode == 0 and "ERROR" not in done.stderr, done.stderr
-        return done.stdout
-    path = unsharded(tmp_path / "others")["unsharded"]
-    assert run("gdalinfo", "-if", "ShardedZarr", path).startswith("Driver: ShardedZarr/")
-    assert json.loads(run("gdalmdiminfo", "-if", "ShardedZarr", path))["driver"] == "ShardedZarr"
-    run("gdal_translate", "-q", "-if", "ShardedZarr", path, tmp_path / "a.tif")
-    np.testing.assert_array_equal(gdal.Open(str(tmp_path / "a.tif")).ReadAsArray(), counting(SHAPE, "float64"))
-
-
-def test_store_opened_by_driver_name_is_updated_has_overviews_and_threads(tmp_path):
-    path = unsharded(tmp_path / "others")["unsharded"]
+def test_store_without_shards_is_updated_has_overviews_and_threads(tmp_path):
+    path = without_shards(tmp_path)["array"]
     values = counting(SHAPE, "float64")
-    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, ["ShardedZarr"])
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE)
     dataset.WriteArray(np.full((2, 3), -1.5), 4, 5)
     values[5:7, 4:7] = -1.5
     dataset = None
-    dataset = gdal.OpenEx(path, gdal.OF_RASTER, ["ShardedZarr"])
+    dataset = open_ours(path)
     dataset.BuildOverviews("NEAREST", [2])
     np.testing.assert_array_equal(dataset.ReadAsArray(), values)
     thread_safe = getattr(gdal, "OF_THREAD_SAFE", 0)  # from GDAL 3.10 on
-    dataset = gdal.OpenEx(path, gdal.OF_RASTER | thread_safe, ["ShardedZarr"])
+    dataset = gdal.OpenEx(path, gdal.OF_RASTER | thread_safe)
     assert dataset.GetRasterBand(1).GetOverviewCount() == 1
     with ThreadPoolExecutor(4 if thread_safe else 1) as threads:
         for read in threads.map(lambda _: dataset.ReadAsArray(), range(8)):
@@ -370,16 +294,17 @@ def test_requesting_this_driver_alone_reports_why_nothing_opens(tmp_path, server
     for what, reason in reasons.items():
         assert reason in error_of(gdal.OpenEx, names[what], gdal.OF_RASTER, ["ShardedZarr"])
         assert reason not in error_of(gdal.OpenEx, names[what], gdal.OF_RASTER, ["ShardedZarr", "GTiff"]), "others may know it"
-    server.faults["others/unsharded/zarr.json"] = 403
-    assert "403" in error_of(gdal.OpenEx, server.vsi("others/unsharded"), gdal.OF_RASTER, ["ShardedZarr"])
+    server.faults["others/empty/zarr.json"] = 403
+    assert "403" in error_of(gdal.OpenEx, server.vsi("others/empty"), gdal.OF_RASTER, ["ShardedZarr"])
 
 
 @BOTH
 def test_requesting_this_driver_without_verbose_errors_is_silent(tmp_path, server, flags):
     names = not_ours(tmp_path / "others")
-    for what in set(names) - set(unsharded(tmp_path / "again")):
-        assert tried(names[what], ["ShardedZarr"], flags) == (None, []), what
-        assert gdal.IdentifyDriverEx(names[what], flags, ["ShardedZarr"]) is None, "by which GDAL chooses who deletes " + what
+    for what, name in names.items():
+        assert tried(name, ["ShardedZarr"], flags) == (None, []), what
+        if not what.startswith("broken"):
+            assert gdal.IdentifyDriverEx(name, flags, ["ShardedZarr"]) is None, "by which GDAL chooses who deletes " + what
     assert tried(server.vsi("absent.zarr"), ["ShardedZarr"], flags) == (None, [])
 
 
@@ -579,8 +504,8 @@ def test_more_bands_than_gdal_allows_are_listed(tmp_path):
 # ------------------------------------------------------------------------------------------------------------- extensions
 
 @pytest.mark.parametrize("name", ["simple_multiscales_spatial", "test.zr3"])
-def test_unsharded_stores_of_gdal_open_with_our_prefix(name):
-    dataset = open_array(fixture_path("gdal", name))
+def test_unsharded_stores_of_gdal_open(name):
+    dataset = open_ours(fixture_path("gdal", name))
     assert dataset.RasterCount or dataset.GetSubDatasets()
 
 

@@ -82,7 +82,7 @@ static void test_sharded_draft_array_is_translated_to_sharding_indexed(void)
     struct zs_hierarchy *h = open_hierarchy(store);
     const struct zs_node *node = node_at(h, "g/a");
     const struct zs_array_meta *meta = node->array;
-    CHECK(meta != NULL && node->mentions_sharding && meta->is_sharded && meta->is_draft);
+    CHECK(meta != NULL && meta->is_sharded && meta->is_draft);
     CHECK(meta->dtype.type == ZS_INT16 && meta->chunk_shape[0] == 4 && meta->chunk_shape[1] == 12 &&
           meta->shape[1] == 7);
     CHECK(zs_json_get(node->attributes, "filters") == NULL &&
@@ -132,8 +132,7 @@ static void test_unsupported_draft_array_says_why_and_hides_nothing(void)
     struct zs_store *store = make_store();
     struct zs_hierarchy *h = open_hierarchy(store);
     const struct zs_node *node = node_at(h, "bad");
-    CHECK(node->type == ZS_NODE_ARRAY && node->array == NULL && node->array_status == ZS_UNSUPPORTED &&
-          node->mentions_sharding);
+    CHECK(node->type == ZS_NODE_ARRAY && node->array == NULL && node->array_status == ZS_UNSUPPORTED);
     CHECK(strcmp(node->array_error->message, "meta/root/bad.array.json: data_type \"|O\" is not supported") == 0);
     CHECK(zs_json_equals(zs_json_get(node->attributes, "units"), "m"));
     zs_hierarchy_free(h);

@@ -309,7 +309,6 @@ static void test_strings_in_shards(void)
     const size_t size = n + second + 52;
     put_text(&s, "'string'", "8", "6", "'?'", SHARDS("2", "['vlen-utf8']"));
     put(&s, "band/c/0", shard, size);
-    CHECK(open_node(&s, "band")->mentions_sharding);
     CHECK_EQ_STR(texts(&s, 0, 8), "red|green|?|?|nir||?|?");
     CHECK_EQ_STR(texts(&s, 3, 2), "?|nir");
     put(&s, "band/c/0", shard, size - 1);

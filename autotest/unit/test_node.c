@@ -71,7 +71,7 @@ static void test_array_metadata_are_read(void)
     struct zs_node *node = readable_with("{\"dimension_names\":[\"y\",null],\"attributes\":{\"u\":\"m\"}}");
     CHECK_EQ_STR(node->path, "g/a");
     CHECK(zs_json_equals(zs_json_get(node->attributes, "u"), "m"));
-    CHECK(!node->mentions_sharding && !node->is_implicit);
+    CHECK(!node->is_implicit);
     const struct zs_array_meta *m = node->array;
     CHECK_EQ_I64(m->ndim, 2);
     CHECK(m->shape[0] == 100 && m->shape[1] == 200 && m->chunk_shape[0] == 10 && m->chunk_shape[1] == 20);
@@ -219,35 +219,6 @@ static void test_dimension_names(void)
     zs_node_free(node);
 }
 
-static void test_sharding_is_seen(void)
-{
-    struct zs_node *node = readable_with("{\"codecs\":[\"transpose\",{\"name\":\"sharding_indexed\",\"configuration\":{}},\"crc32c\"]}");
-    CHECK(node->array->is_sharded && node->mentions_sharding);
-    zs_node_free(node);
-    /* Inside another codec it is seen, but the array is not stored as shards. */
-    node = readable_with("{\"codecs\":[{\"name\":\"x\",\"configuration\":{\"codecs\":[\"bytes\",\"sharding_indexed\"]}}]}");
-    CHECK(!node->array->is_sharded && node->mentions_sharding);
-    zs_node_free(node);
-    /* In an array that cannot be read, too. */
-    node = node_with("{\"data_type\":\"string\",\"codecs\":[5,\"sharding_indexed\"]}");
-    CHECK(node->array == NULL && node->mentions_sharding);
-    zs_node_free(node);
-}
-
-static void test_a_rectilinear_grid_is_seen(void)
-{
-    struct zs_node *node = readable_with("{\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{\"kind\":\"inline\","
-                                         "\"chunk_shapes\":[[40,60],20]}}}");
-    CHECK(node->mentions_rectilinear && !node->mentions_sharding);
-    zs_node_free(node);
-    node = node_with("{\"chunk_grid\":{\"name\":\"rectilinear\"}}"); /* one that cannot be read, too */
-    CHECK(node->array == NULL && node->mentions_rectilinear);
-    zs_node_free(node);
-    node = readable_with("{\"attributes\":{\"name\":\"rectilinear\"}}");
-    CHECK(!node->mentions_rectilinear);
-    zs_node_free(node);
-}
-
 static void check_no_node(const char *text, enum zs_status expected, const char *part)
 {
     struct zs_node *node = NULL;
@@ -363,8 +334,6 @@ int main(void)
     RUN(test_members_that_must_be_understood);
     RUN(test_other_members_are_checked);
     RUN(test_dimension_names);
-    RUN(test_sharding_is_seen);
-    RUN(test_a_rectilinear_grid_is_seen);
     RUN(test_documents_that_are_no_nodes);
     RUN(test_groups);
     RUN(test_chunk_keys);

@@ -459,13 +459,12 @@ bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &tex
         root = path;
         text = read;
     }
-    if (root.empty() || !(isArray || isListed) || !zs_path_is_clean(below.c_str()))
+    if (root.empty() || !(isArray || isListed || !isConsolidated) || !zs_path_is_clean(below.c_str()))
         return false;
     const bool isSame = isArray && connection.array == zsRootArrayName(connection.store);
     for (std::string *array : {&connection.array, &connection.whole})
         *array = below + (array->empty() || isSame ? "" : "/" + *array);
     connection.store = root;
-    connection.isWithin = true;
     connection.isUnlisted = isConsolidated && !isListed;
     return true;
 }

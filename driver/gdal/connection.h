@@ -29,7 +29,6 @@ struct ZSConnection
     /* ... or dimensions by name: the name, and its value or range as written */
     std::vector<std::pair<std::string, std::string>> named;
     std::string whole; /* ... and the path if those are none: names may end so, too */
-    bool isWithin = false;   /* named by a folder in the store (zsNameInStoreAbove) */
     bool isUnlisted = false; /* an array that came after the consolidation of the store (zsNameInStoreAbove) */
 
     bool Chooses() const
@@ -58,8 +57,8 @@ bool zsParseConnection(const char *name, ZSConnection &connection, std::string &
 bool zsEnterArchive(ZSConnection &connection);
 
 /* Where the store of a connection is only a folder of one, with a group's zarr.json above it: names what it did in the
- * topmost such group, whose document is left in `text`. So is an array, and a group that the consolidated metadata
- * there list. Asks for one object of each folder. */
+ * topmost such group, whose document is left in `text`. A group that consolidated metadata there do not list is a store
+ * of its own. Asks for one object of each folder. */
 bool zsNameInStoreAbove(ZSConnection &connection, bool isArray, std::string &text);
 /* Likewise for a path: reads its document, and returns "STORE: /NAME", the store above and the node's name there; ""
  * where the path is a store by itself. */

@@ -64,11 +64,6 @@ std::string ZSStore::Entry() const
     return std::string(store->root) + "/" + (store->manifest != nullptr ? store->manifest : "zarr.json");
 }
 
-bool ZSStore::TellsFiles() const
-{
-    return !store->is_snapshot && !isWithin;
-}
-
 void ZSOverlap::Begin(const ZSStore &store)
 {
     if (zs_store_overlap(store.store)) // else the caller that began it ends it

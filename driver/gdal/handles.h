@@ -71,7 +71,6 @@ struct ZSStore
 {
     struct zs_store *store = nullptr;
     struct zs_hierarchy *hierarchy = nullptr;
-    bool isWithin = false; /* opened by the name of a folder in it */
     std::string name; /* its VSI path; of a signed URL with the signature, which messages and store->root leave out */
 
     ZSStore() = default;
@@ -80,9 +79,6 @@ struct ZSStore
     void NoteOpen();
     /* The path of the document at its root. */
     std::string Entry() const;
-    /* Whether files are told: GDAL deletes and moves those where a driver has no callback, and would take the store of
-     * a folder in it, and the history of a snapshot. */
-    bool TellsFiles() const;
     ZSStore(const ZSStore &) = delete;
     ZSStore &operator=(const ZSStore &) = delete;
 };

@@ -8,68 +8,33 @@
 
 extern "C"
 {
+#include "icechunk/icechunk.h"
 #include "raster/listing.h"
 #include "zarr/document.h"
-#include "icechunk/icechunk.h"
+#include "zarr/draft.h"
 }
 
-/* ---- Identify ---- */
+/* ---- Identify: a store of v3 is ours, one of its draft and an Icechunk repository likewise; v2 is GDAL's own ---- */
 
-/* What a zarr.json is, found without parsing it. */
-enum class Look
+/* Whether a document is a zarr.json of v3 or of its draft, by its beginning. The groups that are longer begin with
+ * members that tell, too. */
+static int identifyDocument(const std::string &path)
 {
-    NOT_V3,
-    OURS,  /* an array is as zs_needs_this_driver() has it */
-    GROUP, /* whose arrays have files of their own */
-    DRAFT, /* a store of the draft (zarr/draft.h), likewise */
-    OTHER
-};
-
-/* Words that show what a file is, as bits. Those that suffice for most files come first: a word that is absent costs a
- * walk through the file. */
-constexpr unsigned ZARR_FORMAT = 1, SHARDING_INDEXED = 2, GROUP = 4, METADATA_KEY_SUFFIX = 8, CHUNKS_PER_SHARD = 16,
-                   CHUNK_SHAPES = 32;
-static const char *const WORDS[] = {"\"zarr_format\"",         "\"sharding_indexed\"", "\"group\"",
-                                    "\"metadata_key_suffix\"", "\"chunks_per_shard\"", "\"chunk_shapes\""};
-
-/* Which words are in a file. Stops when all of `enough` are found. */
-static unsigned wordsIn(const char *path, unsigned enough)
-{
-    if (!zsIsFile(path))
-        return 0;
-    // Read piecewise, with an overlap longer than the longest word.
-    constexpr size_t PIECE = 65536, OVERLAP = 32;
-    const std::unique_ptr<char[]> text(new char[OVERLAP + PIECE]); // not cleared: most files are short
-    VSILFILE *file = VSIFOpenL(path, "rb"); // nothing below throws
+    constexpr size_t ENOUGH = 65536;
+    static constexpr std::string_view WORD = "\"zarr_format\"", DRAFT = "\"https://" ZS_DRAFT_FORMAT;
+    const std::unique_ptr<char[]> text(new char[ENOUGH]); // not cleared: most files are short
+    VSILFILE *file = zsIsFile(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr;
     if (file == nullptr)
-        return 0;
-    size_t kept = 0;
-    unsigned found = 0;
-    for (;;)
-    {
-        const size_t n = VSIFReadL(text.get() + kept, 1, PIECE, file);
-        const std::string_view piece(text.get(), kept + n);
-        for (unsigned i = 0; i < CPL_ARRAYSIZE(WORDS) && (found & enough) != enough; i++)
-            found |= piece.find(WORDS[i]) != std::string_view::npos ? 1u << i : 0;
-        if ((found & enough) == enough || n < PIECE)
-            break;
-        kept = std::min(OVERLAP, piece.size());
-        std::copy(piece.end() - kept, piece.end(), text.get());
-    }
+        return FALSE;
+    const std::string_view read(text.get(), VSIFReadL(text.get(), 1, ENOUGH, file));
     VSIFCloseL(file);
-    return found;
-}
-
-static Look lookAt(const char *path)
-{
-    const unsigned found = wordsIn(path, ZARR_FORMAT | SHARDING_INDEXED);
-    if ((found & ZARR_FORMAT) == 0)
-        return Look::NOT_V3;
-    if ((found & (SHARDING_INDEXED | CHUNK_SHAPES)) != 0) // the latter is a member of rectilinear grids alone
-        return Look::OURS;
-    if ((found & GROUP) != 0)
-        return Look::GROUP;
-    return (found & METADATA_KEY_SUFFIX) != 0 ? Look::DRAFT : Look::OTHER;
+    for (size_t at = read.find(WORD); at != read.npos; at = read.find(WORD, at))
+    {
+        at = std::min(read.find_first_not_of(" \t\r\n:", at + WORD.size()), read.size());
+        if (read.compare(at, 1, "3") == 0 || read.compare(at, DRAFT.size(), DRAFT) == 0)
+            return TRUE;
+    }
+    return read.size() == ENOUGH ? GDAL_IDENTIFY_UNKNOWN : FALSE;
 }
 
 /* Whether to ask a remote path for its zarr.json: if its name ends in .zarr or .icechunk, or has no ending. Files of
@@ -86,127 +51,54 @@ static bool mayBeRemoteStore(const char *name)
            (!base.empty() && base.find_first_of(".?&=") == std::string::npos);
 }
 
-/* Directory of the arrays' documents in a store of the draft. */
-constexpr const char *DRAFT_DOCUMENTS = "/meta/root";
-
-/* Most documents that Identify() reads. One takes 15 us, all of them 4 ms; larger stores are opened by the prefix. */
-constexpr int MOST_LOOKS = 256;
-
-/* Whether an array below a directory of a local store is ours, found in at most `looks` documents. In a store of the
- * draft the directory is DRAFT_DOCUMENTS, or below it. */
-static bool hasOurs(const std::string &path, bool isDraft, int &looks)
-{
-    static const char *const byName[] = {"NAME_AND_TYPE_ONLY=YES", nullptr};
-    const std::unique_ptr<VSIDIR, decltype(&VSICloseDir)> dir(VSIOpenDir(path.c_str(), 0, byName), VSICloseDir);
-    while (const VSIDIREntry *entry = dir != nullptr ? VSIGetNextDirEntry(dir.get()) : nullptr)
-    {
-        if (looks-- <= 0)
-            return false;
-        const std::string child = path + "/" + entry->pszName;
-        if (isDraft &&
-            ((wordsIn(child.c_str(), CHUNKS_PER_SHARD) & CHUNKS_PER_SHARD) != 0 || hasOurs(child, true, looks)))
-            return true;
-        if (isDraft || (entry->bModeKnown && VSI_ISREG(entry->nMode)))
-            continue;
-        const Look look = lookAt((child + "/zarr.json").c_str());
-        // old writers left groups' own documents out
-        const bool mayBeGroup = look == Look::GROUP || look == Look::NOT_V3;
-        if (look == Look::OURS || (mayBeGroup && hasOurs(child, false, looks)))
-            return true;
-    }
-    return false;
-}
-
 /* Whether GDAL asks this driver alone (`gdalinfo -if`, rasterio's `driver`): then any name may be that of a store. */
 static bool isOnlyOne(const GDALOpenInfo &info)
 {
     return CSLCount(info.papszAllowedDrivers) == 1; // which is ours, or we were not asked
 }
 
-/* Whether GDAL asks this driver by name, and wants errors. Otherwise other drivers come next, or it was only a try. */
-static bool isNamed(const GDALOpenInfo &info)
+/* Whether no other driver is meant: then errors are reported. Otherwise others come next, or it was only a try. */
+static bool isMeant(const GDALOpenInfo &info, const ZSConnection &connection)
 {
-    return STARTS_WITH_CI(info.pszFilename, "SHARDEDZARR:") ||
-           (isOnlyOne(info) && (info.nOpenFlags & GDAL_OF_VERBOSE_ERROR) != 0);
+    return connection.prefix == ZSConnection::Prefix::OWN || connection.prefix == ZSConnection::Prefix::ICECHUNK ||
+           !connection.commit.empty() || (isOnlyOne(info) && (info.nOpenFlags & GDAL_OF_VERBOSE_ERROR) != 0);
 }
 
-/* Whether GDAL's own driver is absent or not asked. Then this driver opens arrays without shards, too. */
-static bool isAlone(const GDALOpenInfo &info, const char *gdalsOwn = "Zarr")
+/* Whether GDALIdentifyDriver() asks, by which GDAL chooses who deletes: for all kinds of datasets, in silence. */
+static bool isToChoose(const GDALOpenInfo &info)
 {
-    return (info.papszAllowedDrivers != nullptr && CSLFindString(info.papszAllowedDrivers, gdalsOwn) < 0) ||
-           GetGDALDriverManager()->GetDriverByName(gdalsOwn) == nullptr;
+    const int kinds = info.nOpenFlags & GDAL_OF_KIND_MASK; // 0 in GDAL 3.6
+    return (kinds == 0 || (kinds & GDAL_OF_VECTOR) != 0) && (info.nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
 }
 
-/* Like isAlone(), for Icechunk repositories, which GDAL reads from 3.14 on. */
-static bool isAloneWithRepositories(const GDALOpenInfo &info)
+/* Whether a name can be that of a store, by what GDAL has found out of it. */
+static bool mayBeStore(const GDALOpenInfo &info)
 {
-    return isAlone(info, "Icechunk");
-}
-
-/* Whether GDAL's own driver reads arrays of v3 without shards: till 3.10 it takes such stores, and then knows no codec
- * `bytes`. It did read the draft of 2022 before. */
-constexpr bool GDALS_OWN_READS_V3 = ZS_GDAL_AT_LEAST(11);
-
-/* Whether a name is spelt as that of a commit of a repository, or of the object that one has. */
-static bool isOfRepository(const GDALOpenInfo &info, const ZSConnection &connection)
-{
-    return connection.prefix == ZSConnection::Prefix::ICECHUNK ? isAloneWithRepositories(info)
-                                                               : !connection.commit.empty();
+    const char *name = info.pszFilename;
+    return STARTS_WITH_CI(name, "ZARR:") || STARTS_WITH_CI(name, "ICECHUNK:") || strchr(name, '?') != nullptr ||
+           zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json") || zsEndsWith(name, ".zarr.zip") ||
+           zsEndsWith(name, ".ozx") || info.bIsDirectory ||
+           zs_icechunk_is_file(info.pabyHeader, static_cast<size_t>(info.nHeaderBytes)) ||
+           (zsIsRemote(name) && mayBeRemoteStore(name));
 }
 
 static int identify(const GDALOpenInfo *info)
 {
-    const char *name = info->pszFilename;
-    if (STARTS_WITH_CI(name, "SHARDEDZARR:"))
+    if (STARTS_WITH_CI(info->pszFilename, "SHARDEDZARR:"))
         return TRUE;
-    const bool prefixed = STARTS_WITH_CI(name, "ZARR:");
-    const bool isFile = zsEndsWith(name, "/zarr.json") || EQUAL(name, "zarr.json");
-    const bool isZip = zsEndsWith(name, ".zarr.zip") || zsEndsWith(name, ".ozx");
-    const bool mayBeCommit = STARTS_WITH_CI(name, "ICECHUNK:") || strchr(name, '?') != nullptr;
-    const bool isOther = !prefixed && !isFile && !isZip && !info->bIsDirectory &&
-                         !zs_icechunk_is_file(info->pabyHeader, static_cast<size_t>(info->nHeaderBytes)) &&
-                         !(zsIsRemote(name) && mayBeRemoteStore(name));
-    if (isOther && !mayBeCommit)
-        return FALSE;
     ZSConnection connection;
     std::string reason;
-    if (!zsParseConnection(name, connection, reason))
+    if (!mayBeStore(*info) || !zsParseConnection(info->pszFilename, connection, reason))
         return FALSE;
-    if (isOther && !isOfRepository(*info, connection))
-        return FALSE;
-    // GDALIdentifyDriver() asks for all kinds of datasets, in silence, to decide which driver deletes the store: worth
-    // a request, and looking at documents.
-    const int kinds = info->nOpenFlags & GDAL_OF_KIND_MASK; // 0 in GDAL 3.6: all of them
-    const bool isForGood =
-        (kinds == 0 || (kinds & GDAL_OF_VECTOR) != 0) && (info->nOpenFlags & GDAL_OF_VERBOSE_ERROR) == 0;
-    if (zsIsRemote(connection.store) && !isForGood)
+    if (zsIsRemote(connection.store) && !isToChoose(*info))
         return GDAL_IDENTIFY_UNKNOWN; // only a request would show it
     const ZSQuiet quiet;
-    int looks = MOST_LOOKS;
-    switch (lookAt((connection.store + "/zarr.json").c_str()))
-    {
-        case Look::OURS:
-            return TRUE;
-        case Look::GROUP:
-            return isForGood && !zsIsRemote(connection.store) && hasOurs(connection.store, false, looks)
-                       ? TRUE
-                       : GDAL_IDENTIFY_UNKNOWN;
-        case Look::DRAFT:
-            // From 3.8 on GDAL's own driver reads none, but would delete it.
-            return isForGood && !zsIsRemote(connection.store) &&
-                           (ZS_GDAL_AT_LEAST(8) || hasOurs(connection.store + DRAFT_DOCUMENTS, true, looks))
-                       ? TRUE
-                       : GDAL_IDENTIFY_UNKNOWN;
-        case Look::OTHER:
-            return !GDALS_OWN_READS_V3 || isAlone(*info) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // it may as well be damaged
-        case Look::NOT_V3:
-            if (zsEnterArchive(connection))
-                return GDAL_IDENTIFY_UNKNOWN;
-            break;
-    }
-    if (!zsIsRepository(connection.store))
-        return isOfRepository(*info, connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE; // UNKNOWN: Open() reports why
-    return isAloneWithRepositories(*info) ? TRUE : GDAL_IDENTIFY_UNKNOWN;
+    const int found = identifyDocument(connection.store + "/zarr.json");
+    if (found != FALSE)
+        return found;
+    if (zsIsRepository(connection.store))
+        return TRUE;
+    return isMeant(*info, connection) || zsEnterArchive(connection) ? GDAL_IDENTIFY_UNKNOWN : FALSE;
 }
 
 int zsIdentify(GDALOpenInfo *info)
@@ -217,49 +109,6 @@ int zsIdentify(GDALOpenInfo *info)
 }
 
 /* ---- Open ---- */
-
-/* Whether a store that was not named by our prefix is ours. What is not found at once, or cannot be read, is left to
- * the drivers that come next. */
-static bool needsThisDriver(const ZSStore &store, const ZSConnection &connection, const struct zs_node *node)
-{
-    if (node->type == ZS_NODE_ARRAY)
-        return zs_needs_this_driver(node);
-    if (zs_hierarchy_is_consolidated(store.hierarchy))
-        return zs_lists_arrays_for_this_driver(store.hierarchy, node);
-    int looks = MOST_LOOKS;
-    const bool isDraft = zs_hierarchy_is_draft(store.hierarchy);
-    const std::string below = connection.array.empty() ? "" : "/" + connection.array;
-    const std::string root = connection.store + (isDraft ? DRAFT_DOCUMENTS : "");
-    return !zsIsRemote(connection.store) && hasOurs(root + below, isDraft, looks);
-}
-
-/* Whether the name is that of the store's root, which is an array. */
-static bool isRootArray(const ZSStore &store, const ZSConnection &connection, const struct zs_node *&node)
-{
-    struct zs_error ignored;
-    return connection.array == zsRootArrayName(store.store->root) &&
-           zs_hierarchy_node(store.hierarchy, "", &node, &ignored) == ZS_OK && node->type == ZS_NODE_ARRAY;
-}
-
-/* The node that a connection names. What looks like indices is part of the name where only such a node exists. */
-static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node,
-                                struct zs_error *err)
-{
-    const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
-    struct zs_error ignored;
-    if (status == ZS_NOT_FOUND && isRootArray(store, connection, node))
-    {
-        connection.array.clear();
-        return ZS_OK;
-    }
-    if (status != ZS_NOT_FOUND || !connection.Chooses() ||
-        zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
-        return status;
-    connection.array = connection.whole;
-    connection.indices.clear();
-    connection.named.clear();
-    return ZS_OK;
-}
 
 /* Adds to the message that a node does not exist how one that came after the consolidation is opened, or the rasters of
  * the store. */
@@ -290,19 +139,37 @@ static void tellWhatThereIs(const ZSStore &store, const ZSConnection &connection
                                   names.c_str(), count > MOST ? " ..." : ""));
 }
 
-/* Finds the node of a connection. False: it does not exist (with the message in err), or is not ours. */
-static bool findNode(const std::shared_ptr<ZSStore> &store, ZSConnection &connection, bool isOurs,
-                     const struct zs_node *&node, struct zs_error *err)
+/* Whether the name is that of the store's root, which is an array. */
+static bool isRootArray(const ZSStore &store, const ZSConnection &connection, const struct zs_node *&node)
 {
-    const enum zs_status status = findNamed(*store, connection, node, err);
-    if (status == ZS_NOT_FOUND && isOurs)
-        tellWhatThereIs(*store, connection, err);
-    if (status != ZS_OK)
-        return false;
-    if (isOurs)
-        return true;
-    const ZSQuiet quiet;
-    return needsThisDriver(*store, connection, node);
+    struct zs_error ignored;
+    return connection.array == zsRootArrayName(store.store->root) &&
+           zs_hierarchy_node(store.hierarchy, "", &node, &ignored) == ZS_OK && node->type == ZS_NODE_ARRAY;
+}
+
+/* The node that a connection names. What looks like indices is part of the name where only such a node exists. */
+static enum zs_status findNamed(const ZSStore &store, ZSConnection &connection, const struct zs_node *&node,
+                                struct zs_error *err)
+{
+    const enum zs_status status = zs_hierarchy_node(store.hierarchy, connection.array.c_str(), &node, err);
+    struct zs_error ignored;
+    if (status == ZS_NOT_FOUND && isRootArray(store, connection, node))
+    {
+        connection.array.clear();
+        return ZS_OK;
+    }
+    if (status != ZS_NOT_FOUND)
+        return status;
+    if (!connection.Chooses() ||
+        zs_hierarchy_node(store.hierarchy, connection.whole.c_str(), &node, &ignored) != ZS_OK)
+    {
+        tellWhatThereIs(store, connection, err);
+        return status;
+    }
+    connection.array = connection.whole;
+    connection.indices.clear();
+    connection.named.clear();
+    return ZS_OK;
 }
 
 namespace
@@ -407,11 +274,10 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
 {
     Attempt a;
     ZSOpenOptions options;
-    a.isOurs = isNamed(info) || isOfRepository(info, connection);
+    a.isOurs = isMeant(info, connection);
     const struct zs_node *node = nullptr;
     const auto store = std::make_shared<ZSStore>();
     store->name = connection.store;
-    store->isWithin = connection.isWithin;
     if (zs_store_open(connection.store.c_str(), &store->store, err) != ZS_OK)
         return a;
     const bool consolidated = zsUsesConsolidated(info.papszOpenOptions) && !connection.isUnlisted;
@@ -425,10 +291,8 @@ static Attempt attempt(const GDALOpenInfo &info, ZSConnection connection, const 
     std::string above;
     if (isOpen && !isRepository && isOfStoreAbove(*store, connection, above)) // before an update it is read again
         return attempt(info, connection, info.eAccess == GA_ReadOnly ? above : "", err);
-    a.isOurs = a.isOurs || (isRepository && isAloneWithRepositories(info));
-    const bool isTheirs = GDALS_OWN_READS_V3 || (isOpen && zs_hierarchy_is_draft(store->hierarchy));
-    const bool isMeant = a.isOurs || (!isRepository && (isAlone(info) || !isTheirs));
-    if (isOpen && findNode(store, connection, isMeant, node, err))
+    a.isOurs = a.isOurs || isOpen || isRepository;
+    if (isOpen && findNamed(*store, connection, node, err) == ZS_OK)
     {
         a.isOurs = options.Parse(info.papszOpenOptions); // else it has reported why
         if (!a.isOurs)
@@ -462,7 +326,7 @@ GDALDataset *zsOpen(GDALOpenInfo *info)
     if (!zsParseConnection(name, connection, reason) ||
         !zsTakeCommitOptions(info->papszOpenOptions, connection, reason))
     {
-        if (isNamed(*info) || isOfRepository(*info, connection))
+        if (isMeant(*info, connection))
             CPLError(CE_Failure, CPLE_OpenFailed, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
         return nullptr;
     }

@@ -10,24 +10,6 @@
 #include "raster/masks.h"
 #include "raster/overviews.h"
 
-bool zs_needs_this_driver(const struct zs_node *array)
-{
-    return array->mentions_sharding || array->mentions_rectilinear;
-}
-
-bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *hierarchy, const struct zs_node *group)
-{
-    const struct zs_node **nodes;
-    size_t count;
-    bool found = false;
-    if (!zs_hierarchy_is_consolidated(hierarchy) || zs_hierarchy_list_known(hierarchy, &nodes, &count, NULL) != ZS_OK)
-        return false;
-    for (size_t i = 0; i < count && !found; i++)
-        found = zs_needs_this_driver(nodes[i]) && zs_path_below(group->path, nodes[i]->path) != NULL;
-    free(nodes);
-    return found;
-}
-
 /* ---- What there is ---- */
 
 /* Asks for the arrays that a group's own attributes name. */

@@ -3,12 +3,6 @@
 
 #include "geo/axes.h"
 
-/* Whether GDAL's own Zarr driver cannot read the array (readable here or not): it is sharded, or its chunks have
- * different lengths. */
-bool zs_needs_this_driver(const struct zs_node *array);
-/* Whether consolidated metadata list such an array below `group`. False without consolidated metadata. */
-bool zs_lists_arrays_for_this_driver(struct zs_hierarchy *hierarchy, const struct zs_node *group);
-
 /* Finds the arrays below `group` that are shown as rasters, sorted by path: arrays of two dimensions and more, and of
  * HEALPix cells (geo/healpix.h), that are neither overviews nor masks (raster/masks.h) of another array, and that no
  * array of their group names in `coordinates`, `grid_mapping` or `bounds`. If there are none, arrays of one dimension

@@ -9,7 +9,6 @@
 #include "zarr/document.h"
 #include "zarr/name.h"
 
-#define FORMAT "purl.org/zarr/spec/protocol/core/3.0"
 #define META "meta/root"
 
 static const char *const kinds[] = {".array", ".group"};
@@ -19,7 +18,7 @@ static const char *const kinds[] = {".array", ".group"};
 bool zs_draft_is_entry(const zs_json *document)
 {
     const char *format = NULL;
-    return zs_json_string(zs_json_get(document, "zarr_format"), &format) && strstr(format, FORMAT) != NULL;
+    return zs_json_string(zs_json_get(document, "zarr_format"), &format) && strstr(format, ZS_DRAFT_FORMAT) != NULL;
 }
 
 enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, struct zs_error *err)
@@ -28,8 +27,9 @@ enum zs_status zs_draft_parse(const zs_json *entry, struct zs_draft *draft, stru
                   *given = zs_json_get(entry, "metadata_key_suffix");
     const char *name = NULL, *suffix = ".json";
     (void)zs_json_string(encoding, &name);
-    if (zs_json_typeof(encoding) != ZS_JSON_NULL && (name == NULL || strstr(name, FORMAT) == NULL))
-        return zs_fail(err, ZS_UNSUPPORTED, "metadata_encoding: expected \"https://" FORMAT "\", found \"%.100s\"",
+    if (zs_json_typeof(encoding) != ZS_JSON_NULL && (name == NULL || strstr(name, ZS_DRAFT_FORMAT) == NULL))
+        return zs_fail(err, ZS_UNSUPPORTED,
+                       "metadata_encoding: expected \"https://" ZS_DRAFT_FORMAT "\", found \"%.100s\"",
                        name != NULL ? name : "(no string)");
     if (zs_json_typeof(given) != ZS_JSON_NULL && !zs_json_string(given, &suffix))
         return zs_fail_found(err, ZS_INVALID, given, "metadata_key_suffix: expected a string");
@@ -95,7 +95,6 @@ static enum zs_status create(const char *path, const char *key, const zs_json *d
         }
     }
     node->is_draft = true;
-    node->mentions_sharding = is_array && zs_draft_is_sharded(document);
     if (node->array != NULL)
         node->array->is_draft = true;
     *out = node;

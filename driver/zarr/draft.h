@@ -17,6 +17,8 @@
 
 /* Longest metadata_key_suffix; all known writers use ".json". */
 #define ZS_DRAFT_MAX_SUFFIX 32
+/* In the URL that zarr_format is. */
+#define ZS_DRAFT_FORMAT "purl.org/zarr/spec/protocol/core/3.0"
 
 struct zs_draft {
     char suffix[ZS_DRAFT_MAX_SUFFIX + 1];
@@ -43,9 +45,6 @@ enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *stor
  * chunk keys. ZS_INVALID or ZS_UNSUPPORTED, naming the member; zs_array_meta_parse() checks the members that both
  * formats share. */
 enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **document, struct zs_error *err);
-
-/* Whether the document of an array, readable or not, names the sharding storage transformer. */
-bool zs_draft_is_sharded(const zs_json *draft);
 
 /* ZS_UNSUPPORTED for an extension that must be understood: none is known. */
 enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *err);

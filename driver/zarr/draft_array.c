@@ -342,12 +342,3 @@ enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **out, stru
         zs_json_free(t.document);
     return status;
 }
-
-bool zs_draft_is_sharded(const zs_json *draft)
-{
-    const zs_json *list = zs_json_get(draft, "storage_transformers");
-    for (const zs_json *t = zs_json_is_array(list) ? zs_json_first(list) : NULL; t != NULL; t = zs_json_next(t))
-        if (strstr(text_of(zs_json_get(t, "extension")), SHARDING) != NULL)
-            return true;
-    return false;
-}

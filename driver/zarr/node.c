@@ -7,21 +7,6 @@
 #include "zarr/document.h"
 #include "zarr/name.h"
 
-/* Whether sharding_indexed is in a chain of codecs, or in a chain inside one of them. Trusts nothing about their
- * form: this is asked of arrays that cannot be read, too. */
-static bool mentions_sharding(const zs_json *codecs)
-{
-    for (const zs_json *codec = zs_json_first(codecs); codec != NULL; codec = zs_json_next(codec)) {
-        const zs_json *configuration;
-        const char *name = zs_extension_name(codec, &configuration);
-        if (name != NULL && strcmp(name, "sharding_indexed") == 0)
-            return true;
-        if (mentions_sharding(zs_json_get(configuration, "codecs")))
-            return true;
-    }
-    return false;
-}
-
 static enum zs_status check_format(const zs_json *document, struct zs_error *err)
 {
     if (!zs_json_is_object(document))
@@ -83,9 +68,6 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
     if (status == ZS_OK && (node = new_node(path, key, is_array ? ZS_NODE_ARRAY : ZS_NODE_GROUP)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK && is_array) {
-        node->mentions_sharding = mentions_sharding(zs_json_get(document, "codecs"));
-        const zs_json *grid = zs_json_get(document, "chunk_grid");
-        node->mentions_rectilinear = zs_json_equals(zs_json_get(grid, "name"), "rectilinear");
         node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
         struct zs_error reason = {0};
         const enum zs_status parsed = zs_array_meta_parse(document, &node->array, &reason);

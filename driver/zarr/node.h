@@ -47,8 +47,6 @@ struct zs_node {
     const struct zs_error *array_error; /* the same as a message with the file's name: "group/array/zarr.json: ..." */
     bool is_text;                       /* its data type is one of text (dtype.h), so it is never a raster */
     bool is_draft;                      /* of a store of the draft (draft.h) */
-    bool mentions_sharding;             /* the document names sharding_indexed, even if the array cannot be read */
-    bool mentions_rectilinear;          /* likewise the rectilinear chunk grid */
 };
 
 /* Makes a node from a parsed zarr.json. Copies `path`. Takes over `document` when owns_document, also on failure. An

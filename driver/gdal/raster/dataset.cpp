@@ -579,8 +579,8 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
 
 char **ShardedZarrDataset::GetFileList()
 {
-    if (!m_view.store->TellsFiles())
-        return nullptr;
+    if (m_view.store->store->is_snapshot)
+        return nullptr; // GDAL deletes and moves listed files where a driver has no callback, and a ref is the history
     const std::string root = m_view.store->store->root;
     CPLStringList files;
     files.AddString(m_view.store->Entry().c_str());

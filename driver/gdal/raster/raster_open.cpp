@@ -64,8 +64,8 @@ void ShardedZarrContainer::Add(const std::string &name, const std::string &descr
 
 char **ShardedZarrContainer::GetFileList()
 {
-    if (!m_store->TellsFiles())
-        return nullptr;
+    if (m_store->store->is_snapshot)
+        return nullptr; // as of a ShardedZarrDataset
     const std::string document = m_store->Entry(), sideCar = document + ".aux.xml";
     CPLStringList files;
     files.AddString(document.c_str());
