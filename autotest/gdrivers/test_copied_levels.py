@@ -48,9 +48,8 @@ def values(data_type, shape, seed=0):
     return array
 
 
-@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
-@pytest.mark.parametrize("nodata", [None, 0, 7])
-@pytest.mark.parametrize("data_type", ["uint8", "uint16", "int16", "uint32", "int32", "float32", "float64", "int64"])
+@pytest.mark.parametrize("data_type, nodata, how", [(data_type, 7, "AVERAGE") for data_type in ("uint8", "uint16", "int16", "uint32", "int32", "float32", "float64", "int64")]
+                         + [("uint16", None, "AVERAGE"), ("uint16", 0, "AVERAGE"), ("float32", None, "AVERAGE"), ("uint16", 7, "NEAREST"), ("float64", None, "NEAREST")])
 def test_types_and_nodata(tmp_path, data_type, nodata, how):
     assert_made_as_afterwards(tmp_path, source(values(data_type, (1, 192, 160)), UTM, "EPSG:32633", nodata), how, [2, 4, 8])
 
@@ -78,8 +77,6 @@ def test_means_of_small_integers_leave_nodata_out_and_are_never_nodata(tmp_path,
     array[:, 256:300] = rng.integers(least, least + 3, (1, 44, 640), endpoint=True)
     nodata = {"least": least, "most": most}.get(nodata, nodata)
     raster = source(array, UTM, "EPSG:32633", nodata)
-    if data_type != "int16" or nodata is None:  # of which GDAL makes nodata where a mean is rounded to it
-        assert_made_as_afterwards(tmp_path, raster, "AVERAGE", [2, 4, 8])
     found = levels(copy(tmp_path / "a.zarr", raster, OVERVIEWS="2,4,8", RESAMPLING="AVERAGE", **CHUNKS))
     for level in found:
         assert_same(level, array)
@@ -95,12 +92,9 @@ def test_other_resamplings_and_numbers(tmp_path, data_type, nodata, how):
     assert_made_as_afterwards(tmp_path, source(array, UTM, "EPSG:32633", nodata), how, [2, 4, 8])
 
 
-@pytest.mark.parametrize("size", [(64, 64), (66, 100), (67, 101), (96, 101), (2, 200), (200, 2), (1, 64), (256, 40)], ids=str)
-@pytest.mark.parametrize("factors", [(2, 4, 8, 16), (4, 8), (2, 3, 6), (8, 2)], ids=str)
-@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
+@pytest.mark.parametrize("size", [(64, 64), (66, 100), (67, 101), (200, 2), (1, 64)], ids=str)
+@pytest.mark.parametrize("factors, how", [((2, 4, 8, 16), "AVERAGE"), ((2, 4, 8), "NEAREST"), ((4, 8), "AVERAGE"), ((2, 3, 6), "AVERAGE"), ((8, 2), "NEAREST")], ids=str)
 def test_sizes_and_factors(tmp_path, size, factors, how):
-    if 2 * max(size) <= max(factors):
-        pytest.skip("no such level")
     assert_made_as_afterwards(tmp_path, source(values("uint16", (1, *size)), UTM, "EPSG:32633"), how, factors)
 
 
@@ -108,8 +102,7 @@ def test_sizes_and_factors(tmp_path, size, factors, how):
     {}, {"SINGLE_ARRAY": "NO"}, {"CHUNK_SHAPE": "2,16,16", "SHARD_SHAPE": "4,64,32"}, {"CHUNK_SHAPE": 15, "SHARD_SHAPE": 45}, {"CHUNK_SHAPE": "48,16", "SHARD_SHAPE": "96,64"},
     {"CHUNK_SHAPE": 256, "SHARD_SHAPE": 256}, {"NUM_THREADS": 1}, {"NUM_THREADS": 7}, {"CHUNK_ORDER": "HILBERT"}, {"CHUNK_MEMORY_LAYOUT": "F"}, {"COMPRESS": "NONE"},
     {"CREATE_CONSOLIDATED_METADATA": "NO"}], ids=str)
-@pytest.mark.parametrize("how", ["AVERAGE", "NEAREST"])
-@pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
+@pytest.mark.parametrize("interleave, how", [("BAND", "AVERAGE"), ("PIXEL", "AVERAGE"), ("BAND", "NEAREST")])
 def test_bands_and_layouts(tmp_path, interleave, options, how):
     memory = source(values("int16", (3, 192, 160)), UTM, "EPSG:32633", 7)
     raster = gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), memory, options=["INTERLEAVE=" + interleave, "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=48"])

@@ -8,9 +8,10 @@
 
 #include "dataset.h"
 #include "new_arrays.h"
+#include "shrink.h"
 
 /* The levels of factors 2, 4, 8 ... of one array, as long as each has whole cells of 2 x 2 pixels of the one before,
- * for NEAREST and AVERAGE; ZSOverviews::Make() makes the others. The pixels are the same: GDAL makes both. */
+ * for NEAREST and AVERAGE; ZSOverviews::Make() makes the others, of the same pixels. */
 class ZSCopiedLevels
 {
     /* A level, and rows of some of its bands that wait for the rest of their chunks. */
@@ -22,19 +23,12 @@ class ZSCopiedLevels
         int first = 0; /* of those in `pixels` */
         std::unique_ptr<unsigned char[]> pixels;
     };
-    struct Band
-    {
-        GDALDataType type;
-        bool hasNodata;
-        double nodata;
-    };
     std::unique_ptr<ShardedZarrDataset> m_base;
-    std::string m_resampling;
     int m_threads = 1;
-    std::vector<Band> m_bands;
+    std::vector<ZSShrinking> m_bands;
     std::vector<Level> m_levels; /* that are made of windows */
 
-    enum zs_status Halve(Level &level, const struct zs_band_window &window, struct zs_error *err) const;
+    void Halve(Level &level, const struct zs_band_window &window) const;
     enum zs_status TakeFor(size_t i, const struct zs_band_window &window, struct zs_error *err);
 
   public:

@@ -422,10 +422,6 @@ CPLErr zsMakeLevelBand(ShardedZarrDataset &from, ShardedZarrDataset &level, int 
 /* Whether overviews of such pixels can be made so; else CPLError is emitted, before any is. Resampling "": default. */
 bool zsMayResample(const std::string &name, GDALDataType type, const ZSNodata &nodata, const std::string &resampling);
 
-/* Whether a pixel of a level of half the size, the nearest one or a mean, is made of its cell of 2 x 2 pixels alone: it
- * is the first of them, or what GDAL makes of them. */
-bool zsIsHalvedByCells(GDALRasterBand &band, const char *resampling);
-
 /* ---- Pixels: windows of the bands, read and written. Knows whether pixels of a new raster were written, and makes its
  * nodata value the fill value until then (dataset_pixels.cpp) ---- */
 

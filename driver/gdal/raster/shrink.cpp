@@ -1,0 +1,362 @@
+#include "shrink.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "gdal/types.h"
+
+extern "C"
+{
+#include "base/parallel.h"
+}
+
+__extension__ typedef __int128 Wide;
+__extension__ typedef unsigned __int128 UnsignedWide;
+
+namespace
+{
+/* One direction, in units in which the pixels of both rasters have whole lengths: of 5 that become 3, those of the
+ * larger raster are 3 long, and those of the level 5. */
+struct Axis
+{
+    int64_t fromLength, toLength;
+    int most; /* pixels of the larger raster */
+
+    Axis(int from, int to) : fromLength(to / std::gcd(from, to)), toLength(from / std::gcd(from, to)), most(from)
+    {
+    }
+    int First(int at) const
+    {
+        return static_cast<int>(at * toLength / fromLength);
+    }
+    int End(int at) const
+    {
+        return static_cast<int>(std::min<int64_t>(((at + 1) * toLength + fromLength - 1) / fromLength, most));
+    }
+    /* How much of a pixel of the larger raster lies in one of the level. */
+    uint64_t Overlap(int from, int at) const
+    {
+        return static_cast<uint64_t>(std::min((from + 1) * fromLength, (at + 1) * toLength) -
+                                     std::max(from * fromLength, at * toLength));
+    }
+    int Nearest(int at) const
+    {
+        const double ratio = static_cast<double>(toLength) / static_cast<double>(fromLength);
+        return std::min(static_cast<int>(0.5 + at * ratio), most - 1);
+    }
+    bool IsHalf() const
+    {
+        return fromLength == 1 && toLength == 2;
+    }
+};
+
+/* Pixels that are made, and what of. */
+struct Work
+{
+    const ZSShrinking &s;
+    const Axis x, y;
+    const ZSPixelWindow pixels, of;
+    const unsigned char *from, *valid;
+    unsigned char *to;
+    ptrdiff_t fromLine, toLine;
+
+    template <class T> const T *From(int row) const
+    {
+        return reinterpret_cast<const T *>(from + fromLine * (row - of.y));
+    }
+    template <class T> T *To(int row) const
+    {
+        return reinterpret_cast<T *>(to + toLine * (row - pixels.y));
+    }
+};
+
+/* Which numbers are no pixels. */
+template <class T> struct Nodata
+{
+    const bool isThere;
+    bool isNaN = false;
+    T value;
+
+    explicit Nodata(const ZSShrinking &s) : isThere(s.hasNodata)
+    {
+        memcpy(&value, s.nodata, sizeof value);
+        if constexpr (std::is_floating_point_v<T>)
+            isNaN = std::isnan(value);
+    }
+    bool Is(T number) const
+    {
+        return isThere && (isNaN ? number != number : number == value);
+    }
+    /* What a mean of pixels becomes, which is none of these. */
+    T Avoid(T mean) const
+    {
+        using Limits = std::numeric_limits<T>;
+        if (!isThere || mean != value)
+            return mean;
+        if constexpr (std::is_floating_point_v<T>)
+            return std::nextafter(mean, Limits::infinity());
+        else
+            return static_cast<T>(mean < Limits::max() ? mean + 1 : mean - 1);
+    }
+    /* Whether any of some numbers is one. */
+    bool IsAmong(const T *numbers, int count) const
+    {
+        // As wide as they are, so that compilers compare many at once.
+        using Flag = std::conditional_t<sizeof(T) == 1, uint8_t, std::conditional_t<sizeof(T) == 2, uint16_t,
+                                        std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+        Flag found = 0;
+        if (isNaN)
+        {
+            for (int i = 0; i < count; i++)
+                found = static_cast<Flag>(found | (numbers[i] != numbers[i] ? 1 : 0));
+            return found != 0;
+        }
+        for (int i = 0; i < count; i++)
+            found = static_cast<Flag>(found | (numbers[i] == value ? 1 : 0));
+        return found != 0;
+    }
+};
+} // namespace
+
+/* ---- Means of 2 x 2 pixels, as nearly all levels are ---- */
+
+template <class T>
+using SumOfFour =
+    std::conditional_t<std::is_floating_point_v<T>, double,
+                       std::conditional_t<sizeof(T) <= 2, int, std::conditional_t<sizeof(T) == 4, int64_t, Wide>>>;
+
+template <class T> static T meanOf(SumOfFour<T> sum, int count)
+{
+    if constexpr (std::is_floating_point_v<T>)
+        return static_cast<T>(sum / count);
+    else
+        return static_cast<T>((sum < 0 ? sum - count / 2 : sum + count / 2) / count);
+}
+
+template <class T> static void halve(const T *a, const T *b, T *to, int count)
+{
+    using Sum = SumOfFour<T>;
+    for (int i = 0; i < count; i++)
+        to[i] = meanOf<T>(static_cast<Sum>(a[2 * i]) + a[2 * i + 1] + b[2 * i] + b[2 * i + 1], 4);
+}
+
+template <class T> static void halveValid(const T *a, const T *b, T *to, int count, const Nodata<T> &nodata)
+{
+    for (int i = 0; i < count; i++)
+    {
+        SumOfFour<T> sum = 0;
+        int valid = 0;
+        for (const T number : {a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]})
+        {
+            const bool is = !nodata.Is(number);
+            sum += is ? number : 0;
+            valid += is ? 1 : 0;
+        }
+        to[i] = valid > 0 ? nodata.Avoid(meanOf<T>(sum, valid)) : nodata.value;
+    }
+}
+
+template <class T> static void halveRow(const Work &w, int row)
+{
+    /* Pixels that are made together: those that are made of nodata are found by a look at all. */
+    constexpr int SEGMENT = 128;
+    const Nodata<T> nodata(w.s);
+    const T *a = w.From<T>(2 * row), *b = w.From<T>(2 * row + 1);
+    T *to = w.To<T>(row);
+    for (int x = 0, count; x < w.pixels.width; x += count, a += 2 * count, b += 2 * count, to += count)
+    {
+        count = std::min(SEGMENT, w.pixels.width - x);
+        halve(a, b, to, count);
+        if (nodata.isThere &&
+            (nodata.IsAmong(a, 2 * count) || nodata.IsAmong(b, 2 * count) || nodata.IsAmong(to, count)))
+            halveValid(a, b, to, count, nodata);
+    }
+}
+
+/* ---- Means of any pixels, which count in as much as they overlap the one of the level ---- */
+
+namespace
+{
+/* The sum of numbers, exact of 64 bits: there the sides, and so weights, are below 2^31. */
+template <class T> class Mean
+{
+    static constexpr bool IS_WIDE = std::is_integral_v<T> && sizeof(T) == 8;
+    /* Numbers are added as they are above the smallest one. */
+    static constexpr uint64_t SMALLEST = std::is_signed_v<T> ? uint64_t{1} << 63 : 0;
+    std::conditional_t<IS_WIDE, UnsignedWide, double> m_sum = 0;
+    uint64_t m_weight = 0;
+
+  public:
+    void Add(T number, uint64_t weight)
+    {
+        m_weight += weight;
+        if constexpr (IS_WIDE)
+            m_sum += static_cast<UnsignedWide>(static_cast<uint64_t>(number) ^ SMALLEST) * weight;
+        else
+            m_sum += static_cast<double>(number) * static_cast<double>(weight);
+    }
+    bool IsEmpty() const
+    {
+        return m_weight == 0;
+    }
+    T Take() const
+    {
+        if constexpr (std::is_floating_point_v<T>)
+            return static_cast<T>(m_sum / static_cast<double>(m_weight));
+        else if constexpr (!IS_WIDE)
+            return static_cast<T>(std::round(m_sum / static_cast<double>(m_weight)));
+        else
+        {
+            const auto below = static_cast<uint64_t>(m_sum / m_weight), rest = static_cast<uint64_t>(m_sum % m_weight);
+            const bool isUp = 2 * rest > m_weight || (2 * rest == m_weight && below >= SMALLEST);
+            return static_cast<T>((below + (isUp ? 1 : 0)) ^ SMALLEST);
+        }
+    }
+};
+} // namespace
+
+template <class T> static void averageRow(const Work &w, int row)
+{
+    const Nodata<T> nodata(w.s);
+    T *to = w.To<T>(row);
+    for (int column = w.pixels.x; column < w.pixels.x + w.pixels.width; column++)
+    {
+        Mean<T> mean;
+        const int first = w.x.First(column), end = w.x.End(column);
+        for (int y = w.y.First(row); y < w.y.End(row); y++)
+        {
+            const uint64_t weight = w.y.Overlap(y, row);
+            const T *from = w.From<T>(y) - w.of.x;
+            const unsigned char *valid =
+                w.valid != nullptr ? w.valid + static_cast<ptrdiff_t>(w.of.width) * (y - w.of.y) - w.of.x : nullptr;
+            for (int x = first; x < end; x++)
+            {
+                if (valid != nullptr ? valid[x] != 0 : !nodata.Is(from[x]))
+                    mean.Add(from[x], weight * w.x.Overlap(x, column));
+            }
+        }
+        *to++ = !mean.IsEmpty() ? nodata.Avoid(mean.Take()) : nodata.value;
+    }
+}
+
+template <class T> static void takeNearest(const Work &w, int row)
+{
+    const T *from = w.From<T>(w.y.Nearest(row)) - w.of.x;
+    T *to = w.To<T>(row);
+    for (int column = w.pixels.x; column < w.pixels.x + w.pixels.width; column++)
+        *to++ = from[w.x.Nearest(column)];
+}
+
+template <class T> static void makeMeans(const Work &w, int row)
+{
+    if (w.x.IsHalf() && w.y.IsHalf() && w.valid == nullptr)
+        halveRow<T>(w, row);
+    else
+        averageRow<T>(w, row);
+}
+
+/* ---- Types ---- */
+
+using MakeRow = void (*)(const Work &, int);
+
+/* Of elements of so many bytes, whatever they are. */
+static MakeRow nearestOf(int size)
+{
+    switch (size)
+    {
+    case 1:
+        return takeNearest<uint8_t>;
+    case 2:
+        return takeNearest<uint16_t>;
+    case 4:
+        return takeNearest<uint32_t>;
+    case 8:
+        return takeNearest<uint64_t>;
+    default:
+        return takeNearest<std::array<uint64_t, 2>>;
+    }
+}
+
+/* Null for complex numbers. */
+static MakeRow meansOf(GDALDataType type)
+{
+    switch (type)
+    {
+    case GDT_Byte:
+        return makeMeans<uint8_t>;
+    case GDT_UInt16:
+        return makeMeans<uint16_t>;
+    case GDT_Int16:
+        return makeMeans<int16_t>;
+    case GDT_UInt32:
+        return makeMeans<uint32_t>;
+    case GDT_Int32:
+        return makeMeans<int32_t>;
+    case GDT_UInt64:
+        return makeMeans<uint64_t>;
+    case GDT_Int64:
+        return makeMeans<int64_t>;
+    case GDT_Float32:
+        return makeMeans<float>;
+    case GDT_Float64:
+        return makeMeans<double>;
+    default:
+        return type == ZS_GDT_INT8 ? makeMeans<int8_t> : nullptr; // before GDAL 3.7 it is Int16
+    }
+}
+
+bool ZSShrinking::Start(GDALRasterBand &band, const char *resampling)
+{
+    isNearest = STARTS_WITH_CI(resampling, "NEAR");
+    type = band.GetRasterDataType();
+    if (isNearest)
+        return true;
+    if (type == ZS_GDT_FLOAT16)
+        type = GDT_Float32;
+    enum zs_data_type stored;
+    if (meansOf(type) == nullptr || !zsZarrType(type, &stored) || !EQUAL(resampling, "AVERAGE") ||
+        band.GetColorTable() != nullptr)
+        return false;
+    const ZSNodata own(band);
+    hasNodata = own.isThere && own.ToElement(stored, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), nodata);
+    return true;
+}
+
+ZSPixelWindow ZSShrinking::SourceOf(const ZSPixelWindow &p) const
+{
+    const Axis x(fromWidth, toWidth), y(fromHeight, toHeight);
+    const auto first = [this](const Axis &axis, int at) { return isNearest ? axis.Nearest(at) : axis.First(at); };
+    const auto end = [this](const Axis &axis, int at) { return isNearest ? axis.Nearest(at) + 1 : axis.End(at); };
+    const int left = first(x, p.x), top = first(y, p.y);
+    return {left, top, end(x, p.x + p.width - 1) - left, end(y, p.y + p.height - 1) - top};
+}
+
+void ZSShrinking::Make(const ZSPixelWindow &pixels, const unsigned char *from, ptrdiff_t fromLine,
+                       const unsigned char *valid, unsigned char *to, ptrdiff_t toLine, int threads) const
+{
+    struct Rows
+    {
+        Work work;
+        MakeRow make;
+        int at_once;
+    } rows{{*this, {fromWidth, toWidth}, {fromHeight, toHeight}, pixels, SourceOf(pixels), from, valid, to, fromLine,
+            toLine},
+           isNearest ? nearestOf(GDALGetDataTypeSizeBytes(type)) : meansOf(type),
+           std::max(1, (1 << 18) / std::max(1, pixels.width))};
+    const auto make = [](void *ctx, size_t item, struct zs_error *)
+    {
+        const Rows &r = *static_cast<Rows *>(ctx);
+        const int first = static_cast<int>(item) * r.at_once, end = std::min(first + r.at_once, r.work.pixels.height);
+        for (int row = first; row < end; row++)
+            r.make(r.work, r.work.pixels.y + row);
+        return ZS_OK;
+    };
+    const auto parts = static_cast<size_t>((pixels.height + rows.at_once - 1) / rows.at_once);
+    static_cast<void>(zs_parallel_for(threads, parts, make, &rows, nullptr)); // it does not fail
+}
