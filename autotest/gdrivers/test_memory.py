@@ -15,13 +15,6 @@ out = ds.ReadRaster(0, 0, ds.RasterXSize, ds.RasterYSize, 64, 64)
 print(len(out), set(out))
 """
 
-ALL = """
-ds = gdal.OpenEx(sys.argv[1])
-out = ds.GetRasterBand(1).ReadRaster(0, 0, ds.RasterXSize, ds.RasterYSize)
-print(len(out), out.count(out[:1]) == len(out))
-"""
-
-
 @pytest.mark.parametrize("side, codecs", [(16000, [sharding((1, 1))]), (30000, [sharding((1, 1))]),
                                           (30000, [sharding((100, 100), sharding((1, 1)))])])
 def test_a_picture_of_chunks_of_one_pixel_takes_little_memory(tmp_path, side, codecs):

@@ -4,7 +4,7 @@ import pytest
 from osgeo import gdal
 
 from support import ask_peer, open_array
-from writing import UTM, change_document, copy, document, driver, source
+from writing import UTM, copy, document, driver, source
 
 PIXELS = np.arange(40 * 61, dtype="float32").reshape(40, 61)
 BOUNDS = (500000, 4999600, 500610, 5000000)
@@ -113,23 +113,3 @@ def test_moved_raster_opens_as_a_tree(tmp_path):
     dataset = None
     assert all("spatial_ref" not in document(path, node)["attributes"].get("coordinates", "") or
                "grid_mapping" in document(path, node)["attributes"] for node in ("scene", "ovr_2x/scene"))
-
-
-def old_layout(path, factors):
-    """A store as it was written before X and Y of overviews had names of their own, and without `coordinates`."""
-    root = document(path)
-    nodes = root["consolidated_metadata"]["metadata"]
-    for factor in factors:
-        end = "_%dx" % factor
-        for axis in "xy":
-            (path / ("ovr_%dx" % factor) / (axis + end)).rename(path / ("ovr_%dx" % factor) / axis)
-            nodes["ovr_%dx/%s" % (factor, axis)] = nodes.pop("ovr_%dx/%s%s" % (factor, axis, end))
-    for name, node in nodes.items():
-        if "dimension_names" in node:
-            node["dimension_names"] = [dim.split("_")[0] for dim in node["dimension_names"]]
-        node["attributes"].pop("coordinates", None)
-        if "spatial:dimensions" in node["attributes"]:
-            node["attributes"]["spatial:dimensions"] = ["y", "x"]
-        change_document(path, name, **node)
-        assert document(path, name)["attributes"] == node["attributes"]
-    change_document(path, **root)
