@@ -434,31 +434,6 @@ static void test_elements_become_doubles(void)
     CHECK_EQ_F64(zs_dtype_to_double(&dtype, (const double[]){3, 4}), 3);
 }
 
-static void test_base64(void)
-{
-    static const struct {
-        const char *text, *bytes;
-        long n;
-    } cases[] = {
-        {"", "", 0},          {"Zg==", "f", 1},       {"Zg", "f", 1},           {"Zm8=", "fo", 2}, {"Zm8", "fo", 2},
-        {"Zm9v", "foo", 3},   {"Zm9vYg==", "foob", 4}, {"Zm9vYmFy", "foobar", 6}, {"+/+/", "\xfb\xff\xbf", 3},
-    };
-    unsigned char out[8];
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        CHECK_EQ_I64(zs_base64_decode(cases[i].text, out, sizeof out), cases[i].n);
-        CHECK_EQ_MEM(out, cases[i].bytes, (size_t)cases[i].n);
-    }
-    static const char *const malformed[] = {"Z",    "Zm9vY",  "Zg=",  "Zg===", "Zm9v=", "Zg==x",
-                                            "Zm 9", "Zm9v\n", "Zm-_", "=",     "===="};
-    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++)
-        if (!CHECK(zs_base64_decode(malformed[i], out, sizeof out) == -1))
-            fprintf(stderr, "%s\n", malformed[i]);
-    CHECK_EQ_I64(zs_base64_decode("Zm9vYmFy", out, 6), 6);
-    CHECK_EQ_I64(zs_base64_decode("Zm9vYmFy", out, 5), -1);
-    CHECK_EQ_I64(zs_base64_decode("AAAAAAAA+H8=", out, 8), 8); /* xarray's NaN */
-    CHECK_EQ_MEM(out, "\0\0\0\0\0\0\xf8\x7f", 8);
-}
-
 int main(void)
 {
     RUN(test_every_type_has_its_size_and_swap_unit);
@@ -474,6 +449,5 @@ int main(void)
     RUN(test_fill_values_are_written_in_canonical_form);
     RUN(test_every_half_is_exact_and_returns);
     RUN(test_elements_become_doubles);
-    RUN(test_base64);
     return check_result();
 }

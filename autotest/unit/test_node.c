@@ -241,23 +241,6 @@ static void test_documents_that_are_no_nodes(void)
     check_no_node("{\"zarr_format\":true,\"node_type\":\"group\"}", ZS_INVALID, "zarr_format");
 }
 
-static void test_groups(void)
-{
-    struct zs_node *node = NULL;
-    zs_json *document = parse("{\"zarr_format\":3,\"node_type\":\"group\",\"attributes\":{\"a\":1},\"unknown\":1}");
-    CHECK(zs_node_create("", document, false, &node, NULL) == ZS_OK);
-    CHECK(node->type == ZS_NODE_GROUP && node->array == NULL && node->array_status == ZS_OK && !node->owns_document);
-    CHECK_EQ_U64(zs_json_size(node->attributes), 1);
-    CHECK_EQ_STR(node->path, "");
-    zs_node_free(node);
-    zs_json_free(document); /* borrowed: still ours */
-
-    CHECK(zs_node_create_implicit("a/b", &node, NULL) == ZS_OK);
-    CHECK(node->type == ZS_NODE_GROUP && node->is_implicit && node->document == NULL && node->attributes == NULL);
-    CHECK_EQ_STR(node->path, "a/b");
-    zs_node_free(node);
-}
-
 static void check_key(int ndim, bool is_v2, char separator, const char *path, const char *expected)
 {
     const struct zs_array_meta meta = {.ndim = ndim, .key_is_v2 = is_v2, .key_separator = separator};
@@ -335,7 +318,6 @@ int main(void)
     RUN(test_other_members_are_checked);
     RUN(test_dimension_names);
     RUN(test_documents_that_are_no_nodes);
-    RUN(test_groups);
     RUN(test_chunk_keys);
     RUN(test_other_keys_are_not_taken_for_chunk_keys);
     RUN(test_members_of_any_json_type_do_not_crash);

@@ -1,6 +1,4 @@
 /* Space-filling orders of the chunks of a shard. */
-#include <sys/resource.h>
-
 #include "array_store.h"
 #include "shard/writer.h"
 
@@ -124,48 +122,7 @@ static void test_hilbert_neighbours_are_adjacent(void)
     }
 }
 
-static void test_hilbert_of_a_part_of_a_cube_keeps_the_cubes_order(void)
-{
-    static uint64_t cube[MOST], part[MOST];
-    const struct zs_level whole = level_of(2, (uint64_t[]){16, 16}), some = level_of(2, (uint64_t[]){16, 9});
-    list(&whole, ZS_ORDER_HILBERT, cube);
-    list(&some, ZS_ORDER_HILBERT, part);
-    uint64_t k = 0;
-    for (uint64_t i = 0; i < 256; i++)
-        if (cube[i] % 16 < 9)
-            CHECK_EQ_U64(part[k++], cube[i] / 16 * 9 + cube[i] % 16);
-    CHECK_EQ_U64(k, some.inner_count);
-}
-
-/* Eleven bits of each of six dimensions are more than 64. */
-static void test_hilbert_position_may_have_more_than_64_bits(void)
-{
-    static uint64_t numbers[64000];
-    const struct zs_level level = level_of(6, (uint64_t[]){2, 2, 2, 2, 2, 2000});
-    struct zs_error err;
-    must(zs_chunk_order_list(&level, ZS_ORDER_MORTON, numbers, &err), &err);
-    for (uint64_t i = 0; i < level.inner_count; i++)
-        CHECK_EQ_U64(numbers[i], i / 2 % 32 * 2000 + i / 64 * 2 + i % 2);
-}
-
 #ifndef __SANITIZE_THREAD__ /* which takes several bytes of its own for each */
-static uint64_t peak_memory(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss << 10 : 0;
-}
-
-static void test_ordering_a_million_chunks_takes_a_few_megabytes(void)
-{
-    const struct zs_level level = level_of(2, (uint64_t[]){1024, 1024});
-    uint64_t *numbers = zs_calloc((size_t)level.inner_count, sizeof *numbers);
-    struct zs_error err;
-    const uint64_t before = peak_memory();
-    if (CHECK(numbers != NULL))
-        must(zs_chunk_order_list(&level, ZS_ORDER_HILBERT, numbers, &err), &err);
-    CHECK(peak_memory() - before < (uint64_t)64 << 20);
-    free(numbers);
-}
 #endif
 
 int main(void)
@@ -174,10 +131,7 @@ int main(void)
     RUN(test_every_order_is_a_permutation_for_every_grid);
     RUN(test_morton_interleaves_bits);
     RUN(test_hilbert_neighbours_are_adjacent);
-    RUN(test_hilbert_of_a_part_of_a_cube_keeps_the_cubes_order);
-    RUN(test_hilbert_position_may_have_more_than_64_bits);
 #ifndef __SANITIZE_THREAD__
-    RUN(test_ordering_a_million_chunks_takes_a_few_megabytes);
 #endif
     return check_result();
 }

@@ -81,22 +81,6 @@ static void test_an_error_stops_the_loop_and_is_handed_out(void)
     }
 }
 
-static enum zs_status always_fails(void *ctx, size_t item, struct zs_error *err)
-{
-    (void)ctx;
-    usleep(1000);
-    return zs_fail(err, item % 2 == 0 ? ZS_IO : ZS_CORRUPT, "%s", item % 2 == 0 ? "io" : "corrupt");
-}
-
-static void test_status_and_message_are_of_the_same_failure(void)
-{
-    for (int round = 0; round < 50; round++) {
-        struct zs_error err;
-        const enum zs_status status = zs_parallel_for(8, 16, always_fails, NULL, &err);
-        CHECK_EQ_STR(err.message, status == ZS_IO ? "io" : status == ZS_CORRUPT ? "corrupt" : "?");
-    }
-}
-
 /* ---- Nested, and from many threads ---- */
 
 struct nested {
@@ -123,22 +107,6 @@ static void test_nested_loops_end(void)
     struct nested n = {.depth = 4};
     CHECK(zs_parallel_for(4, 6, nest, &n, NULL) == ZS_OK);
     CHECK_EQ_I64(n.leaves, 6 * 6 * 6 * 6 * 6);
-}
-
-static void *loop_on_its_own(void *unused)
-{
-    for (int i = 0; i < 200; i++)
-        each_once(3, 50);
-    return unused;
-}
-
-static void test_loops_of_eight_threads_do_not_mix(void)
-{
-    pthread_t threads[8];
-    for (int i = 0; i < 8; i++)
-        CHECK(pthread_create(&threads[i], NULL, loop_on_its_own, NULL) == 0);
-    for (int i = 0; i < 8; i++)
-        (void)pthread_join(threads[i], NULL);
 }
 
 static atomic_bool ends;
@@ -260,22 +228,14 @@ static void test_background_work_is_awaited_and_its_error_returned(void)
     zs_parallel_set_thread_context(&none);
 }
 
-static void test_there_is_a_processor(void)
-{
-    CHECK(zs_cpu_count() >= 1);
-}
-
 int main(void)
 {
     RUN(test_each_item_is_done_once);
     RUN(test_no_more_threads_than_asked_for);
     RUN(test_an_error_stops_the_loop_and_is_handed_out);
-    RUN(test_status_and_message_are_of_the_same_failure);
     RUN(test_nested_loops_end);
-    RUN(test_loops_of_eight_threads_do_not_mix);
     RUN(test_a_child_forked_beside_a_loop_can_loop);
     RUN(test_pool_threads_take_over_the_callers_thread_settings);
     RUN(test_background_work_is_awaited_and_its_error_returned);
-    RUN(test_there_is_a_processor);
     return check_result();
 }

@@ -65,25 +65,6 @@ static void test_random_ranges_are_covered_and_gaps_and_sizes_obeyed(void)
     }
 }
 
-static void test_neighbours_become_one_group(void)
-{
-    struct zs_range ranges[] = {{200, 50, 2}, {0, 100, 0}, {100, 100, 1}};
-    struct zs_range_group groups[3];
-    CHECK_EQ_U64(zs_range_plan(ranges, 3, (struct zs_range_policy){0, 1000}, groups), 1);
-    CHECK_EQ_U64(groups[0].offset, 0);
-    CHECK_EQ_U64(groups[0].size, 250);
-    CHECK_EQ_U64(ranges[2].tag, 2);
-}
-
-static void test_gap_of_one_more_than_allowed_divides(void)
-{
-    struct zs_range ranges[] = {{0, 10, 0}, {20, 10, 1}, {41, 10, 2}};
-    struct zs_range_group groups[3];
-    CHECK_EQ_U64(zs_range_plan(ranges, 3, (struct zs_range_policy){10, 1000}, groups), 2);
-    CHECK_EQ_U64(groups[0].count, 2);
-    CHECK_EQ_U64(groups[1].offset, 41);
-}
-
 static void test_one_large_range_is_a_group_with_what_lies_in_it(void)
 {
     struct zs_range ranges[] = {{0, 5000, 0}, {100, 10, 1}, {5000, 10, 2}};
@@ -103,8 +84,6 @@ static void test_ranges_at_the_end_of_64_bits(void)
 int main(void)
 {
     RUN(test_random_ranges_are_covered_and_gaps_and_sizes_obeyed);
-    RUN(test_neighbours_become_one_group);
-    RUN(test_gap_of_one_more_than_allowed_divides);
     RUN(test_one_large_range_is_a_group_with_what_lies_in_it);
     RUN(test_ranges_at_the_end_of_64_bits);
     return check_result();

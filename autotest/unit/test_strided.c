@@ -99,30 +99,6 @@ static void test_random_layouts_equal_a_naive_loop(void)
         one_copy(&rng);
 }
 
-static void test_zero_strides_spread_one_value(void)
-{
-    const uint64_t count[3] = {3, 50, 7};
-    const ptrdiff_t none[3] = {0, 0, 0}, dense[3] = {50 * 7 * 2, 7 * 2, 2};
-    const uint16_t value = 0xBEEF;
-    uint16_t out[3 * 50 * 7];
-    zs_copy_strided(3, count, &value, none, out, dense, 2, NULL, NULL);
-    for (size_t i = 0; i < 3 * 50 * 7; i++)
-        CHECK(out[i] == 0xBEEF);
-    size_t item = 2;
-    zs_copy_strided(3, count, &value, none, out, dense, 2, invert, &item);
-    for (size_t i = 0; i < 3 * 50 * 7; i++)
-        CHECK(out[i] == (uint16_t)~0xBEEF);
-}
-
-static void test_negative_strides_reverse(void)
-{
-    const uint64_t count[2] = {2, 4};
-    const ptrdiff_t from[2] = {4, 1}, to[2] = {-4, -1};
-    char out[9] = "........";
-    zs_copy_strided(2, count, "abcdefgh", from, out + 7, to, 1, NULL, NULL);
-    CHECK_EQ_STR(out, "hgfedcba");
-}
-
 static void test_a_long_scattered_row_is_converted_in_parts(void)
 {
     enum { N = 3000 };
@@ -173,8 +149,6 @@ static void test_as_many_dimensions_as_there_can_be(void)
 int main(void)
 {
     RUN(test_random_layouts_equal_a_naive_loop);
-    RUN(test_zero_strides_spread_one_value);
-    RUN(test_negative_strides_reverse);
     RUN(test_a_long_scattered_row_is_converted_in_parts);
     RUN(test_no_dimensions_is_one_element_and_an_empty_box_is_nothing);
     RUN(test_as_many_dimensions_as_there_can_be);
