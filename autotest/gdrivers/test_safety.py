@@ -284,28 +284,6 @@ def test_a_disk_that_is_full_when_the_overviews_come_is_an_error_and_leaves_noth
     assert os.listdir(small_disk) == []
 
 
-def test_a_damaged_shard_gives_its_room_on_a_full_disk_to_one_that_can_be_stored(small_disk):
-    path, new = str(small_disk / "a.zarr"), noise(256, 3)
-    copy(path, source(noise(512)[:256]), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v", OVERVIEWS="NONE", COMPRESS="NONE")
-    with open(path + "/v/c/0/0", "r+b") as file:
-        file.seek(-8, os.SEEK_END)
-        file.write(b"\xff" * 8)  # its index
-    said = in_process("""import numpy as np
-path, small_disk = sys.argv[1:]
-new = np.random.default_rng(3).integers(1, 60000, (256, 256)).astype("uint16")
-d = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_RASTER)
-for x in (0, 256):  # half of each shard: the damaged one first
-    d.GetRasterBand(1).WriteArray(new[:128], x, 0)
-free = os.statvfs(small_disk)
-with open(small_disk + "/filler", "wb") as file:  # 96 KB are left: a shard has 129, half of one 64
-    file.write(bytes(free.f_bavail * free.f_frsize - 98304))
-gdal.DontUseExceptions()
-gdal.PushErrorHandler(lambda level, number, message: print(message))
-d = None""", path, small_disk)
-    assert any("c/0/0" in line for line in said) and not any("c/0/1" in line for line in said)
-    assert (gdal.Open(path).ReadAsArray(256, 0, 256, 128) == new[:128]).all()
-
-
 def test_the_disk_that_fills_up_during_an_update_is_an_error_and_every_chunk_is_old_or_new(small_disk):
     path, old, new = str(small_disk / "a.zarr"), np.full((1024, 1024), 3, "uint16"), noise(1024, 2)
     copy(path, source(old), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v")
@@ -323,21 +301,6 @@ def test_the_disk_that_fills_up_during_an_update_is_an_error_and_every_chunk_is_
         for x in range(0, 1024, 64):
             part = (slice(y, y + 64), slice(x, x + 64))
             assert (array[part] == old[part]).all() or (array[part] == new[part]).all()
-    assert not leftovers(path)
-
-
-def test_what_was_written_before_the_disk_was_full_is_there_after_closing(small_disk):
-    """A write that failed drops no other: neither its chunks that are whole, nor what an earlier one left pending."""
-    path, old, new = str(small_disk / "a.zarr"), np.full((1024, 1024), 3, "uint16"), noise(1024, 2)
-    copy(path, source(old), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v")
-    (small_disk / "filler").write_bytes(bytes(1200000))
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.GetRasterBand(1).WriteArray(new[:64, :64])
-    with pytest.raises(RuntimeError):
-        dataset.GetRasterBand(1).WriteArray(new[256:], 0, 256)
-    with contextlib.suppress(RuntimeError):
-        dataset = None
-    assert_same(oracle.read(os.path.join(path, "v"))[1][:64, :64], new[:64, :64])
     assert not leftovers(path)
 
 

@@ -82,7 +82,8 @@ static struct zs_shard_writer *writer_of(struct zs_store *store, const struct zs
         must(zs_object_read(object, offset, (size_t)level->index_size, base->entries, &err), &err);
         must(zs_shard_index_decode(level, base, &err), &err);
     }
-    must(zs_shard_writer_create(store, "s", level, order, base, object, &w, &err), &err);
+    must(zs_shard_writer_create(store, "s", level, order, &w, &err), &err);
+    must(zs_shard_writer_base(w, order, base, object, &err), &err);
     return w;
 }
 
@@ -284,7 +285,8 @@ static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
     memset(base->entries, 0xFF, 32 * CHUNKS / 2);
     base->entries[4] = 100000; /* behind the end */
     base->entries[5] = 1;
-    must(zs_shard_writer_create(store, "s", level, ZS_ORDER_ROW_MAJOR, base, object, &w, &err), &err);
+    must(zs_shard_writer_create(store, "s", level, ZS_ORDER_ROW_MAJOR, &w, &err), &err);
+    must(zs_shard_writer_base(w, ZS_ORDER_ROW_MAJOR, base, object, &err), &err);
     put(w, 7, "y");
     bool is_lost = true;
     CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err) == ZS_CORRUPT);

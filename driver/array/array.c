@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "array/pending_writes.h"
+#include "array/pending.h"
 #include "base/limits.h"
 #include "base/parallel.h"
 
@@ -212,7 +212,7 @@ void zs_array_close(struct zs_array *array)
 void zs_array_set_order(struct zs_array *array, int chunk_order)
 {
     struct zs_error err;
-    struct zs_pending_writes *pending;
+    struct zs_pending *pending;
     if (zs_pending_get(array, &pending, &err) != ZS_OK)
         return; /* the order stays the default, and the first write reports the failure */
     pending->order = (enum zs_chunk_order)chunk_order;
@@ -228,7 +228,7 @@ void zs_array_set_new(struct zs_array *array, int chunk_order)
 int zs_array_chunk_order(struct zs_array *array)
 {
     struct zs_error err;
-    struct zs_pending_writes *pending;
+    struct zs_pending *pending;
     int order = 0;
     zs_array_lock(array, false);
     if (zs_pending_get(array, &pending, &err) == ZS_OK) {

@@ -25,10 +25,6 @@ void zs_array_set_order(struct zs_array *array, int chunk_order);
 /* The order that was set, else that of the stored shards; 0 when there are none. */
 int zs_array_chunk_order(struct zs_array *array);
 
-/* Like zs_array_flush(), before the array is closed. Drops pending writes that cannot be stored, newest first, which
- * frees space on a full disk for the rest. */
-enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err);
-
 /* Number of threads that decode. */
 int zs_array_threads(const struct zs_array *array);
 

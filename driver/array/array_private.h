@@ -60,7 +60,7 @@ struct zs_array {
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */
-    struct zs_pending_writes *pending; /* pending_writes.h; NULL until the first write, or question of their order */
+    struct zs_pending *pending; /* pending.h; NULL until the first write, or question of their order */
     bool is_new; /* created by this process: until its document is published, there is no older shard to look for */
 
     /* Set by zs_array_open_path(): the array owns them. */
@@ -70,6 +70,9 @@ struct zs_array {
 
 /* Takes the array's lock, alone or shared; released with pthread_rwlock_unlock(&array->lock). */
 void zs_array_lock(struct zs_array *array, bool shared);
+
+/* Reads a window of an array as it is stored, whatever is pending. */
+enum zs_status zs_array_read_stored(struct zs_array *array, const struct zs_window *window, struct zs_error *err);
 
 /* Puts "root/path/c/0/1, inner chunk [3,4]: " before the message already there; returns `status`. */
 enum zs_status zs_fail_in_chunk(const struct zs_array *array, uint64_t chunk, enum zs_status status,
@@ -89,7 +92,7 @@ enum zs_location_kind {
     ZS_LOCATION_EMPTY,   /* not stored: fill value */
     ZS_LOCATION_OBJECT,  /* the whole object, of a size not known yet (array not sharded) */
     ZS_LOCATION_RANGE,   /* [offset, offset + size) of the object of `shard` */
-    ZS_LOCATION_PENDING, /* in the writer of its shard (pending_writes.h) */
+    ZS_LOCATION_PENDING, /* in the writer of its shard (pending.h) */
     ZS_LOCATION_MEMORY   /* size bytes at `memory` of a blob that the caller keeps pinned */
 };
 

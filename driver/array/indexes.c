@@ -59,6 +59,17 @@ bool zs_shard_is_stale(struct zs_array *array, uint64_t shard)
     return is_stale;
 }
 
+bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_object *object)
+{
+    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
+    if (entry == NULL)
+        return false;
+    const struct zs_object *before = zs_cache_value(entry);
+    const bool is_other = object == NULL || !object->is_versioned || object->version != before->version;
+    zs_cache_release(array->objects, entry);
+    return is_other;
+}
+
 bool zs_shard_is_changing(struct zs_array *array, uint64_t shard)
 {
     struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});

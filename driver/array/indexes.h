@@ -17,6 +17,9 @@ enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64
 /* Whether a read found that the opened object of a level-0 chunk was replaced. */
 bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
 
+/* Whether another object of a level-0 chunk (NULL: none) was read before. */
+bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_object *object);
+
 /* Whether the object of a level-0 chunk changed while it was read, so that its bytes are a mixture
  * (zs_object_is_changed()). */
 bool zs_shard_is_changing(struct zs_array *array, uint64_t shard);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/pending_writes.h"
+#include "array/pending.h"
 #include "array/shard_list.h"
 
 /* Decoded size of the largest remote shard that is fetched as a whole when all of it is wanted: larger ones come faster
@@ -195,14 +195,14 @@ static enum zs_status ask_again(struct zs_array *array, uint64_t shard, struct z
 
 bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
 {
-    const struct zs_pending_writes *pending = array->pending;
+    const struct zs_pending *pending = array->pending;
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
     struct zs_level room;
     zs_grid_position(&array->grid, depth, number, position);
     for (int j = 0; j == 0 || j < depth; j++) {
         zs_grid_around(&array->grid, depth, position, j, at);
         const uint64_t shard = zs_grid_number(&array->grid, j, at);
-        if (j == 0 && pending != NULL && (pending->dirty.count > 0 || zs_map_get(&pending->shards, shard) != NULL))
+        if (j == 0 && pending != NULL && zs_map_get(&pending->shards, shard) != NULL)
             return false;
         struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){(uint64_t)j, shard});
         if (entry == NULL)

@@ -205,8 +205,11 @@ enum zs_status zs_plan_chunks(struct zs_plan *plan, struct zs_error *err)
             planned->where.chunk = plan->overlaps[i].chunk;
             planned->where.shard = zs_grid_shard(&plan->array->grid, planned->where.chunk);
             planned->first_overlap = i;
-            planned->dirty = zs_pending_decoded(plan->array, planned->where.chunk);
-            if (planned->dirty == NULL)
+            struct zs_dirty *dirty = plan->ignores_pending ? NULL : zs_dirty_find(plan->array, planned->where.chunk);
+            if (dirty != NULL)
+                ZS_TRY(zs_dirty_complete(plan->array, dirty, err));
+            planned->dirty = dirty != NULL ? dirty->blob : NULL;
+            if (dirty == NULL)
                 planned->cached = zs_cache_get(plan->array->chunks, (struct zs_cache_key){0, planned->where.chunk});
         }
         plan->chunks[plan->chunk_count - 1].overlap_count++;
@@ -252,10 +255,11 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
     size_t n = 0;
     for (size_t i = 0; i < shard->chunk_count; i++) {
         struct zs_planned *planned = &plan->chunks[shard->first_chunk + i];
+        struct zs_shard_writer *writer;
         uint64_t number;
         if (zs_is_at_hand(planned))
             continue;
-        if (zs_pending_writer(plan->array, planned->where.chunk, &number) != NULL)
+        if (!plan->ignores_pending && zs_pending_has(plan->array, planned->where.chunk, &writer, &number))
             planned->where.kind = ZS_LOCATION_PENDING;
         else
             locations[n++] = &planned->where;

@@ -10,13 +10,13 @@
 
 #include <stdatomic.h>
 
-#include "array/pending_writes.h"
+#include "array/pending.h"
 
 /* An innermost chunk that windows overlap. */
 struct zs_planned {
     struct zs_location where; /* first: zs_locate() fills it in */
     struct zs_cache_entry *cached;
-    const struct zs_blob *dirty;         /* written and not encoded yet */
+    const struct zs_blob *dirty;         /* of a dirty chunk */
     size_t first_overlap, overlap_count; /* of plan.overlaps */
     struct zs_cache_entry *table;        /* its blocks (struct zs_blocks); NULL: it is read whole */
     size_t first_item, item_count;       /* of plan.items: its blocks that are wanted, or the whole chunk */
@@ -63,7 +63,8 @@ struct zs_plan {
     zs_convert_fn convert;
     zs_take_fn take;  /* not NULL: instead of copying and converting */
     void *ctx;        /* of `convert` or `take` */
-    bool is_prefetch; /* decode into the cache only */
+    bool ignores_pending; /* read what is stored, whatever is pending */
+    bool is_prefetch;     /* decode into the cache only */
     uint64_t *room;   /* ... so many bytes at most; less what was decoded. For all plans of a prefetch */
     size_t keep;      /* bytes that are cached of a chunk of which not all is wanted */
 

@@ -287,10 +287,12 @@ static enum zs_status run_pending(struct zs_plan *plan, const struct zs_item *it
                                   struct zs_error *err)
 {
     const struct zs_planned *planned = &plan->chunks[item->chunk];
-    uint64_t number;
-    struct zs_shard_writer *writer = zs_pending_writer(plan->array, planned->where.chunk, &number);
     struct zs_buffer *fetched = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
+    struct zs_shard_writer *writer;
+    uint64_t number;
     bool is_empty = true;
+    if (!zs_pending_has(plan->array, planned->where.chunk, &writer, &number))
+        return zs_fail(err, ZS_IO, "the chunk is pending no more"); /* which the array's lock prevents */
     pthread_mutex_lock(&plan->pending_lock);
     const enum zs_status status = zs_shard_writer_get(writer, number, &is_empty, fetched, err);
     pthread_mutex_unlock(&plan->pending_lock);
@@ -540,6 +542,12 @@ static enum zs_status read_windows(struct zs_plan *plan, const struct zs_window 
     const enum zs_status status = read_windows_locked(plan, windows, n, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;
+}
+
+enum zs_status zs_array_read_stored(struct zs_array *array, const struct zs_window *window, struct zs_error *err)
+{
+    struct zs_plan plan = {.array = array, .ignores_pending = true};
+    return run_plan(&plan, window, 1, err);
 }
 
 enum zs_status zs_array_read_windows(struct zs_array *array, const struct zs_window *windows, size_t n,

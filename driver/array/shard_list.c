@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/pending_writes.h"
+#include "array/pending.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "array/indexes.h"
-#include "array/pending_writes.h"
+#include "array/pending.h"
 #include "array/plan.h"
 #include "array/shard_list.h"
 #include "base/checked.h"

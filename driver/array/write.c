@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/pending_writes.h"
+#include "array/pending.h"
 #include "array/plan.h"
 #include "base/descriptors.h"
 #include "base/parallel.h"
@@ -26,7 +26,7 @@
 struct chunk {
     uint64_t number;
     const struct zs_window *window; /* that covers it; NULL: it is dirty */
-    struct zs_dirty *dirty;
+    struct zs_dirty *dirty;         /* with a blob */
     struct zs_buffer encoded;
     bool is_done, is_encoded, is_empty;
 };
@@ -132,60 +132,28 @@ static enum zs_status encode(const struct batch *batch, struct chunk *chunk, str
     return status;
 }
 
-/* ---- Dirty chunks ---- */
+/* ---- Storing, in order ---- */
 
-static uint64_t dirty_size(const struct zs_dirty *dirty)
+/* Puts a chunk that was encoded. Of a dirty one that was written in part, the mask stays. */
+static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chunk, struct zs_error *err)
 {
-    return dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
-}
-
-/* Most chunks of a batch, of `chunks` that are to be encoded. */
-static size_t batch_capacity(const struct zs_array *array, uint64_t chunks)
-{
-    return (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
-}
-
-static bool is_whole(const struct zs_dirty *dirty)
-{
-    return dirty->written == NULL || dirty->written->left == 0;
-}
-
-static void forget_dirty(struct zs_array *array, uint64_t number)
-{
-    struct zs_dirty *dirty = zs_map_remove(&array->pending->dirty, number);
-    if (dirty == NULL)
-        return;
-    array->pending->dirty_bytes -= dirty_size(dirty);
-    zs_pending_account(array->pending);
-    zs_dirty_free(dirty);
-}
-
-/* Stores a chunk that was encoded, and forgets its dirty form. *later as in zs_pending_put(). */
-static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chunk, enum zs_status *later,
-                                struct zs_error *err)
-{
-    struct zs_dirty *dirty = chunk->dirty;
-    struct zs_written *written = dirty != NULL && !is_whole(dirty) ? dirty->written : NULL;
-    const uint64_t size = dirty != NULL ? dirty_size(dirty) : 0;
     ZS_TRY(zs_pending_put(array, chunk->number, chunk->is_empty ? NULL : chunk->encoded.data, chunk->encoded.size,
-                          written, later, err));
-    if (dirty != NULL) {
-        if (written != NULL)
-            dirty->written = NULL; /* it was given away */
-        array->pending->dirty_bytes -= size - dirty_size(dirty);
-    }
-    forget_dirty(array, chunk->number);
-    return ZS_OK;
+                          err));
+    if (chunk->dirty != NULL && chunk->dirty->written != NULL)
+        zs_dirty_set_blob(array, chunk->dirty, NULL);
+    else
+        zs_dirty_drop(array, chunk->number);
+    ZS_TRY(zs_pending_publish_whole(array, chunk->number, err));
+    return zs_pending_limit(array, false, err); /* dirty chunks are being encoded */
 }
 
 static void store_chunk(struct batch *batch, const struct chunk *chunk)
 {
     struct zs_error ignored;
-    enum zs_status later = ZS_OK;
     struct zs_error *err = batch->status == ZS_OK ? &batch->err : &ignored;
-    const enum zs_status status = put_chunk(batch->array, chunk, &later, err);
+    const enum zs_status status = put_chunk(batch->array, chunk, err);
     if (batch->status == ZS_OK)
-        batch->status = status != ZS_OK ? status : later;
+        batch->status = status;
 }
 
 /* Stores the finished chunks up to the first unfinished one, unless another thread is doing so. */
@@ -246,12 +214,25 @@ static enum zs_status run_batch(struct batch *batch, struct zs_error *err)
     return status;
 }
 
-/* Sorts chunks that were written whole first, since they are probably complete; then the oldest. */
+/* ---- Dirty chunks ---- */
+
+static uint64_t dirty_size(const struct zs_dirty *dirty)
+{
+    return dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
+}
+
+/* Most chunks of a batch, of `chunks` that are to be encoded. */
+static size_t batch_capacity(const struct zs_array *array, uint64_t chunks)
+{
+    return (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
+}
+
+/* Sorts chunks that were written whole first, since they need not be decoded again; then the oldest. */
 static int by_urgency(const void *x, const void *y)
 {
     const struct zs_dirty *p = ((const struct chunk *)x)->dirty, *q = ((const struct chunk *)y)->dirty;
-    if (is_whole(p) != is_whole(q))
-        return is_whole(p) ? -1 : 1;
+    if ((p->written == NULL) != (q->written == NULL))
+        return p->written == NULL ? -1 : 1;
     return (p->stamp > q->stamp) - (p->stamp < q->stamp);
 }
 
@@ -261,18 +242,22 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Lists the dirty chunks, the most urgent first. NULL without memory. */
-static struct chunk *list_dirty(const struct zs_pending_writes *pending, struct zs_error *err)
+/* Lists the dirty chunks with blobs, the most urgent first. NULL without memory. */
+static struct chunk *list_dirty(const struct zs_pending *pending, struct zs_error *err)
 {
-    struct chunk *chunks = zs_calloc(pending->dirty.count, sizeof *chunks);
-    if (chunks == NULL) {
+    struct chunk *chunks = zs_calloc(pending->dirty_count, sizeof *chunks);
+    size_t n = 0, at = 0;
+    uint64_t key;
+    if (chunks == NULL)
         (void)zs_fail_memory(err);
-        return NULL;
+    for (struct zs_open_shard *shard; chunks != NULL && (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;) {
+        size_t in_shard = 0;
+        for (struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard, &key)) != NULL;)
+            if (dirty->blob != NULL)
+                chunks[n++] = (struct chunk){.number = dirty->chunk, .dirty = dirty};
     }
-    size_t at = 0;
-    for (size_t i = 0; i < pending->dirty.count; i++)
-        chunks[i].dirty = zs_map_next(&pending->dirty, &at, &chunks[i].number);
-    qsort(chunks, pending->dirty.count, sizeof *chunks, by_urgency);
+    if (chunks != NULL)
+        qsort(chunks, n, sizeof *chunks, by_urgency);
     return chunks;
 }
 
@@ -280,7 +265,7 @@ static struct chunk *list_dirty(const struct zs_pending_writes *pending, struct 
 static size_t count_urgent(const struct chunk *chunks, size_t count, uint64_t left, uint64_t keep, uint64_t enough)
 {
     size_t n = 0;
-    while (n < count && left > keep && is_whole(chunks[n].dirty))
+    while (n < count && left > keep && chunks[n].dirty->written == NULL)
         left -= dirty_size(chunks[n++].dirty);
     const bool is_enough = left <= enough;
     while (n < count && left > keep && !is_enough)
@@ -288,22 +273,12 @@ static size_t count_urgent(const struct chunk *chunks, size_t count, uint64_t le
     return n;
 }
 
-/* Encodes dirty chunks until at most `keep` bytes are left (more where some fail; returns the first failure). Chunks
- * that were not written whole may be written again, so they are encoded only while more than `enough` bytes would be
- * left. */
-static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
+/* Encodes chunks, in the order of their shard: it need not be reordered. */
+static enum zs_status encode_dirty(struct zs_array *array, struct chunk *chunks, size_t count, struct zs_error *err)
 {
-    struct zs_pending_writes *pending = array->pending;
-    pending->waiting = 0;
-    if (pending->dirty_bytes <= keep)
-        return ZS_OK;
-    struct chunk *chunks = list_dirty(pending, err);
-    if (chunks == NULL)
-        return ZS_NO_MEMORY;
-    const size_t count = count_urgent(chunks, pending->dirty.count, pending->dirty_bytes, keep, enough);
-    qsort(chunks, count, sizeof *chunks, by_number); /* in the order of the shard: it need not be reordered */
     struct batch batch = {.array = array, .capacity = batch_capacity(array, count)};
     enum zs_status first = ZS_OK;
+    qsort(chunks, count, sizeof *chunks, by_number);
     for (size_t i = 0; i < count; i += batch.capacity) {
         struct zs_error ignored;
         batch.chunks = chunks + i;
@@ -311,8 +286,47 @@ static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enou
         const enum zs_status status = run_batch(&batch, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     }
-    free(chunks);
     return first;
+}
+
+/* Publishes chunks that are objects of their own, and were written in part. */
+static enum zs_status publish_dirty(struct zs_array *array, const struct chunk *chunks, size_t count,
+                                    struct zs_error *err)
+{
+    struct zs_open_shard **list = zs_calloc(count, sizeof *list);
+    ZS_TRY_MEMORY(list, err);
+    for (size_t i = 0; i < count; i++)
+        list[i] = zs_open_shard_find(array, chunks[i].number);
+    const enum zs_status status = zs_pending_publish(array, list, count, err);
+    free(list);
+    return status;
+}
+
+/* Encodes dirty chunks until at most `keep` bytes are left (more where some fail; returns the first failure). Chunks
+ * that were not written whole may be written again, so they are encoded only while more than `enough` bytes would be
+ * left. */
+static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
+{
+    struct zs_pending *pending = array->pending;
+    pending->waiting = 0;
+    if (pending->dirty_count == 0 || pending->bytes <= keep)
+        return ZS_OK;
+    struct chunk *chunks = list_dirty(pending, err);
+    if (chunks == NULL)
+        return ZS_NO_MEMORY;
+    const size_t count = count_urgent(chunks, pending->dirty_count, pending->bytes, keep, enough);
+    size_t encoded = count;
+    while (array->chain.count == 1 && encoded > 0 && chunks[encoded - 1].dirty->written != NULL)
+        encoded--;
+    enum zs_status status = encode_dirty(array, chunks, encoded, err);
+    if (count > encoded) {
+        struct zs_error ignored;
+        const enum zs_status other =
+            publish_dirty(array, chunks + encoded, count - encoded, status == ZS_OK ? err : &ignored);
+        status = status == ZS_OK ? other : status;
+    }
+    free(chunks);
+    return status == ZS_OK ? zs_pending_limit(array, true, err) : status;
 }
 
 static uint64_t less(uint64_t bytes, uint64_t size)
@@ -320,55 +334,53 @@ static uint64_t less(uint64_t bytes, uint64_t size)
     return bytes > size ? bytes - size : 0;
 }
 
-/* Adds a dirty chunk: what it is now, or, where the caller then writes it whole, nothing but its edge. */
-static enum zs_status add_dirty(struct zs_array *array, uint64_t number, bool is_whole, struct zs_dirty **out,
-                                struct zs_error *err)
+/* Encodes dirty chunks when one of `size` bytes more would be too many. */
+static enum zs_status make_room(struct zs_array *array, uint64_t size, struct zs_error *err)
 {
-    struct zs_pending_writes *pending = array->pending;
+    const struct zs_pending *pending = array->pending;
+    const bool is_over = pending->is_over && pending->bytes > pending->budget / OWN_SHARE;
+    if (pending->bytes == 0 || (pending->bytes + size <= pending->budget && !is_over))
+        return ZS_OK;
+    const uint64_t most = is_over ? pending->bytes : pending->budget;
+    ZS_TRY(clean(array, less(most / 2, size), less(most - most / FREED_SHARE, size), err));
+    /* masks of chunks that are encoded are too many */
+    return pending->dirty_count == 0 && pending->bytes > most / 2 ? zs_pending_publish_all(array, err) : ZS_OK;
+}
+
+/* Finds a dirty chunk, or makes it dirty, to be written in part. One that was encoded is decoded. */
+static enum zs_status get_dirty(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
+{
+    struct zs_shard_writer *writer;
     struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, number, &room);
-    struct zs_dirty *dirty = zs_calloc(1, sizeof *dirty);
-    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
-    struct zs_written *written = NULL;
-    enum zs_status status = dirty != NULL && blob != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK && is_whole)
-        fill_beyond_edge(array, level, number, blob->data);
-    else if (status == ZS_OK)
-        status = zs_pending_load(array, number, blob->data, &written, err);
-    if (status == ZS_OK && !zs_map_set(&pending->dirty, number, dirty)) {
-        free(written);
-        status = zs_fail_memory(err);
+    uint64_t in_shard;
+    *out = zs_dirty_find(array, number);
+    if (*out == NULL || (*out)->blob == NULL) {
+        ZS_TRY(make_room(array, zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size, err));
+        struct zs_blob *blob = NULL;
+        const bool is_put = zs_pending_has(array, number, &writer, &in_shard);
+        *out = zs_dirty_find(array, number);
+        if (is_put || *out != NULL)
+            ZS_TRY(zs_pending_decode(array, zs_open_shard_find(array, number), number, &blob, err));
+        const enum zs_status status = *out == NULL ? zs_dirty_create(array, number, is_put, out, err) : ZS_OK;
+        if (status == ZS_OK && blob != NULL)
+            zs_dirty_set_blob(array, *out, blob);
+        else
+            zs_blob_free(blob);
+        ZS_TRY(status);
     }
-    if (status != ZS_OK) {
-        zs_blob_free(blob);
-        free(dirty);
-        return status;
-    }
-    *dirty = (struct zs_dirty){.chunk = number, .blob = blob, .written = written};
-    pending->dirty_bytes += dirty_size(dirty);
-    zs_pending_account(pending);
-    zs_cache_remove(array->chunks, (struct zs_cache_key){0, number});
-    *out = dirty;
+    (*out)->stamp = ++array->pending->stamp;
     return ZS_OK;
 }
 
-/* Makes a chunk dirty: reads and decodes what it is now. Encodes other dirty chunks when there are too many. */
-static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
+/* Writes a part of a chunk. */
+static enum zs_status write_part(const struct batch *batch, uint64_t number, const struct zs_window *window,
+                                 struct zs_error *err)
 {
-    struct zs_pending_writes *pending = array->pending;
-    struct zs_dirty *dirty = zs_map_get(&pending->dirty, number);
-    if (dirty == NULL) {
-        struct zs_level room;
-        const uint64_t size = zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size;
-        const bool is_over = pending->is_over && pending->dirty_bytes > pending->budget / OWN_SHARE;
-        if (pending->dirty_bytes > 0 && (pending->dirty_bytes + size > pending->budget || is_over)) {
-            const uint64_t most = is_over ? pending->dirty_bytes : pending->budget;
-            ZS_TRY(clean(array, less(most / 2, size), less(most - most / FREED_SHARE, size), err));
-        }
-        ZS_TRY(add_dirty(array, number, false, &dirty, err));
-    }
-    dirty->stamp = ++pending->stamp;
-    *out = dirty;
+    struct zs_dirty *dirty;
+    ZS_TRY(get_dirty(batch->array, number, &dirty, err));
+    gather(batch, number, window, dirty->blob->data, dirty->written);
+    if (dirty->written != NULL && dirty->written->left == 0)
+        zs_dirty_set_written(batch->array, dirty, NULL);
     return ZS_OK;
 }
 
@@ -376,10 +388,10 @@ static enum zs_status load(struct zs_array *array, uint64_t number, struct zs_di
  * threads. Codecs that refuse values fail at once. */
 static bool may_wait(const struct zs_array *array)
 {
-    const struct zs_pending_writes *pending = array->pending;
+    const struct zs_pending *pending = array->pending;
     const uint64_t size = array->innermost->decoded_size, most = (uint64_t)array->threads * WAITING_PER_THREAD;
     return array->threads > 1 && array->innermost->storable.count == 0 && !pending->is_over &&
-           size <= BATCH_BYTES / most && pending->dirty_bytes + size <= pending->budget;
+           size <= BATCH_BYTES / most && pending->bytes + size <= pending->budget;
 }
 
 /* Keeps a chunk that the window covers as a dirty one; encodes all that were written whole when they are enough for all
@@ -387,19 +399,18 @@ static bool may_wait(const struct zs_array *array)
 static enum zs_status keep_waiting(const struct batch *batch, uint64_t number, const struct zs_window *window,
                                    struct zs_error *err)
 {
-    struct zs_pending_writes *pending = batch->array->pending;
-    struct zs_dirty *dirty = zs_map_get(&pending->dirty, number);
-    if (dirty == NULL)
-        ZS_TRY(add_dirty(batch->array, number, true, &dirty, err));
-    pending->dirty_bytes -= dirty_size(dirty);
-    free(dirty->written);
-    dirty->written = NULL;
-    pending->dirty_bytes += dirty_size(dirty);
-    zs_pending_account(pending);
+    struct zs_array *array = batch->array;
+    struct zs_pending *pending = array->pending;
+    struct zs_dirty *dirty = zs_dirty_find(array, number);
+    if (dirty != NULL && dirty->blob == NULL)
+        zs_dirty_drop(array, number);
+    if (dirty == NULL || dirty->blob == NULL)
+        ZS_TRY(zs_dirty_create(array, number, true, &dirty, err));
+    zs_dirty_set_written(array, dirty, NULL);
     dirty->stamp = ++pending->stamp;
     gather(batch, number, window, dirty->blob->data, NULL);
-    const bool is_enough = ++pending->waiting >= (size_t)batch->array->threads * WAITING_PER_THREAD;
-    return is_enough ? clean(batch->array, 0, UINT64_MAX, err) : ZS_OK;
+    const bool is_enough = ++pending->waiting >= (size_t)array->threads * WAITING_PER_THREAD;
+    return is_enough ? clean(array, 0, UINT64_MAX, err) : ZS_OK;
 }
 
 /* ---- Windows ---- */
@@ -411,12 +422,8 @@ static enum zs_status write_chunk(struct batch *batch, const struct zs_window *w
 {
     struct zs_array *array = batch->array;
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-    if (!chunk_overlap(array, number, window, start, count)) {
-        struct zs_dirty *dirty;
-        ZS_TRY(load(array, number, &dirty, err));
-        gather(batch, number, window, dirty->blob->data, dirty->written);
-        return ZS_OK;
-    }
+    if (!chunk_overlap(array, number, window, start, count))
+        return write_part(batch, number, window, err);
     if (is_only && may_wait(array))
         return keep_waiting(batch, number, window, err);
     batch->chunks[batch->count++] = (struct chunk){.number = number, .window = window};
@@ -460,47 +467,37 @@ enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_wi
     if (array->meta->is_draft)
         return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: an array of the 2022 draft of Zarr v3 is only read",
                        array->store->root, array->node->key);
-    struct zs_pending_writes *pending;
+    struct zs_pending *pending;
     zs_array_lock(array, false);
     enum zs_status status = zs_pending_get(array, &pending, err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(array, &windows[i], item_size, convert, ctx, err);
     if (status == ZS_OK && zs_files_are_scarce()) /* too many files are open: this array keeps none */
-        status = zs_pending_publish(array, false, err);
+        status = zs_pending_publish_all(array, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
 
-/* Like zs_pending_publish(), dirty chunks included. */
-static enum zs_status flush_locked(struct zs_array *array, bool is_last, struct zs_error *err)
+/* Encodes and publishes all that is pending, as long as some of it can be: that frees space and memory for the rest. */
+static enum zs_status flush(struct zs_array *array, struct zs_error *err)
 {
     enum zs_status first = ZS_OK;
-    /* A second turn for chunks that could not be put: publishing frees space, and opens a shard whose writing failed
-     * again. */
-    for (int turn = 0; turn < 2 && (turn == 0 || array->pending->dirty.count > 0); turn++) {
+    size_t before;
+    do {
         struct zs_error ignored;
-        enum zs_status status = clean(array, 0, 0, first == ZS_OK ? err : &ignored);
+        before = array->pending->shards.count;
+        enum zs_status status = clean(array, 0, UINT64_MAX, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        status = zs_pending_publish(array, is_last, first == ZS_OK ? err : &ignored);
+        status = zs_pending_publish_all(array, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-    }
+    } while (array->pending->shards.count > 0 && array->pending->shards.count < before);
     return first;
-}
-
-static enum zs_status flush(struct zs_array *array, bool is_last, struct zs_error *err)
-{
-    zs_array_lock(array, false);
-    const enum zs_status status = array->pending != NULL ? flush_locked(array, is_last, err) : ZS_OK;
-    (void)pthread_rwlock_unlock(&array->lock);
-    return status;
 }
 
 enum zs_status zs_array_flush(struct zs_array *array, struct zs_error *err)
 {
-    return flush(array, false, err);
-}
-
-enum zs_status zs_array_flush_last(struct zs_array *array, struct zs_error *err)
-{
-    return flush(array, true, err);
+    zs_array_lock(array, false);
+    const enum zs_status status = array->pending != NULL ? flush(array, err) : ZS_OK;
+    (void)pthread_rwlock_unlock(&array->lock);
+    return status;
 }

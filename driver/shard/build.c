@@ -388,6 +388,18 @@ static enum zs_status (*const ways[])(struct zs_shard_writer *writer, bool *done
     [ZS_UPDATE_IN_PLACE] = zs_shard_overwrite,
 };
 
+/* Whether publishing needs something of the stored object. */
+static bool will_read(const struct zs_shard_writer *writer)
+{
+    const struct zs_shard_index *index = writer->root->stored.index;
+    if (index == NULL || index->is_absent || writer->root->level->bytes_codec_count > 0)
+        return false;
+    for (uint64_t i = 0; i < index->count; i++)
+        if (!zs_shard_is_changed(writer->root, i) && index->entries[2 * i] != ZS_INDEX_EMPTY)
+            return true;
+    return false;
+}
+
 enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_update update, bool expects,
                                        bool *is_lost, struct zs_error *err)
 {
@@ -395,14 +407,15 @@ enum zs_status zs_shard_writer_publish(struct zs_shard_writer *writer, enum zs_u
     writer->expects = expects;
     *is_lost = writer->is_lost;
     if (writer->is_lost)
-        return zs_shard_fail_lost(writer, err);
+        return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
     /* A shard that keeps nothing of the stored one is written anew. */
-    if (ways[update] != NULL && zs_shard_writer_will_read(writer)) {
+    if (ways[update] != NULL && will_read(writer)) {
         const enum zs_status status = ways[update](writer, &done, err);
         if (status != ZS_OK || done)
             return status;
     }
-    const bool has_journal = zs_shard_writer_is_recovered(writer);
+    const struct zs_shard_index *stored = writer->root->stored.index;
+    const bool has_journal = stored != NULL && stored->is_recovered;
     if (!has_journal && writer->object != NULL && zs_store_has_files(writer->store))
         ZS_TRY(zs_journal_remove(writer->store, writer->key, err)); /* left beside a shard in order */
     const enum zs_status status = publish_anew(writer, err);

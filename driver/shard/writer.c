@@ -4,20 +4,19 @@
 
 /* ---- Parts ---- */
 
-static void close_stored(struct zs_shard_writer *writer, struct zs_changed_shard *shard)
+static void close_stored(struct zs_changed_shard *shard)
 {
-    writer->memory -= shard->stored.decoded.capacity;
     zs_stored_shard_clear(&shard->stored);
     shard->is_opened = false;
 }
 
-static void shard_free(struct zs_shard_writer *writer, struct zs_changed_shard *shard)
+static void shard_free(struct zs_changed_shard *shard)
 {
     if (shard == NULL)
         return;
     for (uint64_t i = 0; shard->inner != NULL && i < shard->level->inner_count; i++)
-        shard_free(writer, shard->inner[i]);
-    close_stored(writer, shard);
+        shard_free(shard->inner[i]);
+    close_stored(shard);
     free(shard->inner);
     free(shard->put.index);
     free(shard->put.is_put);
@@ -25,8 +24,8 @@ static void shard_free(struct zs_shard_writer *writer, struct zs_changed_shard *
 }
 
 /* NULL without memory. */
-static struct zs_changed_shard *shard_create(struct zs_shard_writer *writer, const struct zs_level *level,
-                                             struct zs_changed_shard *outer, uint64_t number)
+static struct zs_changed_shard *shard_create(const struct zs_level *level, struct zs_changed_shard *outer,
+                                             uint64_t number)
 {
     struct zs_changed_shard *shard = zs_calloc(1, sizeof *shard);
     if (shard == NULL)
@@ -39,7 +38,7 @@ static struct zs_changed_shard *shard_create(struct zs_shard_writer *writer, con
         shard->put.is_put = zs_calloc((size_t)level->inner_count, 1);
     }
     if (shard->inner == NULL && (shard->put.index == NULL || shard->put.is_put == NULL)) {
-        shard_free(writer, shard);
+        shard_free(shard);
         return NULL;
     }
     for (uint64_t i = 0; shard->inner == NULL && i < 2 * shard->put.index->count; i++)
@@ -52,7 +51,7 @@ enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_st
     return zs_fail_in(err, status, "%s/%s", writer->store->root, writer->key);
 }
 
-enum zs_status zs_shard_fail_lost(const struct zs_shard_writer *writer, struct zs_error *err)
+static enum zs_status fail_lost(const struct zs_shard_writer *writer, struct zs_error *err)
 {
     return zs_fail(err, ZS_IO, "%s/%s: an earlier write to it failed", writer->store->root, writer->key);
 }
@@ -79,7 +78,6 @@ enum zs_status zs_shard_open_stored(struct zs_shard_writer *writer, struct zs_ch
     const enum zs_status status = is_empty ? ZS_OK : zs_stored_shard_open(shard->level, &source, &shard->stored, err);
     if (status != ZS_OK)
         return zs_fail_in_shard(writer, status, err);
-    writer->memory += shard->stored.decoded.capacity;
     shard->is_opened = true;
     return ZS_OK;
 }
@@ -130,7 +128,7 @@ static enum zs_status make_shard(struct zs_shard_writer *writer, uint64_t *numbe
     while (shard->inner != NULL) {
         const uint64_t inner = step_into(shard, number);
         if (shard->inner[inner] == NULL)
-            shard->inner[inner] = shard_create(writer, shard->level + 1, shard, inner);
+            shard->inner[inner] = shard_create(shard->level + 1, shard, inner);
         shard = shard->inner[inner];
         ZS_TRY_MEMORY(shard, err);
     }
@@ -139,27 +137,21 @@ static enum zs_status make_shard(struct zs_shard_writer *writer, uint64_t *numbe
 }
 
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
-                                      enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_shard_writer **out, struct zs_error *err)
+                                      enum zs_chunk_order order, struct zs_shard_writer **out, struct zs_error *err)
 {
     struct zs_shard_writer *writer = zs_calloc(1, sizeof *writer);
     if (writer != NULL) {
         writer->store = store;
+        writer->order = order;
         writer->key = zs_strdup(key);
-        writer->root = shard_create(writer, level, NULL, 0);
+        writer->root = shard_create(level, NULL, 0);
     }
     if (writer == NULL || writer->key == NULL || writer->root == NULL) {
         zs_shard_writer_free(writer);
-        free(base);
-        zs_object_close(object);
         return zs_fail_memory(err);
     }
-    const enum zs_status status = zs_shard_writer_rebase(writer, order, base, object, err);
-    if (status != ZS_OK)
-        zs_shard_writer_free(writer);
-    else
-        *out = writer;
-    return status;
+    *out = writer;
+    return ZS_OK;
 }
 
 void zs_shard_writer_free(struct zs_shard_writer *writer)
@@ -168,56 +160,49 @@ void zs_shard_writer_free(struct zs_shard_writer *writer)
         return;
     zs_writer_abort(writer->temp);
     zs_ahead_clear(&writer->ahead);
-    shard_free(writer, writer->root);
+    shard_free(writer->root);
     zs_object_close(writer->object);
     free(writer->key);
     free(writer);
 }
 
-static void close_all(struct zs_shard_writer *writer, struct zs_changed_shard *shard)
+static void close_all(struct zs_changed_shard *shard)
 {
-    close_stored(writer, shard);
+    close_stored(shard);
     for (uint64_t i = 0; shard->inner != NULL && i < shard->level->inner_count; i++)
         if (shard->inner[i] != NULL)
-            close_all(writer, shard->inner[i]);
+            close_all(shard->inner[i]);
 }
 
-void zs_shard_writer_forget_stored(struct zs_shard_writer *writer)
+static void forget_stored(struct zs_shard_writer *writer)
 {
-    close_all(writer, writer->root);
+    close_all(writer->root);
     zs_object_close(writer->object);
     writer->object = NULL;
 }
 
-enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
-                                      struct zs_shard_index *base, struct zs_object *object, struct zs_error *err)
+enum zs_status zs_shard_writer_base(struct zs_shard_writer *writer, enum zs_chunk_order order,
+                                    struct zs_shard_index *index, struct zs_object *object, struct zs_error *err)
 {
-    zs_shard_writer_forget_stored(writer);
+    forget_stored(writer);
     writer->object = object;
     writer->order = order;
-    if (base == NULL) {
-        enum zs_status status = zs_shard_open_stored(writer, writer->root, err);
-        if (zs_object_is_overtaken(object, status))
-            status = ZS_CONFLICT; /* opening it again gives the object of another writer */
-        if (status != ZS_OK)
-            zs_shard_writer_forget_stored(writer);
-        return status;
+    if (index != NULL) {
+        writer->root->stored = (struct zs_stored_shard){.source = zs_source_of(object), .index = index};
+        writer->root->is_opened = true;
+        return ZS_OK;
     }
-    writer->root->stored.index = base;
-    if (object != NULL)
-        writer->root->stored.source = zs_source_of(object);
-    writer->root->is_opened = true;
-    return ZS_OK;
+    enum zs_status status = zs_shard_open_stored(writer, writer->root, err);
+    if (zs_object_is_overtaken(object, status))
+        status = ZS_CONFLICT; /* opening it again gives the object of another writer */
+    if (status != ZS_OK)
+        forget_stored(writer);
+    return status;
 }
 
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer)
 {
     return writer->object;
-}
-
-bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer)
-{
-    return writer->root->stored.index != NULL && writer->root->stored.index->is_recovered;
 }
 
 enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct zs_file **file, struct zs_error *err)
@@ -233,27 +218,6 @@ enum zs_status zs_shard_writer_file(const struct zs_shard_writer *writer, struct
     return ZS_OK;
 }
 
-bool zs_shard_writer_will_read(const struct zs_shard_writer *writer)
-{
-    const struct zs_shard_index *index = writer->root->stored.index;
-    if (index == NULL || index->is_absent || writer->root->level->bytes_codec_count > 0)
-        return false;
-    for (uint64_t i = 0; i < index->count; i++)
-        if (!zs_shard_is_changed(writer->root, i) && index->entries[2 * i] != ZS_INDEX_EMPTY)
-            return true;
-    return false;
-}
-
-bool zs_shard_writer_is_broken(const struct zs_shard_writer *writer)
-{
-    return writer->is_broken;
-}
-
-uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer)
-{
-    return writer->memory;
-}
-
 uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 {
     return writer->temp_size + (writer->object != NULL ? zs_object_size(writer->object) : 0);
@@ -261,25 +225,53 @@ uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer)
 
 /* ---- Putting and getting ---- */
 
-static enum zs_status prepare_temp(struct zs_shard_writer *writer, struct zs_error *err)
+/* Copies the chunks of a shard that were put behind what `sink` has, with the entries that they get there. */
+static enum zs_status copy_put(struct zs_shard_writer *writer, struct zs_changed_shard *shard, bool sets_entries,
+                               struct zs_sink *sink, struct zs_error *err)
 {
-    if (writer->is_broken || writer->is_lost)
-        return zs_shard_fail_lost(writer, err);
-    if (writer->temp != NULL)
-        return ZS_OK;
-    const struct zs_level *level = writer->root->level;
-    ZS_TRY(zs_store_create(writer->store, writer->key, &writer->temp, err));
-    if (level->index_at_start && writer->root->inner == NULL && level->bytes_codec_count == 0) {
-        struct zs_sink sink = {.out = writer->temp};
-        const enum zs_status status = zs_sink_reserve_index(&sink, level, err);
-        if (status != ZS_OK) {
-            zs_writer_abort(writer->temp);
-            writer->temp = NULL;
-            return status;
-        }
-        writer->temp_size = level->index_size;
+    for (uint64_t i = 0; i < shard->level->inner_count; i++) {
+        if (shard->inner != NULL && shard->inner[i] != NULL)
+            ZS_TRY(copy_put(writer, shard->inner[i], sets_entries, sink, err));
+        if (shard->inner != NULL || zs_put_entry(shard, i)[0] == ZS_INDEX_EMPTY)
+            continue;
+        const uint64_t size = zs_put_entry(shard, i)[1];
+        if (sets_entries)
+            zs_shard_index_set(shard->put.index, i, false, sink->size, size);
+        else
+            ZS_TRY(zs_build_from_temp(writer, zs_put_entry(shard, i)[0], size, sink, err));
+        sink->size += sets_entries ? size : 0;
     }
     return ZS_OK;
+}
+
+/* Creates the temporary file. After a failed write the end of the former one is unknown: what was put before is copied
+ * from there. */
+static enum zs_status create_temp(struct zs_shard_writer *writer, struct zs_error *err)
+{
+    const struct zs_level *level = writer->root->level;
+    struct zs_sink sink = {0};
+    ZS_TRY(zs_store_create(writer->store, writer->key, &sink.out, err));
+    enum zs_status status = ZS_OK;
+    if (level->index_at_start && writer->root->inner == NULL && level->bytes_codec_count == 0)
+        status = zs_sink_reserve_index(&sink, level, err);
+    struct zs_sink entries = {.size = sink.size};
+    if (status == ZS_OK)
+        status = copy_put(writer, writer->root, false, &sink, err);
+    if (status == ZS_OK)
+        status = copy_put(writer, writer->root, true, &entries, err);
+    zs_writer_abort(status == ZS_OK ? writer->temp : sink.out);
+    ZS_TRY(status);
+    writer->temp = sink.out;
+    writer->temp_size = sink.size;
+    writer->is_broken = false;
+    return ZS_OK;
+}
+
+static enum zs_status prepare_temp(struct zs_shard_writer *writer, struct zs_error *err)
+{
+    if (writer->is_lost)
+        return fail_lost(writer, err);
+    return writer->temp != NULL && !writer->is_broken ? ZS_OK : create_temp(writer, err);
 }
 
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
@@ -349,7 +341,7 @@ enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t numb
     if (*is_empty)
         return ZS_OK;
     if (writer->is_lost)
-        return zs_shard_fail_lost(writer, err);
+        return fail_lost(writer, err);
     ZS_TRY(zs_buffer_reset(out, (size_t)entry[1], err));
     ZS_TRY(zs_writer_read(writer->temp, entry[0], (size_t)entry[1], out->data, err));
     out->size = (size_t)entry[1];

@@ -16,29 +16,21 @@ enum zs_chunk_order { ZS_ORDER_ROW_MAJOR, ZS_ORDER_MORTON, ZS_ORDER_HILBERT };
 struct zs_shard_writer;
 
 /* Creates a writer for the shard `key`, whose levels follow each other from `level` (a shard) to the innermost; they
- * are borrowed. `object` is its stored object, NULL when it is absent, and `base` the index of that, or NULL: then it
- * is read: ZS_CONFLICT where the object was replaced meanwhile. The writer takes over both, also on failure. */
+ * are borrowed. Nothing is stored of it, until zs_shard_writer_base() says otherwise. */
 enum zs_status zs_shard_writer_create(struct zs_store *store, const char *key, const struct zs_level *level,
-                                      enum zs_chunk_order order, struct zs_shard_index *base, struct zs_object *object,
-                                      struct zs_shard_writer **writer, struct zs_error *err);
+                                      enum zs_chunk_order order, struct zs_shard_writer **writer, struct zs_error *err);
 void zs_shard_writer_free(struct zs_shard_writer *writer); /* drops what was not published; NULL is allowed */
 
 /* The number of an innermost chunk: that of the outermost inner chunk around it (zs_shard_index_number()) times the
  * number of innermost chunks in one, plus the number within it. */
 
-/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails has no effect, but after a
- * failure to write (is_broken) no more bytes can be put; what was put before can be published. */
+/* Sets chunk `number` to n encoded bytes, or to empty with data NULL. A put that fails has no effect. */
 enum zs_status zs_shard_writer_put(struct zs_shard_writer *writer, uint64_t number, const void *data, size_t n,
                                    struct zs_error *err);
-
-bool zs_shard_writer_is_broken(const struct zs_shard_writer *writer);
 
 /* How many different chunks were put, and whether this one was. */
 uint64_t zs_shard_writer_put_count(const struct zs_shard_writer *writer);
 bool zs_shard_writer_has(const struct zs_shard_writer *writer, uint64_t number);
-
-/* Bytes of memory that the writer holds for shards with bytes codecs of their own. */
-uint64_t zs_shard_writer_memory(const struct zs_shard_writer *writer);
 
 /* Most bytes that the shard will have, besides its index and what its own bytes codecs add. */
 uint64_t zs_shard_writer_most_bytes(const struct zs_shard_writer *writer);
@@ -50,19 +42,13 @@ enum zs_status zs_shard_writer_get(struct zs_shard_writer *writer, uint64_t numb
 enum zs_status zs_shard_writer_get_stored(struct zs_shard_writer *writer, uint64_t number, bool *is_empty,
                                           struct zs_buffer *out, struct zs_error *err);
 
-/* The stored object, which chunks that were not put are taken from; NULL when there is none. */
+/* Bases the writer on the stored object (NULL: there is none), whose chunks lie in `order`: chunks that were not put
+ * are taken from there. With `index` NULL that is read: ZS_CONFLICT where the object was replaced meanwhile. The writer
+ * takes over both, also on failure; then there is no stored object. What was put stays. */
+enum zs_status zs_shard_writer_base(struct zs_shard_writer *writer, enum zs_chunk_order order,
+                                    struct zs_shard_index *index, struct zs_object *object, struct zs_error *err);
+/* That object. Where it is replaced while publishing reads it, that fails, and the object is stale. */
 const struct zs_object *zs_shard_writer_object(const struct zs_shard_writer *writer);
-/* Whether publishing reads the stored object. If so, a replacement of that object is detected by its version:
- * publishing fails, and the object is stale. */
-bool zs_shard_writer_will_read(const struct zs_shard_writer *writer);
-/* Bases the writer on another stored object, whose chunks lie in `order`; `base` and `object` as in
- * zs_shard_writer_create(). What was put stays. After a failure there is no stored object. */
-enum zs_status zs_shard_writer_rebase(struct zs_shard_writer *writer, enum zs_chunk_order order,
-                                      struct zs_shard_index *base, struct zs_object *object, struct zs_error *err);
-void zs_shard_writer_forget_stored(struct zs_shard_writer *writer); /* there is none */
-
-/* Whether the index of that object comes from a journal: an append was going on when it was opened, or was cut off. */
-bool zs_shard_writer_is_recovered(const struct zs_shard_writer *writer);
 
 /* Publishes the shard, or removes the object when all chunks are empty; the writer can only be freed then. The lock of
  * the object must be held. A stored object is changed by the method `update`, where it can be (writer_private.h), else

@@ -56,7 +56,6 @@ struct zs_shard_writer {
 
     struct zs_changed_shard *root;
     struct zs_object *object;
-    uint64_t memory;       /* bytes of all `stored.decoded` */
     struct zs_ahead ahead; /* of a remote object, while the shard is built */
 };
 
@@ -64,9 +63,6 @@ struct zs_shard_writer {
 
 /* Puts the object's name before the message. */
 enum zs_status zs_fail_in_shard(const struct zs_shard_writer *writer, enum zs_status status, struct zs_error *err);
-
-/* Fails where bytes that were put cannot be read or published any more. */
-enum zs_status zs_shard_fail_lost(const struct zs_shard_writer *writer, struct zs_error *err);
 
 /* The stored bytes of inner chunk `number`, of a shard that is opened; *is_empty where there are none. */
 enum zs_status zs_shard_stored_chunk(const struct zs_shard_writer *writer, const struct zs_changed_shard *shard,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "array/array.h"
-#include "array/pending_writes.h"
+#include "array/pending.h"
 #include "base/checked.h"
 #include "validate/validate_private.h"
 

@@ -225,7 +225,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     std::shared_ptr<ZSMdimOpened> Keep(const struct zs_node *node, struct zs_array *array);
     std::shared_ptr<GDALDimension> MadeDimension(const std::string &path, const std::string &name, GUInt64 size) const;
     static std::string DimensionKey(const struct zs_node *node, const struct zs_dimension &from);
-    bool FlushArrays(bool isLast);
+    bool FlushArrays();
     bool WriteDocuments();
 
     bool FollowNode(const struct zs_node *node, struct zs_error *err);

@@ -234,7 +234,7 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
     if (!CheckUpdatable())
         return false;
     // Publish pending chunks under their keys of today; a new store has no documents yet.
-    const bool isFlushed = m_target != nullptr ? FlushArrays(false) : Flush(false);
+    const bool isFlushed = m_target != nullptr ? FlushArrays() : Flush(false);
     if (!isFlushed)
         return false;
     struct zs_axes axes = {};

@@ -226,14 +226,13 @@ bool ZSMdimStore::FlushArray(const std::string &path)
     return false;
 }
 
-bool ZSMdimStore::FlushArrays(bool isLast)
+bool ZSMdimStore::FlushArrays()
 {
     bool ok = true;
     for (const auto &[path, handle] : m_nodes)
     {
         struct zs_error err;
-        const auto flush = isLast ? zs_array_flush_last : zs_array_flush;
-        if (handle->kept == nullptr || flush(handle->kept->Get(), &err) == ZS_OK)
+        if (handle->kept == nullptr || zs_array_flush(handle->kept->Get(), &err) == ZS_OK)
             continue;
         zsReport(err);
         m_isLost = true;
@@ -283,7 +282,7 @@ bool ZSMdimStore::Flush(bool isLast)
 {
     if (!m_isUpdatable || m_isAbandoned)
         return true;
-    bool ok = FlushArrays(isLast);
+    bool ok = FlushArrays();
     if (m_target != nullptr && m_isLost)
     {
         CPLError(CE_Failure, CPLE_FileIO,

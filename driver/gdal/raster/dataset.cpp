@@ -286,7 +286,7 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
     struct zs_error err;
     for (const auto &source : m_view.sources)
     {
-        if ((atClosing ? zs_array_flush_last : zs_array_flush)(source.array->array, &err) == ZS_OK)
+        if (zs_array_flush(source.array->array, &err) == ZS_OK)
             continue;
         zsReport(err);
         result = CE_Failure;
