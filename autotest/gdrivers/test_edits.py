@@ -729,31 +729,6 @@ def nodes_of(path):
     return {name: attributes_of(path, name) for name in ("a", "b", "zonal", "spatial_ref", "crs", "x", "y") if os.path.exists(os.path.join(path, name))}
 
 
-@pytest.mark.parametrize("edit", ["same transform", "same crs", "moved", "other crs", "rotated"])
-def test_georeferencing_edit_keeps_unrelated_attributes(tmp_path, edit):
-    path = georeferenced(tmp_path / "a.zarr")
-    before, stamp = nodes_of(path), stamps(path)
-    dataset = update(path, "/a")
-    moved = {"moved": (600000, 10, 0, 5000000, 0, -10), "rotated": (500000, 10, 1, 5000000, 1, -10)}.get(edit, UTM)
-    if "crs" in edit:
-        dataset.SetSpatialRef(wkt(32633 if edit == "same crs" else 32634))
-    else:
-        dataset.SetGeoTransform(moved)
-    dataset = None
-    after = nodes_of(path)
-    if edit.startswith("same"):
-        assert stamps(path) == stamp
-    assert {name: after["spatial_ref"].get(name) for name in ("long_name", "mine")} == {"long_name": "ours", "mine": [1, 2]}
-    assert ("towgs84" in after["spatial_ref"]) == (edit != "other crs")
-    assert after["crs"]["theirs"] == "x" and after["crs"]["crs_wkt"] == THEIRS["crs_wkt"]
-    assert after["y"] == before["y"] and after.get("x") == (None if edit == "rotated" else before["x"])  # zonal(y) has no other
-    assert "grid_mapping" not in after["zonal"]
-    for name in "ab":
-        seen = open_ours(name_of(path, "/" + name))
-        assert geotransform(seen) == moved
-        assert seen.GetSpatialRef().GetAuthorityCode(None) == ("32634" if edit == "other crs" and name == "a" else "32633")
-
-
 def everything(path):
     """Text of each document of a store, and its objects' times."""
     files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
@@ -781,25 +756,6 @@ def test_a_crs_changes_no_other_array(tmp_path, sibling):
         assert (now is None) == (was is None) and (now is None or now.IsSame(was))
 
 
-@pytest.mark.parametrize("value", ["EPSG:32634", None])
-@pytest.mark.parametrize("ours, theirs, other", [("crs: x y", "crs: x y", "b"), ("crs", "crs: x y", "b"), ("crs: x y", "crs", "b"), ("crs", "crs", "g/w")])
-def test_a_crs_leaves_a_grid_mapping_that_others_name_in_whatever_form_and_group(tmp_path, value, ours, theirs, other):
-    path = georeferenced(tmp_path / "a.zarr")
-    for name in ("b", "zonal", "spatial_ref"):
-        shutil.rmtree(os.path.join(path, name))
-    oracle.put(path, {"g/zarr.json": group_meta()})
-    for name, mapping in (("a", ours), (other, theirs)):
-        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes={"grid_mapping": mapping}, dimension_names=["y", "x"]),
-                     np.ones((8, 10), "uint16"))
-    before = everything(path)
-    update(path, "/a").SetSpatialRef(wkt(32634) if value else None)
-    after = everything(path)
-    assert {file for file in before if before[file] != after[file]} == {"a/zarr.json"}
-    assert open_ours(name_of(path, "/" + other)).GetSpatialRef().GetAuthorityCode(None) == "32633"
-    seen = open_ours(name_of(path, "/a")).GetSpatialRef()
-    assert (seen.GetAuthorityCode(None) if value else seen) == ("32634" if value else None)
-
-
 @pytest.mark.parametrize("own", ["_CRS", "proj:code", None])
 @pytest.mark.parametrize("transform", [(600000, 20, 0, 4000000, 0, -20), (500000, 10, 1, 5000000, 1, -10)])
 def test_a_transform_gives_an_array_that_has_a_crs_none_of_a_variable_that_it_does_not_name(tmp_path, own, transform):
@@ -815,48 +771,6 @@ def test_a_transform_gives_an_array_that_has_a_crs_none_of_a_variable_that_it_do
     assert geotransform(seen) == transform
     assert seen.GetSpatialRef().GetAuthorityCode(None) == (code if own else "32634")  # as before, and as in rioxarray
     assert own is None or attributes_of(path, "spatial_ref") == foreign
-
-
-@pytest.mark.parametrize("registration", ["Area", None])
-def test_a_transform_leaves_the_registration_of_siblings(tmp_path, registration):
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    said = spatial_proj((10, 0, 500000, 0, -10, 5000000), "EPSG:32633")
-    more = {"spatial:registration": "node"}
-    for name, attributes in {"a": {**said, **more}, "b": {**said, **({"spatial:registration": "pixel"} if registration else {})}}.items():
-        oracle.write(os.path.join(path, name), plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["y", "x"]), np.ones((8, 10), "uint16"))
-    before = [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") or "Area" for name in "ab"]
-    assert before[0] == "Point" and before[1] != "Point"
-    update(path, "/a").SetGeoTransform((600000, 20, 0, 4000000, 0, -20))
-    assert [open_ours(name_of(path, "/" + name)).GetMetadataItem("AREA_OR_POINT") or "Area" for name in "ab"] == before
-    assert geotransform(open_ours(name_of(path, "/b"))) == (600000, 20, 0, 4000000, 0, -20)
-
-
-@pytest.mark.parametrize("consolidated", [False, True])
-def test_a_rotation_keeps_coordinates_that_arrays_of_groups_below_inherit(tmp_path, consolidated):
-    path = georeferenced(tmp_path / "a.zarr")
-    shutil.rmtree(os.path.join(path, "zonal"))
-    oracle.put(path, {"sub/zarr.json": group_meta(), "own/zarr.json": group_meta()})
-    for name, dims in {"sub/w": ["y", "x"], "own/w": ["y", "x"], "own/x": ["x"]}.items():
-        shape = (8, 10)[-len(dims):]
-        oracle.write(os.path.join(path, name), plain_meta(shape, attributes={}, dimension_names=dims), np.ones(shape))
-    if consolidated:
-        oracle.consolidate(path)
-    update(path, "/a").SetGeoTransform((500000, 10, 1, 5000000, 1, -10))
-    assert os.path.exists(os.path.join(path, "x")) and os.path.exists(os.path.join(path, "y"))
-    shutil.rmtree(os.path.join(path, "sub"))
-    if consolidated:
-        oracle.consolidate(path)
-    update(path, "/a").SetGeoTransform((500000, 10, 2, 5000000, 2, -10))
-    assert not os.path.exists(os.path.join(path, "x")) and os.path.exists(os.path.join(path, "y"))  # own/w has an x of its own
-
-
-def test_rotation_warns_of_a_sibling_whose_grid_mapping_is_absent(tmp_path):
-    path, rotated = georeferenced(tmp_path / "a.zarr"), (500000, 10, 1, 5000000, 1, -10)
-    shutil.rmtree(os.path.join(path, "crs"))
-    assert geotransform(open_ours(name_of(path, "/b"))) == UTM
-    update(path, "/a").SetGeoTransform(rotated)
-    assert [geotransform(open_ours(name_of(path, "/" + name))) for name in "ab"] == [rotated, rotated]
 
 
 @pytest.mark.parametrize("other", ["zonal", None])
@@ -895,27 +809,6 @@ def test_crs_and_transform_of_two_sessions_are_both_stored(tmp_path, first, ours
         sessions.pop(0 if first == "crs" else -1)
     seen = open_ours(name_of(path, array))
     assert geotransform(seen) == (600000, 20, 0, 5000000, 0, -20) and seen.GetSpatialRef().GetAuthorityCode(None) == "32634"
-
-
-@pytest.mark.parametrize("first", ["transform", "registration"])
-@pytest.mark.parametrize("style", ["ALL", "CF", "SPATIAL_PROJ"])
-@pytest.mark.parametrize("levels", [0, 1])
-def test_transform_and_registration_of_two_sessions_are_both_stored(tmp_path, first, style, levels):
-    path, moved = str(tmp_path / "a.zarr"), (600000, 20, 0, 5000000, 0, -20)
-    copy(path, source(np.ones((8, 10), "uint8"), UTM, "EPSG:32633"), GEOREFERENCING=style, OVERVIEWS="NONE")
-    if levels:
-        update(path).BuildOverviews("NEAREST", [2])
-    sessions = [update(path), update(path)]
-    for session in sessions:
-        assert geotransform(session) == UTM and session.GetMetadataItem("AREA_OR_POINT") in (None, "Area")
-    del session
-    sessions[0].SetGeoTransform(moved)
-    sessions[1].SetMetadataItem("AREA_OR_POINT", "Point")
-    while sessions:
-        sessions.pop(0 if first == "transform" else -1)
-    seen = open_ours(path)
-    assert geotransform(seen) == moved and seen.GetMetadataItem("AREA_OR_POINT") == "Point"
-    assert seen.GetRasterBand(1).GetOverviewCount() == levels
 
 
 @pytest.mark.parametrize("transform", [(1, 0, 0, 2, 0, 0), (float("nan"), 1, 0, 2, 0, -1), (0, 1, 1, 0, 1, 1)])
@@ -998,17 +891,6 @@ def test_a_registration_changes_no_other_array_and_no_other_attribute(tmp_path, 
     assert open_ours(name_of(path, "/a")).GetMetadataItem("AREA_OR_POINT") == "Point"
 
 
-def test_a_raster_that_is_moved_along_one_axis_keeps_the_units_of_both(tmp_path):
-    path = georeferenced(tmp_path / "a.zarr", ("km", "km"), (1000, 1000))
-    dataset = update(path, "/a")
-    assert geotransform(dataset) == pytest.approx(UTM)
-    dataset.SetGeoTransform((600000, 10, 0, 5000000, 0, -10))
-    dataset = None
-    assert geotransform(open_ours(name_of(path, "/a"))) == pytest.approx((600000, 10, 0, 5000000, 0, -10))
-    assert [attributes_of(path, name)["units"] for name in "xy"] == ["km", "km"]
-    assert oracle.read(os.path.join(path, "x"))[1][0] == pytest.approx(600.005)
-
-
 @pytest.mark.parametrize("kind", ["others", "CF", "ALL", "no transform"])
 @pytest.mark.parametrize("way", ["item", "list"])
 def test_points_stay_points_in_every_store(tmp_path, kind, way):
@@ -1061,33 +943,6 @@ def test_a_crs_of_one_array_leaves_coordinates_that_others_share(tmp_path):
     assert open_ours(name_of(path, "/a")).GetSpatialRef().GetAuthorityCode(None) == "32633"
     other = open_ours(name_of(path, "/b"))
     assert other.GetSpatialRef().GetAuthorityCode(None) == "4326" and geotransform(other) == before
-
-
-@pytest.mark.parametrize("api", ["raster", "multidimensional"])
-@pytest.mark.parametrize("crs", [3857, None])
-@pytest.mark.parametrize("edited, other", ["ab", "ba"])
-def test_a_crs_of_one_array_is_not_that_of_a_sibling_with_another(tmp_path, edited, other, crs, api):
-    """As xarray writes: a has a grid mapping, b is in the degrees of its coordinates."""
-    path = str(tmp_path / "a.zarr")
-    sphere = {"grid_mapping_name": "latitude_longitude", "earth_radius": 6371229.0}
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(os.path.join(path, "crs"), plain_meta((), "int64", attributes=sphere), np.int64(0))
-    for name, attributes in (("a", {"grid_mapping": "crs"}), ("b", {})):
-        meta = plain_meta((8, 10), "uint16", attributes=attributes, dimension_names=["lat", "lon"])
-        oracle.write(os.path.join(path, name), meta, np.ones((8, 10), "uint16"))
-    for name, unit, values in (("lat", "degrees_north", 50 - np.arange(8.0)), ("lon", "degrees_east", 10 + np.arange(10.0))):
-        oracle.write(os.path.join(path, name), plain_meta(values.shape, attributes={"units": unit}, dimension_names=[name]), values)
-    before = {name: open_ours(name_of(path, "/" + name)).GetSpatialRef().ExportToWkt() for name in "ab"}
-    kept = [document(path, name) for name in ("lat", "lon", other)]
-    dataset = gdal.OpenEx(name_of(path, None if api == "multidimensional" else "/" + edited),
-                          gdal.OF_UPDATE | (gdal.OF_RASTER if api == "raster" else gdal.OF_MULTIDIM_RASTER))
-    thing = dataset if api == "raster" else dataset.GetRootGroup().OpenMDArray(edited)
-    assert thing.SetSpatialRef(wkt(crs) if crs else None) == gdal.CE_None
-    thing = dataset = None
-    assert [document(path, name) for name in ("lat", "lon", other)] == kept
-    assert open_ours(name_of(path, "/" + other)).GetSpatialRef().ExportToWkt() == before[other]
-    if crs:
-        assert open_ours(name_of(path, "/" + edited)).GetSpatialRef().GetAuthorityCode(None) == str(crs)
 
 
 # ------------------------------------------------------------------------------------------- what zarr-python consolidates

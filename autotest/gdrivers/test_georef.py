@@ -272,7 +272,7 @@ def test_a_spatial_ref_is_of_the_arrays_that_name_it_and_of_all_where_none_names
 
 
 @pytest.mark.parametrize("api", ["raster", "multidimensional"])
-@pytest.mark.parametrize("edit", ["same", "other", "transform", "none"])
+@pytest.mark.parametrize("edit", ["same", "other", "transform"])
 @pytest.mark.parametrize("names", ["a", "ab"])
 def test_an_edit_takes_the_spatial_ref_that_no_array_names_from_no_other_array(tmp_path, api, edit, names):
     path = put_default(tmp_path, names)
@@ -287,27 +287,15 @@ def test_an_edit_takes_the_spatial_ref_that_no_array_names_from_no_other_array(t
             dataset.SetGeoTransform((500100, 10, 0, 5000000, 0, -10))
         else:
             srs = osr.SpatialReference()
-            if edit != "none":
-                srs.ImportFromEPSG({"same": 32633, "other": 32634}[edit])
-            changed.SetSpatialRef(None if edit == "none" else srs)
+            srs.ImportFromEPSG({"same": 32633, "other": 32634}[edit])
+            changed.SetSpatialRef(srs)
         del changed
         dataset.FlushCache() if api == "raster" else None
     if edit == "transform" and api != "raster":
         return
     change()
-    ours = {"same": "32633", "other": "32634", "transform": "32633", "none": None}[edit]
+    ours = {"same": "32633", "other": "32634", "transform": "32633"}[edit]
     assert codes(path, names) == {name: ours if name == "a" else "32633" for name in names}
-
-
-@pytest.mark.parametrize("shape", [SHAPE, (4,)])
-def test_a_crs_that_is_taken_from_the_only_array_that_names_it_is_not_that_of_the_others(tmp_path, shape):
-    path = put_default(tmp_path, "ab", "a")
-    oracle.write(path + "/a", plain_meta(shape, "uint8", dimension_names=["y", "x"][:len(shape)], attributes={"grid_mapping": "spatial_ref"}))
-    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-    dataset.GetRootGroup().OpenMDArray("a").SetSpatialRef(None)
-    dataset = None
-    root = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER).GetRootGroup()
-    assert {name: code_of(root.OpenMDArray(name).GetSpatialRef()) for name in "ab"} == {"a": None, "b": None}
 
 
 @pytest.mark.parametrize("more, is_there", [

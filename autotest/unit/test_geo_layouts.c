@@ -6,7 +6,6 @@
 #include "geo/georef.h"
 #include "geo_store.h"
 #include "raster/overviews.h"
-#include "raster/update.h"
 
 static void check_place_in(struct zs_hierarchy *h, const char *path, const double *expected, const char *code)
 {
@@ -110,36 +109,6 @@ static void test_nearer_conventions_win_over_zagg(void)
     close_store(&s);
 }
 
-static void test_transform_of_a_zagg_product_changes_all_its_georeferencing(void)
-{
-    static const double moved[6] = {0, 10, 0, 1000, 0, -20}, chunks[6] = {0, 60, 0, 1000, 0, -80};
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    put_zagg(&s, ZAGG);
-    put_axis(&s, "rectilinear/x", "x", 12, -950, 100, "{}");
-    put_axis(&s, "rectilinear/y", "y", 16, 500, -200, "{}");
-    OGRSpatialReferenceH utm = zs_crs_from_epsg(32633);
-    struct zs_georef_update update = {.has_transform = true, .srs = utm};
-    memcpy(update.transform, moved, sizeof moved);
-    const struct zs_node *node = open_node(&s, "rectilinear/h");
-    CHECK(zs_update_georef(s.h, node, (struct zs_axes){1, 0}, &update, &err) == ZS_OK);
-    CHECK(zs_hierarchy_flush(s.h, &err) == ZS_OK);
-    OSRRelease(utm);
-    struct zs_hierarchy *again = NULL;
-    if (CHECK(zs_hierarchy_open(s.store, true, &again, &err) == ZS_OK)) {
-        double bounds[4];
-        const struct zs_node *group;
-        check_place_in(again, "rectilinear/h", moved, "32633");
-        check_place_in(again, "rectilinear/slope", chunks, "32633");
-        CHECK(zs_hierarchy_node(again, "rectilinear", &group, &err) == ZS_OK);
-        CHECK(zs_json_doubles(zs_json_get(group->attributes, "bounds"), bounds, 4));
-        CHECK(bounds[0] == 0 && bounds[1] == 740 && bounds[2] == 95 && bounds[3] == 1000);
-        CHECK(zs_json_equals(zs_json_get(group->attributes, "crs"), "EPSG:32633"));
-    }
-    zs_hierarchy_free(again);
-    close_store(&s);
-}
-
 /* ---- ndpyramid ---- */
 
 static void test_levels_of_ndpyramid_are_groups(void)
@@ -240,7 +209,6 @@ int main(void)
     RUN(test_a_companion_of_zagg_has_a_pixel_for_each_chunk);
     RUN(test_unrelated_members_named_like_those_of_zagg_are_ignored);
     RUN(test_nearer_conventions_win_over_zagg);
-    RUN(test_transform_of_a_zagg_product_changes_all_its_georeferencing);
     RUN(test_levels_of_ndpyramid_are_groups);
     RUN(test_empty_grid_mapping_variable_is_ignored);
     RUN(test_pyramid_with_empty_grid_mappings_uses_its_entries);

@@ -27,19 +27,26 @@ static void check_place(struct zs_hierarchy *h, const char *path, const double *
     zs_georef_clear(&g);
 }
 
-static void move(struct geo_store *s, const char *path, const double *transform, int64_t epsg)
+/* Sets it; `is_aside` is what is expected. */
+static void set(struct geo_store *s, const char *path, const double *transform, int64_t epsg, bool is_aside)
 {
     struct zs_error err = {""};
     struct zs_georef_update u = {.has_transform = transform != NULL, .srs = epsg != 0 ? zs_crs_from_epsg(epsg) : NULL};
+    bool found = false;
     if (transform != NULL)
         memcpy(u.transform, transform, sizeof u.transform);
     const struct zs_node *node = open_node(s, path);
-    check_ok(zs_update_georef(s->h, node, yx, &u, &err), &err);
-    CHECK(zs_hierarchy_is_changed(s->h));
+    check_ok(zs_update_georefs(s->h, &node, &yx, 1, &u, &found, &err), &err);
+    CHECK(found == is_aside);
     check_ok(zs_hierarchy_flush(s->h, &err), &err);
     CHECK(!zs_hierarchy_is_changed(s->h));
     if (u.srs != NULL)
         OSRRelease(u.srs);
+}
+
+static void move(struct geo_store *s, const char *path, const double *transform, int64_t epsg)
+{
+    set(s, path, transform, epsg, false);
 }
 
 static void check_everyone(struct geo_store *s, const char *path, const double *transform, const char *code)
@@ -50,6 +57,22 @@ static void check_everyone(struct geo_store *s, const char *path, const double *
         check_place(h, path, transform, code);
         zs_hierarchy_free(h);
     }
+}
+
+static struct zs_buffer bytes_of(struct geo_store *s, const char *key)
+{
+    struct zs_error err = {""};
+    struct zs_buffer bytes = {0};
+    check_ok(zs_store_get(s->store, key, ZS_JSON_MAX_BYTES, &bytes, &err), &err);
+    return bytes;
+}
+
+static void check_bytes(struct geo_store *s, const char *key, struct zs_buffer *expected, bool is_same)
+{
+    struct zs_buffer now = bytes_of(s, key);
+    CHECK((now.size == expected->size && memcmp(now.data, expected->data, now.size) == 0) == is_same);
+    zs_buffer_free(&now);
+    zs_buffer_free(expected);
 }
 
 /* ---- Georeferencing ---- */
@@ -78,11 +101,12 @@ static void test_bare_array_gets_all_conventions(void)
     close_store(&s);
 }
 
-static void put_cf(struct geo_store *s)
+static void put_cf(struct geo_store *s, bool has_b)
 {
     put_group(s, "", "{}");
     put_array(s, "a", "[10,20]", "['y','x']", "uint8", "0", "{'grid_mapping':'crs'}");
-    put_array(s, "b", "[10,20]", "['y','x']", "int16", "0", "{'grid_mapping':'crs'}");
+    if (has_b)
+        put_array(s, "b", "[10,20]", "['y','x']", "int16", "0", "{'grid_mapping':'crs'}");
     put_array(s, "crs", "[]", "[]", "int64", "0",
               "{'grid_mapping_name':'latitude_longitude','semi_major_axis':6378137.0,'inverse_flattening':298.2572235"
               "63,'comment':'mine'}");
@@ -90,20 +114,19 @@ static void put_cf(struct geo_store *s)
     put_axis(s, "y", "y", 10, 50.5, -1, "{'units':'degrees_north'}");
 }
 
-static void test_cf_stays_cf(void)
+static void test_own_variables_are_written_anew(void)
 {
-    static const char *const paths[] = {"a", "b", "crs", "x", "y"};
+    static const char *const paths[] = {"a", "crs", "x", "y"};
     for (int consolidated = 0; consolidated < 2; consolidated++) {
         struct geo_store s = {0};
-        put_cf(&s);
+        put_cf(&s, false);
         if (consolidated)
-            consolidate(&s, paths, 5);
+            consolidate(&s, paths, 4);
         const struct zs_node *before = open_node(&s, "a");
         CHECK(zs_hierarchy_is_consolidated(s.h) == (consolidated == 1));
         move(&s, "a", moved, 32631);
         CHECK(open_node(&s, "a") == before);
         check_everyone(&s, "a", moved, "32631");
-        check_everyone(&s, "b", moved, "32631"); /* of the same coordinates */
         zs_json *a = document(&s, "a/zarr.json"), *x = document(&s, "x/zarr.json"),
                 *crs = document(&s, "crs/zarr.json");
         CHECK(zs_json_get(zs_json_get(a, "attributes"), "spatial:transform") == NULL);
@@ -111,6 +134,7 @@ static void test_cf_stays_cf(void)
         CHECK(zs_json_get(zs_json_get(x, "attributes"), "mine") != NULL);
         CHECK(zs_json_equals(zs_json_get(zs_json_get(crs, "attributes"), "comment"), "mine"));
         CHECK(zs_json_equals(zs_json_get(zs_json_get(crs, "attributes"), "grid_mapping_name"), "transverse_mercator"));
+        CHECK(!is_there(&s, "x/c/0") && is_there(&s, "x/c.0")); /* the former stay until the new document is stored */
         zs_json_free(a);
         zs_json_free(x);
         zs_json_free(crs);
@@ -118,13 +142,66 @@ static void test_cf_stays_cf(void)
     }
 }
 
+/* Arrays beside or below that use a variable of `a`, or may. */
+static const struct {
+    const char *path, *shape, *dims, *attributes;
+    bool is_user;
+} others[] = {
+    {"b", "[10,20]", "['y','x']", "{'grid_mapping':'crs'}", true},
+    {"b", "[10,21]", "['y','x2']", "{}", true},
+    {"b", "[5,6]", "['v','u']", "{}", true}, /* rioxarray looks for spatial_ref in its group */
+    {"zonal", "[10]", "['y']", "{}", true},
+    {"sub/b", "[10,20]", "['y','x']", "{}", true},
+    {"sub/b", "[5,6]", "['v','u']", "{'grid_mapping':'crs'}", true},
+    {"sub/b", "[5,6]", "['v','u']", "{'grid_mapping':'other'}", false},
+    {"t", "[7]", "['t']", "{'bounds':'t_bnds'}", false},
+};
+
+static void test_what_other_arrays_use_stays(void)
+{
+    static const char *const kept[] = {"zarr.json", "x/zarr.json", "y/zarr.json", "crs/zarr.json", "x/c/0", "y/c/0"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct geo_store s = {0};
+        struct zs_buffer before[sizeof kept / sizeof kept[0]];
+        put_cf(&s, false);
+        put_group(&s, "sub", "{}");
+        put_array(&s, "t_bnds", "[7,2]", "['t','bnds']", "uint8", "0", "{}");
+        put_array(&s, "t", "[7]", "['t']", "uint8", "0", "{'bounds':'t_bnds'}");
+        put_array(&s, others[i].path, others[i].shape, others[i].dims, "uint8", "0", others[i].attributes);
+        for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++)
+            before[k] = bytes_of(&s, kept[k]);
+        set(&s, "a", moved, 32631, others[i].is_user);
+        check_everyone(&s, "a", moved, "32631");
+        for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
+            if (others[i].is_user)
+                check_bytes(&s, kept[k], &before[k], true);
+            else
+                zs_buffer_free(&before[k]);
+        }
+        close_store(&s);
+    }
+}
+
+static void test_georeferencing_of_others_cannot_be_unset(void)
+{
+    struct geo_store s = {0};
+    struct zs_error err = {""};
+    const struct zs_georef_update none = {.keeps_srs = true};
+    bool is_aside;
+    put_cf(&s, true);
+    const struct zs_node *node = open_node(&s, "a");
+    CHECK(zs_update_georefs(s.h, &node, &yx, 1, &none, &is_aside, &err) == ZS_UNSUPPORTED);
+    CHECK_CONTAINS(err.message, "declare another");
+    close_store(&s);
+}
+
 static void test_rotation_takes_the_coordinates_away(void)
 {
     const double rotated[6] = {5000, 20, 1, 9000, 2, -20};
-    static const char *const paths[] = {"a", "b", "crs", "x", "y"};
+    static const char *const paths[] = {"a", "crs", "x", "y"};
     struct geo_store s = {0};
-    put_cf(&s);
-    consolidate(&s, paths, 5);
+    put_cf(&s, false);
+    consolidate(&s, paths, 4);
     move(&s, "a", rotated, 32631);
     check_everyone(&s, "a", rotated, "32631");
     CHECK(!is_there(&s, "x/zarr.json") && !is_there(&s, "y/c/0"));
@@ -138,7 +215,7 @@ static void test_rotation_takes_the_coordinates_away(void)
     close_store(&s);
 }
 
-static void test_narrow_coordinates_become_float64(void)
+static void test_narrow_and_packed_coordinates_become_float64(void)
 {
     struct geo_store s = {0};
     const float x[20] = {0, 1, 2};
@@ -150,14 +227,9 @@ static void test_narrow_coordinates_become_float64(void)
     put(&s, "x/c/0", x, sizeof x);
     put(&s, "y/c/0", y, sizeof y);
     const double fine[6] = {4000000.123, 0.001, 0, 9000, 0, -20};
-    move(&s, "a", moved, 0); /* float32 holds these */
-    zs_json *d = document(&s, "x/zarr.json");
-    CHECK(zs_json_equals(zs_json_get(d, "data_type"), "float32"));
-    zs_json_free(d);
-    check_everyone(&s, "a", moved, NULL);
     move(&s, "a", fine, 0);
     check_everyone(&s, "a", fine, NULL);
-    d = document(&s, "x/zarr.json");
+    zs_json *d = document(&s, "x/zarr.json");
     CHECK(zs_json_equals(zs_json_get(d, "data_type"), "float64"));
     zs_json_free(d);
     close_store(&s);
@@ -206,14 +278,13 @@ static void put_gaussian_axis(struct geo_store *s, const char *path, size_t n, d
     free(key);
 }
 
-/* Two arrays of one grid, and an overview of one that has every second row and column. */
+/* An array, and an overview that has every second row and column. */
 static void put_gaussian(struct geo_store *s)
 {
     put_group(s, "", "{'multiscales':{'layout':[{'asset':'a'},{'asset':'half/a','derived_from':'a'}]},"
                      "'zarr_conventions':[{'uuid':'d35379db-88df-4056-af3a-620245f8e347'}]}");
     put_group(s, "half", "{}");
     put_array(s, "a", "[10,20]", "['lat','lon']", "uint8", "0", "{'mine':1}");
-    put_array(s, "b", "[10,20]", "['lat','lon']", "int16", "0", "{}");
     put_array(s, "half/a", "[5,10]", "['lat','lon']", "uint8", "0", "{}");
     put_gaussian_axis(s, "lat", 10, 50, -1);
     put_gaussian_axis(s, "half/lat", 5, 50, -2);
@@ -221,27 +292,11 @@ static void put_gaussian(struct geo_store *s)
     put_axis(s, "half/lon", "lon", 10, 5, 2, "{'units':'degrees_east'}");
 }
 
-static struct zs_buffer bytes_of(struct geo_store *s, const char *key)
-{
-    struct zs_error err = {""};
-    struct zs_buffer bytes = {0};
-    check_ok(zs_store_get(s->store, key, ZS_JSON_MAX_BYTES, &bytes, &err), &err);
-    return bytes;
-}
-
-static void check_bytes(struct geo_store *s, const char *key, struct zs_buffer *expected, bool is_same)
-{
-    struct zs_buffer now = bytes_of(s, key);
-    CHECK((now.size == expected->size && memcmp(now.data, expected->data, now.size) == 0) == is_same);
-    zs_buffer_free(&now);
-    zs_buffer_free(expected);
-}
-
 static const char *const gaussian_axes[] = {"lat/c/0",       "lon/c/0",       "half/lat/c/0",       "half/lon/c/0",
                                             "lat/zarr.json", "lon/zarr.json", "half/lat/zarr.json",
                                             "half/lon/zarr.json"};
 
-static void test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are(void)
+static void test_a_crs_leaves_coordinates_of_the_array_and_its_overviews(void)
 {
     const double base[6] = {4.5, 1, 0, 50.5, 0, -1}, half[6] = {4, 2, 0, 51, 0, -2};
     struct geo_store s = {0};
@@ -255,11 +310,9 @@ static void test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are(
     for (int i = 0; i < 8; i++)
         check_bytes(&s, gaussian_axes[i], &before[i], true);
     check_everyone(&s, "a", base, "4258");
-    check_everyone(&s, "b", base, "4258");
     check_everyone(&s, "half/a", half, "4258");
     zs_json *a = document(&s, "a/zarr.json"), *mapping = document(&s, "spatial_ref/zarr.json");
     CHECK(zs_json_get(zs_json_get(a, "attributes"), "spatial:transform") == NULL);
-    CHECK(zs_json_get(zs_json_get(mapping, "attributes"), "GeoTransform") == NULL);
     CHECK(zs_json_get(zs_json_get(mapping, "attributes"), "crs_wkt") != NULL);
     zs_json_free(a);
     zs_json_free(mapping);
@@ -276,7 +329,6 @@ static void test_transform_changes_only_the_axis_that_differs(void)
     check_bytes(&s, "lat/c/0", &lat, true);
     check_bytes(&s, "lon/c.0", &lon, false); /* another key: the former values stay until the new document is stored */
     check_everyone(&s, "a", shifted, "4326");
-    check_everyone(&s, "b", shifted, "4326");
     close_store(&s);
 }
 
@@ -289,7 +341,7 @@ static void test_a_crs_keeps_the_geotransform_of_a_grid_mapping(void)
     put_array(&s, "b", "[10,21]", "['y','x2']", "uint8", "0", "{'grid_mapping':'crs'}");
     put_array(&s, "crs", "[]", "[]", "int64", "0",
               "{'spatial_ref':'EPSG:32631','GeoTransform':'5000 20 1 9000 2 -20.00'}");
-    move(&s, "a", t, 32632); /* b does not follow: another grid mapping is named */
+    set(&s, "a", t, 32632, true);
     check_everyone(&s, "a", t, "32632");
     check_everyone(&s, "b", t, "32631");
     close_store(&s);
@@ -299,7 +351,7 @@ static void test_other_units_follow_a_crs(void)
 {
     const double t[6] = {10, 1, 0, 51, 0, -1};
     struct geo_store s = {0};
-    put_cf(&s);
+    put_cf(&s, false);
     struct zs_buffer x = bytes_of(&s, "x/c/0");
     move(&s, "a", t, 32631); /* these are no degrees */
     check_bytes(&s, "x/c/0", &x, true);
@@ -474,11 +526,13 @@ static void test_node_replaced_meanwhile_is_not_edited(void)
 int main(void)
 {
     RUN(test_bare_array_gets_all_conventions);
-    RUN(test_cf_stays_cf);
+    RUN(test_own_variables_are_written_anew);
+    RUN(test_what_other_arrays_use_stays);
+    RUN(test_georeferencing_of_others_cannot_be_unset);
     RUN(test_rotation_takes_the_coordinates_away);
-    RUN(test_narrow_coordinates_become_float64);
+    RUN(test_narrow_and_packed_coordinates_become_float64);
     RUN(test_group_entries_and_levels_follow);
-    RUN(test_a_crs_leaves_coordinates_of_siblings_and_overviews_as_they_are);
+    RUN(test_a_crs_leaves_coordinates_of_the_array_and_its_overviews);
     RUN(test_transform_changes_only_the_axis_that_differs);
     RUN(test_a_crs_keeps_the_geotransform_of_a_grid_mapping);
     RUN(test_other_units_follow_a_crs);

@@ -8,7 +8,6 @@
 #include "geo/coordinates.h"
 #include "geo/crs.h"
 #include "geo/variables.h"
-#include "zarr/contents.h"
 #include "zarr/name.h"
 
 /* A coordinate of a type that rounds may be off by this part of a step. */
@@ -218,32 +217,6 @@ enum zs_status zs_write_coordinate(zs_json *attributes, const struct zs_georef_o
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-/* Whether the coordinate variable can take the values as it is; float32 gets them in `narrow`. */
-static bool can_hold(const struct zs_node *coordinate, const double *values, uint64_t n, float **narrow)
-{
-    *narrow = NULL;
-    if (coordinate->array == NULL || zs_json_get(coordinate->attributes, "scale_factor") != NULL ||
-        zs_json_get(coordinate->attributes, "add_offset") != NULL)
-        return false;
-    if (coordinate->array->dtype.type == ZS_FLOAT64)
-        return true;
-    if (coordinate->array->dtype.type != ZS_FLOAT32)
-        return false;
-    float *f = zs_calloc((size_t)n, sizeof *f);
-    const double step = n > 1 ? fabs(values[1] - values[0]) : fabs(values[0]);
-    bool fits = f != NULL;
-    for (uint64_t i = 0; i < n && fits; i++) {
-        f[i] = (float)values[i];
-        fits = fabs((double)f[i] - values[i]) <= ROUNDING * step;
-    }
-    if (!fits) {
-        free(f);
-        return false;
-    }
-    *narrow = f;
-    return true;
-}
-
 /* Whether chunks of the variable have keys of the form "c/0", not "c.0" or "0". */
 static bool has_slashed_keys(const struct zs_node *coordinate)
 {
@@ -267,81 +240,14 @@ static zs_json *new_axis_document(const struct zs_slot *slot, const char *name, 
     return document;
 }
 
-/* The document of the variable itself but for the keys of its chunks; NULL without memory. */
-static zs_json *rekeyed_document(const struct zs_node *own)
-{
-    zs_json *document = zs_json_copy(own->document), *encoding = zs_json_new_object();
-    if (zs_json_add_string(encoding, "name", "default") != NULL &&
-        zs_json_add_string(zs_json_add_object(encoding, "configuration"), "separator",
-                           has_slashed_keys(own) ? "." : "/") != NULL &&
-        zs_json_set(document, "chunk_key_encoding", encoding) != NULL)
-        return document;
-    zs_json_free(encoding);
-    zs_json_free(document);
-    return NULL;
-}
-
-/* Writes the values of a variable of this document (taken over), then gives the variable the document. New chunks have
- * other keys than the stored ones, which stay until the new document is stored. So a writer that is killed, or cannot
- * write all values, leaves coordinates that agree with the metadata. stored: the document of the variable as it was
- * read (zs_hierarchy_replace). */
-static enum zs_status replace_axis(struct zs_hierarchy *hierarchy, const struct zs_slot *slot, zs_json *document,
-                                   const zs_json *stored, const void *elements, const struct zs_node **out,
-                                   struct zs_error *err)
-{
-    struct zs_node *made;
-    ZS_TRY_MEMORY(document, err);
-    ZS_TRY(zs_node_create(slot->path, document, true, &made, err));
-    enum zs_status status = ZS_OK;
-    if (slot->own == NULL && !zs_hierarchy_is_new(hierarchy))
-        status = zs_contents_remove_left(zs_hierarchy_store(hierarchy), made, err);
-    if (status == ZS_OK)
-        status = zs_write_small_array(zs_hierarchy_store(hierarchy), made, true, elements, err);
-    if (status != ZS_OK) {
-        zs_node_free(made);
-        return status;
-    }
-    ZS_TRY(zs_hierarchy_replace(hierarchy, made, stored, err));
-    *out = made;
-    return ZS_OK;
-}
-
-static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct zs_slot *found, const char *name,
-                                   const double *values, uint64_t n, const struct zs_node **coordinate,
-                                   struct zs_error *err)
-{
-    struct zs_slot slot = *found;
-    float *narrow = NULL;
-    zs_json *stored = NULL;
-    enum zs_status status = ZS_UNSUPPORTED;
-    const bool is_published = slot.own != NULL && !zs_hierarchy_is_unpublished(hierarchy, slot.own);
-    if (is_published) /* whose keys are not those of the new chunks */
-        ZS_TRY(zs_hierarchy_take_stored(hierarchy, &slot.own, &stored, err));
-    if (slot.own != NULL && can_hold(slot.own, values, n, &narrow)) {
-        const void *elements = narrow != NULL ? (const void *)narrow : values;
-        *coordinate = slot.own;
-        if (is_published)
-            status = replace_axis(hierarchy, &slot, rekeyed_document(slot.own), stored, elements, coordinate, err);
-        else
-            status = zs_write_small_array(zs_hierarchy_store(hierarchy), slot.own, false, elements, err);
-        free(narrow);
-    }
-    if (status != ZS_OK && status != ZS_IO && status != ZS_NO_SPACE && status != ZS_NO_MEMORY && status != ZS_CANCELLED)
-        status = replace_axis(hierarchy, &slot, new_axis_document(&slot, name, n), stored, values, coordinate, err);
-    zs_json_free(stored);
-    return status;
-}
-
-/* Whether units are of another kind than the CRS, or, once its own, are not its own any more. */
+/* Whether units are of another kind than the CRS. */
 static bool is_of_other_units(const struct zs_node *coordinate, const struct zs_georef_out *geo)
 {
     bool is_degrees;
     zs_cf_axis(coordinate->attributes, &is_degrees);
     if (geo->srs == NULL)
-        return is_degrees;
-    if (!OSRIsDerivedGeographic(geo->srs) && OSRIsGeographic(geo->srs) != is_degrees)
-        return true;
-    return zs_coordinate_factor(coordinate, geo->srs) != 1 && zs_coordinate_factor(coordinate, geo->old_srs) == 1;
+        return is_degrees && !geo->keeps_srs;
+    return !OSRIsDerivedGeographic(geo->srs) && (OSRIsGeographic(geo->srs) != 0) != is_degrees;
 }
 
 /* Units and names as the CRS has them; those that are not known any more go. */
@@ -373,7 +279,7 @@ static enum zs_status matches_transform(struct zs_hierarchy *hierarchy, const st
 {
     struct zs_regular_axis axis;
     *is_match = false;
-    if (own == NULL || own != zs_coordinate_find(hierarchy, node, dim) || is_of_other_units(own, geo))
+    if (own == NULL || own != zs_coordinate_find(hierarchy, node, dim))
         return ZS_OK;
     ZS_TRY(zs_regular_axis_read(hierarchy, node, dim, &axis, err));
     const double factor = zs_coordinate_factor(own, geo->srs), step = geo->transform[is_x ? 1 : 5];
@@ -383,90 +289,61 @@ static enum zs_status matches_transform(struct zs_hierarchy *hierarchy, const st
     return ZS_OK;
 }
 
-/* Writes the values: in the units of the variable, of which nothing else changes, or where these are
- * of another kind in the CRS's. */
-static enum zs_status write_slot(struct zs_hierarchy *hierarchy, const struct zs_slot *slot, const char *name,
-                                 const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
+/* Writes the values in units of the CRS, as a float64 variable. New chunks have other keys than the stored ones, which
+ * stay until the new document is stored. So a writer that is killed, or cannot write all values, leaves coordinates
+ * that agree with the metadata. */
+static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct zs_slot *found, const char *name,
+                                   const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
 {
-    const struct zs_node *c = NULL;
-    const uint64_t n = is_x ? geo->width : geo->height;
-    const bool stays = slot->own != NULL && !is_of_other_units(slot->own, geo);
-    const double factor = stays ? zs_coordinate_factor(slot->own, geo->srs) : 1;
+    struct zs_slot slot = *found;
+    struct zs_store *store = zs_hierarchy_store(hierarchy);
+    struct zs_node *made = NULL;
+    zs_json *stored = NULL;
     double *values = zs_axis_values(geo, is_x);
-    ZS_TRY_MEMORY(values, err);
-    for (uint64_t i = 0; i < n && factor != 1; i++)
-        values[i] /= factor;
-    const enum zs_status status = write_values(hierarchy, slot, name, values, n, &c, err);
+    enum zs_status status = values != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK && slot.own != NULL && !zs_hierarchy_is_unpublished(hierarchy, slot.own))
+        status = zs_hierarchy_take_stored(hierarchy, &slot.own, &stored, err); /* new chunks must not have its keys */
+    zs_json *document = status == ZS_OK ? new_axis_document(&slot, name, is_x ? geo->width : geo->height) : NULL;
+    if (status == ZS_OK)
+        status = document != NULL ? zs_node_create(slot.path, document, true, &made, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_write_small_array(store, made, true, values, err);
     free(values);
-    return status == ZS_OK && !stays ? describe_axis(hierarchy, c, geo, is_x, err) : status;
+    if (status == ZS_OK)
+        status = zs_hierarchy_replace(hierarchy, made, stored, err);
+    else
+        zs_node_free(made);
+    zs_json_free(stored);
+    return status == ZS_OK ? describe_axis(hierarchy, made, geo, is_x, err) : status;
 }
 
-/* Gives a coordinate variable the units of a CRS that was set alone. Where arrays that do not follow use either, the
- * units of both stay: X in metres beside Y in degrees fits no CRS. */
-static enum zs_status keep_axis(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
-{
-    const char *name = zs_dimension_name(node, dim);
-    const struct zs_node *c = zs_is_inside_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
-    const bool is_shared = geo->is_shared[0] || geo->is_shared[1];
-    if (c == NULL || geo->keeps_srs || is_shared || !is_coordinate(c, name) || !is_of_other_units(c, geo))
-        return ZS_OK;
-    return describe_axis(hierarchy, c, geo, is_x, err);
-}
-
-/* Whether values have to stay that differ from the transform: also where units would change that are of arrays which do
- * not follow, since units may imply their CRS. Then those of both axes stay: new ones of one beside old ones of the
- * other make no grid. */
-static enum zs_status find_fixed(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                 const struct zs_georef_out *geo, bool *is_fixed, struct zs_error *err)
-{
-    *is_fixed = false;
-    for (int i = 0; i < 2 && !*is_fixed && zs_has_axes(geo) && !geo->keeps_transform; i++) {
-        const int dim = i == 0 ? axes.y : axes.x;
-        const char *name = zs_dimension_name(node, dim);
-        const struct zs_node *own = zs_is_inside_name(name) ? zs_sibling(hierarchy, node, name) : NULL;
-        const bool has_own = own != NULL && is_coordinate(own, name);
-        bool is_match = !geo->is_fixed[i] && !(geo->is_grid_shared && has_own && is_of_other_units(own, geo));
-        if (!is_match && has_own)
-            ZS_TRY(matches_transform(hierarchy, node, dim, own, geo, i == 1, &is_match, err));
-        *is_fixed = !is_match; /* also where there is none: one that is made would hide that of a group above */
-    }
-    return ZS_OK;
-}
-
-/* Sets *is_current when the coordinate variable holds what it should, before or after writing. With is_fixed its values
- * stay. */
+/* Sets *is_current when the coordinate variable holds what it should, before or after writing. */
 static enum zs_status write_axis(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim,
-                                 const struct zs_georef_out *geo, bool is_x, bool drops, bool is_fixed,
-                                 bool *is_current, struct zs_error *err)
+                                 const struct zs_georef_out *geo, bool is_x, bool *is_current, struct zs_error *err)
 {
     const char *name = zs_dimension_name(node, dim);
     const uint64_t n = is_x ? geo->width : geo->height;
-    const bool wants = zs_has_axes(geo);
+    const bool is_wanted = zs_has_axes(geo) && n > 0 && !geo->keeps_transform;
     struct zs_slot slot;
-    bool is_match = false;
-    *is_current = true;
-    if (geo->keeps_transform)
-        return keep_axis(hierarchy, node, dim, geo, is_x, err);
-    if (!wants && (!zs_is_inside_name(name) || zs_sibling(hierarchy, node, name) == NULL))
+    bool is_match = geo->keeps_transform;
+    *is_current = !is_wanted;
+    if (!zs_is_inside_name(name) || (!is_wanted && zs_sibling(hierarchy, node, name) == NULL))
         return ZS_OK;
     ZS_TRY(zs_slot_find(hierarchy, node, name, is_coordinate, &slot, err));
-    if (slot.own != NULL && slot.own->array->shape[0] != n) /* of a dimension that has another length elsewhere */
-        slot.is_usable = false;
-    *is_current = slot.is_usable || !wants;
-    enum zs_status status = ZS_OK;
-    if (slot.is_usable && n > 0 && wants) {
-        status = matches_transform(hierarchy, node, dim, slot.own, geo, is_x, &is_match, err);
-        if (is_fixed)
-            *is_current = is_match;
-        else if (status == ZS_OK && !is_match)
-            status = write_slot(hierarchy, &slot, name, geo, is_x, err);
-    } else if (slot.is_usable && slot.own != NULL && (geo->has_transform || drops)) {
-        if (!geo->is_shared[is_x])
-            status = zs_hierarchy_remove(hierarchy, slot.path, err);
-    } else {
-        status = keep_axis(hierarchy, node, dim, geo, is_x, err);
+    if (!slot.is_usable || (slot.own != NULL && slot.own->array->shape[0] != n)) { /* of another length elsewhere */
+        free(slot.path);
+        return ZS_OK;
     }
+    enum zs_status status = ZS_OK;
+    *is_current = true;
+    if (is_wanted)
+        status = matches_transform(hierarchy, node, dim, slot.own, geo, is_x, &is_match, err);
+    if (status == ZS_OK && is_wanted && !is_match)
+        status = write_values(hierarchy, &slot, name, geo, is_x, err);
+    else if (status == ZS_OK && !is_match && slot.own != NULL)
+        status = zs_hierarchy_remove(hierarchy, slot.path, err);
+    else if (status == ZS_OK && slot.own != NULL && is_of_other_units(slot.own, geo))
+        status = describe_axis(hierarchy, slot.own, geo, is_x, err);
     free(slot.path);
     return status;
 }
@@ -482,20 +359,13 @@ bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *sc
 }
 
 enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
-                           bool *has_mapping, struct zs_error *err)
+                           const char *mapping_name, const struct zs_georef_out *geo, bool *has_all, bool *has_mapping,
+                           struct zs_error *err)
 {
-    bool y_is_current, x_is_current, is_fixed;
-    struct zs_georef_out of_mapping = *geo;
-    ZS_TRY(find_fixed(hierarchy, node, axes, geo, &is_fixed, err));
-    ZS_TRY(write_axis(hierarchy, node, axes.y, geo, false, drops, is_fixed, &y_is_current, err));
-    ZS_TRY(write_axis(hierarchy, node, axes.x, geo, true, drops, is_fixed, &x_is_current, err));
-    if (!zs_hierarchy_is_unpublished(hierarchy,
-                                     node)) /* an upload that fails is a failure of this edit, not of the flush */
-        ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(hierarchy), err));
-    /* rioxarray would take the size of pixels from a text, and their origin from coordinates that stay. */
-    of_mapping.is_text_shared = geo->is_text_shared || is_fixed;
-    ZS_TRY(zs_grid_mapping_write(hierarchy, node, mapping_name, &of_mapping, has_mapping, err));
+    bool y_is_current, x_is_current;
+    ZS_TRY(write_axis(hierarchy, node, axes.y, geo, false, &y_is_current, err));
+    ZS_TRY(write_axis(hierarchy, node, axes.x, geo, true, &x_is_current, err));
+    ZS_TRY(zs_grid_mapping_write(hierarchy, node, mapping_name, geo, has_mapping, err));
     *has_all = y_is_current && x_is_current && *has_mapping;
     return ZS_OK;
 }

@@ -24,12 +24,6 @@ const struct zs_node *zs_grid_mapping_find(struct zs_hierarchy *hierarchy, const
 /* The variable of this driver's name beside the array, which is the grid mapping of all arrays of a group in which none
  * names any (rioxarray finds it, too); NULL where there is none. */
 const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node);
-/* Makes the other arrays of the group name it, since they would lose it when this one names another. */
-enum zs_status zs_default_mapping_name(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                       struct zs_error *err);
-/* Removes the CRS from it, which arrays would get when the last one that named a grid mapping does no longer. */
-enum zs_status zs_default_mapping_clear(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                        struct zs_error *err);
 
 /* CRS of a grid mapping variable: texts and codes, else its grid_mapping_name and parameters (CF appendix F).
  * `xy_units` are the units of the X coordinate variable (NULL: metre). Released with OSRRelease(). NULL where it is
@@ -62,9 +56,9 @@ bool zs_cf_is_declared(struct zs_hierarchy *hierarchy, const struct zs_scope *sc
 /* Two-dimensional coordinates that `coordinates` names, as the raster's geolocation arrays. */
 enum zs_status zs_cf_find_geolocation(struct zs_search *search, struct zs_error *err);
 
-/* Writes coordinate variables and the grid mapping `mapping_name` beside the array; `drops`: coordinate variables go
- * where there is no transform (else only a rotation drops them). Values of the same transform stay, and all do with
- * geo->keeps_transform. *has_all: all are as they should be; *has_mapping: the grid mapping is. */
+/* Writes coordinate variables and the grid mapping `mapping_name` beside the array. Coordinates that hold the values of
+ * the transform already stay; without a transform, or with a rotated one, they are removed, unless the transform is
+ * kept. *has_all: all are as they should be; *has_mapping: the grid mapping is. */
 enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                           const char *mapping_name, bool drops, const struct zs_georef_out *geo, bool *has_all,
-                           bool *has_mapping, struct zs_error *err);
+                           const char *mapping_name, const struct zs_georef_out *geo, bool *has_all, bool *has_mapping,
+                           struct zs_error *err);

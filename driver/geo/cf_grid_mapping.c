@@ -89,38 +89,6 @@ const struct zs_node *zs_default_mapping_find(struct zs_hierarchy *hierarchy, co
     return found;
 }
 
-enum zs_status zs_default_mapping_name(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
-{
-    const struct zs_node *other, **nodes;
-    char *group;
-    size_t count, at = 0;
-    enum zs_status status = ZS_OK;
-    if (zs_hierarchy_is_new(hierarchy) || zs_default_mapping_find(hierarchy, node) == NULL)
-        return ZS_OK;
-    const bool is_listed = list_group(hierarchy, node, &group, &nodes, &count);
-    while (is_listed && status == ZS_OK && (other = zs_nodes_child(nodes, count, group, &at)) != NULL) {
-        zs_json *attributes;
-        if (strcmp(other->path, node->path) == 0 || other->array == NULL || other->array->ndim < 2)
-            continue;
-        status = zs_hierarchy_edit(hierarchy, other, &attributes, err);
-        if (status == ZS_OK)
-            status = zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err);
-    }
-    free(nodes);
-    free(group);
-    return status;
-}
-
-enum zs_status zs_default_mapping_clear(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                        struct zs_error *err)
-{
-    const struct zs_georef_out none = {.keeps_transform = true};
-    bool is_current;
-    return zs_default_mapping_find(hierarchy, node) != NULL
-               ? zs_grid_mapping_write(hierarchy, node, ZS_GRID_MAPPING, &none, &is_current, err)
-               : ZS_OK;
-}
-
 /* ---- As a CRS ---- */
 
 /* A PROJ string that grows; too long a one ends as an import that fails. */
@@ -536,55 +504,34 @@ static bool is_mapping(const struct zs_node *found, const char *name)
            ((found->array == NULL || found->array->ndim < 2) && is_grid_mapping(found->attributes));
 }
 
-/* Writes the attributes of the CRS and of the transform, as far as they change; others stay. A transform that stays is
- * that of the variable, or of the one that the array had before. */
-static enum zs_status write_mapping(struct zs_hierarchy *hierarchy, const struct zs_node *mapping, bool is_new,
-                                    const zs_json *former, const struct zs_georef_out *geo, struct zs_error *err)
+enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
+                                     const struct zs_georef_out *geo, bool *is_current, struct zs_error *err)
 {
+    struct zs_slot slot;
     zs_json *attributes;
     struct zs_georef_out written = *geo;
-    written.keeps_srs = geo->keeps_srs && !is_new;
-    written.keeps_transform = geo->keeps_transform || geo->is_text_shared;
-    const bool has_old_text = !geo->keeps_transform && !geo->is_text_needed &&
-                              zs_json_get(mapping->attributes, GEOTRANSFORM) != NULL;
-    if (written.keeps_srs && written.keeps_transform && !has_old_text)
+    *is_current = true;
+    if (zs_sibling(hierarchy, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
         return ZS_OK;
-    ZS_TRY(zs_hierarchy_edit(hierarchy, mapping, &attributes, err));
-    const zs_json *given = zs_json_get(attributes, GEOTRANSFORM) == NULL ? zs_json_get(former, GEOTRANSFORM) : NULL;
-    if (geo->keeps_transform && given != NULL && zs_json_add(attributes, GEOTRANSFORM, zs_json_copy(given)) == NULL)
-        return zs_fail_memory(err);
-    if (has_old_text)
+    ZS_TRY(zs_slot_find(hierarchy, node, name, is_mapping, &slot, err));
+    *is_current = slot.is_usable;
+    enum zs_status status = ZS_OK;
+    if (slot.is_usable && slot.own == NULL) {
+        written.keeps_transform = written.keeps_srs = false;
+        zs_json *document = zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum, false);
+        status = zs_add_document(hierarchy, slot.path, document, &slot.own, err);
+    }
+    free(slot.path);
+    if (status != ZS_OK || !slot.is_usable || (written.keeps_transform && written.keeps_srs))
+        return status;
+    ZS_TRY(zs_hierarchy_edit(hierarchy, slot.own, &attributes, err));
+    if (!written.keeps_transform)
         zs_json_remove(attributes, GEOTRANSFORM);
     for (size_t i = 0; i < sizeof crs_members / sizeof crs_members[0] && !written.keeps_srs; i++)
         zs_json_remove(attributes, crs_members[i]);
     if (written.keeps_srs)
         written.srs = NULL;
     return zs_write_grid_mapping(attributes, &written, err);
-}
-
-enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
-                                     const struct zs_georef_out *geo, bool *is_current, struct zs_error *err)
-{
-    struct zs_slot slot;
-    struct zs_scope scope;
-    bool in_own_group;
-    *is_current = true;
-    if (zs_sibling(hierarchy, node, name) == NULL && geo->srs == NULL && !geo->has_transform)
-        return ZS_OK;
-    zs_scope_find(hierarchy, node, &scope);
-    const struct zs_node *former = zs_grid_mapping_find(hierarchy, &scope, &in_own_group);
-    ZS_TRY(zs_slot_find(hierarchy, node, name, is_mapping, &slot, err));
-    *is_current = slot.is_usable;
-    const bool is_new = slot.own == NULL;
-    enum zs_status status = ZS_OK;
-    if (slot.is_usable && is_new)
-        status = zs_add_document(hierarchy, slot.path,
-                                 zs_small_array_document(name, ZS_INT64, 0, slot.has_checksum, false), &slot.own, err);
-    free(slot.path);
-    if (status != ZS_OK || !slot.is_usable)
-        return status;
-    return write_mapping(hierarchy, slot.own, is_new, former != NULL && in_own_group ? former->attributes : NULL, geo,
-                         err);
 }
 
 /* ---- Checking ---- */

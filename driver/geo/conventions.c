@@ -128,7 +128,7 @@ bool zs_convention_has_members(const struct zs_convention *convention, const zs_
     return false;
 }
 
-static void remove_members(const struct zs_convention *convention, zs_json *members)
+void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members)
 {
     const zs_json *next;
     for (const zs_json *m = zs_json_first(members); m != NULL; m = next) {
@@ -141,7 +141,7 @@ static void remove_members(const struct zs_convention *convention, zs_json *memb
 void zs_georef_remove(zs_json *attributes)
 {
     for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        remove_members(*c, attributes);
+        zs_convention_remove_members(*c, attributes);
 }
 
 bool zs_is_convention_attribute(const char *name)

@@ -92,18 +92,6 @@ struct zs_convention {
     /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
     bool (*next_layout)(struct zs_layout *layout);
 
-    /* ---- Changing ---- */
-
-    /* Whether members of a group georeference the arrays in it that have the size of `geo`. */
-    bool (*concerns)(const zs_json *members, const struct zs_georef_out *geo);
-    /* Members of an array go before those of its group. */
-    bool has_own_first;
-    /* Updates the members that georeference; others stay. Fails with ZS_NO_MEMORY alone. */
-    enum zs_status (*change)(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
-                             struct zs_error *err);
-    /* Makes attributes that call a dimension `from` call it `to`. False without memory. */
-    bool (*rename_dimension)(zs_json *attributes, const char *from, const char *to);
-
     /* ---- Checking (validate/) ---- */
 
     /* Members of a node, or of an entry in its multiscales, each for itself. */
@@ -132,6 +120,9 @@ void zs_check_declarations(const zs_json *attributes, const struct zs_finding_re
 /* Whether there are members with the convention's prefix. */
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
 
+/* Removes these members. */
+void zs_convention_remove_members(const struct zs_convention *convention, zs_json *members);
+
 /* Removes the georeferencing of the array that has these attributes. */
 void zs_georef_remove(zs_json *attributes);
 
@@ -150,22 +141,25 @@ extern const struct zs_convention zs_dggs;
 /* Members of GDAL's own Zarr driver in attributes of the array (FORMATS 4.8): `_CRS`, and `gdal:geotransform` where
  * that is rotated, or of an array that names no dimensions. */
 extern const struct zs_convention zs_gdal_members;
-/* Writes the transform (GDAL's order, pixel corners) of an array that names no dimensions: other conventions ask for
- * names. */
-enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform, struct zs_error *err);
+/* Writes those that an array has: CRS and transform; and the transform of one that names no dimensions, for which other
+ * conventions ask. */
+enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err);
 
 /* OME-NGFF 0.5 (and 0.4, without `ome`): images as pyramids, coordinate transformations. */
 extern const struct zs_convention zs_ome;
 
 /* `proj:` (zarr-conventions; FORMATS 4.2): the CRS. */
 extern const struct zs_convention zs_proj;
+/* The CRS that they declare, released with OSRRelease(); NULL: none that can be read. */
+OGRSpatialReferenceH zs_proj_crs(const zs_json *members);
 /* Replaces all members of the convention and its drafts by those of a CRS (NULL: none), and declares it where it has
  * any. False without memory. */
 bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group);
 
 /* `spatial:` (zarr-conventions; FORMATS 4.3): dimensions, affine transform, bounding box, size. */
 extern const struct zs_convention zs_spatial;
-#define ZS_SPATIAL_SHAPE "spatial:shape" /* for messages */
+#define ZS_SPATIAL_SHAPE "spatial:shape"
+#define ZS_SPATIAL_DIMENSIONS "spatial:dimensions"
 /* {rows, columns} of the level that members speak of; false where it is undeclared. */
 bool zs_spatial_size(const zs_json *members, double size[2]);
 /* Whether members declare a transform or bounding box. */
@@ -173,7 +167,7 @@ bool zs_spatial_is_declared(const zs_json *members);
 /* Whether members declare a transform, a bounding box or a CRS (zs_proj): these go together. A size alone, which every
  * multiscales entry of ours has, georeferences nothing. */
 bool zs_spatial_proj_is_declared(const zs_json *members);
-/* Adds to a multiscales entry its size, and the transform where there is one. False without memory. */
+/* Gives a multiscales entry its size, and the transform where there is one. False without memory. */
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level);
 
 /* Rectilinear products of zagg (FORMATS 7.1): `crs`, `resolution` and `bounds` of the group that holds the arrays. */

@@ -147,8 +147,9 @@ char *zs_crs_to_wkt(OGRSpatialReferenceH srs, const char *format)
 
 bool zs_crs_is_same(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
-    /* The order of axes in data is our own business: both CRS are read in traditional order. */
-    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", NULL};
+    /* The order of axes in data is our own business: both CRS are read in traditional order. No convention keeps
+     * epochs. */
+    const char *const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "IGNORE_COORDINATE_EPOCH=YES", NULL};
     struct zs_quiet quiet;
     if (a == NULL || b == NULL)
         return a == b;

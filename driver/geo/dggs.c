@@ -111,15 +111,6 @@ static bool find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *n
     return is_morton ? take_morton(node, dggs, found) : take_healpix(dggs, found);
 }
 
-static bool rename_dimension(zs_json *attributes, const char *from, const char *to)
-{
-    zs_json *dggs = zs_json_get_mutable(attributes, DGGS);
-    if (!zs_json_equals(zs_json_get(dggs, "spatial_dimension"), from))
-        return true;
-    zs_json_remove(dggs, "spatial_dimension");
-    return zs_json_add_string(dggs, "spatial_dimension", to) != NULL;
-}
-
 static const char *const owned[] = {DGGS, NULL};
 static const char *const repositories[] = {"dggs", NULL};
 
@@ -133,7 +124,6 @@ const struct zs_convention zs_dggs = {
     .owned = owned,
     .georef_members = owned,
     .find_healpix = find_healpix,
-    .rename_dimension = rename_dimension,
 };
 
 /* ---- Writing ---- */

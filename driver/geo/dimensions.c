@@ -211,32 +211,22 @@ static zs_json *renamed_list(const zs_json *list, const char *from, const char *
     return out;
 }
 
-bool zs_dimension_rename_in(zs_json *attributes, const char *list, const char *from, const char *to)
-{
-    const zs_json *found = zs_json_get(attributes, list);
-    return !zs_json_is_array(found) || zs_json_set(attributes, list, renamed_list(found, from, to)) != NULL;
-}
-
-static bool rename_all(zs_json *attributes, const char *from, const char *to)
-{
-    bool ok = zs_dimension_rename_in(attributes, ZS_ARRAY_DIMENSIONS, from, to);
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL && ok; c++)
-        ok = (*c)->rename_dimension == NULL || (*c)->rename_dimension(attributes, from, to);
-    return ok;
-}
-
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                               const char *from, const char *to, struct zs_error *err)
 {
-    zs_json *attributes = node->attributes == NULL ? NULL : zs_json_copy(node->attributes);
-    bool ok = node->attributes == NULL || (attributes != NULL && rename_all(attributes, from, to));
-    const bool is_same = ok && (attributes == NULL || zs_json_is_same(attributes, node->attributes));
-    zs_json_free(attributes);
-    if (is_same)
-        return ZS_OK; // a document that does not change is not written
-    if (ok) {
+    static const char *const lists[] = {ZS_ARRAY_DIMENSIONS, ZS_SPATIAL_DIMENSIONS};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const zs_json *list = zs_json_get(node->attributes, lists[i]);
+        const zs_json *item = zs_json_is_array(list) ? zs_json_first(list) : NULL;
+        zs_json *attributes;
+        while (item != NULL && !zs_json_equals(item, from))
+            item = zs_json_next(item);
+        if (item == NULL) /* a document that does not change is not written */
+            continue;
         ZS_TRY(zs_hierarchy_edit(hierarchy, node, &attributes, err));
-        ok = rename_all(attributes, from, to);
+        list = zs_json_get(attributes, lists[i]);
+        if (zs_json_set(attributes, lists[i], renamed_list(list, from, to)) == NULL)
+            return zs_fail_memory(err);
     }
-    return ok ? ZS_OK : zs_fail_memory(err);
+    return ZS_OK;
 }

@@ -28,42 +28,23 @@ enum zs_status zs_dimensions_find(struct zs_hierarchy *hierarchy, const struct z
 enum zs_status zs_dimension_describe(struct zs_hierarchy *hierarchy, const struct zs_node *variable, const char *type,
                                      const char *direction, struct zs_error *err);
 
-/* Makes attributes of a node that call a dimension by its name (_ARRAY_DIMENSIONS, and those of conventions) call it by
- * another. */
+/* Makes the attributes of an array that list its dimensions (_ARRAY_DIMENSIONS, spatial:dimensions) call one by another
+ * name. */
 enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                               const char *from, const char *to, struct zs_error *err);
-
-/* Like zs_dimension_rename_attributes(), in one attribute, a list of names; what is no list stays. False without
- * memory. */
-bool zs_dimension_rename_in(zs_json *attributes, const char *list, const char *from, const char *to);
 
 /* CF units of the elements of a type that counts time ("seconds since 1970-01-01" for datetime64, "seconds" for
  * timedelta64); NULL for all others, and where CF has none. */
 const char *zs_time_units(const struct zs_dtype *dtype);
 
-/* ---- Several grid mappings in one group; the CRS of an array without other georeferencing than coordinate variables
- * (array_crs.c) ---- */
+/* ---- The CRS of a new array, and of one without other georeferencing than coordinate variables (array_crs.c) ---- */
 
-/* Whether a grid mapping variable is of that CRS; NULL: of none. */
-bool zs_mapping_has_crs(const struct zs_node *mapping, OGRSpatialReferenceH srs);
-
-/* Which grid mappings beside an array may be its own: one of its CRS that is there, or (own NULL) a new one. Asked for
- * usable names in turn. */
-struct zs_mapping_choice {
-    bool (*may_use)(void *context, const char *name, const struct zs_node *own);
-    void *context;
-};
-
-/* The name of the first grid mapping beside the array that has that CRS, or can be made and hides none of a group
- * above, of those that `choice` allows (NULL: all): *name is freed with free(). */
-enum zs_status zs_array_mapping_find(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                                     OGRSpatialReferenceH srs, const struct zs_mapping_choice *choice, char **name,
-                                     struct zs_error *err);
-
-/* The CRS of the grid mapping that the array names; NULL: there is none. Released with OSRRelease(). */
+/* The CRS that the array itself declares, or the grid mapping that it names; NULL: there is none. Released with
+ * OSRRelease(). */
 OGRSpatialReferenceH zs_array_crs_read(struct zs_hierarchy *hierarchy, const struct zs_node *node);
 
-/* Makes the array name a grid mapping of that CRS (NULL: none): the one that it names if that has it, else one beside
- * it that has, else a new one. Others may name what is there, so that it is not changed. */
+/* Gives an array a CRS (NULL: none). One that is_new names the grid mapping `spatial_ref` beside it, which is made
+ * where nothing is called so here or in a group above; where that is of another CRS, and of others, `proj:` declares
+ * it. */
 enum zs_status zs_array_crs_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, OGRSpatialReferenceH srs,
-                                  struct zs_error *err);
+                                  bool is_new, struct zs_error *err);

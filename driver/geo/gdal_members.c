@@ -37,42 +37,25 @@ static enum zs_status find_transform(struct zs_search *search, enum zs_priority 
     return ZS_OK;
 }
 
-static bool add_transform(zs_json *members, const double *transform)
+enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef_out *geo, struct zs_error *err)
 {
-    zs_json_remove(members, GEOTRANSFORM);
-    zs_json *list = zs_json_add_array(members, GEOTRANSFORM);
-    bool ok = list != NULL;
-    for (int i = 0; i < 6 && ok; i++)
-        ok = zs_json_add_double(list, NULL, transform[i]) != NULL;
-    return ok;
-}
-
-enum zs_status zs_gdal_transform_write(zs_json *attributes, const double *transform, struct zs_error *err)
-{
-    return add_transform(attributes, transform) ? ZS_OK : zs_fail_memory(err);
-}
-
-/* Updates these members of an array where they exist; they come from stores older than other conventions. */
-static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
-                             struct zs_error *err)
-{
+    const bool had_transform = zs_json_get(attributes, GEOTRANSFORM) != NULL;
     bool ok = true;
-    if (kind != ZS_SOURCE_ARRAY)
-        return ZS_OK;
-    if (zs_json_get(members, GEOTRANSFORM) != NULL && !geo->keeps_transform) {
-        if (geo->has_transform)
-            ok = add_transform(members, geo->transform);
-        else
-            zs_json_remove(members, GEOTRANSFORM);
+    if (!geo->keeps_transform)
+        zs_json_remove(attributes, GEOTRANSFORM);
+    if (!geo->keeps_transform && geo->has_transform && (had_transform || geo->dim_x == NULL)) {
+        zs_json *list = zs_json_add_array(attributes, GEOTRANSFORM);
+        for (int i = 0; i < 6 && ok; i++)
+            ok = zs_json_add_double(list, NULL, geo->transform[i]) != NULL;
     }
-    if (zs_json_get(members, "_CRS") != NULL && !geo->keeps_srs) {
+    if (zs_json_get(attributes, "_CRS") != NULL && !geo->keeps_srs) {
         char *wkt = geo->srs != NULL ? zs_crs_to_wkt(geo->srs, "FORMAT=WKT2_2019") : NULL;
-        zs_json_remove(members, "_CRS");
-        ok = ok && (wkt == NULL || zs_json_add_string(zs_json_add_object(members, "_CRS"), "wkt", wkt) != NULL);
+        zs_json_remove(attributes, "_CRS");
+        ok = ok && (wkt == NULL || zs_json_add_string(zs_json_add_object(attributes, "_CRS"), "wkt", wkt) != NULL);
         CPLFree(wkt);
     }
-    if (!geo->keeps_srs && geo->srs == NULL && strchr(zs_json_text(members, "crs", ""), '[') != NULL)
-        zs_json_remove(members, "crs");
+    if (!geo->keeps_srs && geo->srs == NULL && strchr(zs_json_text(attributes, "crs", ""), '[') != NULL)
+        zs_json_remove(attributes, "crs");
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
@@ -114,6 +97,5 @@ const struct zs_convention zs_gdal_members = {
     .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,
-    .change = change,
     .visit = visit,
 };

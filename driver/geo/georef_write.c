@@ -72,64 +72,48 @@ static bool is_seen_in_cf(const struct zs_georef_out *geo)
 static enum zs_status write_array(zs_json *attributes, const struct zs_georef_conventions *conventions,
                                   const struct zs_georef_out *geo, bool has_all, bool has_mapping, struct zs_error *err)
 {
-    struct zs_georef_out stated = {0};
-    if (geo->brief != NULL && has_all)
-        stated.srs = geo->srs;
-    else if (conventions->spatial_proj || !has_all)
-        stated = *geo;
-    stated.keeps_transform = geo->keeps_transform;
-    stated.keeps_srs = geo->keeps_srs;
+    struct zs_georef_out stated = *geo;
+    const bool is_brief = geo->brief != NULL && has_all, is_cf_alone = !conventions->spatial_proj && has_all;
+    stated.has_transform = geo->has_transform && !is_brief && !is_cf_alone;
+    stated.srs = is_cf_alone && !is_brief ? NULL : geo->srs;
     ZS_TRY(zs_write_spatial_proj(attributes, &stated, false, err));
-    if (stated.has_transform && !stated.keeps_transform && stated.dim_x == NULL)
-        ZS_TRY(zs_gdal_transform_write(attributes, geo->transform, err));
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++)
-        if ((*c)->change != NULL)
-            ZS_TRY((*c)->change(attributes, ZS_SOURCE_ARRAY, geo, err));
-    if (geo->srs == NULL && !geo->has_transform)
+    ZS_TRY(zs_gdal_members_write(attributes, geo, err));
+    if (geo->srs == NULL && !geo->keeps_srs && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, conventions->mapping_name, ZS_MAPPING_NONE, err);
-    if (!has_mapping ||
-        (geo->keeps_srs && zs_has_word(zs_grid_mapping_name(attributes), conventions->mapping_name, true)))
+    if (!has_mapping)
         return ZS_OK;
     return zs_write_grid_mapping_name(attributes, conventions->mapping_name,
                                       geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
 }
 
-enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                      const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
-                                      struct zs_georef_shared *shared, struct zs_error *err)
+enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                               const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
+                               struct zs_georef_shared *shared, struct zs_error *err)
 {
     const bool has_group = node->path[0] != '\0', writes_cf = conventions->cf && has_group;
+    struct zs_georef_shared own = {.has_all = has_group, .has_mapping = true};
     struct zs_georef_out stated = *geo;
+    zs_json *attributes;
     /* rioxarray looks for a variable of our name where nothing names one. */
     const bool is_brief = writes_cf && conventions->is_brief && is_seen_in_cf(geo) && geo->srs != NULL &&
                           strcmp(conventions->mapping_name, ZS_GRID_MAPPING) == 0;
     char *code = is_brief ? zs_crs_to_code(geo->srs) : NULL;
     stated.brief = code; /* NULL of a CRS without one, which is written in full */
     enum zs_status status = ZS_OK;
-    if (!shared->is_written) {
-        *shared = (struct zs_georef_shared){.has_all = has_group, .has_mapping = true};
-        if (writes_cf)
-            status = zs_cf_write(hierarchy, node, axes, conventions->mapping_name, conventions->drops_coordinates,
-                                 &stated, &shared->has_all, &shared->has_mapping, err);
-        shared->is_written = status == ZS_OK;
-    }
-    zs_json *attributes;
+    if (writes_cf && shared != NULL && shared->is_written)
+        own = *shared;
+    else if (writes_cf)
+        status = zs_cf_write(hierarchy, node, axes, conventions->mapping_name, &stated, &own.has_all, &own.has_mapping,
+                             err);
+    own.is_written = writes_cf;
+    if (shared != NULL && writes_cf)
+        *shared = own;
     if (status == ZS_OK)
         status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
     if (status == ZS_OK)
-        status = write_array(attributes, conventions, &stated, shared->has_all, writes_cf && shared->has_mapping, err);
-    if (status == ZS_OK && has_group && geo->srs == NULL && !geo->keeps_srs)
-        status = zs_default_mapping_clear(hierarchy, node, err);
+        status = write_array(attributes, conventions, &stated, own.has_all, writes_cf && own.has_mapping, err);
     free(code);
     return status;
-}
-
-enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                               const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
-                               struct zs_error *err)
-{
-    struct zs_georef_shared shared = {.is_written = false};
-    return zs_georef_write_shared(hierarchy, node, axes, conventions, geo, &shared, err);
 }
 
 /* ---- Comparing ---- */

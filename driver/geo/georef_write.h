@@ -10,8 +10,6 @@
 struct zs_georef_conventions {
     bool spatial_proj;       /* members of spatial: and proj: on the array, its groups or multiscales entries */
     bool cf;                 /* a grid mapping, or coordinate variables of X and Y */
-    /* coordinate variables of X and Y go when there is no transform (else only a rotation drops them) */
-    bool drops_coordinates;
     bool is_default;         /* the store uses none, so all of them */
     bool is_brief;           /* an overview in spatial: and CF, the former in its multiscales entry alone */
     const char *mapping_name; /* of the grid mapping variable; borrowed */
@@ -38,20 +36,17 @@ bool zs_georef_has_registration(struct zs_hierarchy *hierarchy, const struct zs_
  * when there are none. Leaves out coordinate variables. NULL without memory, freed with free(). */
 char *zs_georef_text(const zs_json *attributes);
 
+/* Coordinates and the grid mapping beside an array: written once for all arrays that share them. */
+struct zs_georef_shared {
+    bool is_written;
+    bool has_all, has_mapping; /* they hold what they should: a name may be taken by a variable of another kind */
+};
+
 /* Writes it: attributes of the array, and the grid mapping and coordinate variables in its group, made where they are
- * missing. Where one cannot be made, because its name is invalid or taken, the present node stays and spatial: and
- * proj: declare the georeferencing. With is_brief the array has spatial: only where CF alone would not do for GDAL
- * 3.13, which reads neither a transform from one pixel nor a rotation, and the CRS by its code only. Documents change
- * in memory (zs_hierarchy_flush()), values of coordinates in the store. */
+ * missing, unless *shared has them (NULL: it has not). Where one cannot be made, because its name is invalid or taken,
+ * the present node stays and spatial: and proj: declare the georeferencing. With is_brief the array has spatial: only
+ * where CF alone would not do for GDAL 3.13, which reads neither a transform from one pixel nor a rotation, and the CRS
+ * by its code only. Documents change in memory (zs_hierarchy_flush()), values of coordinates in the store. */
 enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
-                               struct zs_error *err);
-
-/* Coordinates and the grid mapping beside an array, written once for all arrays of one group, grid and conventions. */
-struct zs_georef_shared {
-    bool is_written; /* for an array alike */
-    bool has_all, has_mapping;
-};
-enum zs_status zs_georef_write_shared(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
-                                      const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
-                                      struct zs_georef_shared *shared, struct zs_error *err);
+                               struct zs_georef_shared *shared, struct zs_error *err);

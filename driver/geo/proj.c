@@ -15,7 +15,7 @@ static const char *const drafted[] = {"epsg", "transform", "bbox", "shape", NULL
 /* ---- Reading ---- */
 
 /* Code, WKT, PROJJSON, in this order; any may be null. */
-static OGRSpatialReferenceH crs_of(const zs_json *members)
+OGRSpatialReferenceH zs_proj_crs(const zs_json *members)
 {
     const char *text;
     OGRSpatialReferenceH srs = NULL;
@@ -34,7 +34,7 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
     for (int p = 0; p < search->scope.sources && search->out->srs == NULL; p++) {
         const zs_json *members = search->scope.source[p].members;
         if (priority == ZS_DECLARED || priority == ZS_STATED)
-            search->out->srs = crs_of(members);
+            search->out->srs = zs_proj_crs(members);
         else if (priority == ZS_PARTIAL && zs_json_int64(zs_json_get(members, "proj:epsg"), &code))
             search->out->srs = zs_crs_from_epsg(code);
     }
@@ -60,7 +60,7 @@ static enum zs_status find_transform(struct zs_search *search, enum zs_priority 
     return ZS_OK;
 }
 
-/* ---- Writing and changing ---- */
+/* ---- Writing ---- */
 
 static bool add_projjson(zs_json *attributes, OGRSpatialReferenceH srs)
 {
@@ -118,21 +118,6 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
            zs_convention_declare(&zs_proj, attributes, has_any, !is_group);
 }
 
-/* Groups and arrays are written together with their transform (zs_spatial). */
-static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
-                             struct zs_error *err)
-{
-    static const char *const names[] = {"proj:code", "proj:wkt2", "proj:projjson", "proj:epsg"};
-    bool had_crs = false, ignored;
-    if (kind != ZS_SOURCE_ENTRY || geo->keeps_srs)
-        return ZS_OK;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        had_crs = had_crs || zs_json_get(members, names[i]) != NULL;
-        zs_json_remove(members, names[i]);
-    }
-    return !had_crs || geo->srs == NULL || add_crs(members, geo->srs, &ignored) ? ZS_OK : zs_fail_memory(err);
-}
-
 /* ---- Checking ---- */
 
 static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
@@ -187,7 +172,6 @@ const struct zs_convention zs_proj = {
     .known = known,
     .find_transform = find_transform,
     .find_crs = find_crs,
-    .change = change,
     .check = check,
     .visit = visit,
 };

@@ -16,7 +16,7 @@ bool zs_spatial_size(const zs_json *members, double size[2])
 
 /* ---- Dimensions ---- */
 
-#define DIMENSIONS "spatial:dimensions"
+#define DIMENSIONS ZS_SPATIAL_DIMENSIONS
 
 static int named_dimension(const struct zs_node *node, const char *name)
 {
@@ -26,11 +26,6 @@ static int named_dimension(const struct zs_node *node, const char *name)
             return i;
     }
     return -1;
-}
-
-static bool rename_dimension(zs_json *attributes, const char *from, const char *to)
-{
-    return zs_dimension_rename_in(attributes, DIMENSIONS, from, to);
 }
 
 /* X and Y as the nearest dimensions that fit the array have them. */
@@ -326,7 +321,10 @@ enum zs_status zs_write_spatial_proj(zs_json *attributes, const struct zs_georef
 
 bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
 {
+    static const char *const names[] = {ZS_SPATIAL_SHAPE, "spatial:transform", "spatial:bbox", "spatial:registration"};
     double t[6];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        zs_json_remove(entry, names[i]);
     if (!add_shape(entry, level->height, level->width))
         return false;
     if (!level->has_transform)
@@ -334,8 +332,6 @@ bool zs_spatial_write_level(zs_json *entry, const struct zs_georef_out *level)
     convention_transform(level, t);
     return add_transform(entry, t) && (!level->pixel_is_point || add_registration(entry, level));
 }
-
-/* ---- Changing ---- */
 
 bool zs_spatial_is_declared(const zs_json *members)
 {
@@ -345,41 +341,6 @@ bool zs_spatial_is_declared(const zs_json *members)
 bool zs_spatial_proj_is_declared(const zs_json *members)
 {
     return zs_spatial_is_declared(members) || zs_convention_has_members(&zs_proj, members);
-}
-
-static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
-{
-    double size[2];
-    return zs_spatial_proj_is_declared(members) &&
-           (!zs_spatial_size(members, size) || (size[0] == (double)geo->height && size[1] == (double)geo->width));
-}
-
-/* A group and an entry of multiscales keep the members that they had, with new values. An array's own are written whole
- * (zs_georef_write()). */
-static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
-                             struct zs_error *err)
-{
-    static const char *const names[] = {"spatial:transform", "spatial:bbox", "spatial:registration",
-                                        "spatial:transform_type"};
-    const bool had_bbox = zs_json_get(members, "spatial:bbox") != NULL;
-    const bool had_transform = zs_json_get(members, "spatial:transform") != NULL;
-    if (kind == ZS_SOURCE_GROUP) {
-        struct zs_georef_out declared = *geo;
-        declared.has_transform = geo->has_transform && zs_spatial_is_declared(members);
-        return zs_write_spatial_proj(members, &declared, true, err);
-    }
-    if (kind == ZS_SOURCE_ARRAY || geo->keeps_transform || (!had_bbox && !had_transform))
-        return ZS_OK;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        zs_json_remove(members, names[i]);
-    bool ok = true;
-    if (geo->has_transform) {
-        double t[6];
-        convention_transform(geo, t);
-        ok = (!had_transform || add_transform(members, t)) && (!had_bbox || add_bbox(members, geo, t)) &&
-             add_registration(members, geo);
-    }
-    return ok ? ZS_OK : zs_fail_memory(err);
 }
 
 /* ---- Checking ---- */
@@ -482,10 +443,6 @@ const struct zs_convention zs_spatial = {
     .known = known,
     .find_axes = find_axes,
     .find_transform = find_transform,
-    .concerns = concerns,
-    .has_own_first = true,
-    .change = change,
-    .rename_dimension = rename_dimension,
     .check = check,
     .visit = visit,
 };

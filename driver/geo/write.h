@@ -28,12 +28,6 @@ struct zs_georef_out {
     int ndim, x, y;
     const char *brief; /* the CRS's code, of an overview whose base and multiscales have the rest; or NULL; borrowed */
     bool keeps_transform, keeps_srs; /* it is the one that is there: of it nothing is written */
-    bool is_shared[2]; /* arrays that do not follow use the coordinate variable of Y, of X */
-    bool is_grid_shared; /* ... and one of them both: their units stay, and values with them */
-    bool is_fixed[2];  /* ... and lie on a grid of it and another one, or in another CRS: its values stay */
-    bool is_text_shared; /* arrays of other grids name the grid mapping: no GeoTransform is written into it */
-    bool is_text_needed; /* ... and one of them has it from there alone: the one that is there stays */
-    OGRSpatialReferenceH old_srs; /* the CRS until now; NULL when unknown; borrowed */
 };
 
 /* Adds spatial:dimensions, spatial:transform, spatial:shape, spatial:bbox, spatial:registration, proj:code (when the

@@ -134,56 +134,6 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
         search->out->srs = crs_of(group->attributes);
 }
 
-/* ---- Changing ---- */
-
-/* Members of a group hold for the arrays with these pixels. */
-static bool concerns(const zs_json *members, const struct zs_georef_out *geo)
-{
-    struct grid g;
-    return grid_of(members, &g) && holds_box(&g, geo->width, geo->height);
-}
-
-static bool add_numbers(zs_json *members, const char *name, const double *numbers, int n)
-{
-    zs_json *list = zs_json_add_array(members, name);
-    bool ok = list != NULL;
-    for (int i = 0; i < n && ok; i++)
-        ok = zs_json_add_double(list, NULL, numbers[i]) != NULL;
-    return ok;
-}
-
-static bool add_crs(zs_json *members, OGRSpatialReferenceH srs)
-{
-    char *code = zs_crs_to_code(srs), *wkt = code == NULL ? zs_crs_to_wkt(srs, "FORMAT=WKT2_2019") : NULL;
-    const char *text = code != NULL ? code : wkt;
-    const bool ok = text == NULL || zs_json_add_string(members, "crs", text) != NULL;
-    free(code);
-    CPLFree(wkt);
-    return ok;
-}
-
-/* Moves the same pixels. Where the convention has no form for the new position its members go: the old one is wrong. */
-static enum zs_status change(zs_json *members, enum zs_source_kind kind, const struct zs_georef_out *geo,
-                             struct zs_error *err)
-{
-    struct grid g;
-    if (kind != ZS_SOURCE_GROUP || !grid_of(members, &g))
-        return ZS_OK;
-    const double *t = geo->transform;
-    const double across = (g.bounds[2] - g.bounds[0]) / g.resolution[0];
-    const double down = (g.bounds[3] - g.bounds[1]) / g.resolution[1];
-    const double resolution[2] = {t[1], -t[5]}, bounds[4] = {t[0], t[3] + down * t[5], t[0] + across * t[1], t[3]};
-    zs_json_remove(members, "crs");
-    bool ok = geo->srs == NULL || add_crs(members, geo->srs);
-    if (geo->keeps_transform)
-        return ok ? ZS_OK : zs_fail_memory(err);
-    zs_json_remove(members, "resolution");
-    zs_json_remove(members, "bounds");
-    if (ok && geo->has_transform && t[2] == 0 && t[4] == 0 && t[1] > 0 && t[5] < 0)
-        ok = add_numbers(members, "resolution", resolution, 2) && add_numbers(members, "bounds", bounds, 4);
-    return ok ? ZS_OK : zs_fail_memory(err);
-}
-
 /* ---- Checking ---- */
 
 static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
@@ -203,7 +153,5 @@ const struct zs_convention zs_zagg = {
     .find_axes = find_axes,
     .find_transform = find_transform,
     .find_crs = find_crs,
-    .concerns = concerns,
-    .change = change,
     .visit = visit,
 };

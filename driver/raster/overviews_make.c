@@ -432,7 +432,7 @@ static enum zs_status publish_level(struct zs_overviews *made, struct made_level
     zs_georef_out_name_dimensions(&at, own, made->axes);
     struct zs_georef_conventions brief = *style;
     brief.is_brief = style->spatial_proj && style->cf;
-    ZS_TRY(zs_georef_write(made->hierarchy, own, made->axes, &brief, &at, err));
+    ZS_TRY(zs_georef_write(made->hierarchy, own, made->axes, &brief, &at, NULL, err));
     return copy_coordinates(made, own, err);
 }
 

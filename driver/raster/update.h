@@ -1,15 +1,12 @@
 /* raster/update.h: changes georeferencing and band properties of arrays in a store, which any writer may have made.
  *
- *   zs_update_georef(h, node, axes, &geo, &err);        documents change in memory, coordinates in the store
+ *   zs_update_georefs(h, &node, &axes, 1, &geo, &is_aside, &err);   in memory, and coordinates in the store
  *   zs_update_nodata(h, node, &value, &err);
- *   zs_hierarchy_flush(h, &err);                        zarr.json of all that changed
+ *   zs_hierarchy_flush(h, &err);                                    zarr.json of all that changed
  *
  * Node pointers stay valid and show the change at once; texts and JSON borrowed from attributes do not outlive it. No
- * other thread may use the hierarchy during a call.
- *
- * Conventions must not contradict each other: the same declaration in another convention is changed along or removed.
- * Unknown members stay as they are, byte for byte as far as JSON goes (numbers keep their form, members their
- * order). */
+ * other thread may use the hierarchy during a call. Unknown members stay as they are, byte for byte as far as JSON goes
+ * (numbers keep their form, members their order). */
 #pragma once
 
 #include <ogr_srs_api.h>
@@ -20,49 +17,31 @@
 #include "geo/healpix.h"
 #include "zarr/document.h"
 
-/* New georeferencing of an array: what is absent here is removed, and what is kept is not compared. */
+/* New georeferencing of a raster: what is absent here is removed. */
 struct zs_georef_update {
-    bool keeps_transform, keeps_srs; /* what the store has by now, whoever set it */
+    bool keeps_transform, keeps_srs;
     bool has_transform;
     double transform[6];     /* GDAL's order, pixel corners */
-    bool keeps_registration; /* of a transform that is set: as the store has it by now */
+    bool keeps_registration; /* else as pixel_is_point, where `spatial:` has it (zs_georef_has_registration()) */
     bool pixel_is_point;
     OGRSpatialReferenceH srs; /* NULL when unknown; borrowed */
 };
 
-/* Sets transform and CRS in every convention in which the store declares them already; in a store that declares
- * neither, as in this driver's own rasters (ZS_GEOREF_ALL). Writes nothing for what stays or is equal.
- *   - `spatial:` and `proj:` on the array, its group and its multiscales entries;
- *   - CF: members of the grid mapping variable that declare a CRS, or GeoTransform (made when there is none); values of
- *     the coordinate variables of X and Y, in the units that they have (made; rewritten where they differ from the
- *     transform; removed when it is rotated or not known any more and no array that does not follow has the
- *     dimension), and their units where these are of another kind than the CRS;
- *   - `_CRS`, `gdal:geotransform` of GDAL: rewritten where they are.
- * Overviews of the array follow. Where the transform changes, so do the arrays beside it that have the same X and Y
- * (names and sizes): coordinate variables are those of the group, and they could not stay. Those that had another CRS
- * keep that. A grid mapping that arrays which do not follow name, or that another session made, stays as it is: another
- * is named. Coordinates that are irregular are left alone as long as there was no transform and there is none now. So
- * are those of which an array that does not follow has one, and another beside it: `spatial:` declares the transform
- * then. What a group states stays where arrays that do not follow have it from there, unless it goes before what an
- * array states.
+/* Sets the georeferencing of a raster: `count` arrays of one grid, with their mask and overviews. Writes nothing where
+ * they are read so.
  *
- * Values of coordinate variables go to the store at once; a variable whose type cannot hold them becomes float64, and
- * the older chunks go at the flush. Where that fails, the caller takes the changes of documents back (struct
- * zs_savepoint). Values that were written stay, those of the array itself last, and its documents are flushed last: as
- * long as they are not all there, the same call does all again. */
-enum zs_status zs_update_georef(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const struct zs_georef_update *update, struct zs_error *err);
-
-/* The same for `count` arrays of one grid, so that those without georeferencing get it in the same conventions. */
+ * A raster has its own variables when its coordinate variables of X and Y and its grid mapping lie in its group, and no
+ * other array has their dimensions or names it, nor is another picture in that group. It is written anew in each
+ * convention that it has (one without any: as a new raster), with what its group and the multiscales declare. Values of
+ * coordinates are in the store at once, under other keys of chunks: they count when the documents are flushed.
+ *
+ * All other arrays get `spatial:` and `proj:` in their own attributes and those of their overviews, declared, which go
+ * before all around; nothing else in the store is touched. *is_aside: CF declares another georeferencing there, which
+ * readers of CF alone still see. ZS_UNSUPPORTED where the array would not be read so: what is around cannot be
+ * unset. */
 enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *const *nodes, const struct zs_axes *axes,
-                                 size_t count, const struct zs_georef_update *update, struct zs_error *err);
-
-/* Sets whether pixels are points, of arrays where spatial: declares it (zs_georef_has_registration()), and of their
- * overviews; others stay as they are. The transform is that of the store by now: spatial: gives its origin by
- * registration. */
-enum zs_status zs_update_registrations(struct zs_hierarchy *h, const struct zs_node *const *nodes,
-                                       const struct zs_axes *axes, size_t count, bool pixel_is_point,
-                                       struct zs_error *err);
+                                 size_t count, const struct zs_georef_update *update, bool *is_aside,
+                                 struct zs_error *err);
 
 /* Sets the ellipsoid of HEALPix cells that their group declares by the dggs convention. */
 enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
@@ -103,11 +82,3 @@ enum zs_status zs_update_domains(struct zs_hierarchy *h, const struct zs_node *n
 /* Replaces the ground control points of an array; count 0 removes them. */
 enum zs_status zs_update_gcps(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_gcps *gcps,
                               struct zs_error *err);
-
-/* ---- References (references.c) ---- */
-
-/* Updates references to the node at path `from` when it is renamed to `to` (in the same group) or, with `to` NULL,
- * removed: in attributes of the arrays of its group (`ancillary_variables`, `coordinates`, `bounds`, `grid_mapping`,
- * `cell_measures`, `formula_terms`), and in the `multiscales` of the groups above. Changes are pending until a flush;
- * no other thread may use the hierarchy meanwhile. */
-enum zs_status zs_references_change(struct zs_hierarchy *h, const char *from, const char *to, struct zs_error *err);

@@ -520,14 +520,15 @@ bool ZSMdimArray::ChangeSpatialRef(OGRSpatialReference *srs)
         struct zs_axes axes;
         OGRSpatialReferenceH handle = srs != nullptr ? OGRSpatialReference::ToHandle(srs) : nullptr;
         if (node->array->ndim < 2)
-            return zs_array_crs_write(hierarchy, node, handle, err);
+            return zs_array_crs_write(hierarchy, node, handle, false, err);
         enum zs_status status = zs_axes_find(hierarchy, node, nullptr, nullptr, &axes, err);
         if (status == ZS_OK && axes.y < 0)
             return zs_fail(err, ZS_ARGUMENT, "array /%s: a CRS is for arrays with X and Y", node->path);
         struct zs_georef_update update = {};
-        update.keeps_transform = true;
+        bool isAside;
+        update.keeps_transform = update.keeps_registration = true;
         update.srs = handle;
-        return status == ZS_OK ? zs_update_georef(hierarchy, node, axes, &update, err) : status;
+        return status == ZS_OK ? zs_update_georefs(hierarchy, &node, &axes, 1, &update, &isAside, err) : status;
     });
 }
 

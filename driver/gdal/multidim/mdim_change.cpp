@@ -134,7 +134,6 @@ bool ZSMdimStore::Remove(const std::string &path)
         return false;
     // Remove its chunks from a new store now: another array that takes the path must not find them.
     if ((isNew && zs_contents_remove_below(m_store->store, path.c_str(), ZS_MARKS_GO, &err) != ZS_OK) ||
-        zs_references_change(Hierarchy(), path.c_str(), nullptr, &err) != ZS_OK ||
         zs_hierarchy_remove(Hierarchy(), path.c_str(), &err) != ZS_OK)
         return zsReport(err);
     Forget(path);
@@ -166,17 +165,12 @@ bool ZSMdimStore::OwnLevels(const std::string &path, struct zs_axes &axes, std::
     return true;
 }
 
-/* Renames a node, and changes the references to it; false with CPLError emitted. */
+/* Renames a node; false with CPLError emitted. */
 bool ZSMdimStore::MoveNode(const std::string &from, const std::string &name)
 {
-    struct zs_error err, ignored;
+    struct zs_error err;
     const std::string to = zsPathIn(zsParentPath(from), name);
-    // References are flushed with the first step of the rename, which a journal finishes.
-    enum zs_status status = zs_references_change(Hierarchy(), from.c_str(), to.c_str(), &err);
-    if (status == ZS_OK && (status = zs_node_rename(Hierarchy(), from.c_str(), name.c_str(), &err)) != ZS_OK &&
-        zs_references_change(Hierarchy(), to.c_str(), from.c_str(), &ignored) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", ignored.message);
-    if (status != ZS_OK)
+    if (zs_node_rename(Hierarchy(), from.c_str(), name.c_str(), &err) != ZS_OK)
         return zsReport(err);
     return FollowMove(from, to);
 }

@@ -252,7 +252,7 @@ bool ZSMdimStore::WriteDocuments()
         OGRSpatialReferenceH srs = handle->srs != nullptr ? OGRSpatialReference::ToHandle(handle->srs.get()) : nullptr;
         if (handle->isSrsSet && status == ZS_OK &&
             zs_hierarchy_node(Hierarchy(), path.c_str(), &node, &err) == ZS_OK)
-            status = zs_array_crs_write(Hierarchy(), node, srs, &err);
+            status = zs_array_crs_write(Hierarchy(), node, srs, true, &err);
     }
     for (const auto &[path, handle] : m_nodes)
     {

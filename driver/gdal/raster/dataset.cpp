@@ -226,16 +226,6 @@ std::vector<ZSDatasetPart *> ShardedZarrDataset::FlushedParts()
     return {georef.get(), items.get(), &properties, &masks};
 }
 
-/* Our own masks get the georeferencing of the raster. Masks of others are siblings, which follow by themselves. */
-void ShardedZarrDataset::AddMasksToGeoref()
-{
-    for (const ShardedZarrDataset *mask : masks.Datasets())
-    {
-        if (mask->m_role.validity.is_plain)
-            georef->AlsoFor(mask->m_view);
-    }
-}
-
 /* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
@@ -251,8 +241,6 @@ CPLErr ShardedZarrDataset::FlushDocuments()
     if (pending.empty())
         return CE_None;
     overlap.Begin(*m_view.store);
-    if (georef->IsPending())
-        AddMasksToGeoref();
     CPLErr result = CE_None;
     struct zs_error err;
     for (ZSDatasetPart *part : pending)

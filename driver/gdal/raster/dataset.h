@@ -26,7 +26,6 @@ class ShardedZarrDataset : public GDALPamDataset
     /* ---- Parts together ---- */
     std::vector<ZSDatasetPart *> FlushedParts();
     CPLErr FlushPixels(bool atClosing);
-    void AddMasksToGeoref();
     CPLErr FlushDocuments();
     CPLErr FlushChanges(bool atClosing);
     CPLErr RemoveOverviews();

@@ -111,15 +111,6 @@ void ZSGeoreferencing::SetPixelIsPoint(bool isPoint)
 
 /* ---- Flushing ---- */
 
-void ZSGeoreferencing::AlsoFor(const ZSView &other)
-{
-    for (const auto &source : other.sources)
-    {
-        m_nodes.push_back(source.array->node);
-        m_axes.push_back(source.array->axes);
-    }
-}
-
 enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
 {
     const ZSArray &first = m_view.Array(0);
@@ -133,19 +124,25 @@ enum zs_status ZSGeoreferencing::Flush(struct zs_error *err)
     memcpy(update.transform, m_georef.transform, sizeof update.transform);
     update.pixel_is_point = m_georef.pixel_is_point;
     update.srs = m_georef.srs;
-    AlsoFor(m_view);
-    const auto nodes = std::move(m_nodes);
-    const auto axes = std::move(m_axes);
-    m_nodes.clear();
-    m_axes.clear();
-    struct zs_hierarchy *hierarchy = m_view.store->hierarchy;
+    std::vector<const struct zs_node *> nodes;
+    std::vector<struct zs_axes> axes;
+    for (const auto &source : m_view.sources)
+    {
+        nodes.push_back(source.array->node);
+        axes.push_back(source.array->axes);
+    }
     if ((m_changed & POINTS) != 0)
         ZS_TRY(FlushGCPs(err));
-    if ((m_changed & (TRANSFORM | CRS)) != 0)
-        ZS_TRY(zs_update_georefs(hierarchy, nodes.data(), axes.data(), nodes.size(), &update, err));
-    if ((m_changed & (TRANSFORM | REGISTRATION)) != REGISTRATION)
-        return ZS_OK; // written with the transform
-    return zs_update_registrations(hierarchy, nodes.data(), axes.data(), nodes.size(), update.pixel_is_point, err);
+    if ((m_changed & (TRANSFORM | CRS | REGISTRATION)) == 0)
+        return ZS_OK;
+    bool isAside;
+    ZS_TRY(zs_update_georefs(m_view.store->hierarchy, nodes.data(), axes.data(), nodes.size(), &update, &isAside, err));
+    if (isAside)
+        CPLError(CE_Warning, CPLE_AppDefined,
+                 "%s: other arrays use the coordinates or the grid mapping of /%s, which stay: its new "
+                 "georeferencing is in its own attributes (spatial:, proj:). Readers of CF alone see the former one",
+                 zsShown(m_view.store->name).c_str(), first.node->path);
+    return ZS_OK;
 }
 
 /* ---- Ground control points (geo/gcps.c), and two-dimensional coordinates ---- */

@@ -91,8 +91,6 @@ class ZSGeoreferencing : public ZSDatasetPart
     char m_noText[1] = {};
     OGRSpatialReference m_gcpSrs;
     bool m_gcpsRead = false, m_gcpsAreDeclared = false, m_geolocationAdded = false;
-    std::vector<const struct zs_node *> m_nodes; /* the nodes that it is written to */
-    std::vector<struct zs_axes> m_axes;
 
     CPLStringList Geolocation();
     void KeepGCPs(const struct zs_gcps &gcps);
@@ -126,8 +124,6 @@ class ZSGeoreferencing : public ZSDatasetPart
     virtual CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank);
     virtual CPLErr SetTransform(const double *transform);
     void SetPixelIsPoint(bool isPoint);
-    /* Writes the same georeferencing to the arrays of `other`, too, at the next flush. */
-    void AlsoFor(const ZSView &other);
 
     virtual const std::vector<GDAL_GCP> &GCPs();
     /* Null where they have none. */
