@@ -229,39 +229,6 @@ static void test_every_write_failure_is_reported_and_objects_are_old_or_new(void
             write_with_failures(layout, variant & 1 ? 1 : 0, variant & 2, variant & 4, variant & 8);
 }
 
-/* What is read while the store is down is what was written, or an error. */
-static void test_reading_after_a_failed_write_gives_no_lost_pixels(void)
-{
-    for (int layout = 0; layout < 2 * LAYOUTS; layout++)
-        for (long n = 1; n < 40; n++) {
-            struct zs_error err = {""};
-            struct zs_node *node = node_of(layout / 2);
-            unsigned char before[SIDE * SIDE], written[SIDE * SIDE], out[SIDE * SIDE], again[SIDE * SIDE];
-            fill_model(before, 1);
-            fill_model(written, 101);
-            struct zs_store *store = store_with(node, before);
-            struct fault_store faults;
-            fault_store_init(&faults, store);
-            faults.fail_at = n;
-            faults.base.is_remote = layout % 2;
-            struct zs_array *a = open_node(&faults.base, node, 2, 0);
-            (void)write_box(a, 0, 0, 2, 4, written, &err); /* one chunk, and what it is read as */
-            (void)zs_array_read(a, zeros, (uint64_t[]){1, 5}, out, &err);
-            (void)write_box(a, 2, 0, 2, 8, written, &err);
-            (void)zs_array_flush(a, &err);
-            faults.fail_at = 0;
-            CHECK(zs_array_flush(a, &err) == ZS_OK);
-            CHECK(zs_array_read(a, zeros, whole, out, &err) == ZS_OK);
-            struct zs_array *reader = open_node(store, node, 1, 0);
-            CHECK(zs_array_read(reader, zeros, whole, again, &err) == ZS_OK);
-            CHECK_EQ_MEM(out, again, sizeof out); /* the caches hold nothing that the store does not */
-            zs_array_close(reader);
-            zs_array_close(a);
-            zs_store_free(store);
-            zs_node_free(node);
-        }
-}
-
 /* Six objects of which each has a changed element; one call fails. */
 static void test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again(void)
 {
@@ -316,7 +283,6 @@ int main(void)
 {
     RUN(test_every_read_failure_is_reported_and_reading_works_again);
     RUN(test_every_write_failure_is_reported_and_objects_are_old_or_new);
-    RUN(test_reading_after_a_failed_write_gives_no_lost_pixels);
     RUN(test_a_flush_that_fails_at_one_shard_writes_the_others_and_can_be_tried_again);
     return check_result();
 }

@@ -111,59 +111,6 @@ struct entry_case {
     bool valid_at_end, valid_at_start;
 };
 
-static void test_entries_outside_of_the_shard_or_over_the_index_are_corrupt(void)
-{
-    /* A shard of 1000 bytes with an index of 16 * 2 + 4 = 36. */
-    static const struct entry_case cases[] = {
-        {0, 964, true, false},         /* all but the index at the end */
-        {36, 964, false, true},        /* ... at the start */
-        {36, 928, true, true},
-        {0, 965, false, false},
-        {964, 0, true, true},          /* no bytes at all are within */
-        {965, 0, false, true},
-        {1000, 0, false, true},
-        {1001, 0, false, false},
-        {35, 10, true, false},
-        {36, 0, true, true},
-        {999, 2, false, false},
-        {100, UINT64_MAX - 1, false, false},
-        {100, UINT64_MAX - 50, false, false}, /* offset + size wraps */
-        {UINT64_MAX - 1, 1, false, false},
-        {UINT64_MAX - 1, UINT64_MAX - 1, false, false},
-        {UINT64_MAX, 10, false, false}, /* one field alone */
-        {UINT64_MAX, 0, false, false},
-        {10, UINT64_MAX, false, false},
-        {0, UINT64_MAX, false, false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (int at_start = 0; at_start < 2; at_start++) {
-            struct zs_error err = {""};
-            const struct zs_level level = level_of(2, 1, false, at_start);
-            struct zs_shard_index *index = zs_shard_index_alloc(&level);
-            index->shard_size = 1000;
-            index->entries[0] = index->entries[1] = ZS_INDEX_EMPTY;
-            index->entries[2] = cases[i].offset;
-            index->entries[3] = cases[i].size;
-            bool is_empty = true;
-            uint64_t offset = 0, size = 0;
-            const bool valid = at_start ? cases[i].valid_at_start : cases[i].valid_at_end;
-            const enum zs_status status = zs_shard_index_entry(&level, index, 1, &is_empty, &offset, &size, &err);
-            if (!CHECK(status == (valid ? ZS_OK : ZS_CORRUPT)))
-                fprintf(stderr, "case %zu, index at %s: %s\n", i, at_start ? "start" : "end", err.message);
-            if (valid) {
-                CHECK(!is_empty);
-                CHECK_EQ_U64(offset, cases[i].offset);
-                CHECK_EQ_U64(size, cases[i].size);
-            } else {
-                CHECK_CONTAINS(err.message, "entry 1");
-                CHECK_CONTAINS(err.message, "expected");
-                CHECK_CONTAINS(err.message, "found");
-            }
-            CHECK(zs_shard_index_entry(&level, index, 0, &is_empty, &offset, &size, &err) == ZS_OK && is_empty);
-            free(index);
-        }
-}
-
 static void test_an_absent_shard_has_only_empty_chunks(void)
 {
     struct zs_error err;
@@ -202,7 +149,6 @@ int main(void)
     RUN(test_bytes_are_those_of_the_specification);
     RUN(test_any_changed_bit_is_found_by_the_checksum);
     RUN(test_index_offset_at_the_start_and_the_end);
-    RUN(test_entries_outside_of_the_shard_or_over_the_index_are_corrupt);
     RUN(test_an_absent_shard_has_only_empty_chunks);
     RUN(test_numbers_follow_the_stored_dimensions);
     return check_result();

@@ -116,53 +116,6 @@ static void test_extension_points_may_be_bare_strings(void)
     zs_json_free(root);
 }
 
-static void test_sizes_are_checked(void)
-{
-    check_unreadable("{\"shape\":\"absent\"}", ZS_INVALID, "shape: expected an array of sizes, found no such member");
-    check_unreadable("{\"shape\":100}", ZS_INVALID, "shape: expected an array");
-    check_unreadable("{\"shape\":[100,-1]}", ZS_INVALID, "shape[1]: expected an integer of 0 to 18446744073709551615, found -1");
-    check_unreadable("{\"shape\":[1.5,1]}", ZS_INVALID, "shape[0]");
-    check_unreadable("{\"shape\":[\"1\",1]}", ZS_INVALID, "shape[0]");
-    check_unreadable("{\"shape\":[1,NaN]}", ZS_INVALID, "found NaN");
-    check_unreadable("{\"shape\":[18446744073709551616,1]}", ZS_INVALID, "found 18446744073709551616");
-    check_unreadable("{\"shape\":[4294967296,4294967296]}", ZS_INVALID, "shape: expected fewer than 2^64 elements");
-    check_unreadable("{\"shape\":[9223372036854775808,2]}", ZS_INVALID, "[9223372036854775808,2]");
-    check_accepted("{\"shape\":[9223372036854775807,2]}");
-    check_accepted("{\"shape\":[0,18446744073709551615]}");
-    check_accepted("{\"shape\":[100.0,2e2]}");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[0,1]}}}", ZS_INVALID,
-                     "chunk_shape[0]: expected an integer of 1 to");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[1]}}}", ZS_INVALID,
-                     "chunk_shape: expected 2 entries, one per dimension of shape, found 1");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[-3,1]}}}", ZS_INVALID, "found -3");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[4294967296,2147483648]}}}",
-                     ZS_INVALID, "chunks of fewer than 2^64 bytes");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":3}}}", ZS_INVALID, "chunk_shape");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"regular\",\"configuration\":4}}", ZS_INVALID, "chunk_grid \"regular\"");
-    check_unreadable("{\"chunk_grid\":\"regular\"}", ZS_INVALID, "chunk_shape");
-    check_unreadable("{\"chunk_grid\":[]}", ZS_INVALID, "chunk_grid");
-    check_unreadable("{\"chunk_grid\":\"absent\"}", ZS_INVALID, "chunk_grid is missing");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"rectilinear\",\"configuration\":{}}}", ZS_INVALID, "\"rectilinear\"");
-    check_unreadable("{\"chunk_grid\":{\"name\":\"triangular\",\"configuration\":{}}}", ZS_UNSUPPORTED, "\"triangular\"");
-    /* A chunk larger than the array is common. */
-    check_accepted("{\"shape\":[1,0],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[227760,5]}}}");
-
-    char text[1024] = "{\"shape\":[1";
-    for (int i = 1; i < 33; i++)
-        strcat(text, ",1");
-    strcat(text, "]}");
-    check_unreadable(text, ZS_UNSUPPORTED, "at most 32 dimensions, found 33");
-}
-
-static void test_zero_dimensional_arrays_are_read(void)
-{
-    struct zs_node *node =
-        readable_with("{\"shape\":[],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[]}},\"dimension_names\":null}");
-    CHECK_EQ_I64(node->array->ndim, 0);
-    zs_node_free(node);
-    check_accepted("{\"shape\":[],\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":[]}},\"dimension_names\":[]}");
-}
-
 static void test_members_that_must_be_understood(void)
 {
     check_unreadable("{\"flavour\":{}}", ZS_UNSUPPORTED, "member \"flavour\" must be understood");
@@ -178,23 +131,6 @@ static void test_members_that_must_be_understood(void)
     check_unreadable("{\"storage_transformers\":{}}", ZS_INVALID, "storage_transformers");
     check_unreadable("{\"attributes\":[]}", ZS_INVALID, "attributes");
     check_accepted("{\"attributes\":null}");
-}
-
-static void test_other_members_are_checked(void)
-{
-    check_unreadable("{\"data_type\":\"string\"}", ZS_UNSUPPORTED, "\"string\"");
-    check_unreadable("{\"data_type\":\"absent\"}", ZS_INVALID, "data_type is missing");
-    check_unreadable("{\"fill_value\":70000}", ZS_INVALID, "found 70000");
-    check_unreadable("{\"chunk_key_encoding\":\"absent\"}", ZS_INVALID, "chunk_key_encoding is missing");
-    check_unreadable("{\"chunk_key_encoding\":\"suffix\"}", ZS_UNSUPPORTED, "\"suffix\"");
-    check_unreadable("{\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":{\"separator\":\"-\"}}}", ZS_INVALID, "separator");
-    check_unreadable("{\"chunk_key_encoding\":{\"name\":\"v2\",\"configuration\":{\"separator\":1}}}", ZS_INVALID, "separator");
-    check_accepted("{\"codecs\":\"absent\"}"); /* as GDAL 3.8 left them out */
-    check_unreadable("{\"codecs\":null}", ZS_INVALID, "codecs: expected an array of at least one codec, found null");
-    check_unreadable("{\"codecs\":[]}", ZS_INVALID, "codecs");
-    check_unreadable("{\"codecs\":{\"name\":\"bytes\"}}", ZS_INVALID, "codecs");
-    check_unreadable("{\"codecs\":[\"bytes\",{\"id\":\"gzip\"}]}", ZS_INVALID, "codecs[1]");
-    check_unreadable("{\"codecs\":[null]}", ZS_INVALID, "codecs[0]");
 }
 
 static void test_dimension_names(void)
@@ -312,10 +248,7 @@ int main(void)
 {
     RUN(test_array_metadata_are_read);
     RUN(test_extension_points_may_be_bare_strings);
-    RUN(test_sizes_are_checked);
-    RUN(test_zero_dimensional_arrays_are_read);
     RUN(test_members_that_must_be_understood);
-    RUN(test_other_members_are_checked);
     RUN(test_dimension_names);
     RUN(test_documents_that_are_no_nodes);
     RUN(test_chunk_keys);

@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -79,64 +78,6 @@ static void test_an_error_stops_the_loop_and_is_handed_out(void)
         CHECK(zs_parallel_for(threads, 100000, count_item, &c, NULL) == ZS_CORRUPT); /* nobody wants the words */
         free(c.seen);
     }
-}
-
-/* ---- Nested, and from many threads ---- */
-
-struct nested {
-    int depth;
-    atomic_int leaves;
-};
-
-static enum zs_status nest(void *ctx, size_t item, struct zs_error *err)
-{
-    (void)item;
-    struct nested *outer = ctx;
-    if (outer->depth == 0) {
-        atomic_fetch_add(&outer->leaves, 1);
-        return ZS_OK;
-    }
-    struct nested inner = {.depth = outer->depth - 1};
-    ZS_TRY(zs_parallel_for(4, 6, nest, &inner, err));
-    atomic_fetch_add(&outer->leaves, inner.leaves);
-    return ZS_OK;
-}
-
-static void test_nested_loops_end(void)
-{
-    struct nested n = {.depth = 4};
-    CHECK(zs_parallel_for(4, 6, nest, &n, NULL) == ZS_OK);
-    CHECK_EQ_I64(n.leaves, 6 * 6 * 6 * 6 * 6);
-}
-
-static atomic_bool ends;
-
-static void *loop_until_the_end(void *unused)
-{
-    while (!atomic_load(&ends))
-        each_once(3, 3);
-    return unused;
-}
-
-static void test_a_child_forked_beside_a_loop_can_loop(void)
-{
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, loop_until_the_end, NULL) == 0);
-    each_once(4, 100); /* the pool has threads now, which the child will not have */
-    for (int i = 0; i < 20; i++) {
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(20);
-            each_once(4, 1000);
-            each_once(4, 1000);
-            _exit(check_failures != 0);
-        }
-        int status = -1;
-        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-    }
-    atomic_store(&ends, true);
-    (void)pthread_join(thread, NULL);
-    each_once(4, 100);
 }
 
 /* ---- Settings of the asking thread ---- */
@@ -233,8 +174,6 @@ int main(void)
     RUN(test_each_item_is_done_once);
     RUN(test_no_more_threads_than_asked_for);
     RUN(test_an_error_stops_the_loop_and_is_handed_out);
-    RUN(test_nested_loops_end);
-    RUN(test_a_child_forked_beside_a_loop_can_loop);
     RUN(test_pool_threads_take_over_the_callers_thread_settings);
     RUN(test_background_work_is_awaited_and_its_error_returned);
     return check_result();

@@ -9,12 +9,6 @@ static void test_fail_returns_the_status_and_sets_the_message(void)
     CHECK_EQ_STR(err.message, "chunk 7: bad");
 }
 
-static void test_no_error_wanted_still_gives_the_status(void)
-{
-    CHECK(zs_fail(NULL, ZS_IO, "lost") == ZS_IO);
-    CHECK(zs_fail_in(NULL, ZS_NO_MEMORY, "lost") == ZS_NO_MEMORY);
-}
-
 static void test_context_goes_in_front(void)
 {
     struct zs_error err;
@@ -92,7 +86,6 @@ static void test_try_returns_early_on_failure_only(void)
 int main(void)
 {
     RUN(test_fail_returns_the_status_and_sets_the_message);
-    RUN(test_no_error_wanted_still_gives_the_status);
     RUN(test_context_goes_in_front);
     RUN(test_path_is_not_repeated_in_messages);
     RUN(test_long_messages_are_cut_and_stay_in_bounds);

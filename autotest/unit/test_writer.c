@@ -206,68 +206,6 @@ static void test_chunks_that_were_not_put_stay_byte_for_byte(void)
     }
 }
 
-static void test_shard_without_chunks_is_no_object(void)
-{
-    const struct levels levels = levels_of(false);
-    const struct zs_level *level = levels.of;
-    struct zs_store *store = memory_store();
-    finish(writer_of(store, level, ZS_ORDER_ROW_MAJOR));
-    CHECK(!has_object(store, "s"));
-    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 3, "something");
-    finish(w);
-    CHECK(has_object(store, "s"));
-    w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 3, NULL);
-    CHECK(has_object(store, "s"));
-    finish(w);
-    CHECK(!has_object(store, "s"));
-    zs_store_free(store);
-}
-
-static void test_abort_changes_nothing(void)
-{
-    const struct levels levels = levels_of(true);
-    const struct zs_level *level = levels.of;
-    struct zs_store *store = memory_store();
-    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 3, "dropped");
-    zs_shard_writer_free(w);
-    CHECK(!has_object(store, "s"));
-    w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 3, "stays");
-    finish(w);
-    w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 3, "dropped");
-    put(w, 4, "dropped");
-    zs_shard_writer_free(w);
-    const model chunks = {[3] = "stays"};
-    check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
-    zs_shard_writer_free(NULL);
-    zs_store_free(store);
-}
-
-static void test_a_chunk_larger_than_the_copy_buffer_is_copied_whole(void)
-{
-    struct zs_error err;
-    const struct levels levels = levels_of(false);
-    const struct zs_level *level = levels.of;
-    struct zs_store *store = memory_store();
-    char *large = malloc(3500001);
-    for (size_t i = 0; i < 3500000; i++)
-        large[i] = (char)('a' + i % 23);
-    large[3500000] = '\0';
-    const model chunks = {[5] = large, [9] = "small"};
-    struct zs_shard_writer *w = writer_of(store, level, ZS_ORDER_ROW_MAJOR);
-    put(w, 9, "small"); /* out of order */
-    put(w, 5, large);
-    finish(w);
-    check_shard(store, level, ZS_ORDER_ROW_MAJOR, chunks);
-    free(large);
-    CHECK(zs_store_remove(store, "s", &err) == ZS_OK);
-    zs_store_free(store);
-}
-
 static void test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named(void)
 {
     struct zs_error err = {""};
@@ -340,43 +278,12 @@ static void test_after_a_failed_write_only_earlier_chunks_are_published(void)
         }
 }
 
-/* Reading a neighbour fails, or gives fewer bytes than there should be: that is never its end. */
-static void test_a_read_error_while_neighbours_are_copied_publishes_nothing(void)
-{
-    struct zs_error err;
-    const struct levels levels = levels_of(false);
-    struct zs_store *store = memory_store();
-    struct zs_shard_writer *w = writer_of(store, levels.of, ZS_ORDER_ROW_MAJOR);
-    model chunks = {NULL};
-    for (uint64_t i = 0; i < CHUNKS; i++)
-        put(w, i, chunks[i] = text_of(i));
-    finish(w);
-    for (long fail_at = 1; fail_at < CHUNKS; fail_at++) {
-        struct fault_store faults;
-        fault_store_init(&faults, store);
-        w = writer_of(&faults.base, levels.of, ZS_ORDER_ROW_MAJOR);
-        put(w, 3, "new");
-        faults.calls = 0;
-        faults.fail_at = fail_at;
-        bool is_lost;
-        CHECK(zs_shard_writer_publish(w, ZS_UPDATE_REWRITE, false, &is_lost, &err) != ZS_OK);
-        CHECK(!is_lost);
-        check_shard(store, levels.of, ZS_ORDER_ROW_MAJOR, chunks);
-        zs_shard_writer_free(w);
-    }
-    zs_store_free(store);
-}
-
 int main(void)
 {
     RUN(test_chunks_in_any_order_become_a_shard_in_the_wanted_one);
     RUN(test_a_chunk_replaced_before_the_end_leaves_no_trace);
     RUN(test_chunks_that_were_not_put_stay_byte_for_byte);
-    RUN(test_shard_without_chunks_is_no_object);
-    RUN(test_abort_changes_nothing);
-    RUN(test_a_chunk_larger_than_the_copy_buffer_is_copied_whole);
     RUN(test_a_corrupt_neighbour_is_not_copied_and_the_object_is_named);
     RUN(test_after_a_failed_write_only_earlier_chunks_are_published);
-    RUN(test_a_read_error_while_neighbours_are_copied_publishes_nothing);
     return check_result();
 }
