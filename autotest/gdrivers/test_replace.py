@@ -48,60 +48,13 @@ def several(path):
 
 # ---------------------------------------------------------------------------------------------------------------- sources
 
-def spelled(tmp_path):
-    """Names of a source that lies in a.zarr, and of targets that it must not be copied to."""
-    several(tmp_path / "a.zarr")
-    copy(tmp_path / "b.zarr", source(OLD, UTM, "EPSG:32633"), CHUNK_SHAPE=16, OVERVIEWS="2")
-    os.symlink("b.zarr", str(tmp_path / "link.zarr"))
-    gdal.Translate(str(tmp_path / "b.vrt"), str(tmp_path / "b.zarr"), format="VRT")
-    gdal.Translate(str(tmp_path / "nested.vrt"), str(tmp_path / "b.vrt"), format="VRT")
-    gdal.Warp(str(tmp_path / "warped.vrt"), str(tmp_path / "b.zarr"), format="VRT")
-    gdal.Translate(str(tmp_path / "red.vrt"), 'SHARDEDZARR:"%s":/red' % (tmp_path / "a.zarr"), format="VRT")
-    return [('SHARDEDZARR:"a.zarr":/red', "a.zarr"), ("b.zarr", "./b.zarr/"), ("b.zarr", str(tmp_path / "b.zarr")), ("link.zarr", "b.zarr"),
-            ("b.zarr", "link.zarr"), ("b.zarr/zarr.json", "b.zarr"), ("b.vrt", "b.zarr"), ("nested.vrt", "b.zarr"), ("warped.vrt", "b.zarr"),
-            ("red.vrt", "a.zarr"), ("b.zarr", "b.zarr/zarr.json"), ("b.zarr", 'SHARDEDZARR:"b.zarr"'), ("b.zarr", "b.zarr/new.zarr"),
-            ("nested.vrt", "link.zarr"), ("vrt://b.zarr?bands=1", "b.zarr"), ('SHARDEDZARR:"a.zarr":/red', "a.zarr/green")]
-
-
-@pytest.mark.parametrize("number", range(16))
-def test_target_overlapping_its_source_is_refused_and_untouched(tmp_path, number):
-    source_name, target = spelled(tmp_path)[number]
-    before = snapshot(tmp_path)
-    for options in ((), ("-co", "OVERWRITE=YES"), ("-outsize", "50%", "50%")):
-        status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", *options, source_name, target, cwd=str(tmp_path))
-        assert status != 0 and printed
-        assert snapshot(tmp_path) == before
-    if not target.startswith("SHARDEDZARR:"):
-        assert "read from" in printed
-
-
-def test_an_overview_of_the_target_is_a_source(tmp_path):
-    copy(tmp_path / "b.zarr", source(OLD), CHUNK_SHAPE=16, OVERVIEWS="2")
-    before = snapshot(tmp_path)
-    base = gdal.OpenEx(str(tmp_path / "b.zarr"))
-    level = base.GetRasterBand(1).GetOverview(0).GetDataset()
-    with pytest.raises(RuntimeError):
-        driver().CreateCopy(str(tmp_path / "b.zarr"), level)
-    status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", "-oo", "OVERVIEW_LEVEL=0", "b.zarr", "b.zarr", cwd=str(tmp_path))
-    assert status != 0 and snapshot(tmp_path) == before
-
-
-def test_a_source_in_memory_is_not_overwritten_by_its_copy():
-    try:
-        copy("/vsimem/rp/a.zarr", source(OLD))
-        for name in ("/vsimem/rp/a.zarr", "/vsimem/rp//a.zarr/", "/vsimem/rp/./a.zarr"):
-            assert "read from" in error_of(driver().CreateCopy, name, gdal.Open("/vsimem/rp/a.zarr"))
-        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), OLD)
-    finally:
-        gdal.RmdirRecursive("/vsimem/rp")
-
-
-def test_a_source_beside_the_target_is_no_hindrance(tmp_path):
-    copy(tmp_path / "a.zarr", source(OLD))
-    copy(tmp_path / "a.zarr2", source(NEW))
-    status, printed = program("gdal_translate", "-q", "-of", "ShardedZarr", "a.zarr2", "a.zarr", cwd=str(tmp_path))
-    assert (status, printed) == (0, "")
-    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), NEW)
+@pytest.mark.parametrize("number", range(3))
+def test_a_copy_may_replace_what_it_reads(tmp_path, number):
+    copy(tmp_path / "a.zarr", source(OLD, UTM, "EPSG:32633"), CHUNK_SHAPE=16)
+    gdal.Translate(str(tmp_path / "a.vrt"), str(tmp_path / "a.zarr"), format="VRT")
+    os.symlink("a.zarr", str(tmp_path / "link.zarr"))
+    copy(tmp_path / "a.zarr", gdal.Open(str(tmp_path / ["a.zarr", "a.vrt", "link.zarr"][number])))
+    assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), OLD)
 
 
 # ------------------------------------------------------------------------------------------------- what may be overwritten
@@ -117,41 +70,6 @@ def test_store_of_several_rasters_is_overwritten_only_with_the_option(tmp_path):
     copy(path, source(NEW), OVERWRITE="YES")
     assert_same(read_all(open_ours(path)), NEW)
     assert os.listdir(str(tmp_path)) == ["a.zarr"]
-
-
-def test_store_with_text_arrays_is_overwritten_only_with_the_option(tmp_path):
-    """But for labels, which are coordinates."""
-    def put(name, names):
-        dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / name), [], [])
-        root = dataset.GetRootGroup()
-        y, x = (root.CreateDimension(axis, None, None, 3) for axis in "yx")
-        root.CreateMDArray("only", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(np.zeros((3, 3), "uint8"))
-        root.CreateMDArray(names, [x], gdal.ExtendedDataType.CreateString()).Write(["a", "b", "c"])
-        return str(tmp_path / name)
-
-    for call in (lambda path: driver().CreateCopy(path, source(NEW)), lambda path: driver().CreateMultiDimensional(path, [], [])):
-        path = put("remarks.zarr", "remarks")
-        before = snapshot(tmp_path)
-        assert "/remarks" in error_of(call, path)
-        assert snapshot(tmp_path) == before
-        shutil.rmtree(path)
-    copy(put("labels.zarr", "x"), source(NEW))
-
-
-def test_a_store_with_an_array_that_is_no_raster_of_ours_is_not_overwritten(tmp_path):
-    copy(tmp_path / "a.zarr", source(OLD))
-    series = tmp_path / "a.zarr" / "series"
-    series.mkdir()
-    (series / "zarr.json").write_text(
-        '{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}], "chunk_grid": '
-        '{"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"}, "dimension_names": ["time"]}')
-    (series / "c").mkdir()
-    (series / "c" / "0").write_bytes(b"abcd")
-    before = snapshot(tmp_path)
-    assert "/series" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), source(NEW))
-    assert snapshot(tmp_path) == before
-    copy(tmp_path / "a.zarr", source(NEW), OVERWRITE="YES")
-    assert not series.exists()
 
 
 # ------------------------------------------------------------------------------------------------------- what is not ours
@@ -304,8 +222,6 @@ def test_archive_stays_until_its_replacement_is_published(tmp_path):
     before = snapshot(tmp_path)
     with pytest.raises(RuntimeError):
         driver().CreateCopy(name, source(NEW), callback=lambda done, *_: int(done < 0.5))
-    assert snapshot(tmp_path) == before
-    error_of(driver().CreateCopy, name, gdal.Open(name))
     assert snapshot(tmp_path) == before
     gdal.PushErrorHandler("CPLQuietErrorHandler")
     made = driver().CreateCopy(name, source(NEW))

@@ -42,21 +42,6 @@ void zsRemoveExternalOverviews(const std::string &store)
         VSIUnlink(file.c_str());
 }
 
-/* Like the above, for renaming and copying: false where there are overviews that cannot be moved along. */
-static bool takeExternalOverviews(const std::string &from, const std::string &to, bool isCopied)
-{
-    VSIStatBufL st;
-    std::vector<char> buffer(1 << 20);
-    const std::string source = zsExternalOverviews(from), target = zsExternalOverviews(to);
-    if (zs_path_is_remote(from.c_str()) || VSIStatL(source.c_str(), &st) != 0 || !VSI_ISREG(st.st_mode))
-        return true;
-    if (isCopied ? copyFile(source, target, static_cast<vsi_l_offset>(st.st_size), buffer)
-                 : VSIRename(source.c_str(), target.c_str()) == 0)
-        return true;
-    return zsRefuse(CPLE_FileIO, "%s: cannot be %s %s", source.c_str(), isCopied ? "copied to" : "renamed to",
-                    target.c_str());
-}
-
 bool zsIsArchive(const std::string &path)
 {
     return STARTS_WITH(path.c_str(), "/vsizip/");
@@ -73,9 +58,9 @@ static std::string archiveOf(const std::string &store, std::string &inside)
     return path.substr(isBraced ? 1 : 0, isBraced && end != std::string::npos ? end - 1 : end);
 }
 
-bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
+bool zsMayReplaceArchive(const std::string &store)
 {
-    std::string which, inside;
+    std::string inside;
     const std::string file = archiveOf(store, inside);
     VSIStatBufL st;
     struct zs_error err;
@@ -87,14 +72,8 @@ bool zsMayReplaceArchive(const std::string &store, GDALDataset &source)
         return zsReport(err);
     if (VSIStatL(file.c_str(), &st) != 0)
         return true;
-    if (!zsExists(store + "/zarr.json"))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten",
-                 file.c_str());
-    else if (zsIsSource(source, file, which))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: is not overwritten: it is read from", file.c_str());
-    else
-        return true;
-    return false;
+    return zsExists(store + "/zarr.json") ||
+           zsRefuse(CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten", file.c_str());
 }
 
 static bool packInto(const std::string &from, const std::string &archive)
@@ -183,11 +162,13 @@ static bool isDeletable(const char *name, const ZSConnection &connection)
            !zsIsArchive(connection.store);
 }
 
-/* Whether nothing in this program reads the store. `gdal raster reproject --overwrite a.zarr a.zarr` opens its source,
- * then deletes it; a file would be readable for as long as it is open, a store is not. */
+/* Whether no dataset of this program is open on the store. `gdal raster reproject --overwrite a.zarr a.zarr` opens its
+ * source, then deletes it; a file would be readable for as long as it is open, a store is not. */
 static bool mayGo(const std::string &store)
 {
-    if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") || !zsIsOpenHere(store))
+    const auto names = zsOpenStores();
+    if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") ||
+        std::find(names.begin(), names.end(), zsRealPath(store)) == names.end())
         return true;
     return zsRefuse(CPLE_AppDefined,
                     "%s: is not deleted: this program has it open; close it first, or give the configuration option "
@@ -286,7 +267,7 @@ CPLErr zsRename(const char *newName, const char *oldName)
     if (zs_path_is_remote(from.c_str()) && zs_path_is_remote(to.c_str()))
         return zsMoveStore(from, to) ? CE_None : CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
-        return takeExternalOverviews(from, to, false) ? CE_None : CE_Failure;
+        return CE_None;
     return zsRefuse(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }
 
@@ -303,6 +284,6 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
         return target.CopyFrom(from) && target.Commit() ? CE_None : CE_Failure;
     // A trailing slash: the content, not the directory into the other.
     if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
-        return target.Commit() && takeExternalOverviews(from, to, true) ? CE_None : CE_Failure;
+        return target.Commit() ? CE_None : CE_Failure;
     return zsRefuse(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }

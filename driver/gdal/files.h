@@ -83,24 +83,16 @@ bool zsIsAllOwn(const std::string &store);
 
 /* ---- What a source is read from (sources.cpp) ---- */
 
-/* Whether `path` is, holds, or lies in a file or store that the dataset reads from, through virtual rasters,
- * subdatasets, overviews, links and other spellings of a path; `which` is its name then. */
-bool zsIsSource(GDALDataset &source, const std::string &path, std::string &which);
-
 /* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of
  * its array or band there. False where there is none. */
 bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
-
-/* Whether this program has a dataset open on the store, which would lose its pixels with it; by any spelling. */
-bool zsIsOpenHere(const std::string &store);
 
 /* ---- Stores as directories of files (files.cpp) ---- */
 
 /* Whether the store lies in an archive, where each file can be written once, one after the other. */
 bool zsIsArchive(const std::string &store);
-/* Whether a copy may write an archive: nothing is there, or a zipped store that the source does not read. Else CPLError
- * is emitted. */
-bool zsMayReplaceArchive(const std::string &store, GDALDataset &source);
+/* Whether a copy may write an archive: nothing is there, or a zipped store. Else CPLError is emitted. */
+bool zsMayReplaceArchive(const std::string &store);
 /* Copies a finished store into an archive, its root zarr.json last, which then replaces an older one. False
  * (CPLError emitted) on failure: the older one is there. */
 bool zsPack(const std::string &from, const std::string &archive);

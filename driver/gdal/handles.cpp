@@ -31,11 +31,15 @@ struct OpenStores
     }
 };
 
+std::string zsRealPath(const std::string &name)
+{
+    const std::unique_ptr<char, decltype(&free)> path(realpath(name.c_str(), nullptr), free);
+    return path != nullptr ? path.get() : name;
+}
+
 void ZSStore::NoteOpen()
 {
-    // A relative path means another directory once the program changes its own.
-    const std::unique_ptr<char, decltype(&free)> path(realpath(name.c_str(), nullptr), free);
-    OpenStores().names[this] = path != nullptr ? path.get() : name;
+    OpenStores().names[this] = zsRealPath(name);
 }
 
 std::vector<std::string> zsOpenStores()

@@ -83,7 +83,10 @@ struct ZSStore
     ZSStore &operator=(const ZSStore &) = delete;
 };
 
-/* The names of the stores on which this program has datasets open; a name may come several times. */
+/* A path without links, and whole: a relative one means another folder once the program changes its own. As it is
+ * where there is no such path on the disk. */
+std::string zsRealPath(const std::string &name);
+/* The zsRealPath() of the stores on which this program has datasets open; one may come several times. */
 std::vector<std::string> zsOpenStores();
 
 /* While it lives, an edit that changes several documents; one that is not kept is taken back. */

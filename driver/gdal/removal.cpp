@@ -12,7 +12,6 @@ extern "C"
 #include "geo/axes.h"
 #include "geo/bands.h"
 #include "raster/listing.h"
-#include "raster/masks.h"
 #include "store/mark.h"
 #include "store/staging.h"
 }
@@ -177,22 +176,6 @@ void zsRemoveLeftovers(const std::string &root)
 
 /* ---- What may be overwritten ---- */
 
-/* Arrays that no raster is made of, and no coordinate: somebody else put them there. */
-static bool isStrange(const struct zs_node *node)
-{
-    if (node->type != ZS_NODE_ARRAY)
-        return false;
-    if (node->is_text) // but for labels
-    {
-        const zs_json *names = zs_json_get(node->document, "dimension_names");
-        return zs_json_size(names) != 1 || !zs_json_equals(zs_json_first(names), zs_path_name(node->path));
-    }
-    if (node->array == nullptr || node->array->ndim != 1)
-        return node->array == nullptr;
-    const char *dimension = zs_dimension_name(node, 0);
-    return dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path));
-}
-
 /* Whether arrays are the bands of one raster: those of a group that lists all of them (SINGLE_ARRAY=NO). */
 static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count)
 {
@@ -206,47 +189,25 @@ static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *
     return areListed;
 }
 
-/* Whether the store is one raster with what belongs to it: what a creation of this driver leaves. Else CPLError is
- * emitted, with `advice`. */
+/* Whether the store has one raster, as a creation of this driver leaves it. Else CPLError is emitted, with `advice`. */
 static bool isOneRaster(const std::string &root, const char *advice)
 {
     ZSStore store;
     struct zs_error err;
-    const struct zs_node *group = nullptr;
-    const struct zs_node **rasters = nullptr, **nodes = nullptr;
-    size_t count = 0, nodeCount = 0;
+    const struct zs_node *group = nullptr, **nodes = nullptr, **rasters = nullptr;
+    size_t count = 0;
     if (zs_store_open(root.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
-        zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK)
+        zs_hierarchy_list(store.hierarchy, &nodes, &count, &err) != ZS_OK) // a remote store is not searched otherwise
         return zsReport(err);
+    free(nodes);
     const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err);
-    using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
-    const Nodes rastersFreed(rasters, free), nodesFreed(nodes, free);
-    std::vector<std::string> arrays;
-    const size_t separate = status == ZS_OK && areBandsOfOne(store.hierarchy, rasters, count) ? 1 : count;
-    for (size_t i = 0; status == ZS_OK && i < separate && arrays.size() < 2; i++)
-        arrays.push_back(std::string("/") + rasters[i]->path);
-    struct zs_axes axes;
-    struct zs_mask mask = {};
-    if (arrays.size() == 1 && zs_axes_find(store.hierarchy, rasters[0], nullptr, nullptr, &axes, &err) == ZS_OK &&
-        zs_mask_find(store.hierarchy, rasters[0], axes, &mask, &err) == ZS_OK && mask.node != nullptr &&
-        !mask.validity.is_plain)
-        arrays.push_back(std::string("/") + mask.node->path); // not as this driver makes them
-    for (size_t i = 0; i < nodeCount && arrays.size() < 2; i++)
-    {
-        if (isStrange(nodes[i]) && (arrays.empty() || arrays[0] != std::string("/") + nodes[i]->path))
-            arrays.push_back(std::string("/") + nodes[i]->path);
-    }
-    if (status == ZS_OK && arrays.size() == 1)
+    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
+    if (status == ZS_OK && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count)))
         return true;
-    CPLError(CE_Failure, CPLE_AppDefined,
-             "%s: expected a store of one raster, found %s; %s", zsShown(root).c_str(),
-             arrays.empty()       ? "none"
-             : arrays.size() == 1 ? arrays[0].c_str()
-                                  : (arrays[0] + " and " + arrays[1]).c_str(),
-             advice);
-    return false;
+    return zsRefuse(CPLE_AppDefined, "%s: expected a store of one raster, found %s; %s", zsShown(root).c_str(),
+                    status != ZS_OK ? "none" : CPLSPrintf("/%s and /%s", rasters[0]->path, rasters[1]->path), advice);
 }
 
 /* Whether the operating system lets what is in the directories of a store be removed. Else CPLError is emitted: later

@@ -24,38 +24,6 @@ static void removeOldLeftovers(const std::string &root)
         zsRemoveSilently(*path);
 }
 
-/* Whether a new store may be made in its folder: not among the chunks of an array (CPLError emitted). Warns of one in
- * another store, whose readers do not find it. Over a network nothing is asked. */
-static bool mayLieThere(const std::string &root, bool canAppend)
-{
-    const size_t slash = root.rfind('/');
-    std::string above = slash == std::string::npos ? "." : root.substr(0, slash);
-    const bool isLocal = zs_path_kind_of(root.c_str()).is_local;
-    const std::unique_ptr<char, decltype(&free)> real(isLocal ? realpath(above.c_str(), nullptr) : nullptr, free);
-    if (zs_path_is_remote(root.c_str()) || (isLocal && real == nullptr)) // a later check reports that it is absent
-        return true;
-    for (above = isLocal ? real.get() : above; above.rfind('/') != std::string::npos && above.size() > 1;
-         above.resize(above.rfind('/')))
-    {
-        ZSStore store;
-        const struct zs_node *node = nullptr;
-        struct zs_error ignored;
-        if (zs_store_open(above.c_str(), &store.store, &ignored) != ZS_OK ||
-            zs_hierarchy_open(store.store, false, &store.hierarchy, &ignored) != ZS_OK ||
-            zs_hierarchy_node(store.hierarchy, "", &node, &ignored) != ZS_OK)
-            continue;
-        if (node->type == ZS_NODE_ARRAY)
-            CPLError(CE_Failure, CPLE_AppDefined, "%s: is not made: it would lie among the chunks of the array %s",
-                     zsShown(root).c_str(), zsShown(above).c_str());
-        else
-            CPLError(CE_Warning, CPLE_AppDefined, "%s: is a store inside of the store %s, which does not list it%s",
-                     zsShown(root).c_str(), zsShown(above).c_str(),
-                     canAppend ? "; APPEND_SUBDATASET=YES adds an array to that" : "");
-        return node->type != ZS_NODE_ARRAY;
-    }
-    return true;
-}
-
 /* ---- The target ---- */
 
 bool ZSMark::Put(const std::string &root)
@@ -126,19 +94,13 @@ bool ZSTarget::IsOurs()
     return CheckMark(&err) == ZS_OK || zsReport(err);
 }
 
-bool ZSTarget::Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend)
+bool ZSTarget::Open(const std::string &root, GDALDataset *, bool overwrite, bool fsync, bool canAppend)
 {
     m_canAppend = canAppend;
     m_overwrite = overwrite;
     m_fsync = fsync;
-    std::string which;
-    if (source != nullptr && zsIsSource(*source, root, which))
-        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten: %s, which is read from, is, holds, or lies in it",
-                        zsShown(root).c_str(), zsShown(which).c_str());
     zsRemoveLeftovers(root);
     if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || !PutMark(root))
-        return false;
-    if (!m_replaces && !mayLieThere(root, canAppend))
         return false;
     if (!m_replaces && zsEndsWith(CPLString(root).tolower(), ".zip"))
         return zsRefuse(CPLE_NotSupported,

@@ -63,10 +63,10 @@ class ZSTarget
     ZSTarget &operator=(const ZSTarget &) = delete;
     ~ZSTarget(); /* removes what was not published */
 
-    /* Refuses (CPLError emitted, nothing touched) a path that is, holds or lies in a source of the copy (may be null),
-     * and what must not be overwritten: anything but a store, a store with files that are not its own, and unless
-     * `overwrite` one that was not written as one raster. Then makes what is to be written to. With `fsync` the commit
-     * is on the disk when it is done. A refusal speaks of APPEND_SUBDATASET where the caller has that. */
+    /* Refuses (CPLError emitted, nothing touched) what must not be overwritten: anything but a store, a node of a
+     * store, a store with files that are not its own, and unless `overwrite` one of more than one raster. Then makes
+     * what is to be written to. With `fsync` the commit is on the disk when it is done. A refusal speaks of
+     * APPEND_SUBDATASET where the caller has that. */
     bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend = true);
 
     /* Whether what is written is flushed to the disk. */

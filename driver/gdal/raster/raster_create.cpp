@@ -501,7 +501,7 @@ static GDALDataset *createArchive(const char *name, const std::string &archive, 
                  zsShown(name).c_str());
         return nullptr;
     }
-    if (!zsMayReplaceArchive(archive, source))
+    if (!zsMayReplaceArchive(archive))
         return nullptr;
     CPLStringList list(CSLDuplicate(options));
     if (list.FetchNameValue("ARRAY_NAME") == nullptr)
