@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 20149
 validate 2591
-raster 6481
+raster 6462
 geo 9795
 array 6705
 shard 1942

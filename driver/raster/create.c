@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "geo/bands.h"
 #include "geo/cf.h"
+#include "geo/georef_write.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
 #include "store/mark.h"
@@ -72,20 +73,6 @@ static enum zs_status open_array(struct zs_raster *r, struct document *d, const 
     return ZS_OK;
 }
 
-/* A small array whose values are at hand: a coordinate variable. `count` 0 makes it 0-d, holding its fill value. */
-static enum zs_status add_small_array(struct zs_raster *r, const char *name, enum zs_data_type type, const void *values,
-                                      uint64_t count, zs_json **attributes, struct zs_error *err)
-{
-    struct document *d = NULL;
-    zs_json *document = zs_small_array_document(name, type, count, r->spec->encoding.chunk_checksum, false);
-    ZS_TRY(add_document(r, name, document, &d, err));
-    *attributes = zs_document_attributes(d->json);
-    if (count == 0)
-        return ZS_OK;
-    ZS_TRY(add_node(r, d, err));
-    return zs_write_small_array(r->store, d->node, true, values, err);
-}
-
 /* ---- Georeferencing ---- */
 
 struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec)
@@ -102,41 +89,39 @@ struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec)
     return geo;
 }
 
-static enum zs_status add_axis(struct zs_raster *r, const struct zs_georef_out *geo, bool is_x, struct zs_error *err)
+/* The coordinate variables of the extra dimensions. */
+static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 {
-    const uint64_t n = is_x ? geo->width : geo->height;
-    double *values = zs_axis_values(geo, is_x);
-    ZS_TRY_MEMORY(values, err);
-    zs_json *attributes = NULL;
-    enum zs_status status =
-        add_small_array(r, is_x ? geo->dim_x : geo->dim_y, ZS_FLOAT64, values, n, &attributes, err);
-    free(values);
-    return status == ZS_OK ? zs_write_coordinate(attributes, geo, is_x, err) : status;
+    for (int i = 0; i < r->spec->axis_count; i++) {
+        const struct zs_extra_axis *axis = &r->spec->axes[i];
+        struct document *d = NULL;
+        if (axis->elements == NULL)
+            continue;
+        zs_json *document =
+            zs_small_array_document(axis->name, axis->type, axis->size, r->spec->encoding.chunk_checksum, false);
+        ZS_TRY(add_document(r, axis->name, document, &d, err));
+        ZS_TRY(add_node(r, d, err));
+        ZS_TRY(zs_write_small_array(r->store, d->node, true, axis->elements, err));
+        ZS_TRY(zs_write_extra_axis(zs_document_attributes(d->json), axis, err));
+    }
+    return ZS_OK;
 }
 
-/* x, y, spatial_ref, and those of the extra dimensions. */
-static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
+/* Writes the georeferencing of the arrays and the mask, which are in the hierarchy by now. */
+static enum zs_status write_georef(const struct zs_raster *r, struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_georef_out geo = zs_raster_georef(spec);
-    if (spec->style != ZS_GEOREF_SPATIAL_PROJ) {
-        if (zs_has_axes(&geo)) {
-            ZS_TRY(add_axis(r, &geo, false, err));
-            ZS_TRY(add_axis(r, &geo, true, err));
-        }
-        if (geo.srs != NULL || geo.has_transform) {
-            zs_json *attributes = NULL;
-            ZS_TRY(add_small_array(r, ZS_GRID_MAPPING, ZS_INT64, NULL, 0, &attributes, err));
-            ZS_TRY(zs_write_grid_mapping(attributes, &geo, err));
-        }
-    }
-    for (int i = 0; i < spec->axis_count; i++) {
-        const struct zs_extra_axis *axis = &spec->axes[i];
-        zs_json *attributes;
-        if (axis->elements == NULL)
-            continue;
-        ZS_TRY(add_small_array(r, axis->name, axis->type, axis->elements, axis->size, &attributes, err));
-        ZS_TRY(zs_write_extra_axis(attributes, axis, err));
+    const struct zs_georef_conventions conventions = {.spatial_proj = spec->style != ZS_GEOREF_CF,
+                                                      .cf = spec->style != ZS_GEOREF_SPATIAL_PROJ,
+                                                      .mapping_name = ZS_GRID_MAPPING};
+    const size_t count = spec->array_count + (spec->mask != NULL ? 1 : 0);
+    struct zs_georef_shared shared = {.is_written = false};
+    for (size_t k = 0; k < count && (geo.has_transform || geo.srs != NULL); k++) {
+        const struct zs_node *node;
+        const struct zs_axes axes = k < spec->array_count ? zs_raster_axes(spec) : (struct zs_axes){.x = 1, .y = 0};
+        ZS_TRY(zs_hierarchy_node_at(hierarchy, r->group, r->documents[k].path, &node, err));
+        ZS_TRY(zs_georef_write(hierarchy, node, axes, &conventions, &geo, &shared, err));
     }
     return ZS_OK;
 }
@@ -146,11 +131,6 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
 static enum zs_status write_array_attributes(zs_json *attributes, const struct zs_raster_spec *spec,
                                              const struct zs_raster_array_spec *array, struct zs_error *err)
 {
-    const struct zs_georef_out geo = zs_raster_georef(spec);
-    if (spec->style != ZS_GEOREF_CF && (geo.has_transform || geo.srs != NULL))
-        ZS_TRY(zs_write_spatial_proj(attributes, &geo, false, err));
-    if (spec->style != ZS_GEOREF_SPATIAL_PROJ && (geo.has_transform || geo.srs != NULL))
-        ZS_TRY(zs_write_grid_mapping_name(attributes, ZS_GRID_MAPPING, ZS_MAPPING_NAMED, err));
     if (spec->mask != NULL && !zs_mask_name(attributes, spec->mask))
         return zs_fail_memory(err);
     ZS_TRY(zs_write_nodata(attributes, &spec->dtype, spec->has_nodata ? spec->nodata : NULL, spec->nodata_is_implied,
@@ -541,6 +521,7 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *hiera
             status = zs_hierarchy_add(hierarchy, node, err);
         ZS_TRY(status);
     }
+    ZS_TRY(write_georef(r, hierarchy, err));
     return zs_hierarchy_flush(hierarchy, err);
 }
 
