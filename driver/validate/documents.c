@@ -1,189 +1,185 @@
-/* zarr.json documents against the specification, where readers are more patient than it is: zs_node_create() has
- * reported before what makes an array unreadable (core specification 3.1, "Array metadata", "Group metadata",
- * "Extension points"; the codecs' own pages). */
+/* zarr.json documents, as far as readers are more patient than the specification is: reading a node has reported what
+ * makes it unreadable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/utf8.h"
+#include "geo/multiscales.h"
 #include "validate/validate_private.h"
+#include "zarr/alike.h"
+#include "zarr/document.h"
 
-/* Members of the configurations that are known here. */
-static const struct extension {
-    const char *name;
-    const char *members[5]; /* NULL-terminated */
-} extensions[] = {
-    {"regular", {"chunk_shape"}},
-    {"rectilinear", {"kind", "chunk_shapes"}},
-    {"rectangular", {"chunk_shape"}},
-    {"default", {"separator"}},
-    {"v2", {"separator"}},
-    {"bytes", {"endian"}},
-    {"endian", {"endian"}},
-    {"transpose", {"order"}},
-    {"gzip", {"level"}},
-    {"zstd", {"level", "checksum"}},
-    {"crc32c", {NULL}},
-    {"vlen-utf8", {NULL}},
-    {"numpy.datetime64", {"unit", "scale_factor"}},
-    {"numpy.timedelta64", {"unit", "scale_factor"}},
-    {"fixed_length_utf32", {"length_bytes"}},
-};
-static const char *const blosc_members[] = {"cname", "clevel", "shuffle", "typesize", "blocksize", NULL};
-static const char *const sharding_members[] = {"chunk_shape", "codecs", "index_codecs", "index_location", NULL};
-static const char *const extension_members[] = {"name", "configuration", "must_understand", NULL};
-static const char *const array_members[] = {"zarr_format",     "node_type",       "shape",      "data_type",
-                                            "chunk_grid",      "chunk_key_encoding", "fill_value", "codecs",
-                                            "attributes",      "dimension_names", "storage_transformers", NULL};
-static const char *const group_members[] = {"zarr_format", "node_type", "attributes", "consolidated_metadata", NULL};
+/* How much of a value is shown. */
+#define SHOWN 120
 
-struct document {
-    struct zs_check *c;
-    const char *key;
-    const struct zs_node *node;
-    bool has_errors;
-};
-
-static void report(struct document *d, enum zs_severity severity, const char *what, const char *expected,
-                   const char *found)
+static void report(struct zs_check *check, const struct zs_node *node, enum zs_severity severity, const char *what,
+                   const char *expected, const char *found)
 {
-    d->has_errors = d->has_errors || severity == ZS_SEVERITY_ERROR;
-    zs_report(d->c, severity, d->key, what, expected, found);
-}
-
-/* ---- JSON ---- */
-
-static void check_text(struct document *d, const char *text)
-{
-    if (text != NULL && !zs_utf8_check(text, strlen(text), NULL))
-        report(d, ZS_SEVERITY_ERROR, text, "UTF-8, as JSON is", "other bytes");
-}
-
-static void check_json(struct document *d, const zs_json *value)
-{
-    const char *token, *text = NULL;
-    (void)zs_json_string(value, &text);
-    check_text(d, text);
-    check_text(d, zs_json_name(value));
-    if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
-        report(d, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list",
-               "a number of JSON, or a string", token);
-    for (const zs_json *c = zs_json_first(value); c != NULL; c = zs_json_next(c))
-        check_json(d, c); /* as deep as ZS_JSON_MAX_DEPTH at most */
-}
-
-/* Checks the text that is stored: the node may be of consolidated metadata. */
-static enum zs_status check_stored(struct document *d, struct zs_error *err)
-{
-    struct zs_buffer text = {0};
-    zs_json *stored = NULL;
-    enum zs_status status = zs_store_get(d->c->store, d->node->key, ZS_JSON_MAX_BYTES, &text, err);
-    if (status == ZS_OK)
-        status = zs_json_parse((const char *)text.data, text.size, &stored, err);
-    if (status == ZS_OK)
-        check_json(d, stored);
-    zs_json_free(stored);
-    zs_buffer_free(&text);
-    return status == ZS_OK ? ZS_OK : zs_report_failure(d->c, d->key, status, err);
+    zs_report(check, severity, node->key, what, expected, found);
 }
 
 /* ---- Members ---- */
 
-/* Members that are not in `known`: a reader that does not know them must not read the node, unless they have
- * "must_understand": false. */
-static void check_members(struct document *d, const char *of, const zs_json *object, const char *const *known)
+static void check_json(struct zs_check *check, const struct zs_node *node, const zs_json *value)
 {
-    for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m)) {
-        bool must_understand = true;
-        (void)zs_json_bool(zs_json_get(m, "must_understand"), &must_understand);
-        if (!must_understand || zs_is_one_of(zs_json_name(m), known))
-            continue;
-        char what[128], found[128];
-        snprintf(what, sizeof what, "%s", of);
-        snprintf(found, sizeof found, "\"%.100s\"", zs_json_name(m));
-        report(d, ZS_SEVERITY_ERROR, what, "members that the specification knows, or with \"must_understand\": false",
-               found);
-    }
+    const char *token;
+    if (zs_json_number(value, &token) && (strstr(token, "NaN") != NULL || strstr(token, "Inf") != NULL))
+        report(check, node, ZS_SEVERITY_WARNING, zs_json_name(value) != NULL ? zs_json_name(value) : "a list",
+               "a number of JSON, or a string", token);
+    for (const zs_json *c = zs_json_first(value); c != NULL; c = zs_json_next(c))
+        check_json(check, node, c); /* as deep as ZS_JSON_MAX_DEPTH at most */
 }
 
-static void check_codecs(struct document *d, const zs_json *codecs, size_t item_size);
-
-/* An extension point: a name, or an object with a name and a configuration. */
-static void check_extension(struct document *d, const zs_json *extension, size_t item_size)
-{
-    const zs_json *configuration;
-    const char *name = zs_extension_name(extension, &configuration);
-    if (name == NULL)
-        return; /* reported by zs_node_create() */
-    if (zs_json_is_object(extension))
-        check_members(d, name, extension, extension_members);
-    if (strcmp(name, "blosc") == 0)
-        check_members(d, name, configuration, blosc_members);
-    for (size_t i = 0; i < sizeof extensions / sizeof extensions[0]; i++)
-        if (strcmp(name, extensions[i].name) == 0)
-            check_members(d, name, configuration, extensions[i].members);
-    if (strcmp(name, "endian") == 0)
-        report(d, ZS_SEVERITY_WARNING, "codecs", "\"bytes\", as the codec is called since 2023", "\"endian\"");
-    const bool is_bytes = strcmp(name, "bytes") == 0 || strcmp(name, "endian") == 0;
-    if (is_bytes && item_size > 1 && zs_json_get(configuration, "endian") == NULL)
-        report(d, ZS_SEVERITY_ERROR, "codec \"bytes\"", "endian, for elements of more than one byte", "no such member");
-    if (strcmp(name, "sharding_indexed") == 0) {
-        check_members(d, name, configuration, sharding_members);
-        check_codecs(d, zs_json_get(configuration, "codecs"), item_size);
-        check_codecs(d, zs_json_get(configuration, "index_codecs"), 8);
-        if (zs_json_get(configuration, "index_codecs") == NULL)
-            report(d, ZS_SEVERITY_ERROR, "codec \"sharding_indexed\"", "index_codecs", "no such member");
-    }
-}
-
-static void check_codecs(struct document *d, const zs_json *codecs, size_t item_size)
+static void check_codecs(struct zs_check *check, const struct zs_node *node, const zs_json *codecs, size_t item_size)
 {
     for (const zs_json *codec = zs_json_first(codecs); codec != NULL; codec = zs_json_next(codec)) {
         const zs_json *configuration = NULL;
-        const char *name = zs_extension_name(codec, &configuration);
+        const char *given = zs_extension_name(codec, &configuration), *name = given != NULL ? given : "";
         struct zs_dtype cast;
-        check_extension(d, codec, item_size);
-        if (name != NULL && strcmp(name, "cast_value") == 0 &&
+        const bool is_old = strcmp(name, "endian") == 0;
+        if (is_old)
+            report(check, node, ZS_SEVERITY_WARNING, "codecs", "\"bytes\", as the codec is called since 2023",
+                   "\"endian\"");
+        if ((is_old || strcmp(name, "bytes") == 0) && item_size > 1 && zs_json_get(configuration, "endian") == NULL)
+            report(check, node, ZS_SEVERITY_ERROR, "codec \"bytes\"", "endian, for elements of more than one byte",
+                   "no such member");
+        if (strcmp(name, "cast_value") == 0 &&
             zs_dtype_parse(zs_json_get(configuration, "data_type"), &cast, NULL) == ZS_OK)
             item_size = cast.swap_unit; /* of what comes to the next codec */
+        if (strcmp(name, "sharding_indexed") != 0)
+            continue;
+        check_codecs(check, node, zs_json_get(configuration, "codecs"), item_size);
+        check_codecs(check, node, zs_json_get(configuration, "index_codecs"), 8);
+        if (zs_json_get(configuration, "index_codecs") == NULL)
+            report(check, node, ZS_SEVERITY_ERROR, "codec \"sharding_indexed\"", "index_codecs", "no such member");
     }
 }
 
-static void check_array(struct document *d)
+void zs_check_document(struct zs_check *check, const struct zs_node *node)
 {
-    const zs_json *doc = d->node->document;
-    check_members(d, "array", doc, array_members);
-    const zs_json *fill = zs_json_get(doc, "fill_value");
-    if (fill == NULL)
-        report(d, ZS_SEVERITY_ERROR, "fill_value", "a value of the data type", "no such member");
-    else if (zs_json_typeof(fill) == ZS_JSON_NULL)
-        report(d, ZS_SEVERITY_ERROR, "fill_value", "a value of the data type", "null");
-    check_extension(d, zs_json_get(doc, "data_type"), 1);
-    check_extension(d, zs_json_get(doc, "chunk_grid"), 1);
-    check_extension(d, zs_json_get(doc, "chunk_key_encoding"), 1);
-    if (zs_json_get(doc, "codecs") == NULL)
-        report(d, ZS_SEVERITY_ERROR, "codecs", "an array of at least one codec", "no such member");
-    check_codecs(d, zs_json_get(doc, "codecs"), d->node->array != NULL ? d->node->array->dtype.swap_unit : 1);
+    const zs_json *fill = zs_json_get(node->document, "fill_value"), *codecs = zs_json_get(node->document, "codecs");
+    check_json(check, node, node->document);
+    if (node->type != ZS_NODE_ARRAY)
+        return;
+    if (zs_json_typeof(fill) == ZS_JSON_NULL)
+        report(check, node, ZS_SEVERITY_ERROR, "fill_value", "a value of the data type",
+               fill == NULL ? "no such member" : "null");
+    if (codecs == NULL)
+        report(check, node, ZS_SEVERITY_ERROR, "codecs", "an array of at least one codec", "no such member");
+    check_codecs(check, node, codecs, node->array != NULL ? node->array->dtype.swap_unit : 1);
 }
 
-static void check_group(struct document *d)
+/* ---- Consolidated metadata ---- */
+
+/* The first member in which two documents differ. */
+static const char *different_member(const zs_json *a, const zs_json *b)
 {
-    const zs_json *doc = d->node->document, *attributes = zs_json_get(doc, "attributes");
-    check_members(d, "group", doc, group_members);
-    if (zs_json_typeof(attributes) != ZS_JSON_NULL && !zs_json_is_object(attributes))
-        report(d, ZS_SEVERITY_ERROR, "attributes", "an object", "something else");
+    for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m)) {
+        const zs_json *other = zs_json_get(b, zs_json_name(m));
+        if (other == NULL || !zs_json_is_same(m, other))
+            return zs_json_name(m);
+    }
+    for (const zs_json *m = zs_json_first(b); m != NULL; m = zs_json_next(m))
+        if (zs_json_get(a, zs_json_name(m)) == NULL)
+            return zs_json_name(m);
+    return NULL;
 }
 
-enum zs_status zs_check_document(struct zs_check *check, const struct zs_node *node, const char *key, bool *has_errors,
-                                 struct zs_error *err)
+/* The value as text, cut; for messages. */
+static void show(const zs_json *value, char text[SHOWN + 4])
 {
-    struct document d = {check, key, node, false};
-    const enum zs_status status = node->is_implicit ? ZS_OK : check_stored(&d, err);
-    if (status == ZS_OK && node->type == ZS_NODE_ARRAY)
-        check_array(&d);
-    else if (status == ZS_OK)
-        check_group(&d);
-    *has_errors = d.has_errors;
-    return status;
+    char *printed = value != NULL ? zs_json_print(value) : zs_strdup("no such member");
+    snprintf(text, SHOWN + 4, "%.*s%s", SHOWN, printed != NULL ? printed : "?",
+             printed != NULL && strlen(printed) > SHOWN ? "..." : "");
+    free(printed);
+}
+
+/* Compares in one spelling: writers may spell defaults out, and numbers differently. */
+static enum zs_status compare(struct zs_check *check, const struct zs_node *group, const zs_json *listed,
+                              const struct zs_node *node, struct zs_error *err)
+{
+    zs_json *there = zs_spelled(node->array, listed), *own = zs_spelled(node->array, node->document);
+    const bool has_memory = there != NULL && own != NULL;
+    const zs_json *a = own, *b = there;
+    const char *member = has_memory ? different_member(a, b) : NULL;
+    if (member != NULL && strcmp(member, "attributes") == 0) { /* of these, the one */
+        a = zs_json_get(a, member);
+        b = zs_json_get(b, member);
+        member = different_member(a, b);
+    }
+    if (member != NULL) {
+        char what[512], expected[SHOWN + 4], found[SHOWN + 4];
+        show(zs_json_get(a, member), expected);
+        show(zs_json_get(b, member), found);
+        snprintf(what, sizeof what, "consolidated metadata of \"%.100s\": %s%.80s", zs_json_name(listed),
+                 a != own ? "attributes." : "", member);
+        report(check, group, ZS_SEVERITY_ERROR, what, expected, found);
+    }
+    zs_json_free(there);
+    zs_json_free(own);
+    return has_memory ? ZS_OK : zs_fail_memory(err);
+}
+
+static enum zs_status check_entry(struct zs_check *check, const struct zs_node *group, const zs_json *listed,
+                                  struct zs_error *err)
+{
+    const struct zs_node *node = NULL;
+    char what[256];
+    snprintf(what, sizeof what, "consolidated metadata of \"%.100s\"", zs_json_name(listed));
+    enum zs_status status = ZS_INVALID;
+    if (zs_path_is_clean(zs_json_name(listed))) {
+        status = zs_hierarchy_node_at(check->hierarchy, group->path, zs_json_name(listed), &node, err);
+        if (status == ZS_OK && !node->is_implicit)
+            return compare(check, group, listed, node, err);
+        if (status == ZS_OK || status == ZS_NOT_FOUND)
+            report(check, group, ZS_SEVERITY_ERROR, what, "a node that is there", "no zarr.json");
+        return status == ZS_NO_MEMORY ? status : ZS_OK; /* a broken document is reported by itself */
+    }
+    report(check, group, ZS_SEVERITY_ERROR, what, "a path of names separated by \"/\"", "another key");
+    return ZS_OK;
+}
+
+enum zs_status zs_check_consolidated(struct zs_check *check, const struct zs_node *group, struct zs_error *err)
+{
+    const zs_json *consolidated = zs_json_get(group->document, "consolidated_metadata"),
+                  *metadata = zs_json_get(consolidated, "metadata");
+    bool must_understand = true;
+    if (zs_json_typeof(consolidated) == ZS_JSON_NULL)
+        return ZS_OK;
+    if (!zs_json_equals(zs_json_get(consolidated, "kind"), "inline"))
+        report(check, group, ZS_SEVERITY_ERROR, "consolidated_metadata: kind", "\"inline\"", "something else");
+    if (!zs_json_bool(zs_json_get(consolidated, "must_understand"), &must_understand) || must_understand)
+        report(check, group, ZS_SEVERITY_ERROR, "consolidated_metadata: must_understand", "false", "something else");
+    if (!zs_json_is_object(metadata))
+        report(check, group, ZS_SEVERITY_ERROR, "consolidated_metadata: metadata", "an object", "something else");
+    for (const zs_json *m = zs_json_first(metadata); m != NULL; m = zs_json_next(m))
+        ZS_TRY(check_entry(check, group, m, err));
+    for (size_t i = 0; i < check->node_count && check->is_listed && zs_json_first(metadata) != NULL; i++) {
+        const char *name = zs_path_below(group->path, check->nodes[i]->path);
+        char what[256];
+        if (name == NULL || name[0] == '\0' || check->nodes[i]->is_implicit || zs_json_get(metadata, name) != NULL)
+            continue;
+        snprintf(what, sizeof what, "consolidated metadata: \"%.100s\" is not listed", name);
+        report(check, group, ZS_SEVERITY_ERROR, what, "all nodes below the group", "one that is not listed");
+    }
+    return ZS_OK;
+}
+
+/* ---- Levels that are listed ---- */
+
+void zs_check_levels(struct zs_check *check, const struct zs_node *group)
+{
+    struct zs_layout layout;
+    for (bool is_there = zs_layout_first(group->attributes, &layout); is_there; is_there = zs_layout_next(&layout))
+        for (int i = 0; i < layout.count; i++) {
+            const struct zs_node *node;
+            const char *asset = layout.level[i].asset;
+            char what[256];
+            if (asset[0] == '\0' ||
+                (zs_hierarchy_node_at(check->hierarchy, group->path, asset, &node, NULL) == ZS_OK &&
+                 !node->is_implicit))
+                continue;
+            snprintf(what, sizeof what, "multiscales: level \"%.80s\"", asset);
+            report(check, group, ZS_SEVERITY_ERROR, what, "a node that is there", "none");
+        }
 }

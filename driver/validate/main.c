@@ -52,7 +52,7 @@ static int print_usage(FILE *to)
           "VALUE]... STORE...\n\n"
           "Checks sharded Zarr v3 stores, each a path in any of GDAL's virtual file systems: documents, shard "
           "indexes, every chunk,\n"
-          "overviews, consolidated metadata, coordinates and CRS. Prints what, where, expected and found, a line "
+          "consolidated metadata, levels, and what belongs to nothing. Prints what, where, expected and found, a line "
           "each.\n\n"
           "  --quiet          errors and warnings only, without notes, progress and summary\n"
           "  --metadata-only  documents only, no chunks\n"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array/strings.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
-#include "codec/codec.h"
 #include "validate/validate_private.h"
 #include "zarr/document.h"
 #include "icechunk/icechunk.h"
@@ -68,22 +68,15 @@ enum zs_status zs_report_failure(struct zs_check *check, const char *where, enum
     return ZS_OK;
 }
 
-enum zs_status zs_report_unread(struct zs_check *check, const char *where, enum zs_status status, struct zs_error *err)
-{
-    return status == ZS_CORRUPT ? ZS_OK : zs_report_failure(check, where, status, err);
-}
-
-enum zs_status zs_check_advance(struct zs_check *check, double units, uint64_t chunks, uint64_t bytes,
+enum zs_status zs_check_advance(struct zs_check *check, double done, uint64_t chunks, uint64_t bytes,
                                 struct zs_error *err)
 {
     pthread_mutex_lock(&check->lock);
-    check->units_done += units;
+    check->done += check->node_count > 0 ? done / (double)check->node_count : 0;
     check->summary->chunks += chunks;
     check->summary->bytes += bytes;
-    if (chunks == 0 && check->options->progress != NULL && !check->is_cancelled) {
-        const double done = check->units > 0 ? check->units_done / check->units : 0;
-        check->is_cancelled = !check->options->progress(check->options->ctx, done < 1 ? done : 1);
-    }
+    if (check->options->progress != NULL && !check->is_cancelled)
+        check->is_cancelled = !check->options->progress(check->options->ctx, check->done < 1 ? check->done : 1);
     const bool is_cancelled = check->is_cancelled;
     pthread_mutex_unlock(&check->lock);
     return is_cancelled ? zs_fail(err, ZS_CANCELLED, "%s: stopped", check->store->root) : ZS_OK;
@@ -91,30 +84,60 @@ enum zs_status zs_check_advance(struct zs_check *check, double units, uint64_t c
 
 /* ---- The run ---- */
 
-static enum zs_status check_chunks(struct zs_check *check, struct zs_error *err)
+static enum zs_status pass_over(void *ctx, const uint64_t *number, const char *text, size_t n, struct zs_error *err)
 {
-    for (size_t i = 0; i < check->array_count; i++)
-        check->units +=
-            (double)(check->arrays[i]->is_listed ? check->arrays[i]->object_count : check->arrays[i]->grid_count);
-    for (size_t i = 0; i < check->array_count; i++)
-        ZS_TRY(zs_check_objects(check, check->arrays[i], err));
+    (void)ctx, (void)number, (void)text, (void)n, (void)err;
     return ZS_OK;
 }
 
-static enum zs_status check_metadata(struct zs_check *check, struct zs_error *err)
+/* Arrays of text are read as a whole, by the one function that can. */
+static enum zs_status check_text(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
 {
-    for (size_t i = 0; i < check->node_count; i++) {
-        ZS_TRY(zs_check_advance(check, 0, 0, 0, err));
-        const struct zs_node *node = check->nodes[i];
-        ZS_TRY(zs_check_conventions(check, node, err));
-        if (node->type == ZS_NODE_ARRAY) {
-            ZS_TRY(zs_check_georef(check, node, err));
-            continue;
-        }
-        ZS_TRY(zs_check_consolidated(check, node, err));
-        ZS_TRY(zs_check_pyramids(check, node, err));
+    struct zs_text_request all = {.max_chunk = ZS_STRINGS_MAX_CHUNK};
+    enum zs_status status = zs_strings_shape(node, &all.ndim, all.count, err);
+    for (int d = 0; d < all.ndim && status == ZS_OK; d++) {
+        all.step[d] = 1;
+        if (all.count[d] == 0)
+            return ZS_OK;
     }
-    return ZS_OK;
+    if (status == ZS_OK)
+        status = zs_texts_read(check->hierarchy, node, &all, pass_over, NULL, NULL, err);
+    return zs_report_failure(check, status == ZS_INVALID ? node->key : node->path, status, err);
+}
+
+/* Checks the document of an array, and unless only metadata are wanted its objects. */
+static enum zs_status check_array(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
+{
+    struct zs_checked_array array = {0};
+    check->summary->arrays++;
+    if (node->array == NULL) {
+        if (node->is_text)
+            return check->options->metadata_only ? ZS_OK : check_text(check, node, err);
+        *err = *node->array_error;
+        return zs_report_failure(check, node->key, node->array_status, err);
+    }
+    enum zs_status status = zs_checked_array_open(check, node, &array, err);
+    if (status == ZS_OK && array.chain.count > 0 && !check->options->metadata_only)
+        status = zs_check_objects(check, &array, err);
+    zs_checked_array_clear(&array);
+    return status;
+}
+
+static enum zs_status check_node(struct zs_check *check, const struct zs_node *node, struct zs_error *err)
+{
+    if (node->is_implicit)
+        zs_report(check, ZS_SEVERITY_WARNING, node->path, "folder with nodes below it",
+                  "a zarr.json that makes it a group", "none");
+    else if (!node->is_draft)
+        zs_check_document(check, node);
+    if (node->type == ZS_NODE_ARRAY)
+        return check_array(check, node, err);
+    check->summary->groups += !node->is_implicit;
+    if (node->is_draft)
+        return ZS_OK;
+    ZS_TRY(zs_check_consolidated(check, node, err));
+    zs_check_levels(check, node);
+    return check->is_listed ? zs_walk_group(check, node, err) : ZS_OK;
 }
 
 /* A commit of an Icechunk repository, whose nodes are those of its snapshot. Where there is no repository, `err` stays
@@ -143,23 +166,15 @@ static enum zs_status check_all(struct zs_check *check, const char *commit, stru
     if (status == ZS_INVALID || status == ZS_UNSUPPORTED || status == ZS_CORRUPT) /* it is no Zarr v3, or damaged */
         return zs_report_failure(check, "zarr.json", status, err);
     ZS_TRY(status);
+    if (zs_hierarchy_is_draft(check->hierarchy))
+        zs_report(check, ZS_SEVERITY_WARNING, "zarr.json", "zarr_format", "3",
+                  "the 2022 draft, of which only arrays and their chunks are checked");
     ZS_TRY(zs_walk_store(check, err));
-    ZS_TRY(check_metadata(check, err));
-    return check->options->metadata_only ? ZS_OK : check_chunks(check, err);
-}
-
-static void clear(struct zs_check *check)
-{
-    for (size_t i = 0; i < check->array_count; i++) {
-        zs_chain_clear(&check->arrays[i]->chain);
-        free(check->arrays[i]->objects);
-        free(check->arrays[i]);
+    for (size_t i = 0; i < check->node_count; i++) {
+        check->done = (double)i / (double)check->node_count;
+        ZS_TRY(check_node(check, check->nodes[i], err));
     }
-    free(check->arrays);
-    free(check->nodes);
-    zs_hierarchy_free(check->hierarchy);
-    zs_store_free(check->store);
-    pthread_mutex_destroy(&check->lock);
+    return ZS_OK;
 }
 
 enum zs_status zs_validate(const char *path, const struct zs_validate_options *options,
@@ -175,7 +190,10 @@ enum zs_status zs_validate(const char *path, const struct zs_validate_options *o
     if (status == ZS_OK) {
         pthread_mutex_init(&c.lock, NULL);
         status = check_all(&c, commit, err);
-        clear(&c);
+        free(c.nodes);
+        zs_hierarchy_free(c.hierarchy);
+        zs_store_free(c.store);
+        pthread_mutex_destroy(&c.lock);
     }
     free(root);
     free(commit);

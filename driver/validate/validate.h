@@ -1,5 +1,6 @@
-/* validate/validate.h: checks whether a store agrees with its metadata, all of it: documents, shard indexes, chunks,
- * overviews, georeferencing. A program over the rooms, and the library that it is made of.
+/* validate/validate.h: checks whether a store agrees with its metadata: documents, consolidated metadata, levels that
+ * are listed, shard indexes, every chunk, and what belongs to nothing. A program over the rooms, and the library that
+ * it is made of.
  *
  * Readers look at what they are asked for, and pass over much that is odd. This looks at everything, and reports what
  * another reader, or this one at another window, would stumble over. Nothing is changed. What it cannot find: bytes
@@ -30,7 +31,7 @@ struct zs_finding {
 struct zs_validate_options {
     int threads;        /* that decode; 0: one per processor */
     uint64_t memory;    /* bytes for encoded and decoded chunks; 0: 1 GiB. A chunk of more is not checked */
-    bool metadata_only; /* documents, and coordinates as far as they are compared, but no other chunks */
+    bool metadata_only; /* documents alone */
 
     /* Called by one thread at a time, though not always the same one. Either may be NULL. */
     void (*report)(void *ctx, const struct zs_finding *finding);
