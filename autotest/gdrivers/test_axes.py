@@ -376,17 +376,6 @@ def test_coordinates_of_one_dimension_become_netcdf_dim_items(tmp_path, values, 
     assert leftovers(tmp_path / "c.zarr", "c") == []
 
 
-def test_items_derived_from_coordinates_are_not_written_by_an_edit(tmp_path):
-    on_a_grid(tmp_path, "time", [0, 6], {"units": "hours since 2024-05-01"})
-    before = document(tmp_path, "data")
-    items = open_array(tmp_path, "/data").GetMetadata()
-    dataset = gdal.OpenEx("SHARDEDZARR:%s:/data" % tmp_path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    dataset.SetMetadata({**items, "mine": "1"})
-    dataset.GetRasterBand(1).SetMetadata({**dataset.GetRasterBand(1).GetMetadata()})
-    dataset = None
-    assert document(tmp_path, "data")["attributes"] == {**before.get("attributes", {}), "mine": "1"}
-
-
 def test_band_numbers_are_neither_metadata_nor_descriptions(tmp_path):
     made = copy(tmp_path / "a.zarr", source(counting((3, *SIZE), "uint8"), UTM, "EPSG:32632"))
     tif = gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), made)

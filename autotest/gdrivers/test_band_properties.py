@@ -86,11 +86,6 @@ def test_remaining_attributes_become_metadata(tmp_path):
     assert float(found["valid_max"]) == 330.5 and found["count"] == "7"
 
 
-def test_attributes_that_were_understood_are_not_repeated(tmp_path):
-    understood = {"_FillValue": -1, "scale_factor": 2.0, "add_offset": 1.0, "units": "m"}
-    assert not set(metadata_of(band_of(tmp_path, understood))) & set(understood)
-
-
 @pytest.mark.parametrize("attributes", [{"units": 5}, {"units": None}, {"scale_factor": "a lot"}, {"long_name": ["a", "b"]},
                                         {"nested": {"a": [1, {"b": None}]}}, {"text": "ü\n\u0000ä"}, {"flag_values": "1, 2"},
                                         {"flag_values": [1], "flag_meanings": "a b c"},

@@ -1,6 +1,5 @@
 """What GDAL keeps beside a store that is not to be changed: overviews in NAME.zarr.ovr, as for a GeoTIFF."""
 import os
-import shutil
 
 import numpy as np
 import pytest
@@ -57,12 +56,3 @@ def test_overviews_in_the_store_win_over_the_ovr_file(store):
 
 def test_ovr_file_is_deleted_with_its_store(store, tmp_path):
     assert driver().Delete(store) == 0 and os.listdir(tmp_path) == []
-
-
-def test_replacing_a_store_removes_the_ovr_file_of_the_old_one(store):
-    copy(store, source(ARRAY + 1), CHUNK_SHAPE=16)
-    assert not os.path.exists(store + ".ovr") and levels(open_ours(store)) == []
-    open_ours(store).BuildOverviews("NEAREST", [2])
-    shutil.rmtree(store)
-    copy(store, source(ARRAY + 2), CHUNK_SHAPE=16)
-    assert levels(open_ours(store)) == []

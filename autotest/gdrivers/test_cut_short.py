@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from support import error_of, geotransform, in_process, name_of, open_ours
+from support import geotransform, in_process, name_of, open_ours
 from test_edits import everything, wkt
 from writing import UTM, check_consolidated, copy, source
 
@@ -185,23 +185,6 @@ def test_overviews_whose_remover_was_killed_before_the_listing_go_with_the_next_
     assert open_ours(name_of(path, "/v")).GetRasterBand(1).GetOverviewCount() == 0
 
 
-def test_groups_of_a_killed_writer_can_be_created_again(tmp_path):
-    path = made(tmp_path / "a.zarr")
-    kill_in("""
-dataset = gdal.OpenEx(sys.argv[2], gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-dataset.GetRootGroup().CreateGroup("more").CreateGroup("new")
-dataset = None
-""", MOST, path)
-    next_edit(path)
-    check_consolidated(path)
-    dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-    more = dataset.GetRootGroup().OpenGroup("more") or dataset.GetRootGroup().CreateGroup("more")
-    assert (more.OpenGroup("new") or more.CreateGroup("new")) is not None
-    del more
-    dataset = None
-    check_consolidated(path)
-
-
 # -------------------------------------------------------------------------------------- documents that others spell otherwise
 
 @pytest.mark.parametrize("edit", ["item", "pixels", "transform", "overviews"])
@@ -231,26 +214,3 @@ def test_a_store_that_zarr_python_consolidated_is_edited(tmp_path, edit):
     validator = os.path.join(os.environ["GDAL_DRIVER_PATH"], os.pardir, "shardedzarr-validate")
     done = subprocess.run([validator, "--quiet", path], capture_output=True, text=True)
     assert "chunk_key_encoding" not in done.stdout
-
-
-@pytest.mark.parametrize("change", ["endian", "location", "shape", "filter"])
-def test_an_array_that_is_stored_otherwise_is_not_written(tmp_path, change):
-    path = made(tmp_path / "a.zarr")
-    dataset = gdal.OpenEx(name_of(path, "/v"), gdal.OF_UPDATE)
-    document = document_of(path, "v")
-    shards = document["codecs"][0]["configuration"]
-    if change == "endian":
-        shards["index_codecs"][0]["configuration"]["endian"] = "big"
-    elif change == "location":
-        shards["index_location"] = "start"
-    elif change == "shape":
-        shards["chunk_shape"] = [32, 64]
-    else:
-        shards["codecs"].insert(0, {"name": "transpose", "configuration": {"order": [1, 0]}})
-    with open(path + "/v/zarr.json", "w") as file:
-        json.dump(document, file)
-
-    def write():
-        dataset.GetRasterBand(1).Fill(3)
-        dataset.FlushCache()
-    assert '"codecs" changed since this array was opened' in error_of(write)

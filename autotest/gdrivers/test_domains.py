@@ -1,5 +1,4 @@
 """Metadata domains: those of a source are the copy's, what is set is in the store, and a side-car file does not repeat it."""
-import json
 
 import numpy as np
 import pytest
@@ -88,17 +87,3 @@ def test_a_domain_is_changed_and_removed_and_others_stay(tmp_path):
     assert made.GetMetadata("mine") == {"a": "2", "with space": "x=y", "ü": "ö\n"} and not made.GetMetadata("RPC")
     assert made.GetMetadata_List("xml:XMP") == [XMP]
     assert [made.GetRasterBand(n).GetMetadata("spectral") for n in (1, 2)] == [{"b": "3"}, {"wavelength": "500"}]
-
-
-def test_malformed_domains_are_ignored(tmp_path):
-    path = tmp_path / "a.zarr"
-    copy(path, raster(), ARRAY_NAME="v")
-    for odd in (3, [1], {"": {"a": "b"}, "n": 1, "o": {"a": 1, "b": "c"}, "SUBDATASETS": {"SUBDATASET_1_NAME": "x"}, "IMAGE_STRUCTURE": {"NBITS": "1"}}):
-        for folder in ("", "v"):
-            meta = document(path, folder) if folder else document(path)
-            node = meta["consolidated_metadata"]["metadata"]["v"] if not folder else meta
-            node["attributes"]["gdal:metadata_domains"] = odd
-            (path / folder / "zarr.json").write_text(json.dumps(meta))
-        made = open_ours(str(path))
-        assert made.ReadAsArray().shape == (2, 6, 10) and made.GetRasterBand(1).GetMetadataItem("NBITS", "IMAGE_STRUCTURE") is None
-    assert made.GetMetadata("o") == {"b": "c"} and not made.GetMetadata("SUBDATASETS")

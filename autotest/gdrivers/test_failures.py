@@ -216,20 +216,6 @@ def test_a_listing_whose_second_page_fails_is_an_error(s3, config):
     assert "cannot be listed" in error_of(lambda: group(BUCKET).GetMDArrayNames())
 
 
-@pytest.mark.parametrize("new, times", [("a00%05d", 1000), ("b%05d", 20)], ids=["between others, without end", "behind all, for a while"])
-def test_listing_a_group_during_additions_gives_all_former_arrays(s3, new, times):
-    names, added = ["a%05d" % i for i in range(150)], []
-    put_group(s3, names)
-
-    def fault(method, key, query):
-        if method == "GET" and is_listing(query) and len(added) < times:
-            added.append(new % len(added))
-            put_group(s3, added[-1:])
-    s3.fault = fault
-    found = group(BUCKET).GetMDArrayNames()
-    assert set(found) >= set(names) and set(found) <= set(names + added) and 1 < len(added) < 100
-
-
 def make_array(name):
     root = group(BUCKET, update=True)
     dimension = root.CreateDimension(name + "_x", None, None, 4)
@@ -302,22 +288,6 @@ def test_a_store_of_many_objects_is_removed_by_the_thousand_with_documents_first
     chunks = [i for i, key in enumerate(s3.removed) if "/c/" in key]
     assert max(documents) < min(chunks) and s3.removed[0] == "bucket/g.zarr/zarr.json"
     assert len([1 for method, _ in s3.log if method in ("DELETE", "POST")]) <= len(documents) + 3
-
-
-def test_objects_that_no_request_for_many_removes_go_one_by_one(s3):
-    put_group(s3, ["a"])
-    put_chunks(s3, "a", 40)
-    s3.fault = lambda method, key, query: 501 if method == "POST" else None
-    gdal.GetDriverByName("ShardedZarr").Delete(BUCKET)
-    assert not s3.objects
-
-
-def test_chunks_of_a_removed_array_that_cannot_go_are_an_error(s3):
-    put_group(s3, ["a"])
-    put_chunks(s3, "a", 40)
-    s3.fault = lambda method, key, query: 403 if method == "POST" or (method == "DELETE" and key.endswith("/7")) else None
-    assert "c/0/7" in error_of(gdal.GetDriverByName("ShardedZarr").Delete, BUCKET)
-    assert "bucket/g.zarr/zarr.json" not in s3.objects
 
 
 @pytest.mark.parametrize("status", [403, 503])

@@ -167,19 +167,6 @@ def test_gcps_are_set_in_the_store_and_not_in_a_side_car_file(tmp_path, how, con
     assert open_ours(str(path)).GetGCPCount() == 0
 
 
-def test_too_many_gcps_are_refused_and_reported_as_lost_in_a_copy(tmp_path, config):
-    mem = held(np.ones((1, 8, 10), "uint8"))
-    mem.SetGCPs([gdal.GCP(i, i, 0, i, i) for i in range(65537)], None)
-    assert "ground control points (more than 65536" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), mem, strict=1)
-    copy(tmp_path / "a.zarr", with_points())
-    dataset = update(tmp_path / "a.zarr")
-    assert "expected at most 65536 ground control points" in error_of(dataset.SetGCPs, mem.GetGCPs(), None)
-    assert points(dataset) == EXPECTED
-    assert "all finite" in error_of(dataset.SetGCPs, [gdal.GCP(float("nan"), 0, 0, 0, 0)], None)
-    dataset = None
-    assert points(open_ours(str(tmp_path / "a.zarr"))) == EXPECTED
-
-
 @pytest.mark.parametrize("said", [5, {"points": 5}, {"points": [[1, 2]]}, {"points": [[1, 2, "NaN", 3, 4]]}, {"points": [[0] * 5] * 65537}], ids=lambda said: str(said)[:30])
 def test_malformed_gcp_lists_are_ignored_and_kept(tmp_path, said):
     path = tmp_path / "a.zarr"

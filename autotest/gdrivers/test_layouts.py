@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import oracle
-from stores import LITTLE, array_meta, codec, group_meta, plain_meta, sharding, write_coordinate
-from support import (as_raster, assert_pixels, error_of, fixture_path, geotransform, open_array, open_ours, read_all, run_peer, same_crs,
-                     subdatasets)
+from stores import LITTLE, array_meta, codec, group_meta, sharding, write_coordinate
+from support import as_raster, assert_pixels, error_of, geotransform, open_array, open_ours, read_all, run_peer, same_crs, subdatasets
 
 ZAGG = {"crs": "EPSG:3031", "resolution": [100.0, 200.0], "bounds": [-1000.0, -2000.0, -50.0, 600.0]}
 ZAGG_GT = (-1000, 100, 0, 600, 0, -200)
@@ -45,27 +44,6 @@ def test_zagg_products_and_companions_have_the_georeferencing_of_their_group(tmp
     np.testing.assert_array_equal(vectors.ReadAsArray(), np.moveaxis(histogram, 2, 0))
     assert geotransform(vectors) == geotransform(companion)
     assert list(subdatasets(open_ours("SHARDEDZARR:" + str(tmp_path)))) == ["/rectilinear/h", "/rectilinear/histogram", "/rectilinear/slope"]
-
-
-RAGGED = ["h_tdigest_signal", "h_tdigest_noise", "h_tdigest_noise_locations"]
-
-
-@pytest.mark.parametrize("name", RAGGED)
-def test_a_ragged_field_is_refused_by_name_and_hides_no_other(name):
-    leaf = fixture_path("zagg", "kitchen_sink", "1", "1", "2", "1", "3", "11213.zarr")
-    assert "variable_length_bytes" in error_of(open_array, leaf, "/6/" + name)
-    count = open_array(leaf, "/6/count")
-    assert (count.RasterXSize, count.RasterYSize) == (5 << 6, 5 << 6)  # the cells as a map
-
-
-def test_ragged_fields_are_listed_behind_what_can_be_read_with_the_reason():
-    listed = subdatasets(open_ours(fixture_path("zagg", "kitchen_sink", "1", "1", "2", "1", "3", "11213.zarr")))
-    ragged = ["/6/h_tdigest_noise", "/6/h_tdigest_noise_locations", "/6/h_tdigest_signal", "/6/h_tdigest_signal_locations"]
-    assert list(listed) == ["/6/composition", "/6/count"] + ragged  # /6/morton says which cells they are
-    for name in ragged:
-        assert listed[name][1] == name[1:] + ' - cannot be read: data_type "variable_length_bytes" is not supported'
-        assert "variable_length_bytes" in error_of(open_ours, listed[name][0])
-    assert not any("cannot be read" in listed[name][1] for name in listed if name not in ragged)
 
 
 # ------------------------------------------------------------------------------------------------------ Tessera, GLW4
@@ -132,17 +110,6 @@ def test_levels_of_ndpyramid_are_groups_and_overviews(tmp_path):
     assert (dataset.RasterCount, band.GetOverviewCount()) == (3, 2)
     for k in (1, 2):
         np.testing.assert_array_equal(band.GetOverview(k - 1).ReadAsArray(), levels[k][1])
-
-
-def test_empty_grid_mapping_variable_is_ignored(tmp_path):
-    oracle.write(tmp_path, group_meta())
-    oracle.write(tmp_path / "t", array_meta((4, 6), dimension_names=["lat", "lon"], attributes={"grid_mapping": "spatial_ref"}),
-                 np.zeros((4, 6)))
-    oracle.write(tmp_path / "spatial_ref", plain_meta((), "int64"), np.zeros(()))
-    write_coordinate(tmp_path, "lon", 0.5 + np.arange(6), {"units": "degrees_east"})
-    write_coordinate(tmp_path, "lat", 3.5 - np.arange(4), {"units": "degrees_north"})
-    dataset = open_array(tmp_path, "/t")
-    assert geotransform(dataset) == (0, 1, 0, 4, 0, -1) and same_crs(dataset, "EPSG:4326")
 
 
 @pytest.mark.parametrize("plain", [True, False])

@@ -251,20 +251,6 @@ def test_one_of_two_sessions_creates_an_array_of_one_name(place, size):
     assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
 
 
-def test_array_created_since_the_store_was_opened_is_kept(place):
-    made(3, place)
-    theirs, ours = opened_md(place), opened_md(place)
-    new_array(ours, 1)
-    ours.FlushCache()
-    ours = None
-    gdal.VSICurlClearCache()
-    assert error_of(new_array, theirs, 2, 48)
-    theirs.FlushCache()
-    theirs = None
-    assert_same(values(place), np.full(64, 1, "uint8"))
-    assert not [name for name in gdal.ReadDirRecursive(place) if ".unfinished" in name]
-
-
 def build(path, resampling, progress=lambda *_: 1):
     dataset = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
     dataset.BuildOverviews(resampling, [2, 4], callback=progress)

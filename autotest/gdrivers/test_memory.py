@@ -113,15 +113,6 @@ def test_a_chunk_of_a_few_hundred_megabytes_is_decoded_once_and_takes_its_size(t
     assert printed == "[70]" and megabytes < 256 + 100
 
 
-def test_a_shard_that_is_compressed_as_a_whole_is_bounded_too(tmp_path):
-    meta = array_meta((4096, 4096), "uint8", (4096, 4096), [sharding((64, 64)), GZIP])
-    values = np.broadcast_to(np.arange(4096).astype("uint8"), (4096, 4096))
-    oracle.put(tmp_path, {"zarr.json": meta, "c/0/0": oracle.Encoder(meta).chain(meta["codecs"], values)})
-    assert peak_memory(PIXEL, name_of(tmp_path))[0] == "[70]"
-    message = peak_memory(PIXEL, name_of(tmp_path), "MAX_CHUNK_SIZE=4")[0]
-    assert "MAX_CHUNK_SIZE" in message and "c/0/0" in message and "4194304" in message
-
-
 # ---------------------------------------------------------------------------------------------------- far apart in memory
 
 FAR_APART = """

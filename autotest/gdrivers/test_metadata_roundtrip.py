@@ -7,7 +7,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta, plain_meta, random_values, sharding
+from stores import array_meta, group_meta, plain_meta, random_values
 from support import assert_same, error_of, name_of, open_array, open_ours, subdatasets, warnings_of
 from writing import UTM, check_consolidated, chunks_of, copy, document, driver, only_array, shards, source
 
@@ -79,14 +79,6 @@ def test_a_colour_table_survives(tmp_path, count):
     assert after.GetRasterBand(1).GetColorInterpretation() == gdal.GCI_PaletteIndex
 
 
-@pytest.mark.parametrize("names", [["water", "land"], ["", "with space", "ö", "d"]])
-def test_category_names_survive(tmp_path, names):
-    before = source(values((30, 40)) % 2)
-    before.GetRasterBand(1).SetCategoryNames(names)
-    after = copy(tmp_path / "a.zarr", before)
-    assert after.GetRasterBand(1).GetCategoryNames() == names
-
-
 def test_statistics_of_the_source_are_copied_and_none_are_invented(tmp_path):
     before = source(values((2, 30, 40), "int16"))
     first, second = before.GetRasterBand(1), before.GetRasterBand(2)
@@ -132,12 +124,6 @@ def test_statistics_that_are_asked_for_are_in_the_store(tmp_path, options):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_statistics_of_a_warped_raster_are_in_its_store(tmp_path):
-    array, expected = with_a_hole()
-    gdal.Warp(str(tmp_path / "a.zarr"), source(array, UTM, "EPSG:32633", 0), format="ShardedZarr", creationOptions=["STATISTICS=YES", "CHUNK_SHAPE=16"])
-    assert_statistics(statistics_in(tmp_path / "a.zarr"), expected)
-
-
 @pytest.mark.parametrize("data_type, nodata", [("uint8", 0), ("uint8", 255), ("int16", -32768), ("uint16", 65535), ("uint32", 2**32 - 1),
                                                ("float32", float("nan")), ("float64", -9999.5), ("float32", float("inf"))])
 def test_nodata_is_fill_value_and_attribute(tmp_path, data_type, nodata):
@@ -159,17 +145,6 @@ def test_a_nodata_value_that_the_type_cannot_hold_is_left_out_with_a_warning(tmp
     assert_same(dataset.ReadAsArray(), array)
 
 
-def test_bands_that_differ_in_nodata_keep_their_pixels_and_values(tmp_path):
-    array = values((2, 30, 40), "int16")
-    array[0, :16], array[1, :16] = 5, 6
-    before = source(array)
-    for number in (1, 2):
-        before.GetRasterBand(number).SetNoDataValue(4 + number)
-    made, _ = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr"), before, strict=0, options=["OVERVIEWS=NONE"]))
-    del made
-    assert_same(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), array)
-
-
 # ------------------------------------------------------------------------------------------------------- what is not stored
 
 @pytest.mark.parametrize("nodata", [None, 0, 7])
@@ -184,13 +159,6 @@ def test_chunks_of_fill_are_not_stored_and_shards_of_fill_not_written(tmp_path, 
     stored = shards(tmp_path / "a.zarr", "v")
     assert {key: sorted(chunks_of(meta, data)) for key, data in stored.items()} == {"c/0/0": [(0, 0)], "c/1/2": [(1, 0)]}
     assert oracle.fill_of(meta) == fill and dataset.GetRasterBand(1).GetNoDataValue() == nodata
-
-
-@pytest.mark.parametrize("data_type, zero", [("float32", -0.0), ("float64", -0.0), ("complex64", complex(0, -0.0))])
-def test_minus_zero_is_not_the_fill_value_zero(tmp_path, data_type, zero):
-    array = np.full((16, 16), zero, data_type)
-    dataset = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=8)
-    assert dataset.ReadAsArray().tobytes() == array.tobytes()
 
 
 # -------------------------------------------------------------------------------------------------------------- documents
@@ -213,22 +181,6 @@ def test_point_registration_survives(tmp_path):
     before.SetMetadataItem("AREA_OR_POINT", "Point")
     after = copy(tmp_path / "a.zarr", before)
     assert after.GetMetadataItem("AREA_OR_POINT") == "Point" and after.GetGeoTransform() == pytest.approx(UTM)
-
-
-def test_setting_an_item_of_an_array_does_not_copy_group_items(tmp_path):
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta({"title": "t", "more": {"x": 1}})})
-    values = np.ones((40, 50), "uint8")
-    oracle.write(path + "/c", array_meta((40, 50), "uint8", [40, 50], [sharding([10, 10])], attributes={"_FillValue": 3, "missing_value": 4, "title": "own"}), values)
-    for change in (lambda d: d.SetMetadataItem("k", "v"), lambda d: d.GetRasterBand(1).SetMetadataItem("k", "v")):
-        dataset = gdal.OpenEx('SHARDEDZARR:"%s":/c' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-        change(dataset)
-        dataset = None
-        attributes = document(path, "c")["attributes"]
-        assert {name: attributes.get(name) for name in ("_FillValue", "missing_value", "title", "more", "k")} == {
-            "_FillValue": 3, "missing_value": 4, "title": "own", "more": None, "k": "v"}
-    dataset = open_ours('SHARDEDZARR:"%s":/c' % path)
-    assert dataset.GetMetadataItem("more") == '{"x":1}' and dataset.GetRasterBand(1).GetMetadataItem("k") == "v"
 
 
 def test_irregular_coordinates_without_a_transform_are_warned_of(tmp_path):

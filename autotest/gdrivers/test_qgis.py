@@ -8,7 +8,7 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta, sharding, write_coordinate
+from stores import array_meta, group_meta, write_coordinate
 from support import GDAL, need, run_peer
 from writing import UTM, copy, source
 
@@ -103,24 +103,3 @@ def test_qgis_reads_the_times_of_bands_from_their_descriptions(look, tmp_path):
     if answer["times"] is None:
         pytest.skip("QGIS shows descriptions of bands to expressions from 3.38 on")
     assert answer["times"] == ["2026-05-01T00:00:00", "2026-05-01T06:00:00", "2026-05-02T06:00:00"]
-
-
-def test_runs_of_a_forecast_of_more_maps_than_a_raster_has_bands_are_offered_by_their_times(look, tmp_path):
-    path, shape = tmp_path / "ens.zarr", (3, 30000, 150, 200)
-    bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
-    oracle.put(path, {"zarr.json": group_meta(), "t2m/zarr.json": array_meta(
-        shape, dimension_names=["init_time", "step", "y", "x"], codecs=[sharding([1, 1, 50, 50], bytes_codec)])})
-    meta = json.loads((path / "t2m/zarr.json").read_text())
-    meta["chunk_grid"]["configuration"]["chunk_shape"] = [1, 1, 150, 200]
-    oracle.put(path, {"t2m/zarr.json": meta})
-    write_coordinate(path, "init_time", [0, 12, 24], {"units": "hours since 2026-05-01"}, "int64")
-    write_coordinate(path, "step", np.arange(30000), {"units": "hours"}, "int64")
-    step = gdal.OpenEx("SHARDEDZARR:%s:/t2m:init_time=2026-05-01T12:step=7" % path, gdal.OF_UPDATE | gdal.OF_RASTER)
-    pixels = scene(1, "uint16")
-    step.WriteArray(pixels[0])
-    del step
-    (answer, _), (one, picture) = look(path, "SHARDEDZARR:%s:/t2m:init_time=2026-05-01T12:step=7" % path)
-    assert [name for name, _, _ in answer["sublayers"]] == ["t2m, init_time 2026-05-" + time for time in ("01T00", "01T12", "02T00")]
-    assert one["valid"] and len(np.unique(picture[0])) > 50
-    (run, _), = look(answer["sublayers"][1][2])
-    assert run["valid"]

@@ -91,16 +91,6 @@ def test_without_coordinates_a_number_is_an_index(tmp_path):
     assert "out of range" in error_of(part, tmp_path, "band=4")
 
 
-def test_selection_has_index_and_value_items(tmp_path):
-    dataset = open_ours("SHARDEDZARR:%s:/t:init_time=last:step=2..3" % write_forecast(tmp_path))
-    assert dataset.GetMetadataItem("DIM_init_time_INDEX") == "3"
-    assert dataset.GetMetadataItem("DIM_init_time_VALUE") == "2026-05-02T00:00:00"
-    band = dataset.GetRasterBand(4)
-    assert band.GetMetadataItem("DIM_step_INDEX") == "3" and band.GetMetadataItem("DIM_step_VALUE") == "9"
-    assert band.GetMetadataItem("DIM_level_VALUE") == "850"
-    assert band.GetDescription() == "level=850, step=9"
-
-
 def test_pixels_written_to_a_selection_are_those_of_the_array(tmp_path):
     path = write_forecast(tmp_path)
     dataset = gdal.OpenEx("SHARDEDZARR:%s:/t:level=850:init_time=1..2" % path, gdal.OF_RASTER | gdal.OF_UPDATE)
@@ -192,15 +182,6 @@ def test_list_of_subdatasets_is_bounded_and_names_the_rest(tmp_path):
     assert open_ours("SHARDEDZARR:%s:/a:run=11999:member=11998" % path).RasterCount == 60000
     slices = open_ours(str(path), ["MULTIBAND=NO"])
     assert len(slices.GetSubDatasets()) == 10000 and "of 8640000000000" in slices.GetMetadataItem("SUBDATASETS_LISTED")
-
-
-@pytest.mark.parametrize("times", [[0, 24, 24], [0, 24, -1]])
-def test_ambiguous_coordinate_values_are_listed_by_index(tmp_path, times):
-    path = write_sparse(tmp_path, [("run", 3), ("step", 60000)])
-    write_coordinate(path, "run", times, {"units": HOURS, "_FillValue": -1}, "int64")
-    found = subdatasets(open_ours(str(path)))
-    assert list(found)[2] == "/a:run=2..2"
-    assert all(open_ours(name).RasterCount == 60000 for name, _ in found.values())
 
 
 @pytest.mark.parametrize("name", ["a:b", "c=d", "\"g\""])

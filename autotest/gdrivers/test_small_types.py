@@ -1,6 +1,5 @@
 """Data types that numpy and GDAL do not have, and packed bits, as others write them; and types that are refused by name."""
 import json
-import re
 import shutil
 
 import numpy as np
@@ -9,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 import stores
-from stores import LITTLE, codec
+from stores import codec
 from support import error_of, name_of, open_ours, run_peer, warnings_of
 
 
@@ -65,16 +64,6 @@ def test_values_that_bfloat16_lacks_are_refused(tmp_path):
         gdal.UseExceptions()
 
 
-def test_overviews_have_the_bfloat16_of_their_base(tmp_path):
-    oracle.put(str(tmp_path), {"zarr.json": stores.group_meta(), "a/zarr.json": bfloat_meta([stores.sharding([4, 6], codec("packbits"))])})
-    dataset = gdal.OpenEx(name_of(str(tmp_path), "/a"), gdal.OF_UPDATE)
-    dataset.WriteArray(np.full((8, 12), 13, "uint8"))
-    dataset.BuildOverviews("AVERAGE", [2])
-    dataset = None
-    dataset = gdal.OpenEx(name_of(str(tmp_path), "/a"))
-    np.testing.assert_array_equal(dataset.GetRasterBand(1).GetOverview(0).ReadAsArray(), np.full((4, 6), 13))
-
-
 # ------------------------------------------------------------------------------------------------------------ packbits
 
 def test_packed_bits_are_exchanged_with_zarrs(tmp_path):
@@ -105,38 +94,3 @@ def test_damaged_bits_are_refused(tmp_path):
     for data, words in [(b"\1\2\3\5", "expected 0 bits of padding, found 5"), (b"\1\2\3", "expected 4 bytes"), (b"\1\2\3\0\0", "expected 4 bytes")]:
         (tmp_path / "c" / "0" / "0").write_bytes(data)
         assert words in error_of(read, tmp_path)
-
-
-# ------------------------------------------------------------------------------------------------------------ refused
-
-@pytest.mark.parametrize("data_type, fill, words", [
-    ({"name": "struct", "configuration": {"fields": [{"name": "a", "data_type": "int8"}]}}, {"a": 0}, '"struct" is not supported'),
-    ({"name": "structured", "configuration": {"fields": [["a", "int8"]]}}, "AA==", '"structured" is not supported'),
-    ({"name": "optional", "configuration": {"name": "uint8", "configuration": {}}}, None, '"optional" is not supported'),
-    ({"name": "raw_bytes", "configuration": {"length_bytes": 3}}, "AAAA", '"raw_bytes" is not supported'),
-    ({"name": "null_terminated_bytes", "configuration": {"length_bytes": 3}}, "", '"null_terminated_bytes" is text'),
-    ("variable_length_bytes", "", '"variable_length_bytes" is not supported'),
-    ("complex_float8_e5m2", [0, 0], '"complex_float8_e5m2" is not supported'),
-    ("int4", 0, '"int4" is not supported'), ("uint2", 0, '"uint2" is not supported'), ("float8_e4m3", 0, '"float8_e4m3" is not supported'),
-    ({"name": "bfloat16", "configuration": {"bits": 3}}, 0, '"bfloat16" with a configuration is not supported'),
-    ("string", "", "text"), ("r256", [0] * 32, "r256"),
-])
-def test_types_without_numbers_are_refused_by_name_and_hide_nothing(tmp_path, data_type, fill, words):
-    other = {**bfloat_meta([LITTLE], data_type), "fill_value": fill}
-    oracle.write(tmp_path / "b", stores.array_meta((8, 12)), stores.counting((8, 12)))
-    oracle.put(str(tmp_path), {"zarr.json": stores.group_meta(), "a/zarr.json": other})
-    assert re.search(re.escape(words), error_of(gdal.OpenEx, name_of(str(tmp_path), "/a")))
-    dataset = gdal.OpenEx(name_of(str(tmp_path)))
-    if dataset.RasterCount == 0:
-        assert any("b" in name for name, _ in dataset.GetSubDatasets())
-    np.testing.assert_array_equal(gdal.OpenEx(name_of(str(tmp_path), "/b")).ReadAsArray(), stores.counting((8, 12)))
-
-
-@pytest.mark.parametrize("filters, words", [
-    ([codec("scale_offset", scale=2)], 'codec "scale_offset" with data type bfloat16 is not supported'),
-    ([codec("cast_value", data_type="int8")], 'codec "cast_value" with data type bfloat16 is not supported'),
-    ([codec("bitround", keepbits=3)], 'codec "bitround" with data type bfloat16 is not supported'),
-])
-def test_arithmetic_of_bfloat16_is_refused_by_name(tmp_path, filters, words):
-    oracle.put(str(tmp_path), {"zarr.json": bfloat_meta(filters + [LITTLE])})
-    assert words in error_of(read, tmp_path)

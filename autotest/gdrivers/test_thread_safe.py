@@ -96,15 +96,6 @@ def test_overviews_and_masks_are_the_same_in_every_thread(tmp_path):
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_every_thread_sees_the_metadata_of_the_dataset(tmp_path, consolidated):
-    write_pyramid(tmp_path, consolidated)
-    expected = known_of(open_array(tmp_path, "/a/v"))
-    dataset = open_thread_safe(tmp_path, "/a/v")
-    assert expected[0] == (-10, 20, 0, 5010, 0, -20) and expected[-1][0][0] == 0 and "2024-05-02" in expected[-1][1][3]["DIM_time_VALUE"]
-    assert all(known == expected for known in in_threads(lambda _: known_of(dataset)))
-
-
-@pytest.mark.parametrize("consolidated", [False, True])
 @pytest.mark.parametrize("options", [[], ["MERGE_GAP=0"]], ids=["whole", "ranges"])
 def test_all_threads_together_request_each_object_once(tmp_path, server, consolidated, options):
     write_pyramid(tmp_path / "s.zarr", consolidated)

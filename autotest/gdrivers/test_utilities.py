@@ -186,17 +186,6 @@ def test_appending_to_a_store_whose_root_is_an_array_is_refused(tmp_path, option
     assert sorted(os.listdir(path)) == ["c", "zarr.json"]
 
 
-def test_overviews_of_a_store_of_several_rasters_are_refused_with_their_names(tmp_path):
-    array = random_values(np.random.default_rng(1), "uint8", (1, 70, 101))
-    copy(tmp_path / "a.zarr", source(array), ARRAY_NAME="first")
-    driver().CreateCopy(str(tmp_path / "a.zarr"), source(array[:, ::2]), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"])
-    names = sorted(name for name, _ in gdal.Open(str(tmp_path / "a.zarr")).GetSubDatasets())
-    assert len(names) == 2
-    for flags in (gdal.OF_UPDATE, 0):
-        message = error_of(gdal.OpenEx(str(tmp_path / "a.zarr"), flags).BuildOverviews, "AVERAGE", [2])
-        assert "expected one raster, found several: " in message and all(name in message for name in names)
-
-
 def test_appending_that_is_cancelled_leaves_the_store_as_it_was(tmp_path):
     path = str(tmp_path / "a.zarr")
     copy(path, source(np.ones((40, 50), "uint8")), ARRAY_NAME="one")

@@ -97,19 +97,3 @@ def test_appended_arrays_of_any_grid_open_as_a_tree(tmp_path):
     assert dimensions == {name: [axis + end for axis in "yx"] for name, end in
                           [("same", ""), ("smaller", "_smaller"), ("elsewhere", "_elsewhere"), ("nowhere", "_nowhere"), ("narrow", "_narrow")]}
     assert open_array(path, "/nowhere/nowhere").GetGeoTransform(can_return_null=True) is None
-
-
-def test_moved_raster_opens_as_a_tree(tmp_path):
-    path = tmp_path / "scene.zarr"
-    copy(path, scene(crs=None), OVERVIEWS="2")
-    dataset = gdal.Open(str(path), gdal.GA_Update)
-    dataset.SetGeoTransform((0, 10, 0, 400, 0, -10))
-    dataset.SetProjection(scene(crs="EPSG:3857").GetProjection())
-    dataset = None
-    check(tmp_path, {("scene.zarr", "scene"): (PIXELS, (0, 0, 610, 400), 3857),
-                     ("scene.zarr", "ovr_2x/scene"): (level(path, "/scene", 0), (0, 0, 610, 400), 3857)})
-    dataset = gdal.Open(str(path), gdal.GA_Update)
-    dataset.SetProjection("")
-    dataset = None
-    assert all("spatial_ref" not in document(path, node)["attributes"].get("coordinates", "") or
-               "grid_mapping" in document(path, node)["attributes"] for node in ("scene", "ovr_2x/scene"))
