@@ -25,8 +25,8 @@ while read -r room most; do
 done <<END
 gdal 20149
 validate 1229
-raster 6462
-geo 9795
+raster 6464
+geo 9800
 array 6705
 shard 1942
 icechunk 2056

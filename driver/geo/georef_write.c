@@ -68,19 +68,20 @@ static bool is_seen_in_cf(const struct zs_georef_out *geo)
     return !geo->has_transform || (zs_has_axes(geo) && geo->width > 1 && geo->height > 1);
 }
 
-/* Attributes of the array; has_all and has_mapping: what is written in CF beside it. */
-static enum zs_status write_array(zs_json *attributes, const struct zs_georef_conventions *conventions,
-                                  const struct zs_georef_out *geo, bool has_all, bool has_mapping, struct zs_error *err)
+enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
+                                          const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
+                                          struct zs_error *err)
 {
     struct zs_georef_out stated = *geo;
-    const bool is_brief = geo->brief != NULL && has_all, is_cf_alone = !conventions->spatial_proj && has_all;
+    const bool is_brief = geo->brief != NULL && shared->has_all;
+    const bool is_cf_alone = !conventions->spatial_proj && shared->has_all;
     stated.has_transform = geo->has_transform && !is_brief && !is_cf_alone;
     stated.srs = is_cf_alone && !is_brief ? NULL : geo->srs;
     ZS_TRY(zs_write_spatial_proj(attributes, &stated, false, err));
     ZS_TRY(zs_gdal_members_write(attributes, geo, err));
     if (geo->srs == NULL && !geo->keeps_srs && !geo->has_transform)
         return zs_write_grid_mapping_name(attributes, conventions->mapping_name, ZS_MAPPING_NONE, err);
-    if (!has_mapping)
+    if (!shared->is_written || !shared->has_mapping)
         return ZS_OK;
     return zs_write_grid_mapping_name(attributes, conventions->mapping_name,
                                       geo->brief != NULL ? ZS_MAPPING_COORDINATE : ZS_MAPPING_NAMED, err);
@@ -106,12 +107,12 @@ enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_n
         status = zs_cf_write(hierarchy, node, axes, conventions->mapping_name, &stated, &own.has_all, &own.has_mapping,
                              err);
     own.is_written = writes_cf;
-    if (shared != NULL && writes_cf)
+    if (shared != NULL)
         *shared = own;
     if (status == ZS_OK)
         status = zs_hierarchy_edit(hierarchy, node, &attributes, err);
     if (status == ZS_OK)
-        status = write_array(attributes, conventions, &stated, own.has_all, writes_cf && own.has_mapping, err);
+        status = zs_georef_write_attributes(attributes, conventions, &stated, &own, err);
     free(code);
     return status;
 }

@@ -38,7 +38,7 @@ char *zs_georef_text(const zs_json *attributes);
 
 /* Coordinates and the grid mapping beside an array: written once for all arrays that share them. */
 struct zs_georef_shared {
-    bool is_written;
+    bool is_written; /* in CF; else nothing is */
     bool has_all, has_mapping; /* they hold what they should: a name may be taken by a variable of another kind */
 };
 
@@ -50,3 +50,7 @@ struct zs_georef_shared {
 enum zs_status zs_georef_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_georef_conventions *conventions, const struct zs_georef_out *geo,
                                struct zs_georef_shared *shared, struct zs_error *err);
+/* The attributes of the array alone, of one that is not in the hierarchy yet: as zs_georef_write() of one beside it. */
+enum zs_status zs_georef_write_attributes(zs_json *attributes, const struct zs_georef_conventions *conventions,
+                                          const struct zs_georef_out *geo, const struct zs_georef_shared *shared,
+                                          struct zs_error *err);

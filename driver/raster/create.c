@@ -107,23 +107,34 @@ static enum zs_status add_coordinates(struct zs_raster *r, struct zs_error *err)
     return ZS_OK;
 }
 
-/* Writes the georeferencing of the arrays and the mask, which are in the hierarchy by now. */
-static enum zs_status write_georef(const struct zs_raster *r, struct zs_hierarchy *hierarchy, struct zs_error *err)
+/* Adds document number `i` of the raster (0: the group's own) to a hierarchy. Arrays of pixels and the mask, which are
+ * the first ones, get their georeferencing; with the first array, what is beside it. */
+static enum zs_status publish_document(const struct zs_raster *r, size_t i, struct zs_georef_shared *shared,
+                                       struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     const struct zs_raster_spec *spec = r->spec;
     const struct zs_georef_out geo = zs_raster_georef(spec);
     const struct zs_georef_conventions conventions = {.spatial_proj = spec->style != ZS_GEOREF_CF,
                                                       .cf = spec->style != ZS_GEOREF_SPATIAL_PROJ,
                                                       .mapping_name = ZS_GRID_MAPPING};
-    const size_t count = spec->array_count + (spec->mask != NULL ? 1 : 0);
-    struct zs_georef_shared shared = {.is_written = false};
-    for (size_t k = 0; k < count && (geo.has_transform || geo.srs != NULL); k++) {
-        const struct zs_node *node;
-        const struct zs_axes axes = k < spec->array_count ? zs_raster_axes(spec) : (struct zs_axes){.x = 1, .y = 0};
-        ZS_TRY(zs_hierarchy_node_at(hierarchy, r->group, r->documents[k].path, &node, err));
-        ZS_TRY(zs_georef_write(hierarchy, node, axes, &conventions, &geo, &shared, err));
-    }
-    return ZS_OK;
+    const bool is_placed = i > 0 && i <= spec->array_count + (spec->mask != NULL ? 1 : 0) &&
+                           (geo.has_transform || geo.srs != NULL);
+    struct zs_node *node = NULL;
+    char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
+    zs_json *copy = full != NULL ? zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json) : NULL;
+    enum zs_status status = copy != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK && is_placed && i > 1)
+        status = zs_georef_write_attributes(zs_document_attributes(copy), &conventions, &geo, shared, err);
+    if (status == ZS_OK)
+        status = zs_node_create(full, copy, true, &node, err);
+    else
+        zs_json_free(copy);
+    free(full);
+    ZS_TRY(status);
+    ZS_TRY(zs_hierarchy_add(hierarchy, node, err));
+    return is_placed && i == 1
+               ? zs_georef_write(hierarchy, node, zs_raster_axes(spec), &conventions, &geo, shared, err)
+               : ZS_OK;
 }
 
 /* ---- Arrays of pixels ---- */
@@ -502,6 +513,7 @@ enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
 enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
     struct room room = {hierarchy, r->group};
+    struct zs_georef_shared shared = {.is_written = false};
     if (r->group[0] != '\0' && !r->store->is_remote) /* whose coordinates would get ours as chunks */
         ZS_TRY(check_no_document(&room, err));
     ZS_TRY(zs_raster_flush(r, err));
@@ -510,18 +522,8 @@ enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *hiera
         ZS_TRY(add_cell_coordinate(r, err));
     if (r->group[0] == '\0' && !r->spec->is_not_consolidated)
         ZS_TRY(consolidate(r, err));
-    for (size_t i = 0; i <= r->count; i++) {
-        /* The group comes first: nothing can be added below a node that is not there. */
-        char *full = zs_path_join(r->group, i == 0 ? "" : r->documents[i - 1].path);
-        zs_json *copy = full != NULL ? zs_json_copy(i == 0 ? r->root : r->documents[i - 1].json) : NULL;
-        struct zs_node *node = NULL;
-        enum zs_status status = copy != NULL ? zs_node_create(full, copy, true, &node, err) : zs_fail_memory(err);
-        free(full);
-        if (status == ZS_OK)
-            status = zs_hierarchy_add(hierarchy, node, err);
-        ZS_TRY(status);
-    }
-    ZS_TRY(write_georef(r, hierarchy, err));
+    for (size_t i = 0; i <= r->count; i++) /* the group comes first: nothing can be added below what is not there */
+        ZS_TRY(publish_document(r, i, &shared, hierarchy, err));
     return zs_hierarchy_flush(hierarchy, err);
 }
 
