@@ -26,7 +26,7 @@ done <<END
 gdal 20149
 validate 1229
 raster 6464
-geo 9800
+geo 9458
 array 6705
 shard 1942
 icechunk 2056

@@ -370,39 +370,17 @@ enum zs_status zs_cf_write(struct zs_hierarchy *hierarchy, const struct zs_node 
     return ZS_OK;
 }
 
-/* ---- Checking ---- */
-
-/* Coordinate variables are compared by their values, by who can read (validate/georef.c). */
-static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
-{
-    bool in_own_group;
-    double given[6];
-    const struct zs_node *mapping = zs_grid_mapping_find(search->hierarchy, &search->scope, &in_own_group);
-    if (mapping == NULL)
-        return ZS_OK;
-    ZS_TRY(zs_grid_mapping_visit(mapping, visitor, err));
-    if (in_own_group && zs_parse_geotransform(mapping->attributes, given))
-        ZS_TRY(visitor->transform(visitor->context, mapping->path, "GeoTransform", given, err));
-    return ZS_OK;
-}
-
 static const char *const owned[] = {"grid_mapping", "coordinates", "_FillValue",  "missing_value", "scale_factor",
                                     "add_offset",   "units",       "flag_values", "flag_meanings",
                                     "ancillary_variables", ZS_UNSIGNED_ATTRIBUTE, NULL};
 static const char *const georef_members[] = {"grid_mapping", NULL};
-static const char *const spell_checked[] = {
-    "grid_mapping", "coordinates",   "_FillValue",  "missing_value", "scale_factor",
-    "add_offset",   "standard_name", "long_name",   "flag_values",   "flag_meanings",
-    "flag_masks",   "crs_wkt",       "spatial_ref", "GeoTransform",  NULL};
 
 const struct zs_convention zs_cf = {
     .uuid = "77c308c7-4db2-4774-8b2d-aa37e9997db6",
     .name = "CF",
     .owned = owned,
     .georef_members = georef_members,
-    .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,
     .find_healpix = zs_cf_find_healpix,
-    .visit = visit,
 };

@@ -38,10 +38,6 @@ bool zs_parse_geotransform(const zs_json *grid_mapping, double transform[6]);
 enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *name,
                                      const struct zs_georef_out *geo, bool *is_current, struct zs_error *err);
 
-/* Passes each CRS that a grid mapping variable declares to the visitor. */
-enum zs_status zs_grid_mapping_visit(const struct zs_node *mapping, const struct zs_georef_visitor *visitor,
-                                     struct zs_error *err);
-
 /* Cells of HEALPix as a grid mapping declares them (cf_healpix.c); see find_healpix of struct zs_convention. */
 bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
                         struct zs_healpix *found);

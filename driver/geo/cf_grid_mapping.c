@@ -533,20 +533,3 @@ enum zs_status zs_grid_mapping_write(struct zs_hierarchy *hierarchy, const struc
         written.srs = NULL;
     return zs_write_grid_mapping(attributes, &written, err);
 }
-
-/* ---- Checking ---- */
-
-enum zs_status zs_grid_mapping_visit(const struct zs_node *mapping, const struct zs_georef_visitor *visitor,
-                                     struct zs_error *err)
-{
-    static const char *const members[] = {"crs_wkt", "spatial_ref"};
-    const char *text;
-    for (int i = 0; i < 2; i++) {
-        if (!zs_json_string(zs_json_get(mapping->attributes, members[i]), &text))
-            continue;
-        OGRSpatialReferenceH of_code = i == 1 ? zs_crs_from_code(text) : NULL;
-        ZS_TRY(visitor->crs(visitor->context, mapping->path, members[i],
-                            of_code != NULL ? of_code : zs_crs_from_wkt(text), of_code != NULL, err));
-    }
-    return ZS_OK;
-}

@@ -95,23 +95,6 @@ bool zs_convention_declare(const struct zs_convention *convention, zs_json *attr
     return zs_json_set(attributes, DECLARATIONS, list) != NULL;
 }
 
-void zs_check_declarations(const zs_json *attributes, const struct zs_finding_receiver *to)
-{
-    const char *text;
-    const zs_json *list = zs_json_get(attributes, DECLARATIONS);
-    for (const zs_json *entry = zs_json_is_array(list) ? zs_json_first(list) : NULL; entry != NULL;
-         entry = zs_json_next(entry)) {
-        const zs_json *uuid = zs_json_get(entry, "uuid");
-        if (uuid == NULL && zs_json_get(entry, "schema_url") == NULL && zs_json_get(entry, "spec_url") == NULL)
-            zs_report_wrong(to, DECLARATIONS, "uuid, schema_url or spec_url", entry);
-        else if (uuid != NULL &&
-                 (!zs_json_string(uuid, &text) || strlen(text) != 36 || strspn(text, "0123456789abcdefABCDEF-") != 36))
-            zs_report_wrong(to, DECLARATIONS ": uuid", "a UUID", uuid);
-    }
-    if (list != NULL && !zs_json_is_array(list) && !zs_json_is_object(list))
-        zs_report_wrong(to, DECLARATIONS, "a list of objects", list);
-}
-
 /* ---- Members ---- */
 
 static bool is_prefixed(const char *name, const struct zs_convention *convention)
@@ -158,30 +141,6 @@ bool zs_is_georef_attribute(const char *name)
         if (zs_is_one_of(name, (*c)->georef_members) || is_prefixed(name, *c))
             return true;
     return false;
-}
-
-void zs_convention_names(void (*f)(void *context, const char *name), void *context)
-{
-    char name[64];
-    f(context, DECLARATIONS);
-    for (const struct zs_convention *const *c = zs_conventions; *c != NULL; c++) {
-        for (const char *const *n = (*c)->spell_checked; n != NULL && *n != NULL; n++)
-            f(context, *n);
-        for (const char *const *n = (*c)->prefix != NULL ? (*c)->known : NULL; n != NULL && *n != NULL; n++) {
-            snprintf(name, sizeof name, "%s%s", (*c)->prefix, *n);
-            f(context, name);
-        }
-    }
-}
-
-void zs_report_wrong(const struct zs_finding_receiver *to, const char *member, const char *expected,
-                     const zs_json *found)
-{
-    char *text = found != NULL ? zs_json_print(found) : zs_strdup("no such member");
-    char shown[128];
-    snprintf(shown, sizeof shown, "%.100s", text != NULL ? text : "?");
-    to->report(to->context, ZS_FINDING_WRONG, member, expected, shown);
-    free(text);
 }
 
 /* ---- Reading ---- */

@@ -37,34 +37,6 @@ bool zs_search_begin(struct zs_search *search, struct zs_hierarchy *hierarchy, c
 /* Takes a transform (GDAL's order, pixel corners) as the array's. False when it is none that can be inverted. */
 bool zs_search_take(struct zs_search *search, const double *transform);
 
-/* Receives every transform, bounding box and CRS that conventions declare for an array, to compare them (validate/).
- * `path` is the declaring node's, `what` names the member in a message. transform: GDAL's order, pixel corners; box:
- * xmin, ymin, xmax, ymax. The receiver releases `srs`, which is NULL where the member names none; is_code: the member
- * is an authority's code, which this PROJ may not know. The functions fail without memory only. */
-struct zs_georef_visitor {
-    void *context;
-    enum zs_status (*transform)(void *context, const char *path, const char *what, const double *transform,
-                                struct zs_error *err);
-    enum zs_status (*box)(void *context, const char *path, const char *what, const double *box, struct zs_error *err);
-    enum zs_status (*crs)(void *context, const char *path, const char *what, OGRSpatialReferenceH srs, bool is_code,
-                          struct zs_error *err);
-};
-
-/* Receives findings about members of one convention, each for itself (validate/). `found` is the member as text. */
-enum zs_finding_kind {
-    ZS_FINDING_WRONG,
-    ZS_FINDING_ODD,      /* unusual, but allowed */
-    ZS_FINDING_UNCHECKED /* of a kind that is not known here */
-};
-struct zs_finding_receiver {
-    void *context;
-    void (*report)(void *context, enum zs_finding_kind kind, const char *member, const char *expected,
-                   const char *found);
-};
-/* Reports a member that is wrong, as it is printed. `found` is NULL where there is none. */
-void zs_report_wrong(const struct zs_finding_receiver *to, const char *member, const char *expected,
-                     const zs_json *found);
-
 /* One convention. What it has not is NULL. */
 struct zs_convention {
     /* Its entry in `zarr_conventions`: readers go by the UUID, names and addresses drift. The latter only of what
@@ -72,10 +44,8 @@ struct zs_convention {
     const char *uuid, *name, *schema_url, *spec_url, *description;
     const char *const *repositories; /* of its addresses, which count where an entry has no UUID; NULL-terminated */
     const char *prefix;        /* that all its members begin with */
-    const char *const *known;  /* what may come after it; NULL-terminated, as the next three */
-    const char *const *owned;  /* attributes of its own without a prefix: they are no plain metadata */
+    const char *const *owned;  /* attributes without a prefix, no plain metadata; NULL-terminated */
     const char *const *georef_members; /* those of `owned` that georeference an array, as all with the prefix do */
-    const char *const *spell_checked; /* names whose misspelling is worth a warning */
 
     /* ---- Reading. What is absent, malformed, or contradicts the array's shape is left alone; only what cannot be
      * read fails. ---- */
@@ -91,13 +61,6 @@ struct zs_convention {
                          struct zs_healpix *found);
     /* The pyramid of layout->attributes after layout->image (NULL: the first); see zs_layout_next(). */
     bool (*next_layout)(struct zs_layout *layout);
-
-    /* ---- Checking (validate/) ---- */
-
-    /* Members of a node, or of an entry in its multiscales, each for itself. */
-    void (*check)(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to);
-    /* Passes all that the array's metadata declare, used or not. */
-    enum zs_status (*visit)(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err);
 };
 
 /* All conventions. Within one priority the first of them counts. Ends with NULL. */
@@ -114,9 +77,6 @@ bool zs_scope_declares(const struct zs_scope *scope, const struct zs_convention 
  * array that readers of today look for. False without memory. */
 bool zs_convention_declare(const struct zs_convention *convention, zs_json *attributes, bool is_wanted, bool in_short);
 
-/* Checks `zarr_conventions` itself. */
-void zs_check_declarations(const zs_json *attributes, const struct zs_finding_receiver *to);
-
 /* Whether there are members with the convention's prefix. */
 bool zs_convention_has_members(const struct zs_convention *convention, const zs_json *members);
 
@@ -128,9 +88,6 @@ void zs_georef_remove(zs_json *attributes);
 
 /* Whether an attribute of this name georeferences its array. */
 bool zs_is_georef_attribute(const char *name);
-
-/* Calls f for each name of an attribute whose misspelling is worth a warning. */
-void zs_convention_names(void (*f)(void *context, const char *name), void *context);
 
 /* ---- Conventions, each in the file of its name, and what others use of them ---- */
 

@@ -59,22 +59,6 @@ enum zs_status zs_gdal_members_write(zs_json *attributes, const struct zs_georef
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
-{
-    const zs_json *crs = zs_json_get(search->node->attributes, "_CRS"), *projjson = zs_json_get(crs, "projjson");
-    const char *path = search->node->path, *text;
-    double t[6];
-    if (zs_json_string(zs_json_get(crs, "wkt"), &text))
-        ZS_TRY(visitor->crs(visitor->context, path, "wkt", zs_crs_from_wkt(text), false, err));
-    if (zs_json_typeof(projjson) != ZS_JSON_NULL)
-        ZS_TRY(visitor->crs(visitor->context, path, "projjson", zs_crs_from_projjson(projjson), false, err));
-    if (zs_json_string(zs_json_get(crs, "url"), &text))
-        ZS_TRY(visitor->crs(visitor->context, path, "url", zs_crs_from_url(text), false, err));
-    if (zs_json_doubles(zs_json_get(search->node->attributes, GEOTRANSFORM), t, 6))
-        ZS_TRY(visitor->transform(visitor->context, path, GEOTRANSFORM, t, err));
-    return ZS_OK;
-}
-
 static const char *const owned[] = {"_CRS",
                                     GEOTRANSFORM,
                                     "gdal:categories",
@@ -88,14 +72,11 @@ static const char *const owned[] = {"_CRS",
                                     ZS_NO_NODATA_ATTRIBUTE,
                                     NULL};
 static const char *const georef_members[] = {"_CRS", GEOTRANSFORM, NULL};
-static const char *const spell_checked[] = {"gdal:bands", "gdal:color_table", NULL};
 
 const struct zs_convention zs_gdal_members = {
     .name = "GDAL",
     .owned = owned,
     .georef_members = georef_members,
-    .spell_checked = spell_checked,
     .find_transform = find_transform,
     .find_crs = find_crs,
-    .visit = visit,
 };

@@ -240,43 +240,6 @@ enum zs_status zs_write_multiscales(zs_json *group_attributes, const struct zs_g
     return ok ? ZS_OK : zs_fail_memory(err);
 }
 
-/* ---- Checking ---- */
-
-/* Members of an object of the convention; those of conventions with a prefix may be among them. */
-static void check_known(const struct zs_finding_receiver *to, const char *of, const zs_json *object,
-                        const char *const *known)
-{
-    for (const zs_json *m = zs_json_first(object); m != NULL; m = zs_json_next(m))
-        if (!zs_is_one_of(zs_json_name(m), known) && strchr(zs_json_name(m), ':') == NULL)
-            to->report(to->context, ZS_FINDING_ODD, of, "members that the convention knows", zs_json_name(m));
-}
-
-/* The layout of the convention. Its older drafts and OME-NGFF, which share the name, are not looked at here. */
-static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
-{
-    static const char *const own_members[] = {"layout", "resampling_method", NULL};
-    static const char *const entry_members[] = {"asset", "derived_from", "transform", "resampling_method", NULL};
-    static const char *const transform_members[] = {"scale", "translation", NULL};
-    const zs_json *multiscales = zs_json_get(members, "multiscales"), *layout = zs_json_get(multiscales, "layout");
-    if (!zs_json_is_object(multiscales) || zs_json_get(multiscales, "tile_matrix_set") != NULL)
-        return;
-    check_known(to, "multiscales", multiscales, own_members);
-    if (!zs_json_is_array(layout) || zs_json_first(layout) == NULL)
-        zs_report_wrong(to, "multiscales: layout", "a list of levels", layout);
-    for (const zs_json *entry = zs_json_first(layout); entry != NULL; entry = zs_json_next(entry)) {
-        const zs_json *asset = zs_json_get(entry, "asset"), *transform = zs_json_get(entry, "transform");
-        const char *text = "";
-        if (!zs_json_string(asset, &text) || text[0] == '/' || strstr(text, "..") != NULL)
-            zs_report_wrong(to, "multiscales: asset", "a path below the group", asset);
-        check_known(to, "multiscales: a level", entry, entry_members);
-        check_known(to, "multiscales: transform", transform, transform_members);
-        if (zs_json_get(entry, "derived_from") != NULL && zs_json_get(transform, "scale") == NULL)
-            zs_report_wrong(to, "multiscales: transform", "a scale, for a level that is derived from another",
-                            transform);
-        zs_spatial.check(node, entry, to);
-    }
-}
-
 static const char *const owned[] = {"multiscales", NULL};
 
 static const char *const repositories[] = {"multiscales", NULL};
@@ -289,7 +252,5 @@ const struct zs_convention zs_multiscales = {
     .repositories = repositories,
     .description = "Multiscale layout of zarr datasets",
     .owned = owned,
-    .spell_checked = owned,
     .next_layout = next_layout,
-    .check = check,
 };

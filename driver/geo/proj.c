@@ -118,46 +118,6 @@ bool zs_proj_write(zs_json *attributes, OGRSpatialReferenceH srs, bool is_group)
            zs_convention_declare(&zs_proj, attributes, has_any, !is_group);
 }
 
-/* ---- Checking ---- */
-
-static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
-{
-    (void)node;
-    const char *text;
-    const zs_json *code = zs_json_get(members, "proj:code"), *wkt = zs_json_get(members, "proj:wkt2");
-    const zs_json *projjson = zs_json_get(members, "proj:projjson");
-    if (zs_json_typeof(code) != ZS_JSON_NULL) {
-        const char *colon = zs_json_string(code, &text) ? strchr(text, ':') : NULL;
-        if (colon == NULL || colon == text || colon[1] == '\0' || strchr(colon + 1, ':') != NULL)
-            zs_report_wrong(to, "proj:code", "\"AUTHORITY:CODE\"", code);
-    }
-    if (zs_json_typeof(wkt) != ZS_JSON_NULL && !zs_json_string(wkt, &text))
-        zs_report_wrong(to, "proj:wkt2", "a string", wkt);
-    if (zs_json_typeof(projjson) != ZS_JSON_NULL && !zs_json_is_object(projjson))
-        zs_report_wrong(to, "proj:projjson", "an object", projjson);
-}
-
-/* All spellings in all sources. */
-static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
-{
-    const char *text;
-    for (int p = 0; p < search->scope.sources; p++) {
-        const struct zs_scope_source *source = &search->scope.source[p];
-        /* A group's CRS holds for the arrays directly in it, not for those further down. */
-        if (p > 0 && source->group != search->scope.group[0] && source->kind == ZS_SOURCE_GROUP && !source->has_layout)
-            continue;
-        const char *path = zs_scope_path(&search->scope, p);
-        const zs_json *projjson = zs_json_get(source->members, "proj:projjson");
-        if (zs_json_string(zs_json_get(source->members, "proj:code"), &text))
-            ZS_TRY(visitor->crs(visitor->context, path, "proj:code", zs_crs_from_code(text), true, err));
-        if (zs_json_string(zs_json_get(source->members, "proj:wkt2"), &text))
-            ZS_TRY(visitor->crs(visitor->context, path, "proj:wkt2", zs_crs_from_wkt(text), false, err));
-        if (zs_json_typeof(projjson) != ZS_JSON_NULL)
-            ZS_TRY(visitor->crs(visitor->context, path, "proj:projjson", zs_crs_from_projjson(projjson), false, err));
-    }
-    return ZS_OK;
-}
-
 static const char *const repositories[] = {"proj", "geo-proj", NULL};
 
 /* Names and addresses are those of v1, which GDAL and most stores have, and what rioxarray (0.23) looks for. */
@@ -169,9 +129,6 @@ const struct zs_convention zs_proj = {
     .repositories = repositories,
     .description = "Coordinate reference system information for geospatial data",
     .prefix = "proj:",
-    .known = known,
     .find_transform = find_transform,
     .find_crs = find_crs,
-    .check = check,
-    .visit = visit,
 };

@@ -99,12 +99,6 @@ const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, cons
     return NULL;
 }
 
-const char *zs_scope_path(const struct zs_scope *scope, int source)
-{
-    const struct zs_node *group = scope->source[source].group;
-    return group != NULL ? group->path : scope->node->path;
-}
-
 static const struct zs_node *array_at(struct zs_hierarchy *hierarchy, const char *group, const char *name)
 {
     const struct zs_node *node;

@@ -45,9 +45,6 @@ void zs_scope_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, s
  * common to all. */
 const zs_json *zs_scope_inherited(const struct zs_scope *scope, int source, const char *name);
 
-/* Path of the node that has the members of a source. */
-const char *zs_scope_path(const struct zs_scope *scope, int source);
-
 /* A named variable in the nearest of the scope's groups that has it, or the one at a path (CF 2.7) from `from`, the
  * group whose attribute has the name (NULL: the array's own group); NULL when there is none. */
 const struct zs_node *zs_scope_array(struct zs_hierarchy *hierarchy, const struct zs_scope *scope,

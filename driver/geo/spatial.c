@@ -343,93 +343,6 @@ bool zs_spatial_proj_is_declared(const zs_json *members)
     return zs_spatial_is_declared(members) || zs_convention_has_members(&zs_proj, members);
 }
 
-/* ---- Checking ---- */
-
-static void check_transform(const struct zs_finding_receiver *to, const zs_json *member)
-{
-    double t[6];
-    bool is_fine = zs_json_doubles(member, t, 6);
-    for (int i = 0; i < 6 && is_fine; i++)
-        is_fine = isfinite(t[i]);
-    if (!is_fine || t[0] * t[4] == t[1] * t[3])
-        zs_report_wrong(to, "spatial:transform", "six numbers that can be inverted", member);
-}
-
-/* Two names, on an array those of its dimensions, and their sizes where they are given. */
-static void check_dimensions(const struct zs_node *node, const zs_json *names, const zs_json *shape,
-                             const struct zs_finding_receiver *to)
-{
-    const struct zs_array_meta *meta = node->array;
-    const char *name[2] = {NULL, NULL};
-    double size[2];
-    const bool has_shape = zs_json_doubles(shape, size, 2);
-    if (shape != NULL && !has_shape)
-        zs_report_wrong(to, ZS_SPATIAL_SHAPE, "two sizes", shape);
-    if (names == NULL)
-        return;
-    if (zs_json_size(names) != 2 || !zs_json_string(zs_json_at(names, 0), &name[0]) ||
-        !zs_json_string(zs_json_at(names, 1), &name[1])) {
-        zs_report_wrong(to, DIMENSIONS, "two names, of Y and X", names);
-        return;
-    }
-    for (int i = 0; meta != NULL && i < 2; i++) {
-        int dim = 0;
-        while (dim < meta->ndim &&
-               (zs_dimension_name(node, dim) == NULL || strcmp(zs_dimension_name(node, dim), name[i]) != 0))
-            dim++;
-        if (dim == meta->ndim) {
-            zs_report_wrong(to, DIMENSIONS, "names of the array's dimensions", names);
-            return;
-        }
-        if (has_shape && size[i] != (double)meta->shape[dim]) {
-            char texts[2][32];
-            snprintf(texts[0], sizeof texts[0], "%llu", (unsigned long long)meta->shape[dim]);
-            snprintf(texts[1], sizeof texts[1], "%.12g", size[i]);
-            to->report(to->context, ZS_FINDING_WRONG, i == 0 ? ZS_SPATIAL_SHAPE ", of Y" : ZS_SPATIAL_SHAPE ", of X",
-                       texts[0], texts[1]);
-        }
-    }
-}
-
-static void check(const struct zs_node *node, const zs_json *members, const struct zs_finding_receiver *to)
-{
-    const zs_json *transform = zs_json_get(members, "spatial:transform"), *bbox = zs_json_get(members, "spatial:bbox");
-    const zs_json *registration = zs_json_get(members, "spatial:registration"),
-                  *type = zs_json_get(members, "spatial:transform_type");
-    double b[4];
-    const bool is_affine = type == NULL || zs_json_equals(type, "affine");
-    if (transform != NULL && is_affine)
-        check_transform(to, transform);
-    if (!is_affine)
-        to->report(to->context, ZS_FINDING_UNCHECKED, "spatial:transform_type", "\"affine\"", "another one");
-    if (bbox != NULL && (!zs_json_doubles(bbox, b, 4) || !(b[0] <= b[2]) || !(b[1] <= b[3])))
-        zs_report_wrong(to, "spatial:bbox", "[xmin, ymin, xmax, ymax]", bbox);
-    if (registration != NULL && !zs_json_equals(registration, "pixel") && !zs_json_equals(registration, "node"))
-        zs_report_wrong(to, "spatial:registration", "\"pixel\" or \"node\"", registration);
-    check_dimensions(node, zs_json_get(members, DIMENSIONS), zs_json_get(members, ZS_SPATIAL_SHAPE), to);
-    if (members == node->attributes && node->array != NULL && zs_convention_is_declared(&zs_spatial, members) &&
-        zs_json_get(members, DIMENSIONS) == NULL)
-        zs_report_wrong(to, DIMENSIONS, "two names, where the convention is declared", NULL);
-}
-
-/* Each source's transform and box, as far as they are of this array's level. */
-static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
-{
-    for (int p = 0; p < search->scope.sources; p++) {
-        const struct zs_scope_source *source = &search->scope.source[p];
-        const char *path = zs_scope_path(&search->scope, p);
-        double box[4];
-        char what[200];
-        snprintf(what, sizeof what, "spatial:transform against the other georeferencing of %.100s", search->node->path);
-        if (take_spatial(search, p, false))
-            ZS_TRY(visitor->transform(visitor->context, path, what, search->out->transform, err));
-        if ((source->kind != ZS_SOURCE_GROUP || !source->has_layout || source->is_base) &&
-            zs_json_doubles(zs_json_get(source->members, "spatial:bbox"), box, 4))
-            ZS_TRY(visitor->box(visitor->context, path, "spatial:bbox against the transform", box, err));
-    }
-    return ZS_OK;
-}
-
 static const char *const repositories[] = {"spatial", NULL};
 
 const struct zs_convention zs_spatial = {
@@ -440,9 +353,6 @@ const struct zs_convention zs_spatial = {
     .repositories = repositories,
     .description = "Spatial coordinate information",
     .prefix = "spatial:",
-    .known = known,
     .find_axes = find_axes,
     .find_transform = find_transform,
-    .check = check,
-    .visit = visit,
 };

@@ -134,24 +134,9 @@ static void find_crs(struct zs_search *search, enum zs_priority priority)
         search->out->srs = crs_of(group->attributes);
 }
 
-/* ---- Checking ---- */
-
-static enum zs_status visit(struct zs_search *search, const struct zs_georef_visitor *visitor, struct zs_error *err)
-{
-    struct grid g;
-    double t[6];
-    const struct zs_node *group = grid_above(&search->scope, &g);
-    if (group == NULL)
-        return ZS_OK;
-    ZS_TRY(visitor->crs(visitor->context, group->path, "crs", crs_of(group->attributes), true, err));
-    return transform_of(search, t) ? visitor->transform(visitor->context, group->path, "bounds and resolution", t, err)
-                                   : ZS_OK;
-}
-
 const struct zs_convention zs_zagg = {
     .name = "zagg",
     .find_axes = find_axes,
     .find_transform = find_transform,
     .find_crs = find_crs,
-    .visit = visit,
 };
