@@ -55,9 +55,6 @@ struct zs_array {
     atomic_uint_least64_t missed, list_due;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
-    /* an object was found replaced: other objects are no longer opened from what this process remembers */
-    atomic_bool distrusts_memory;
-
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */
     struct zs_pending *pending; /* pending.h; NULL until the first write, or question of their order */
@@ -103,28 +100,22 @@ struct zs_location {
     struct zs_source bytes; /* without an object: that of `shard` is opened when they are read */
 };
 
-/* Keeps in the caches what locations point into, and the index of a level-0 shard. Zero-initialise. */
+/* Keeps in the cache what locations point into. Zero-initialise. */
 struct zs_pins {
     struct zs_cache_entry **blobs; /* of array->chunks */
     size_t count, capacity;
-    struct zs_cache_entry *index; /* of array->indexes; NULL: none */
 };
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
-/* Finds the bytes of n innermost chunks of one level-0 chunk. Indexes are read, verified and cached on the way. Blobs
- * that locations point into are pinned in `pins`. *is_stale is set when it fails because the shard was replaced since
- * its index was read. */
+/* Finds the bytes of n innermost chunks of one level-0 chunk, for readers of pixels. Indexes are read, verified and
+ * cached on the way. Blobs that locations point into are pinned in `pins`. Asks for no shard that the list of a store's
+ * shards lacks, and lists the store when that costs less than the look-ups of absent shards did (shard_list.h). */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                         bool *is_stale, struct zs_error *err);
+                         struct zs_error *err);
 
-/* zs_locate() for readers of pixels: asks for no shard that the list of a store's shards lacks, and lists the store
- * when that costs less than the look-ups of absent shards did (shard_list.h). */
-enum zs_status zs_locate_listed(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                                bool *is_stale, struct zs_error *err);
-
-/* Reads the index of the level-0 shard around an innermost chunk, for zs_is_known_empty(). With `pins` NULL only where
- * that costs no request beyond those for reading the chunk; else the index is kept until zs_pins_release(). */
-enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins, struct zs_error *err);
+/* Likewise, by the index alone: no small remote shard is fetched as a whole, no store is listed. */
+enum zs_status zs_locate_by_index(struct zs_array *array, struct zs_location **locations, size_t n,
+                                  struct zs_pins *pins, struct zs_error *err);
 
 /* Whether the cached indexes, or the list of shards, show that nothing of a level-k shard is stored; false where they
  * are not cached. */

@@ -80,10 +80,21 @@ bool zs_shard_is_changing(struct zs_array *array, uint64_t shard)
     return is_changing;
 }
 
-void zs_shard_forget(struct zs_array *array, uint64_t shard)
+void zs_shard_refresh(struct zs_array *array, uint64_t shard)
 {
+    struct zs_error ignored;
+    char *key;
     zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
     zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
+    if (zs_shard_key(array, shard, &key, &ignored) != ZS_OK)
+        return; /* a read finds out again */
+    zs_store_forget(array->store, key);
+    free(key);
+}
+
+void zs_shard_forget(struct zs_array *array, uint64_t shard)
+{
+    zs_shard_refresh(array, shard);
     zs_shard_list_forget(array);
     zs_cache_remove(array->chunks, (struct zs_cache_key){1, shard}); /* the shard, if it was fetched as a whole */
     if (array->chain.count > 2 || (array->chain.count == 2 && array->chain.levels[0].bytes_codec_count > 0)) {
@@ -92,13 +103,6 @@ void zs_shard_forget(struct zs_array *array, uint64_t shard)
         zs_cache_clear(array->indexes);
         zs_cache_clear(array->chunks);
     }
-}
-
-void zs_array_distrust(struct zs_array *array)
-{
-    array->distrusts_memory = true;
-    zs_cache_clear(array->indexes);
-    zs_cache_clear(array->objects);
 }
 
 /* ---- Indexes ---- */
@@ -155,8 +159,6 @@ static enum zs_status open_once(struct zs_array *array, const struct zs_level *l
 {
     *object = NULL;
     *index = NULL;
-    if (array->distrusts_memory)
-        zs_store_forget(array->store, key);
     const enum zs_status status = array->store->is_remote ? open_remote(array, level, key, object, index, err)
                                                           : open_local(array, level, key, is_final, object, index, err);
     if (status != ZS_OK) {

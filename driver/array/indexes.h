@@ -24,13 +24,13 @@ bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_o
  * (zs_object_is_changed()). */
 bool zs_shard_is_changing(struct zs_array *array, uint64_t shard);
 
-/* Drops what is cached of a level-0 chunk, after its object changed. */
+/* Forgets the opened object and the index of a level-0 chunk, which others replaced: it is opened again. */
+void zs_shard_refresh(struct zs_array *array, uint64_t shard);
+/* Drops all that is cached of a level-0 chunk, after its object was published. */
 void zs_shard_forget(struct zs_array *array, uint64_t shard);
 
 /* Reading and publishing begin again so many times when a shard was replaced or changed meanwhile. */
 #define ZS_STALE_RETRIES 3
-/* Clears the caches, and from now on ignores what this process remembers of objects: some were replaced. */
-void zs_array_distrust(struct zs_array *array);
 
 /* ---- Indexes ---- */
 

@@ -15,7 +15,8 @@
 struct locator {
     struct zs_array *array;
     struct zs_pins *pins;
-    bool *is_stale;
+    bool is_by_index; /* no shard is fetched as a whole */
+    bool is_stale;    /* the shard was replaced since its index was read */
 };
 
 /* A shard, and the chunks that are looked for in it. */
@@ -180,19 +181,6 @@ static bool must_ask_again(const struct zs_array *array, const struct shard *sha
     return false;
 }
 
-/* Reads the index of a level-0 shard again, from the store rather than from what is remembered. */
-static enum zs_status ask_again(struct zs_array *array, uint64_t shard, struct zs_cache_entry **entry,
-                                struct zs_error *err)
-{
-    char *key;
-    ZS_TRY(zs_shard_key(array, shard, &key, err));
-    zs_store_forget(array->store, key);
-    free(key);
-    zs_cache_remove(array->indexes, (struct zs_cache_key){0, shard});
-    zs_cache_remove(array->objects, (struct zs_cache_key){0, shard});
-    return zs_index_get(array, 0, shard, NULL, entry, err);
-}
-
 bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
 {
     const struct zs_pending *pending = array->pending;
@@ -269,7 +257,7 @@ static enum zs_status try_fetched(struct locator *locator, struct shard *shard, 
 {
     size_t limit;
     *done = false;
-    if (shard->depth > 0 || shard->source != NULL ||
+    if (shard->depth > 0 || shard->source != NULL || locator->is_by_index ||
         !is_wanted_whole(locator->array, shard->level, shard->number, shard->count, &limit))
         return ZS_OK;
     const enum zs_status status = take_whole(locator, shard, limit, err);
@@ -312,7 +300,8 @@ static enum zs_status get_index(struct zs_array *array, struct shard *shard, str
     if (status == ZS_OK && must_ask_again(array, shard, zs_cache_value(shard->index))) {
         zs_cache_release(array->indexes, shard->index);
         shard->index = NULL;
-        status = ask_again(array, shard->number, &shard->index, err);
+        zs_shard_refresh(array, shard->number);
+        status = zs_index_get(array, 0, shard->number, NULL, &shard->index, err);
     }
     return status;
 }
@@ -322,7 +311,7 @@ static enum zs_status get_object(struct locator *locator, struct shard *shard, u
                                  struct zs_object **object, struct zs_error *err)
 {
     if (shard->object == NULL)
-        ZS_TRY(zs_shard_object_of(locator->array, shard->number, version, &shard->object, locator->is_stale, err));
+        ZS_TRY(zs_shard_object_of(locator->array, shard->number, version, &shard->object, &locator->is_stale, err));
     *object = zs_cache_value(shard->object);
     return ZS_OK;
 }
@@ -395,9 +384,10 @@ static int by_shards(const void *x, const void *y)
     return (p > q) - (p < q);
 }
 
-enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                         bool *is_stale, struct zs_error *err)
+/* Locates chunks, by another index where the shard was replaced since its own was read. */
+static enum zs_status locate(struct locator *locator, struct zs_location **locations, size_t n, struct zs_error *err)
 {
+    struct zs_array *array = locator->array;
     if (array->chain.count == 1) {
         mark(locations, n, ZS_LOCATION_OBJECT);
         return ZS_OK;
@@ -406,48 +396,36 @@ enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations,
         sorting = array;
         qsort(locations, n, sizeof *locations, by_shards);
     }
-    struct locator locator = {array, pins, is_stale};
-    const enum zs_status status = locate_in_shard(&locator, 0, NULL, locations, n, err);
-    if (status != ZS_OK && zs_shard_is_stale(array, locations[0]->shard))
-        *is_stale = true;
-    return status;
+    for (int turn = 0;; turn++) {
+        locator->is_stale = false;
+        const enum zs_status status = locate_in_shard(locator, 0, NULL, locations, n, err);
+        if (status == ZS_OK || turn == ZS_STALE_RETRIES ||
+            (!locator->is_stale && !zs_shard_is_stale(array, locations[0]->shard)))
+            return status;
+        zs_shard_refresh(array, locations[0]->shard);
+    }
 }
 
-enum zs_status zs_locate_listed(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                                bool *is_stale, struct zs_error *err)
+enum zs_status zs_locate_by_index(struct zs_array *array, struct zs_location **locations, size_t n,
+                                  struct zs_pins *pins, struct zs_error *err)
 {
+    struct locator locator = {.array = array, .pins = pins, .is_by_index = true};
+    return locate(&locator, locations, n, err);
+}
+
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
+                         struct zs_error *err)
+{
+    struct locator locator = {.array = array, .pins = pins};
     const uint64_t shard = locations[0]->shard;
-    if (!array->store->lists_all)
-        return zs_locate(array, locations, n, pins, is_stale, err);
-    if (zs_is_known_empty(array, 0, shard)) {
+    if (array->store->lists_all && zs_is_known_empty(array, 0, shard)) {
         mark(locations, n, ZS_LOCATION_EMPTY);
         return ZS_OK;
     }
-    ZS_TRY(zs_locate(array, locations, n, pins, is_stale, err));
-    if (locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, 0, shard))
+    ZS_TRY(locate(&locator, locations, n, err));
+    if (array->store->lists_all && locations[0]->kind == ZS_LOCATION_EMPTY && zs_is_known_empty(array, 0, shard))
         zs_shard_list_note_missed(array);
     return ZS_OK;
-}
-
-enum zs_status zs_shard_load_index(struct zs_array *array, uint64_t chunk, struct zs_pins *pins, struct zs_error *err)
-{
-    struct zs_level room;
-    const uint64_t shard = zs_grid_shard(&array->grid, chunk);
-    const struct zs_level *level = zs_grid_level(&array->grid, 0, shard, &room);
-    size_t limit;
-    if (pins == NULL &&
-        (level->bytes_codec_count > 0 || is_wanted_whole(array, level, shard, (size_t)level->inner_count, &limit)))
-        return ZS_OK; /* its index comes with the shard */
-    struct zs_location where = {.chunk = chunk, .shard = shard}, *location = &where;
-    struct zs_pins own = {0};
-    bool is_stale = false; /* the next reader finds that out, too */
-    const enum zs_status status = zs_locate_listed(array, &location, 1, &own, &is_stale, err);
-    own.index = zs_cache_get(array->indexes, (struct zs_cache_key){0, shard});
-    if (pins != NULL)
-        *pins = own;
-    else
-        zs_pins_release(array, &own);
-    return is_stale ? ZS_OK : status;
 }
 
 void zs_pins_release(struct zs_array *array, struct zs_pins *pins)
@@ -455,7 +433,5 @@ void zs_pins_release(struct zs_array *array, struct zs_pins *pins)
     for (size_t i = 0; i < pins->count; i++)
         zs_cache_release(array->chunks, pins->blobs[i]);
     free(pins->blobs);
-    if (pins->index != NULL)
-        zs_cache_release(array->indexes, pins->index);
     *pins = (struct zs_pins){0};
 }

@@ -9,7 +9,6 @@ void zs_plan_init(struct zs_plan *plan)
     plan->decode_slots = plan->array->decode_slots;
     pthread_mutex_init(&plan->pending_lock, NULL);
     pthread_mutex_init(&plan->decode_lock, NULL);
-    pthread_mutex_init(&plan->left_lock, NULL);
     pthread_cond_init(&plan->decode_done, NULL);
 }
 
@@ -33,10 +32,8 @@ void zs_plan_clear(struct zs_plan *plan)
     free(plan->items);
     free(plan->ranges);
     free(plan->tasks);
-    free(plan->left);
     pthread_mutex_destroy(&plan->pending_lock);
     pthread_mutex_destroy(&plan->decode_lock);
-    pthread_mutex_destroy(&plan->left_lock);
     pthread_cond_destroy(&plan->decode_done);
 }
 
@@ -264,11 +261,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         else
             locations[n++] = &planned->where;
     }
-    bool is_stale = false;
-    const enum zs_status status =
-        n > 0 ? zs_locate_listed(plan->array, locations, n, &shard->pins, &is_stale, err) : ZS_OK;
-    if (is_stale)
-        plan->is_stale = true;
+    const enum zs_status status = n > 0 ? zs_locate(plan->array, locations, n, &shard->pins, err) : ZS_OK;
     free(locations);
     return status;
 }

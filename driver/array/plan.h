@@ -20,6 +20,7 @@ struct zs_planned {
     size_t first_overlap, overlap_count; /* of plan.overlaps */
     struct zs_cache_entry *table;        /* its blocks (struct zs_blocks); NULL: it is read whole */
     size_t first_item, item_count;       /* of plan.items: its blocks that are wanted, or the whole chunk */
+    atomic_bool is_left;                 /* its shard was replaced while it was read: it is read again */
 };
 
 /* A unit of decoding: a chunk, or one block of a chunk of which little is wanted. */
@@ -89,13 +90,9 @@ struct zs_plan {
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
     int decoding, decode_slots; /* of the array, or more where only blocks are decoded (zs_plan_blocks()) */
-    atomic_bool is_stale;       /* a shard was replaced before anything of it was read */
 
-    pthread_mutex_t left_lock;
-    uint64_t *left; /* shards that were replaced while they were read: they are read again */
-    size_t left_count, left_room;
-    enum zs_status left_status; /* what happened to the first */
-    struct zs_error left_err;
+    int turn;            /* 0, or how often the chunks were read before, because their shards were replaced meanwhile */
+    atomic_bool has_left; /* of some chunks is_left is set */
 };
 
 /* The i-th of the overlap_count windows that want some of a chunk. */
@@ -139,15 +136,10 @@ bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item
 /* ---- cut.c: reads that are too large for one plan ---- */
 
 /* Splits the windows into parts with at most array->plan_overlaps overlaps (or in one chunk), and calls `run` with one
- * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts, and shards
- * that are found absent are not cut. Stops at the first error. */
+ * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts. Stops at the
+ * first error. */
 enum zs_status zs_cut(struct zs_array *array, const struct zs_window *windows, size_t n, zs_windows_fn run, void *ctx,
                       struct zs_error *err);
-
-/* The parts of windows that lie in some level-0 shards: *parts is freed with free(). */
-enum zs_status zs_parts_in_shards(const struct zs_array *array, const struct zs_window *windows, size_t n,
-                                  const uint64_t *shards, size_t shard_count, struct zs_window **parts,
-                                  size_t *part_count, struct zs_error *err);
 
 /* At most so many innermost chunks overlap the windows; one that several windows overlap may be counted more than once.
  * UINT64_MAX when 64 bits cannot count them. */
@@ -182,6 +174,9 @@ void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, co
 /* Like zs_scatter(), of a whole chunk, from the stored elements that zs_chunk_decode_stored() gave: each is looked up
  * while it is copied, in place of the plan's conversion. */
 void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored);
+
+/* The part of the i-th window that wants some of the chunk which lies in the chunk. */
+void zs_window_of_chunk(const struct zs_plan *plan, const struct zs_planned *planned, size_t i, struct zs_window *part);
 
 /* Fills a gap with the fill value. */
 void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap);

@@ -196,24 +196,19 @@ static enum zs_status deliver_alone(struct zs_plan *plan, const struct zs_item *
 
 /* ---- Requests ---- */
 
-/* Leaves a shard that was replaced while it was read to another turn: the others go on. */
-static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status, struct zs_error *err)
+/* Chunks are read again so often on end, because their shard was replaced again: each time takes two round trips. */
+#define MOST_TURNS 10
+
+/* Leaves the chunks of a shard to another turn, because it was replaced while it was read; or fails. */
+static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status)
 {
-    bool is_left = false;
-    (void)pthread_mutex_lock(&plan->left_lock);
-    for (size_t i = 0; i < plan->left_count && !is_left; i++)
-        is_left = plan->left[i] == shard;
-    uint64_t *grown = is_left ? NULL : zs_grow(plan->left, plan->left_count, &plan->left_room, sizeof *grown);
-    if (grown != NULL) {
-        plan->left = grown;
-        plan->left[plan->left_count++] = shard;
-        if (plan->left_count == 1) {
-            plan->left_status = status;
-            plan->left_err = *err;
-        }
-    }
-    (void)pthread_mutex_unlock(&plan->left_lock);
-    return is_left || grown != NULL ? ZS_OK : zs_fail_memory(err);
+    if (plan->turn == MOST_TURNS)
+        return status;
+    for (size_t i = 0; i < plan->chunk_count; i++)
+        if (plan->chunks[i].where.shard == shard)
+            atomic_store(&plan->chunks[i].is_left, true);
+    atomic_store(&plan->has_left, true);
+    return ZS_OK;
 }
 
 /* Fetches the bytes of a request, of the object whose index has the chunk at `where`. *is_replaced: another object is
@@ -246,14 +241,14 @@ static enum zs_status run_request(struct zs_plan *plan, const struct zs_range_gr
     bool is_replaced = false;
     enum zs_status status = fetch(plan->array, request, where, fetched, &is_replaced, err);
     if (status != ZS_OK)
-        return is_replaced ? leave(plan, where->shard, status, err) : status;
+        return is_replaced ? leave(plan, where->shard, status) : status;
     decode_begin(plan);
     for (size_t i = 0; i < request->count && status == ZS_OK; i++)
         status = deliver_item(plan, &plan->items[ranges[i].tag], scratch,
                               fetched->data + (ranges[i].offset - request->offset), (size_t)ranges[i].size, err);
     decode_end(plan);
     is_replaced = status == ZS_CORRUPT && zs_shard_is_changing(plan->array, where->shard);
-    return is_replaced ? leave(plan, where->shard, status, err) : status;
+    return is_replaced ? leave(plan, where->shard, status) : status;
 }
 
 /* ---- Items without a request ---- */
@@ -425,6 +420,7 @@ static bool takes_room(const struct zs_plan *plan)
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
     const bool is_small = window_bytes(plan->array, plan->windows, plan->window_count) < INLINE_BYTES;
+    ZS_TRY(zs_plan_chunks(plan, err));
     if (!plan->is_prefetch)
         ZS_TRY(zs_parallel_for(is_small ? 1 : plan->array->threads, plan->gap_count, fill_gap, plan, err));
     if (plan->chunk_count == 0)
@@ -439,62 +435,50 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     return zs_parallel_for(threads, plan->task_count, run_task, plan, err);
 }
 
-/* Turns on end that read no more than the turn before, because shards were replaced again: each takes two round
- * trips. */
-#define MOST_VAIN_TURNS 10
+static enum zs_status read_left(const struct zs_plan *before, struct zs_error *err);
 
-/* What is still to be read: all windows at first, then their parts in shards that were replaced meanwhile. */
-struct rest {
-    const struct zs_window *windows;
-    size_t count;
-    struct zs_window *parts; /* these windows, but for the first ones; freed with free() */
-    size_t shards;           /* of the parts; 0: all is read */
-    bool is_stale;           /* nothing was read, because a shard was replaced before */
-};
-
-/* Reads the rest once. Where something of it is left, the status is the error of the first shard that is. */
-static enum zs_status read_rest(const struct zs_plan *asked, struct rest *rest, struct zs_error *err)
+/* Reads windows as one plan; what they are for is in `asked`. */
+static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
+    const struct zs_plan *asked = ctx;
+    if (asked->is_prefetch && *asked->room == 0)
+        return ZS_OK;
     struct zs_plan plan = *asked;
-    struct zs_window *parts = NULL;
-    plan.windows = rest->windows;
-    plan.window_count = rest->count;
+    plan.windows = windows;
+    plan.window_count = n;
     zs_plan_init(&plan);
-    enum zs_status status = zs_plan_chunks(&plan, err);
-    if (status == ZS_OK)
-        status = run_planned(&plan, err);
-    rest->is_stale = status != ZS_OK && plan.is_stale;
-    rest->shards = 0;
-    if (status == ZS_OK && plan.left_count > 0) {
-        status = zs_parts_in_shards(plan.array, plan.windows, plan.window_count, plan.left, plan.left_count, &parts,
-                                    &rest->count, err);
-        free(rest->parts);
-        rest->windows = rest->parts = parts;
-        if (status == ZS_OK) {
-            rest->shards = plan.left_count;
-            status = zs_fail(err, plan.left_status, "%s", plan.left_err.message);
-        }
-    }
+    enum zs_status status = run_planned(&plan, err);
+    if (status == ZS_OK && atomic_load(&plan.has_left))
+        status = read_left(&plan, err);
     zs_plan_clear(&plan);
     return status;
 }
 
-static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
+/* Reads the chunks again that were left, each with all windows that want some of it. */
+static enum zs_status read_left(const struct zs_plan *before, struct zs_error *err)
 {
-    const struct zs_plan *asked = ctx;
-    struct rest rest = {.windows = windows, .count = n};
-    size_t shards = SIZE_MAX;
-    int vain_turns = 0;
-    if (asked->is_prefetch && *asked->room == 0)
-        return ZS_OK;
-    enum zs_status status = read_rest(asked, &rest, err);
-    while (rest.is_stale ? vain_turns < ZS_STALE_RETRIES : rest.shards > 0 && vain_turns < MOST_VAIN_TURNS) {
-        vain_turns = rest.shards > 0 && rest.shards < shards ? 1 : vain_turns + 1;
-        shards = rest.shards > 0 ? rest.shards : shards;
-        zs_array_distrust(asked->array);
-        status = read_rest(asked, &rest, err);
+    struct zs_array *array = before->array;
+    struct zs_window *parts = zs_calloc(before->overlap_count, sizeof *parts);
+    ZS_TRY_MEMORY(parts, err);
+    size_t n = 0;
+    for (size_t i = 0; i < before->chunk_count; i++) {
+        const struct zs_planned *planned = &before->chunks[i];
+        if (!atomic_load(&planned->is_left))
+            continue;
+        zs_shard_refresh(array, planned->where.shard);
+        for (size_t k = 0; k < planned->overlap_count; k++)
+            zs_window_of_chunk(before, planned, k, &parts[n++]);
     }
-    free(rest.parts);
+    struct zs_plan again = {.array = array,
+                            .convert = before->convert,
+                            .take = before->take,
+                            .ctx = before->ctx,
+                            .ignores_pending = before->ignores_pending,
+                            .is_prefetch = before->is_prefetch,
+                            .room = before->room,
+                            .turn = before->turn + 1};
+    const enum zs_status status = run_plan(&again, parts, n, err);
+    free(parts);
     return status;
 }
 

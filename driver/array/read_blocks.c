@@ -216,7 +216,7 @@ static enum zs_status ask_table(struct zs_plan *plan, struct zs_planned *planned
     if (status == ZS_OK && (object == NULL || object->is_versioned))
         status = read_table(array, where, level, object, head, &blocks, err);
     if (is_stale || zs_object_is_overtaken(object, status))
-        plan->is_stale = true;
+        status = ZS_OK; /* it is read whole, and found replaced */
     if (entry != NULL)
         zs_cache_release(array->objects, entry);
     return status == ZS_OK && blocks != NULL ? keep_table(array, planned, blocks, err) : status;
@@ -231,8 +231,6 @@ static enum zs_status open_object(struct zs_array *array, uint64_t chunk, struct
     const bool is_remote = array->store->is_remote;
     char *key;
     ZS_TRY(zs_shard_key(array, chunk, &key, err));
-    if (array->distrusts_memory)
-        zs_store_forget(array->store, key);
     const enum zs_status status =
         is_remote ? zs_object_open_head(array->store, key, sizeof head->fetched, head->fetched, object, err)
                   : zs_object_open(array->store, key, object, err);

@@ -30,19 +30,6 @@ static void find_chunks(const struct zs_array *array, int level, const uint64_t 
     }
 }
 
-/* Like zs_locate(), by the index alone: while it is cached, no small remote shard is fetched as a whole. */
-static enum zs_status locate_by_index(struct zs_array *array, struct zs_location **locations, size_t n,
-                                      struct zs_pins *pins, bool *is_stale, struct zs_error *err)
-{
-    enum zs_status status = ZS_OK;
-    if (array->chain.count > 1 && array->chain.levels[0].bytes_codec_count == 0)
-        status = zs_index_get(array, 0, locations[0]->shard, NULL, &pins->index, err);
-    if (status == ZS_OK)
-        return zs_locate(array, locations, n, pins, is_stale, err);
-    *is_stale = zs_shard_is_stale(array, locations[0]->shard);
-    return zs_fail_in_chunk(array, locations[0]->chunk, status, err);
-}
-
 /* Searches the index of one shard for chunks of a window. */
 static enum zs_status search_shard(struct zs_array *array, const struct zs_window *window, uint64_t shard,
                                    bool *is_stored, struct zs_error *err)
@@ -67,16 +54,14 @@ static enum zs_status search_shard(struct zs_array *array, const struct zs_windo
             i++;
         }
     } while (status == ZS_OK && zs_next_position(n, at, low, high));
-    bool is_stale = false;
     if (status == ZS_OK)
-        status = locate_by_index(array, list, chunks, &pins, &is_stale, err);
-    *is_stored = is_stale;
+        status = zs_locate_by_index(array, list, chunks, &pins, err);
     for (i = 0; status == ZS_OK && i < chunks && !*is_stored; i++)
         *is_stored = locations[i].kind != ZS_LOCATION_EMPTY;
     zs_pins_release(array, &pins);
     free(list);
     free(locations);
-    return is_stale ? ZS_OK : status;
+    return status;
 }
 
 /* Searches one shard, unless it is known to be absent. *is_missed: a look-up found that it is. */
@@ -219,13 +204,12 @@ static enum zs_status take_location(struct zs_array *array, const struct zs_loca
     return zs_shard_key(array, where->shard, &found->key, err);
 }
 
-static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, bool *is_stale,
-                                    struct zs_chunk_bytes *found, struct zs_error *err)
+static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, struct zs_chunk_bytes *found,
+                                    struct zs_error *err)
 {
     struct zs_location where = {.chunk = chunk, .shard = zs_grid_shard(&array->grid, chunk)}, *location = &where;
     struct zs_pins pins = {0};
-    *is_stale = false;
-    enum zs_status status = locate_by_index(array, &location, 1, &pins, is_stale, err);
+    enum zs_status status = zs_locate_by_index(array, &location, 1, &pins, err);
     if (status == ZS_OK)
         status = take_location(array, &where, found, err);
     zs_pins_release(array, &pins);
@@ -249,14 +233,7 @@ static enum zs_status find_chunk(struct zs_array *array, const uint64_t *positio
     const uint64_t chunk = zs_grid_number(&array->grid, innermost, position);
     if (innermost == 0)
         return find_object(array, chunk, found, err);
-    enum zs_status status = ZS_OK;
-    bool is_stale = true;
-    for (int i = 0; i <= ZS_STALE_RETRIES && is_stale; i++) {
-        if (i > 0)
-            zs_array_distrust(array);
-        status = find_in_shard(array, chunk, &is_stale, found, err);
-    }
-    return status;
+    return find_in_shard(array, chunk, found, err);
 }
 
 enum zs_status zs_array_find_chunk(struct zs_array *array, const uint64_t *position, struct zs_chunk_bytes *found,
