@@ -155,20 +155,6 @@ def test_refused_commit_without_effect_is_retried(s3, is_there, name, status):
     assert stored()[0, 0] == 1 and gdal.OpenEx(NAME).GetMetadataItem("ours") == "1"
 
 
-def test_writer_whose_store_was_replaced_writes_nothing(s3):
-    made()
-    ours = wrote(1, side=2)
-    ours.FlushCache()
-    ours.GetRasterBand(1).WriteArray(np.full((2, 2), 1, "uint8"), 4, 4)
-    copy(PATH, source(np.zeros((1, 64, 64), "uint8")), ARRAY_NAME="v", CHUNK_SHAPE=32, SHARD_SHAPE=64, COMPRESS="GZIP", OVERWRITE="YES")
-    s3.log.clear()
-    assert '"codecs" changed since this array was opened' in error_of(ours.FlushCache)
-    assert s3.log == [("GET", "bucket/a.zarr/v/zarr.json")]  # what is there is not even read
-    with pytest.raises(RuntimeError):
-        close(ours) if hasattr(ours, "Close") else gdal.Dataset.__swig_destroy__(ours)
-    assert not stored().any()
-
-
 def test_writing_into_a_removed_store_is_an_error_and_leaves_nothing(s3):
     """Its shard is absent then, and so it may be in a store that is there."""
     made()
