@@ -27,7 +27,7 @@ gdal 20149
 validate 1229
 raster 6464
 geo 9458
-array 6705
+array 6279
 shard 1942
 icechunk 2056
 codec 5210

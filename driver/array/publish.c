@@ -165,6 +165,8 @@ static enum zs_status open_stored(struct zs_array *array, struct zs_open_shard *
     }
     if (status != ZS_OK && status != ZS_NOT_FOUND)
         return status;
+    if (object == NULL && array->store->is_remote) /* the array may be gone, too */
+        ZS_TRY(check_after_conflict(array, err));
     if (zs_shard_is_other(array, shard->number, object))
         zs_cache_clear(array->chunks); /* some chunks may have been decoded from an older object */
     if (index != NULL)
