@@ -192,32 +192,6 @@ static void test_unsharded_chunk_is_read_in_parts(void)
     }
 }
 
-static void test_parts_of_absent_objects_are_the_fill_value(void)
-{
-    struct deep d;
-    struct zs_error err;
-    uint16_t out[96] = {0};
-    for (int remote = 0; remote < 2; remote++) {
-        open_deep(&d, "[60,96,96]", "[" LITTLE "]", remote, true);
-        must(zs_store_remove(d.memory, "a/c/0/0/0", &err), &err);
-        must(zs_array_read(d.array, (uint64_t[]){7, 5, 0}, (uint64_t[]){1, 1, 96}, out, &err), &err);
-        CHECK(out[0] == 5 && out[95] == 5);
-        close_deep(&d);
-    }
-}
-
-static void test_chunk_with_a_checksum_is_read_whole(void)
-{
-    struct deep d;
-    if (!is_here(SHARD(BLOCKS)))
-        return;
-    open_deep(&d, "[60,96,96]", SHARD(LITTLE "," BLOCKS ",'crc32c'"), false, true);
-    costs(&d, (uint64_t[]){0, 0, 0}, (uint64_t[]){1, 48, 48}, 2, 300000);
-    CHECK(d.store.bytes_read > 200000);
-    costs(&d, (uint64_t[]){50, 0, 0}, (uint64_t[]){1, 48, 48}, 0, 0);
-    close_deep(&d);
-}
-
 static void test_chunk_beyond_the_limit_is_read_in_parts(void)
 {
     struct deep d;
@@ -300,30 +274,6 @@ static void test_replaced_shard_is_read_by_its_own_block_table(void)
     close_deep(&d);
 }
 
-static void test_array_reads_its_own_writes(void)
-{
-    struct deep d;
-    struct zs_error err;
-    uint64_t rng = 9;
-    for (size_t l = 0; l < LAYOUTS; l++) {
-        if (!is_here(layouts[l].codecs))
-            continue;
-        open_deep(&d, layouts[l].chunks, layouts[l].codecs, false, true);
-        for (int round = 0; round < 12; round++) {
-            const uint64_t z = rng_below(&rng, DEPTH), y = rng_below(&rng, SIDE), x = rng_below(&rng, SIDE);
-            uint16_t *const element = &d.model[(z * SIDE + y) * SIDE + x];
-            CHECK(read_window(&d, (uint64_t[]){z, 0, 0}, (uint64_t[]){1, SIDE, SIDE}));
-            *element = (uint16_t)(*element + 1);
-            const struct zs_window w = {.start = {z, y, x}, .count = {1, 1, 1}, .data = element, .stride = {2, 2, 2}};
-            must(zs_array_write_windows(d.array, &w, 1, 2, NULL, NULL, &err), &err);
-            if (round % 3 == 2)
-                must(zs_array_flush(d.array, &err), &err);
-            CHECK(read_window(&d, (uint64_t[]){z, 0, 0}, (uint64_t[]){1, SIDE, SIDE}));
-        }
-        close_deep(&d);
-    }
-}
-
 static void test_any_failing_call_is_an_error_and_the_next_read_succeeds(void)
 {
     for (size_t l = 0; l < LAYOUTS; l++) {
@@ -397,12 +347,9 @@ int main(void)
     RUN(test_only_needed_pages_of_raw_chunks_are_read);
     RUN(test_blosc_block_table_is_read_once_and_only_needed_blocks);
     RUN(test_unsharded_chunk_is_read_in_parts);
-    RUN(test_parts_of_absent_objects_are_the_fill_value);
-    RUN(test_chunk_with_a_checksum_is_read_whole);
     RUN(test_chunk_beyond_the_limit_is_read_in_parts);
     RUN(test_a_broken_block_is_an_error_and_the_others_are_read);
     RUN(test_replaced_shard_is_read_by_its_own_block_table);
-    RUN(test_array_reads_its_own_writes);
     RUN(test_any_failing_call_is_an_error_and_the_next_read_succeeds);
     RUN(test_eight_threads_read_parts_of_the_same_chunks);
     return check_result();

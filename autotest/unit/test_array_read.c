@@ -191,31 +191,6 @@ static void test_empty_chunks_and_absent_shards_read_as_the_fill_value(void)
     zs_buffer_free(&b);
 }
 
-static void test_chunks_may_share_bytes(void)
-{
-    struct zs_error err;
-    unsigned char out[36];
-    struct zs_buffer b = shard_of((uint64_t[]){0, 4, 0, 4, 1, 4, 2, 4}, "abcdefg");
-    struct small s = small_of(b.data, b.size, "", "");
-    CHECK(read_all(s.array, out, &err) == ZS_OK);
-    CHECK_EQ_MEM(out, "abab\t\tcdcd\t\tbccd\t\tdeef", 22);
-    small_free(&s);
-    zs_buffer_free(&b);
-}
-
-static void test_info_is_that_of_the_metadata(void)
-{
-    struct small s = small_of(NULL, 0, "", "");
-    const struct zs_array_info info = zs_array_get_info(s.array);
-    CHECK_EQ_I64(info.ndim, 2);
-    CHECK_EQ_U64(info.shape[1], 6);
-    CHECK_EQ_U64(info.chunk_shape[0], 2);
-    CHECK_EQ_U64(info.shard_shape[0], 4);
-    CHECK(info.data_type == ZS_UINT8 && info.item_size == 1 && info.is_sharded);
-    CHECK_EQ_U64(*(const unsigned char *)info.fill_value, 9);
-    small_free(&s);
-}
-
 static void test_windows_outside_are_refused_and_empty_windows_read_nothing(void)
 {
     struct zs_error err;
@@ -317,8 +292,6 @@ int main(void)
     RUN(test_random_arrays_read_as_the_oracle_wrote_them);
     RUN(test_parts_of_chunks_beyond_the_cache_read_as_the_oracle_wrote_them);
     RUN(test_empty_chunks_and_absent_shards_read_as_the_fill_value);
-    RUN(test_chunks_may_share_bytes);
-    RUN(test_info_is_that_of_the_metadata);
     RUN(test_windows_outside_are_refused_and_empty_windows_read_nothing);
     RUN(test_errors_in_a_shard_name_object_and_chunk);
     RUN(test_a_shard_cut_anywhere_is_an_error);

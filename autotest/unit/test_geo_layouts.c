@@ -34,7 +34,6 @@ static void check_place(struct geo_store *s, const char *path, const double *exp
 /* ---- zagg ---- */
 
 #define ZAGG "{'crs':'EPSG:3031','resolution':[100,200],'bounds':[-1000,-2000,-50,600]}"
-static const double zagg_grid[6] = {-1000, 100, 0, 600, 0, -200};
 
 /* A product of 16 x 12 pixels, padded to whole tiles; the box is of 13 rows and 9.5 columns. */
 static void put_zagg(struct geo_store *s, const char *attributes)
@@ -44,33 +43,6 @@ static void put_zagg(struct geo_store *s, const char *attributes)
     put_array(s, "rectilinear/h", "[16,12]", "['y','x']", "float32", "'NaN'", "{}");
     put_array(s, "rectilinear/slope", "[4,2]", "['chunk_y','chunk_x']", "float32", "'NaN'", "{}");
     put_array(s, "rectilinear/histogram", "[4,2,5]", "['chunk_y','chunk_x','bin']", "float32", "'NaN'", "{}");
-}
-
-static void test_group_of_zagg_georeferences_its_arrays(void)
-{
-    struct geo_store s = {0};
-    put_zagg(&s, ZAGG);
-    check_place(&s, "rectilinear/h", zagg_grid, "3031");
-    /* How large a chunk is only the coordinates know. */
-    check_place(&s, "rectilinear/slope", NULL, "3031");
-    close_store(&s);
-}
-
-static void test_a_companion_of_zagg_has_a_pixel_for_each_chunk(void)
-{
-    static const double chunks[6] = {-1000, 600, 0, 600, 0, -800};
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    struct zs_axes axes;
-    put_zagg(&s, ZAGG);
-    put_axis(&s, "rectilinear/x", "x", 12, -950, 100, "{'standard_name':'projection_x_coordinate','units':'m'}");
-    put_axis(&s, "rectilinear/y", "y", 16, 500, -200, "{'standard_name':'projection_y_coordinate','units':'m'}");
-    check_place(&s, "rectilinear/h", zagg_grid, "3031");
-    check_place(&s, "rectilinear/slope", chunks, "3031");
-    check_place(&s, "rectilinear/histogram", chunks, "3031"); /* trailing dimensions are no rows and columns */
-    CHECK(zs_axes_find(s.h, open_node(&s, "rectilinear/histogram"), NULL, NULL, &axes, &err) == ZS_OK);
-    CHECK(axes.y == 0 && axes.x == 1);
-    close_store(&s);
 }
 
 static void test_unrelated_members_named_like_those_of_zagg_are_ignored(void)
@@ -111,49 +83,10 @@ static void test_nearer_conventions_win_over_zagg(void)
 
 /* ---- ndpyramid ---- */
 
-static void test_levels_of_ndpyramid_are_groups(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    struct zs_names levels = {0};
-    put_group(
-        &s, "",
-        "{'multiscales':[{'datasets':[{'path':'0','crs':'EPSG:3857'},{'path':'1'},{'path':'2'}],'type':'reduce'}]}");
-    for (int level = 0; level < 3; level++) {
-        char name[8], path[16], shape[16];
-        snprintf(name, sizeof name, "%d", level);
-        snprintf(path, sizeof path, "%d/t", level);
-        snprintf(shape, sizeof shape, "[%d,%d]", 8 >> level, 16 >> level);
-        put_group(&s, name, "{}");
-        put_array(&s, path, shape, "['y','x']", "float32", "0", "{}");
-    }
-    const struct zs_node *node = open_node(&s, "0/t");
-    CHECK(zs_overviews_find(s.h, node, (struct zs_axes){1, 0}, &levels, &err) == ZS_OK);
-    if (CHECK_EQ_U64(levels.count, 2)) {
-        CHECK_EQ_STR(levels.list[0], "1/t");
-        CHECK_EQ_STR(levels.list[1], "2/t");
-    }
-    zs_names_free(levels.list);
-    close_store(&s);
-}
-
 /* ---- Grid mappings without a word ---- */
 
 #define DEGREES_X "{'units':'degrees_east'}"
 #define DEGREES_Y "{'units':'degrees_north'}"
-
-static void test_empty_grid_mapping_variable_is_ignored(void)
-{
-    static const double degrees[6] = {0, 1, 0, 4, 0, -1};
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "t", "[4,6]", "['lat','lon']", "float32", "0", "{'grid_mapping':'crs'}");
-    put_array(&s, "crs", "[]", "[]", "int64", "0", "{}");
-    put_axis(&s, "lon", "lon", 6, 0.5, 1, DEGREES_X);
-    put_axis(&s, "lat", "lat", 4, 3.5, -1, DEGREES_Y);
-    check_place(&s, "t", degrees, "4326");
-    close_store(&s);
-}
 
 static void test_pyramid_with_empty_grid_mappings_uses_its_entries(void)
 {
@@ -205,12 +138,8 @@ static void test_a_convention_without_a_uuid_is_known_by_its_address(void)
 
 int main(void)
 {
-    RUN(test_group_of_zagg_georeferences_its_arrays);
-    RUN(test_a_companion_of_zagg_has_a_pixel_for_each_chunk);
     RUN(test_unrelated_members_named_like_those_of_zagg_are_ignored);
     RUN(test_nearer_conventions_win_over_zagg);
-    RUN(test_levels_of_ndpyramid_are_groups);
-    RUN(test_empty_grid_mapping_variable_is_ignored);
     RUN(test_pyramid_with_empty_grid_mappings_uses_its_entries);
     RUN(test_a_convention_without_a_uuid_is_known_by_its_address);
     return check_result();

@@ -142,45 +142,6 @@ static void test_utf8_is_that_of_the_rfc(void)
     }
 }
 
-static void test_fixed_length_text_in_either_byte_order(void)
-{
-    static const uint32_t codes[3][4] = {{'r', 'e', 'd', 0}, {0x1F6F0, 0xE9, 0x4E2D, 'x'}, {0, 0, 0, 0}};
-    unsigned char little[48], big[48];
-    for (int i = 0; i < 12; i++)
-        for (int b = 0; b < 4; b++) {
-            little[4 * i + b] = (unsigned char)(codes[i / 4][i % 4] >> (8 * b));
-            big[4 * i + 3 - b] = little[4 * i + b];
-        }
-    const char *expected = "red|\xf0\x9f\x9b\xb0\xc3\xa9\xe4\xb8\xadx|";
-    struct geo_store s = {0};
-    put_text(&s, UTF32(16), "3", "3", "''", LITTLE);
-    put(&s, "band/c/0", little, 48);
-    check_texts(&s, 0, 3, expected);
-    put_text(&s, UTF32(16), "3", "3", "''", BIG);
-    put(&s, "band/c/0", big, 48);
-    check_texts(&s, 0, 3, expected);
-    put_text(&s, UTF32(16), "3", "1", "'none'", LITTLE); /* three chunks, one missing */
-    put(&s, "band/c/0", little, 16);
-    put(&s, "band/c/2", little + 32, 16);
-    check_texts(&s, 0, 3, "red|none|");
-    put_text(&s, UTF32(16), "3", "3", "''", LITTLE);
-    put(&s, "band/c/0", little, 48);
-    check_texts(&s, 0, 1, "red");
-}
-
-static void test_fixed_length_text_in_shards(void)
-{
-    struct geo_store s = {0};
-    unsigned char shard[8 + 32 + 4] = {'N', 0, 0, 0, 'S', 0, 0, 0};
-    memset(shard + 8, 0xFF, 32);
-    put_le32(shard + 8, 0), put_le32(shard + 12, 0);
-    put_le32(shard + 16, 8), put_le32(shard + 20, 0);
-    put_le32(shard + 40, zs_crc32c(shard + 8, 32));
-    put_text(&s, UTF32(4), "4", "4", "'-'", SHARDS("2", LITTLE));
-    put(&s, "band/c/0", shard, sizeof shard);
-    check_texts(&s, 0, 4, "N|S|-|-");
-}
-
 static void test_invalid_text_is_refused(void)
 {
     static const uint32_t bad[][2] = {{0xD800, 0}, {0x110000, 0}, {'a', 0xFFFFFFFF}, {0, 'a'}};
@@ -206,41 +167,6 @@ static void test_invalid_text_is_refused(void)
     close_store(&s);
 }
 
-static void test_invalid_text_types_and_fill_values_are_refused(void)
-{
-    struct geo_store s = {0};
-    static const char *const cases[][4] = {
-        {UTF32(6), "''", LITTLE, "length_bytes"},
-        {UTF32(0), "''", LITTLE, "length_bytes"},
-        {UTF32(-4), "''", LITTLE, "length_bytes"},
-        {"'fixed_length_utf32'", "''", LITTLE, "length_bytes"},
-        {UTF32(8), "7", LITTLE, "fill_value"},
-        {UTF32(8), "'abc'", LITTLE, "fill_value"},
-        {"'string'", "[1]", "['vlen-utf8']", "fill_value"},
-        {"'string'", "''", LITTLE, "vlen-utf8"},
-        {UTF32(8), "''", "[{'name':'scale_offset','configuration':{'offset':1}},'bytes']", "scale_offset"},
-        {UTF32(8), "''", "['packbits']", "packbits"},
-        {"'string'", "''", "[{'name':'numcodecs.delta','configuration':{'dtype':'|u1'}},'vlen-utf8']",
-         "numcodecs.delta"},
-        {UTF32(8), "''", "['vlen-utf8']", "vlen-utf8"},
-        {"'string'", "''", "['vlen-utf8','acme.x']", "acme.x"},
-        {"'string'", "''", "['vlen-utf8','bytes']", "bytes"},
-        {UTF32(18446744073709551612), "''", LITTLE, "zarr.json"},
-        {"'string'", "''", "['sharding_indexed']", "zarr.json"},
-        {"'string'", "''", "[]", "zarr.json"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        put_text(&s, cases[i][0], "2", "2", cases[i][1], cases[i][2]);
-        CHECK_CONTAINS(texts(&s, 0, 2), cases[i][3]);
-        CHECK(strstr(texts(&s, 0, 2), "invalid") != NULL || strstr(texts(&s, 0, 2), "unsupported") != NULL);
-        close_store(&s);
-    }
-    put_text(&s, UTF32(8), "2", "2", "null", LITTLE);
-    check_texts(&s, 0, 2, "| (blank)");
-    put_text(&s, "'string'", "2", "2", "'\xc3\xa9'", "['vlen-utf8']");
-    check_texts(&s, 0, 2, "\xc3\xa9|\xc3\xa9 (blank)");
-}
-
 static void test_strings_in_chunks(void)
 {
     struct geo_store s = {0};
@@ -253,158 +179,7 @@ static void test_strings_in_chunks(void)
     check_texts(&s, 4, 1, "gr\xc3\xbcn");
 }
 
-/* The bytes of a codec with its defaults. */
-static size_t encoded(const char *name, const void *in, size_t n, unsigned char *out)
-{
-    struct zs_error err = {""};
-    const struct zs_codec *codec;
-    struct zs_form form = {.dtype = zs_dtype_of(ZS_UINT8)};
-    struct zs_stage stage = {0};
-    struct zs_scratch *scratch = zs_scratch_acquire();
-    const void *data = NULL;
-    size_t size = 0;
-    if (zs_codec_find(name, &codec, &err) == ZS_OK &&
-        CHECK(zs_stage_parse(codec, NULL, &form, &stage, &err) == ZS_OK) &&
-        CHECK(zs_bytes_encode(&stage, 1, scratch, in, n, &data, &size, &err) == ZS_OK))
-        memcpy(out, data, size);
-    zs_stage_clear(&stage);
-    zs_scratch_release(scratch);
-    return size;
-}
-
-static void test_strings_behind_codecs(void)
-{
-    static const char *const names[] = {"crc32c", "gzip", "zstd", "blosc"};
-    struct geo_store s = {0};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        unsigned char bytes[256], stored[1024];
-        const size_t n = encoded(names[i], bytes, vlen(bytes, "red|green"), stored);
-        if (n == 0) /* not in this build */
-            continue;
-        char *codecs = zs_format("['vlen-utf8',{'name':'%s'}]", names[i]);
-        put_text(&s, "'string'", "2", "2", "''", codecs);
-        put(&s, "band/c/0", stored, n);
-        CHECK_EQ_STR(texts(&s, 0, 2), "red|green");
-        stored[n - 1] ^= 1;
-        put(&s, "band/c/0", stored, n / 2);
-        CHECK_CONTAINS(texts(&s, 0, 2), "corrupt");
-        close_store(&s);
-        free(codecs);
-    }
-}
-
-static void test_strings_in_shards(void)
-{
-    struct geo_store s = {0};
-    unsigned char shard[256];
-    size_t n = vlen(shard, "red|green");
-    const size_t second = vlen(shard + n, "nir|");
-    unsigned char *index = shard + n + second;
-    memset(index, 0xFF, 48);
-    const uint32_t entries[6] = {0, (uint32_t)n, UINT32_MAX, UINT32_MAX, (uint32_t)n, (uint32_t)second};
-    for (int i = 0; i < 6; i++)
-        if (entries[i] != UINT32_MAX)
-            put_le32(index + 8 * i, entries[i]), put_le32(index + 8 * i + 4, 0);
-    put_le32(index + 48, zs_crc32c(index, 48));
-    const size_t size = n + second + 52;
-    put_text(&s, "'string'", "8", "6", "'?'", SHARDS("2", "['vlen-utf8']"));
-    put(&s, "band/c/0", shard, size);
-    CHECK_EQ_STR(texts(&s, 0, 8), "red|green|?|?|nir||?|?");
-    CHECK_EQ_STR(texts(&s, 3, 2), "?|nir");
-    put(&s, "band/c/0", shard, size - 1);
-    CHECK_CONTAINS(texts(&s, 0, 8), "corrupt");
-    put(&s, "band/c/0", shard, 20);
-    CHECK_CONTAINS(texts(&s, 0, 8), "corrupt");
-    close_store(&s);
-    put_text(&s, "'string'", "8", "8", "''", SHARDS("4", SHARDS("2", "['vlen-utf8']")));
-    CHECK_EQ_STR(texts(&s, 0, 8), "||||||| (blank)");
-    close_store(&s);
-}
-
-static void test_texts_in_chunks_of_different_lengths(void)
-{
-    static const char grid[] = "{'name':'rectilinear','configuration':{'kind':'inline','chunk_shapes':[[1,3,1]]}}";
-    struct geo_store s = {0};
-    put_text_in(&s, "'string'", "5", grid, "'?'", "['vlen-utf8']");
-    put_vlen(&s, "band/c/0", "red");
-    put_vlen(&s, "band/c/1", "green||nir");
-    check_texts(&s, 0, 5, "red|green||nir|?");
-    put_text_in(&s, UTF32(4), "5", grid, "'?'", LITTLE);
-    put(&s, "band/c/1", "a\0\0\0b\0\0\0c\0\0", 12);
-    check_texts(&s, 0, 5, "?|a|b|c|?");
-}
-
 /* ---- Writing ---- */
-
-static enum zs_status give_number(void *ctx, const uint64_t *number, const char **text, struct zs_error *err)
-{
-    static char digits[24];
-    (void)ctx, (void)err;
-    (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)number[0]);
-    *text = digits;
-    return ZS_OK;
-}
-
-static void write_numbers(struct geo_store *s, uint64_t start, uint64_t count, uint64_t step)
-{
-    const struct zs_text_request r = {.ndim = 1, .start = {start}, .count = {count}, .step = {step}};
-    struct zs_error err = {""};
-    const struct zs_node *node = open_node(s, "band");
-    if (!CHECK(zs_texts_write(s->h, node, &r, give_number, NULL, &err) == ZS_OK))
-        fprintf(stderr, "%s\n", err.message);
-}
-
-static void test_unwritten_texts_stay(void)
-{
-    static const char *const types[][3] = {{"'string'", "'?'", "['vlen-utf8']"},
-                                           {UTF32(8), "'?'", LITTLE},
-                                           {UTF32(8), "'?'", BIG},
-                                           {"'string'", "'?'", SHARDS("2", "['vlen-utf8','crc32c']")},
-                                           {UTF32(8), "'?'", SHARDS("2", BIG)}};
-    struct geo_store s = {0};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        put_text(&s, types[i][0], "9", "4", types[i][1], types[i][2]);
-        write_numbers(&s, 1, 3, 3);
-        CHECK_EQ_STR(texts(&s, 0, 9), "?|0|?|?|1|?|?|2|?");
-        write_numbers(&s, 3, 2, 1);
-        CHECK_EQ_STR(texts(&s, 0, 9), "?|0|?|0|1|?|?|2|?");
-        write_numbers(&s, 0, 9, 1);
-        CHECK_EQ_STR(texts(&s, 0, 9), "0|1|2|3|4|5|6|7|8");
-        close_store(&s);
-    }
-}
-
-static enum zs_status give_fill(void *ctx, const uint64_t *number, const char **text, struct zs_error *err)
-{
-    (void)ctx, (void)number, (void)err;
-    *text = "?";
-    return ZS_OK;
-}
-
-static void test_chunks_of_fill_values_alone_are_not_stored(void)
-{
-    const struct zs_text_request first = {.ndim = 1, .start = {1}, .count = {1}, .step = {1}};
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    struct zs_buffer out = {0};
-    put_text(&s, "'string'", "4", "2", "'?'", "['vlen-utf8']");
-    put_vlen(&s, "band/c/0", "?|red");
-    CHECK(zs_texts_write((open_node(&s, ""), s.h), open_node(&s, "band"), &first, give_fill, NULL, &err) == ZS_OK);
-    CHECK(zs_store_get(s.store, "band/c/0", 100, &out, &err) == ZS_NOT_FOUND);
-    zs_buffer_free(&out);
-    check_texts(&s, 0, 4, "?|?|?|? (blank)");
-}
-
-static void test_more_texts_than_are_held_are_written_in_parts(void)
-{
-    struct geo_store s = {0};
-    char expected[512] = "";
-    put_text(&s, UTF32(2097152), "70", "1", "'-'", "['bytes','gzip']");
-    write_numbers(&s, 1, 35, 2); /* 70 MB as they are stored */
-    for (int i = 0; i < 35; i++)
-        (void)snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s-|%d", i > 0 ? "|" : "", i);
-    check_texts(&s, 0, 70, expected);
-}
 
 static void test_hostile_counts_and_lengths(void)
 {
@@ -456,65 +231,11 @@ static void test_hostile_counts_and_lengths(void)
     close_store(&s);
 }
 
-static void test_text_gives_labels(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err;
-    struct zs_labels l;
-    put_text(&s, "'string'", "2", "2", "''", "['vlen-utf8']");
-    put_vlen(&s, "band/c/0", "red|nir");
-    if (CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 2, &l, &err) == ZS_OK &&
-              l.count == 2)) {
-        CHECK_EQ_STR(l.values[0], "red");
-        CHECK_EQ_STR(l.values[1], "nir");
-        CHECK(l.unit == NULL);
-    }
-    zs_labels_clear(&l);
-    CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 1, 1, &l, &err) == ZS_OK && l.count == 1 &&
-          strcmp(l.values[0], "nir") == 0);
-    zs_labels_clear(&l);
-    put(&s, "band/c/0", "x", 1); /* broken */
-    CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 2, &l, &err) == ZS_CORRUPT &&
-          l.values == NULL && strstr(err.message, "band/c/0") != NULL);
-    close_store(&s);
-    put_text(&s, "'string'", "2", "2", "'all the same'", "['vlen-utf8']"); /* no chunk */
-    CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 2, &l, &err) == ZS_OK && l.values == NULL);
-    close_store(&s);
-    put_text(&s, "'string'", "2", "2", "''", "['vlen-utf8']");
-    put_vlen(&s, "band/c/0", "red|nir");
-    put_array(&s, "a", "[3,2,2]", "['band','y','x']", "uint8", "0", "{}"); /* not of this length */
-    CHECK(zs_labels_read((open_node(&s, ""), s.h), open_node(&s, "a"), 0, 0, 3, &l, &err) == ZS_OK && l.values == NULL);
-    close_store(&s);
-}
-
-static void test_an_array_of_text_is_refused_by_name(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    struct zs_array *array;
-    put_text(&s, UTF32(8), "2", "2", "''", LITTLE);
-    CHECK(zs_array_open_node((open_node(&s, ""), s.h), open_node(&s, "band"), NULL, &array, &err) == ZS_UNSUPPORTED);
-    CHECK_CONTAINS(err.message, "fixed_length_utf32");
-    CHECK_CONTAINS(err.message, "no GDAL data type");
-    close_store(&s);
-}
-
 int main(void)
 {
     RUN(test_utf8_is_that_of_the_rfc);
-    RUN(test_fixed_length_text_in_either_byte_order);
-    RUN(test_fixed_length_text_in_shards);
     RUN(test_invalid_text_is_refused);
-    RUN(test_invalid_text_types_and_fill_values_are_refused);
     RUN(test_strings_in_chunks);
-    RUN(test_strings_behind_codecs);
-    RUN(test_strings_in_shards);
-    RUN(test_texts_in_chunks_of_different_lengths);
-    RUN(test_unwritten_texts_stay);
-    RUN(test_chunks_of_fill_values_alone_are_not_stored);
-    RUN(test_more_texts_than_are_held_are_written_in_parts);
     RUN(test_hostile_counts_and_lengths);
-    RUN(test_text_gives_labels);
-    RUN(test_an_array_of_text_is_refused_by_name);
     return check_result();
 }
