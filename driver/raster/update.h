@@ -52,16 +52,12 @@ enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *n
 enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                 const void *value, struct zs_error *err);
 
-/* Sets the fill value itself, of an array that has no chunks yet, together with `_FillValue`. The array's node is
- * replaced by *replacement, in the store at once; arrays opened from the old one are to be opened again. */
-enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
-                                    const struct zs_node **replacement, struct zs_error *err);
-
-/* Sets the filter of blosc with which chunks are encoded from now on, and what goes with it. The array's node is
- * replaced as by zs_update_fill_value(). ZS_UNSUPPORTED without the codec. */
-enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node,
-                                      const struct zs_blosc_settings *settings, const struct zs_node **replacement,
-                                      struct zs_error *err);
+/* Sets the fill value itself (NULL: as it is), together with `_FillValue`, and the filter of blosc (NULL: as it is), of
+ * an array that has no chunks yet. The array's node is replaced by *replacement, in the store at once; arrays opened
+ * from the old one are to be opened again. */
+enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_node *node, const void *fill_value,
+                                     const struct zs_blosc_settings *filter, const struct zs_node **replacement,
+                                     struct zs_error *err);
 
 /* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that
  * all have as zs_update_nodata(). */

@@ -24,48 +24,36 @@ static void remove_band_nodata(zs_json *attributes)
             zs_json_remove((zs_json *)(uintptr_t)e, "nodata"); /* part of the attributes that are being edited */
 }
 
-/* Replaces the document of the node at `path` in the store, and takes ownership of the new one. */
-static enum zs_status replace(struct zs_hierarchy *h, const char *path, zs_json *document,
-                              const struct zs_node **replacement, struct zs_error *err)
+static enum zs_status set_fill_value(zs_json *document, const struct zs_dtype *dtype, const void *value,
+                                     struct zs_error *err)
 {
-    struct zs_node *fresh;
-    ZS_TRY(zs_node_create(path, document, true, &fresh, err));
-    ZS_TRY(zs_hierarchy_update_node(h, fresh, err));
-    *replacement = fresh;
-    return zs_hierarchy_flush(h, err);
+    zs_json *attributes = zs_document_attributes(document);
+    zs_json_remove(document, "fill_value");
+    if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
+        return zs_fail_memory(err);
+    return zs_write_nodata(attributes, dtype, value, false, err);
 }
 
-enum zs_status zs_update_fill_value(struct zs_hierarchy *h, const struct zs_node *node, const void *value,
-                                    const struct zs_node **replacement, struct zs_error *err)
+enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_node *node, const void *fill_value,
+                                     const struct zs_blosc_settings *filter, const struct zs_node **replacement,
+                                     struct zs_error *err)
 {
-    const struct zs_dtype *dtype = &node->array->dtype;
     zs_json *document = zs_json_copy(node->document);
-    zs_json *attributes = document != NULL ? zs_document_attributes(document) : NULL;
-    if (document != NULL)
-        zs_json_remove(document, "fill_value");
+    ZS_TRY_MEMORY(document, err);
     enum zs_status status = ZS_OK;
-    if (attributes == NULL || zs_fill_value_add(document, "fill_value", dtype, value) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_write_nodata(attributes, dtype, value, false, err);
+    if (fill_value != NULL)
+        status = set_fill_value(document, &node->array->dtype, fill_value, err);
+    if (status == ZS_OK && filter != NULL && !zs_blosc_set(zs_json_get_mutable(document, "codecs"), filter))
+        status = zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);
     if (status != ZS_OK) {
         zs_json_free(document);
         return status;
     }
-    return replace(h, node->path, document, replacement, err);
-}
-
-enum zs_status zs_update_blosc_filter(struct zs_hierarchy *h, const struct zs_node *node,
-                                      const struct zs_blosc_settings *settings, const struct zs_node **replacement,
-                                      struct zs_error *err)
-{
-    zs_json *document = zs_json_copy(node->document);
-    ZS_TRY_MEMORY(document, err);
-    if (!zs_blosc_set(zs_json_get_mutable(document, "codecs"), settings)) {
-        zs_json_free(document);
-        return zs_fail(err, ZS_UNSUPPORTED, "array /%s: has no codec \"blosc\"", node->path);
-    }
-    return replace(h, node->path, document, replacement, err);
+    struct zs_node *fresh;
+    ZS_TRY(zs_node_create(node->path, document, true, &fresh, err));
+    ZS_TRY(zs_hierarchy_update_node(h, fresh, err));
+    *replacement = fresh;
+    return zs_hierarchy_flush(h, err);
 }
 
 /* Writes what the caller passes as `wanted` into the attributes of an array or of one of its overviews. */

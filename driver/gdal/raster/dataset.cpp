@@ -229,7 +229,7 @@ std::vector<ZSDatasetPart *> ShardedZarrDataset::FlushedParts()
 /* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
 CPLErr ShardedZarrDataset::FlushDocuments()
 {
-    if (pixels.FlushFillValue(properties.IsPending()) != CE_None)
+    if (properties.IsPending() && pixels.SettleProperties() != CE_None)
         return CE_Failure;
     std::vector<ZSDatasetPart *> pending;
     for (ZSDatasetPart *part : FlushedParts())
@@ -403,7 +403,7 @@ CPLErr ShardedZarrDataset::SetSpatialRef(const OGRSpatialReference *srs)
         return GDALPamDataset::SetSpatialRef(srs);
     if (GDALPamDataset::GetSpatialRef() != nullptr)
         GDALPamDataset::SetSpatialRef(nullptr);
-    return georef->SetSrs(zsStoredSrs(srs, GetDescription()).get(), pixels.IsBlank());
+    return georef->SetSrs(zsStoredSrs(srs, GetDescription()).get());
 }
 
 CPLErr ShardedZarrDataset::GetGeoTransform(ZS_GET_GEOTRANSFORM_ARG transform) ZS_GEOTRANSFORM_CONST

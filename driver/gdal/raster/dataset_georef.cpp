@@ -58,7 +58,7 @@ bool ZSGeoreferencing::HasIrregularAxes()
     return !Get().has_transform && (has(array.axes.x) || has(array.axes.y));
 }
 
-CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool)
+CPLErr ZSGeoreferencing::SetSrs(const OGRSpatialReference *srs)
 {
     Get();
     if (m_georef.srs != nullptr)
@@ -309,7 +309,7 @@ class CellGeoreferencing final : public ZSGeoreferencing
     {
         return m_none;
     }
-    CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank) override;
+    CPLErr SetSrs(const OGRSpatialReference *srs) override;
     CPLErr SetTransform(const double *transform) override;
     enum zs_status Flush(struct zs_error *err) override
     {
@@ -318,8 +318,8 @@ class CellGeoreferencing final : public ZSGeoreferencing
 };
 } // namespace
 
-/* Only the ellipsoid can be changed, and only before cells are written. */
-CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool isBlank)
+/* Only the ellipsoid can be changed. */
+CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs)
 {
     ZSArray &array = *m_view.sources[0].array;
     bool isPlane;
@@ -327,11 +327,10 @@ CPLErr CellGeoreferencing::SetSrs(const OGRSpatialReference *srs, bool isBlank)
     const bool isSame = wanted.is_wgs84 ? array.healpix.is_wgs84 : zs_healpix_is_same(&wanted, &array.healpix);
     if (isPlane && m_view.IsWholeSphere() && isSame)
         return CE_None;
-    if (!isPlane || !m_view.IsWholeSphere() || !isBlank)
-        return zsRefuse(CPLE_NotSupported, "%s: HEALPix cells lie in %s",
-                        zsShown(m_view.store->name).c_str(),
-                        isPlane ? "the plane of the ellipsoid that they were made on"
-                                : "+proj=healpix +rot_xy=45, and no other coordinate reference system");
+    if (!isPlane || !m_view.IsWholeSphere())
+        return zsRefuse(CPLE_NotSupported,
+                        "%s: HEALPix cells lie in +proj=healpix +rot_xy=45, and no other coordinate reference system",
+                        zsShown(m_view.store->name).c_str());
     array.healpix.semi_major = wanted.semi_major;
     array.healpix.inverse_flattening = wanted.inverse_flattening;
     array.healpix.is_wgs84 = wanted.is_wgs84;

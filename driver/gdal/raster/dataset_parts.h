@@ -120,8 +120,8 @@ class ZSGeoreferencing : public ZSDatasetPart
     const struct zs_georef &Get();
     /* Whether X or Y has coordinates that no transform can express. */
     virtual bool HasIrregularAxes();
-    /* Null removes the CRS. `isBlank`: no pixel was written yet. CE_Failure with CPLError emitted. */
-    virtual CPLErr SetSrs(const OGRSpatialReference *srs, bool isBlank);
+    /* Null removes the CRS. CE_Failure with CPLError emitted. */
+    virtual CPLErr SetSrs(const OGRSpatialReference *srs);
     virtual CPLErr SetTransform(const double *transform);
     void SetPixelIsPoint(bool isPoint);
 
@@ -425,20 +425,19 @@ class ZSPixels
 {
     ShardedZarrDataset &m_dataset;
     ZSView &m_view;
-    bool m_isBlank = false;  /* made by Create(), and not written to: a nodata value may still become the fill value */
-    bool m_isPacked = false; /* made by Create(), with values stored as integers, one of which is NaN */
+    bool m_isBlank = false;  /* made by Create(), and not written yet: see Settle() */
     std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
+    bool m_isPacked = false; /* made by Create(), with values stored as integers, one of which is NaN */
     bool m_isWritten = false;
     bool m_areLevelsOld = false; /* pixels were written, and no overviews since */
     bool m_hasLost = false; /* pixels could not be written */
 
     ZSFilterOfFirst m_firstFilter;
 
-    CPLErr ApplyFillValue();
-    /* Sets the filter of blosc by the first window that is written, before it is. */
-    CPLErr ChooseFilter(const struct zs_band_window &window, GDALDataType type);
-    /* Replaces the array that Create() made by that of another node. */
-    CPLErr OpenReplaced(const struct zs_node *node);
+    /* Of a blank array the nodata value becomes the fill value: pixels that are never written read as nodata, as in
+     * other drivers. The first window that is written (else null) chooses the filter of blosc. */
+    CPLErr Settle(const struct zs_band_window *first, GDALDataType type);
+    CPLErr ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter);
     /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
     using StoreFunction = decltype(&zs_pixels_write);
     CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
@@ -487,14 +486,15 @@ class ZSPixels
     CPLErr ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
 
     /* Notes that the raster is new, and has only fill values. */
-    void SetBlank(bool isPacked);
+    void SetBlank(bool isPacked)
+    {
+        m_isBlank = true;
+        m_isPacked = isPacked;
+        memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
+    }
     ZSFilterOfFirst &FirstFilter()
     {
         return m_firstFilter;
-    }
-    bool IsBlank() const
-    {
-        return m_isBlank;
     }
     bool IsNewAndPacked() const
     {
@@ -516,8 +516,13 @@ class ZSPixels
     {
         return m_hasLost;
     }
-    /* Makes the nodata value the fill value of a blank raster whose properties are about to be published. */
-    CPLErr FlushFillValue(bool arePropertiesPending);
+    /* The properties of a blank raster are about to be published. */
+    CPLErr SettleProperties()
+    {
+        const CPLErr result = Settle(nullptr, GDT_Unknown);
+        m_isBlank = false;
+        return result;
+    }
 };
 
 /* ---- What waits for the end of a new dataset: publishing its store (new_store.h), overviews and statistics;

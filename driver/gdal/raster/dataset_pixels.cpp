@@ -69,51 +69,37 @@ bool zsHasAllCells(GDALDataset &dataset)
     return own != nullptr && own->pixels.HasAllCells();
 }
 
-/* Makes the nodata value of a blank raster its fill value, so that pixels that are never written read as nodata, as in
- * other drivers; undoes it when the value was deleted. */
-CPLErr ZSPixels::ApplyFillValue()
+CPLErr ZSPixels::Settle(const struct zs_band_window *first, GDALDataType type)
 {
-    const struct zs_band_properties &first = m_dataset.Band(1).Properties();
+    if (!m_isBlank)
+        return CE_None;
     const ZSArray &blank = m_view.Array(0); // Create() makes one array
-    const size_t size = m_view.Info(0).item_size;
-    bool same = first.has_nodata;
-    for (int b = 2; b <= m_dataset.GetRasterCount() && same; b++)
+    const struct zs_array_info info = m_view.Info(0);
+    const unsigned char *nodata = m_dataset.Band(1).Properties().nodata;
+    bool isOne = true; // of all bands
+    for (int b = 1; b <= m_dataset.GetRasterCount() && isOne; b++)
     {
         const struct zs_band_properties &m = m_dataset.Band(b).Properties();
-        same = m.has_nodata && memcmp(m.nodata, first.nodata, size) == 0;
+        isOne = m.has_nodata && memcmp(m.nodata, nodata, info.item_size) == 0;
     }
-    const unsigned char *fill = same ? first.nodata : m_blankFill.data();
-    if (memcmp(fill, m_view.Info(0).fill_value, size) == 0)
-        return CE_None;
-    struct zs_error err;
-    const struct zs_node *node = nullptr;
-    if (zs_update_fill_value(m_view.store->hierarchy, blank.node, fill, &node, &err) == ZS_OK)
-        return OpenReplaced(node);
-    return zsReport(err);
+    const unsigned char *fill = isOne ? nodata : m_blankFill.data();
+    const bool isNew = memcmp(fill, info.fill_value, info.item_size) != 0;
+    const struct zs_blosc_settings *filter =
+        first == nullptr || blank.isHealpix
+            ? nullptr
+            : m_firstFilter.Choose(blank.node, *first, type, m_dataset.Band(first->bands[0]).Missing());
+    return isNew || filter != nullptr ? ReplaceArray(isNew ? fill : nullptr, filter) : CE_None;
 }
 
-CPLErr ZSPixels::ChooseFilter(const struct zs_band_window &window, GDALDataType type)
-{
-    const ZSArray &first = m_view.Array(0);
-    const double missing = m_dataset.Band(window.bands[0]).Missing();
-    const struct zs_blosc_settings *chosen =
-        first.isHealpix ? nullptr : m_firstFilter.Choose(first.node, window, type, missing);
-    struct zs_error err;
-    const struct zs_node *node = nullptr;
-    if (chosen == nullptr)
-        return CE_None;
-    if (zs_update_blosc_filter(m_view.store->hierarchy, first.node, chosen, &node, &err) == ZS_OK)
-        return OpenReplaced(node);
-    return zsReport(err);
-}
-
-CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
+CPLErr ZSPixels::ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter)
 {
     const ZSArray &blank = m_view.Array(0);
     struct zs_error err;
+    const struct zs_node *node = nullptr;
     struct zs_array *array = nullptr;
     const struct zs_array_options options = m_view.options.ForArrays();
-    if (zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
+    if (zs_update_empty_array(m_view.store->hierarchy, blank.node, fill, filter, &node, &err) != ZS_OK ||
+        zs_array_open_node(m_view.store->hierarchy, node, &options, &array, &err) != ZS_OK)
         return zsReport(err);
     zs_array_set_order(array, zs_array_chunk_order(blank.array));
     const auto opened = std::make_shared<ZSArray>(node, array, blank.axes, true);
@@ -121,21 +107,6 @@ CPLErr ZSPixels::OpenReplaced(const struct zs_node *node)
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
     m_dataset.items->ForgetStructure();
-    return CE_None;
-}
-
-void ZSPixels::SetBlank(bool isPacked)
-{
-    m_isBlank = true;
-    m_isPacked = isPacked;
-    memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
-}
-
-CPLErr ZSPixels::FlushFillValue(bool arePropertiesPending)
-{
-    if (m_isBlank && arePropertiesPending && ApplyFillValue() != CE_None)
-        return CE_Failure;
-    m_isBlank = m_isBlank && !arePropertiesPending;
     return CE_None;
 }
 
@@ -176,7 +147,7 @@ static std::vector<struct zs_conversion> conversionsBy(size_t count, const std::
 
 CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
 {
-    if (m_isBlank && ApplyFillValue() != CE_None)
+    if (Settle(nullptr, type) != CE_None)
         return CE_Failure;
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSConversion> steps;
@@ -253,7 +224,7 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     // Refuse elements that cannot be stored before anything is changed.
     if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
         return CE_Failure;
-    if ((m_isBlank && ApplyFillValue() != CE_None) || ChooseFilter(window, type) != CE_None)
+    if (Settle(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
     m_isWritten = m_areLevelsOld = true;
