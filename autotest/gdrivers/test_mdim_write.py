@@ -340,7 +340,6 @@ def test_options_for_all_arrays_apply_where_they_fit(tmp_path):
     assert layout_of(tmp_path / "b.zarr", (100, 100), "int16", dataset_options=options) == ([100, 100], [100, 100])
     own = ["CHUNK_SHAPE=5,50,50", "SHARD_SHAPE=AUTO"]
     assert layout_of(tmp_path / "c.zarr", (10, 100, 100), options=own, dataset_options=options)[0] == [5, 50, 50]
-    assert layout_of(tmp_path / "d.zarr", (10, 6), options=["CHUNK_SHAPE=[7,3],6"]) == ([0, 6], None)
 
 
 @pytest.mark.parametrize("option, words", [

@@ -1,4 +1,5 @@
 """Writing to an object store: how many requests it takes, which of them go side by side, and what is there when one fails."""
+import json
 import threading
 
 import numpy as np
@@ -7,6 +8,7 @@ from osgeo import gdal
 
 import oracle
 from objectstore import _Handler
+from stores import LITTLE, array_meta, group_meta
 from support import assert_same, error_of, open_array, read_all, warnings_of
 from test_documents import PERFORMANCE, table
 from writing import UTM, check_consolidated, copy, created, driver, source
@@ -684,8 +686,18 @@ MANY = 6000  # pixels along a raster of 47 x 47 shards, or of as many chunks tha
 
 def mostly_empty(sharded=True):
     """The pixels of a raster of which 100 x 100 are stored."""
-    shape = ["CHUNK_SHAPE=64", "SHARD_SHAPE=128"] if sharded else ["CHUNK_SHAPE=[[128,46],112],[[128,46],112]"]
-    dataset = driver().Create(PATH, MANY, MANY, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "COMPRESS=NONE", "OVERVIEWS=NONE", *shape])
+    if sharded:
+        shape = ["CHUNK_SHAPE=64", "SHARD_SHAPE=128"]
+        dataset = driver().Create(PATH, MANY, MANY, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "COMPRESS=NONE", "OVERVIEWS=NONE", *shape])
+    else:
+        array = array_meta((MANY, MANY), "uint8", shard=(128, 128), codecs=[LITTLE])
+        root = group_meta(consolidated_metadata={"kind": "inline", "must_understand": False, "metadata": {"v": array}})
+        for path, meta in ("", root), ("/v", array):
+            file = gdal.VSIFOpenL(PATH + path + "/zarr.json", "wb")
+            gdal.VSIFWriteL(json.dumps(meta), 1, len(json.dumps(meta)), file)
+            gdal.VSIFCloseL(file)
+        dataset = gdal.OpenEx(PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
+        dataset.GetRasterBand(1).DeleteNoDataValue()
     array = np.zeros((MANY, MANY), "uint8")
     array[4000:4100, 2000:2100] = np.arange(100) + 1
     dataset.GetRasterBand(1).WriteArray(array[4000:4100, 2000:2100], 2000, 4000)

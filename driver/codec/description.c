@@ -174,7 +174,6 @@ static enum zs_status try_filter(struct zs_array_spec spec, const char *filter, 
     spec.is_sharded = false;
     for (int d = 0; d < spec.ndim; d++) {
         spec.shape[d] = spec.chunk_shape[d] = samples->shape[d];
-        spec.edges[d] = NULL;
         spec.dimension_names[d] = NULL;
     }
     zs_json *document = zs_array_document(&spec);

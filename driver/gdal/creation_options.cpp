@@ -31,117 +31,27 @@ bool zsParseNumbers(const char *text, std::vector<uint64_t> &out)
     return !out.empty();
 }
 
-static const char *afterSpaces(const char *p)
-{
-    return p + strspn(p, " ");
-}
-
-/* A length, or in a list a length and a count in brackets; `p` is left behind it and the spaces after it. */
-static bool parseRun(const char *&p, bool isInList, ZSRun &run)
-{
-    std::vector<uint64_t> numbers;
-    const bool hasCount = isInList && *p == '[';
-    p += hasCount ? 1 : 0;
-    const char *end = p + strcspn(p, hasCount ? "]" : isInList ? ",x]" : ",x");
-    if (!zsParseNumbers(std::string(p, end).c_str(), numbers) || numbers.size() != (hasCount ? 2 : 1) ||
-        (hasCount && *end != ']'))
-        return false;
-    run = {numbers[0], hasCount ? numbers[1] : 1};
-    p = afterSpaces(end + (hasCount ? 1 : 0));
-    return true;
-}
-
-static bool parseLengths(const char *&p, ZSLengths &lengths)
-{
-    lengths.is_list = *p == '[';
-    do
-    {
-        ZSRun run;
-        p = afterSpaces(lengths.is_list ? p + 1 : p); // the bracket, or what separates
-        if (!parseRun(p, lengths.is_list, run))
-            return false;
-        lengths.runs.push_back(run);
-    } while (lengths.is_list && (*p == ',' || *p == 'x'));
-    if (lengths.is_list && *p != ']')
-        return false;
-    p = afterSpaces(lengths.is_list ? p + 1 : p);
-    return true;
-}
-
 bool ZSShapeOption::Parse(const char *text)
 {
-    for (const char *p = text;; p++)
-    {
-        ZSLengths lengths;
-        p = afterSpaces(p);
-        if (!parseLengths(p, lengths))
-            break;
-        m_lengths.push_back(lengths);
-        if (*p == '\0')
-            return true;
-        if (*p != ',' && *p != 'x')
-            break;
-    }
-    return zsRefuseOption(m_name, "positive integers separated by commas, or lists of them in brackets", text);
+    return zsParseNumbers(text, m_lengths) || zsRefuseOption(m_name, "positive integers separated by commas", text);
 }
 
-static std::string number(uint64_t n)
-{
-    return std::to_string(n);
-}
-
-bool ZSShapeOption::Divide(const ZSLengths &lengths, const ZSDimension &dimension, ZSDivision &division) const
-{
-    const uint64_t unit = dimension.unit, end = zs_ceil_div_u64(dimension.size, unit) * unit;
-    const std::string what = std::string(" ") + dimension.what;
-    uint64_t longest = 0;
-    bool areSame = true;
-    uint64_t sum = 0;
-    for (const auto &[n, count] : lengths.runs)
-    {
-        const uint64_t less = n / unit * unit;
-        if (n != less)
-        {
-            const std::string near = (less > 0 ? number(less) + " or " : "") + number(less + unit);
-            const std::string multiple = "a multiple of the chunk's " + number(unit) + what;
-            return zsRefuseOption(m_name, multiple + " (" + near + " would do)", number(n).c_str());
-        }
-        uint64_t elements;
-        if (!zs_mul_u64(n, count, &elements) || !zs_add_u64(sum, elements, &sum))
-            sum = UINT64_MAX; // and stays more than any raster has
-        longest = std::max(longest, n);
-        areSame = areSame && n == lengths.runs[0].length;
-    }
-    if (lengths.is_list && sum != end)
-    {
-        const std::string whole = end > dimension.size ? " in whole chunks of " + number(unit) : "";
-        const std::string total = number(end) + ", the raster's " + number(dimension.size) + what + whole;
-        return zsRefuseOption(m_name, "lengths that add up to " + total, number(sum).c_str());
-    }
-    division.all = longest;
-    if (areSame)
-        return true;
-    struct zs_edges *edges = nullptr;
-    struct zs_error err;
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < lengths.runs.size() && status == ZS_OK; i++)
-        status = zs_edges_add(&edges, lengths.runs[i].length, lengths.runs[i].count, &err);
-    division.edges.reset(edges);
-    if (status != ZS_OK)
-        zsReport(err);
-    return status == ZS_OK;
-}
-
-bool ZSShapeOption::Apply(const std::vector<ZSDimension> &dimensions, std::vector<ZSDivision> &divisions) const
+bool ZSShapeOption::Apply(const std::vector<ZSDimension> &dimensions, std::vector<uint64_t> &lengths) const
 {
     const size_t dims = dimensions.size(), given = m_lengths.size();
     if (given > dims)
-        return zsRefuseOption(m_name, "at most " + number(dims) + " numbers or lists", number(given).c_str());
+        return zsRefuseOption(m_name, "at most " + std::to_string(dims) + " numbers", std::to_string(given).c_str());
     const size_t first = dims - (given == 1 ? std::min<size_t>(2, dims) : given);
     for (size_t d = first; d < dims; d++)
     {
-        if (!Divide(given == 1 ? m_lengths[0] : m_lengths[d - first], dimensions[d], divisions[d]))
-            return false;
+        const uint64_t n = given == 1 ? m_lengths[0] : m_lengths[d - first];
+        const uint64_t unit = dimensions[d].unit, less = n / unit * unit;
+        lengths[d] = n;
+        if (n == less)
+            continue;
+        const std::string near = (less > 0 ? std::to_string(less) + " or " : "") + std::to_string(less + unit);
+        const std::string multiple = "a multiple of the chunk's " + std::to_string(unit) + " " + dimensions[d].what;
+        return zsRefuseOption(m_name, multiple + " (" + near + " would do)", std::to_string(n).c_str());
     }
     return true;
 }
@@ -153,26 +63,22 @@ constexpr uint64_t MAX_CHUNK_BYTES = 1 << 30;
 /* An index of more entries is 16 MB, which each reader of the shard fetches. */
 constexpr uint64_t MAX_CHUNKS_PER_SHARD = 1 << 20;
 
-bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSShapeOption &shard,
-                  std::vector<ZSDimension> &dimensions, uint64_t *shape, const struct zs_edges **edges, bool &hasEdges)
+bool zsTakeChunks(const std::vector<uint64_t> &chunks, size_t item, std::vector<ZSDimension> &dimensions,
+                  uint64_t *shape)
 {
     uint64_t bytes = item;
-    hasEdges = false;
     for (size_t d = 0; d < chunks.size(); d++)
     {
-        const uint64_t n = chunks[d].all;
+        const uint64_t n = chunks[d];
         if (n > MAX_CHUNK_BYTES || bytes * n > MAX_CHUNK_BYTES)
             return zsRefuseOption("CHUNK_SHAPE", "a chunk of at most 1 GiB", "more");
         bytes *= n;
         shape[d] = dimensions[d].unit = n;
-        edges[d] = chunks[d].edges.get();
-        hasEdges = hasEdges || edges[d] != nullptr;
     }
-    return !hasEdges || !shard.IsGiven() ||
-           zsRefuseOption("SHARD_SHAPE", "AUTO, for chunks whose lengths differ are in no shards", "a shape");
+    return true;
 }
 
-void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<ZSDivision> &shards)
+void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<uint64_t> &shards)
 {
     const size_t dims = dimensions.size();
     std::vector<uint64_t> chunks(dims, 1);
@@ -201,23 +107,21 @@ void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std:
             continue;
     }
     for (size_t d = 0; d < dims; d++)
-        shards[d].all = dimensions[d].unit * chunks[d];
+        shards[d] = dimensions[d].unit * chunks[d];
 }
 
-bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
-                  const struct zs_edges **edges)
+bool zsTakeShards(const std::vector<uint64_t> &shards, const uint64_t *chunk, uint64_t *shape)
 {
     uint64_t count = 1;
     for (size_t d = 0; d < shards.size(); d++)
     {
-        count *= std::min(shards[d].all / chunk[d], MAX_CHUNKS_PER_SHARD + 1);
+        count *= std::min(shards[d] / chunk[d], MAX_CHUNKS_PER_SHARD + 1);
         if (count > MAX_CHUNKS_PER_SHARD)
         {
             const std::string most = std::to_string(MAX_CHUNKS_PER_SHARD);
             return zsRefuseOption("SHARD_SHAPE", "at most " + most + " chunks in a shard", "more");
         }
-        shape[d] = shards[d].all;
-        edges[d] = shards[d].edges.get();
+        shape[d] = shards[d];
     }
     return true;
 }
@@ -250,10 +154,10 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
 }
 
 /* Bytes of a chunk; UINT64_MAX for more than 64 bits count. */
-static uint64_t bytesOf(const std::vector<ZSDivision> &chunks, uint64_t bytes)
+static uint64_t bytesOf(const std::vector<uint64_t> &chunks, uint64_t bytes)
 {
-    for (const auto &c : chunks)
-        bytes = c.all > UINT64_MAX / bytes ? UINT64_MAX : bytes * c.all;
+    for (const uint64_t length : chunks)
+        bytes = length > UINT64_MAX / bytes ? UINT64_MAX : bytes * length;
     return bytes;
 }
 
@@ -262,12 +166,12 @@ static uint64_t bytesOf(const std::vector<ZSDivision> &chunks, uint64_t bytes)
 bool ZSCreationOptions::FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
 {
     const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
-    const bool isUsual = !chunk.IsGiven() && chunks[y].all <= USUAL_BLOCK && chunks[x].all <= USUAL_BLOCK;
+    const bool isUsual = !chunk.IsGiven() && chunks[y] <= USUAL_BLOCK && chunks[x] <= USUAL_BLOCK;
     for (uint64_t side = USUAL_BLOCK; isUsual && side > MIN_BLOCK && bytesOf(chunks, spec.dtype.size) > USUAL_PIXELS;)
     {
         side /= 2;
-        chunks[y].all = std::min(chunks[y].all, side);
-        chunks[x].all = std::min(chunks[x].all, side);
+        chunks[y] = std::min(chunks[y], side);
+        chunks[x] = std::min(chunks[x], side);
     }
     if (!chunk.Apply(dimensions, chunks))
         return false;
@@ -275,7 +179,7 @@ bool ZSCreationOptions::FitBands(const struct zs_raster_spec &spec, const std::v
     if (bytes <= ZS_SHARD_BYTES || chunk.Count() >= dims)
         return true;
     for (size_t d = 0; d < y; d++)
-        chunks[d].all = 1;
+        chunks[d] = 1;
     CPLError(CE_Warning, CPLE_AppDefined,
              "INTERLEAVE=PIXEL: a chunk of all bands would have %llu MB: chunks are of one band, unless CHUNK_SHAPE "
              "has a number for each dimension",
@@ -289,24 +193,20 @@ bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSD
     const bool isBlock = !profile_is_striped && std::min(profile_width, profile_height) >= MIN_BLOCK;
     const bool isStrip = !profile_is_tiled && profile_width >= spec.width && profile_height < spec.height;
     for (size_t d = 0; d < y; d++)
-        chunks[d].all = pixel_interleaved ? dimensions[d].size : 1;
-    chunks[y].all = std::min(isBlock && !isStrip ? profile_height : USUAL_BLOCK, spec.height);
-    chunks[x].all = std::min(isBlock && !isStrip ? profile_width : USUAL_BLOCK, spec.width);
+        chunks[d] = pixel_interleaved ? dimensions[d].size : 1;
+    chunks[y] = std::min(isBlock && !isStrip ? profile_height : USUAL_BLOCK, spec.height);
+    chunks[x] = std::min(isBlock && !isStrip ? profile_width : USUAL_BLOCK, spec.width);
     if (!(pixel_interleaved ? FitBands(spec, dimensions) : chunk.Apply(dimensions, chunks)))
         return false;
-    bool hasEdges;
-    if (!zsTakeChunks(chunks, spec.dtype.size, shard, dimensions, spec.chunk, spec.edges, hasEdges))
-        return false;
-    spec.is_sharded = !hasEdges; // chunks of a shard are of one shape
-    return true;
+    return zsTakeChunks(chunks, spec.dtype.size, dimensions, spec.chunk);
 }
 
 bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
 {
     zsUsualShards(dimensions, spec.dtype.size, shards);
     for (size_t d = 0; d < dimensions.size() && shard.IsGiven(); d++) // dimensions that it leaves out are not grouped
-        shards[d].all = dimensions[d].unit;
-    return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard, spec.edges);
+        shards[d] = dimensions[d].unit;
+    return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard);
 }
 
 /* Warns of many objects of a few bytes: they take hours where large ones take seconds, and come from a misread
@@ -315,9 +215,9 @@ static void warnOfSmallObjects(const struct zs_raster_spec &spec, const std::vec
 {
     constexpr double MANY = 5000, FEW_BYTES = 256;
     double objects = 1, bytes = static_cast<double>(spec.dtype.size);
-    for (size_t d = 0; d < dimensions.size() && spec.edges[d] == nullptr; d++)
+    for (size_t d = 0; d < dimensions.size(); d++)
     {
-        const auto side = static_cast<double>(spec.is_sharded ? spec.shard[d] : spec.chunk[d]);
+        const auto side = static_cast<double>(spec.shard[d]);
         objects *= std::ceil(static_cast<double>(dimensions[d].size) / side);
         bytes *= side;
     }
@@ -338,9 +238,9 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     for (size_t d = 0; d < dims; d++)
         dimensions.push_back({d == x ? squares.width : d == y ? squares.height : spec.axes[d].size, 1,
                               d == x ? "columns" : d == y ? "rows" : "bands"});
-    chunks = std::vector<ZSDivision>(dims);
-    shards = std::vector<ZSDivision>(dims);
-    if (!ApplyChunks(squares, dimensions) || (squares.is_sharded && !ApplyShards(squares, dimensions)) ||
+    chunks.assign(dims, 0);
+    shards.assign(dims, 0);
+    if (!ApplyChunks(squares, dimensions) || !ApplyShards(squares, dimensions) ||
         (spec.healpix != nullptr && !FoldSquares(squares)))
         return false;
     if (spec.healpix == nullptr)
@@ -431,10 +331,9 @@ static uint64_t sideOf(uint64_t rows, uint64_t columns)
 bool ZSCreationOptions::FoldSquares(struct zs_raster_spec &spec)
 {
     const int y = spec.axis_count, x = y + 1;
-    const bool isList = spec.edges[y] != nullptr || spec.edges[x] != nullptr;
-    if (isList || sideOf(spec.chunk[y], spec.chunk[x]) == 0)
+    if (sideOf(spec.chunk[y], spec.chunk[x]) == 0)
         return zsRefuseOption("CHUNK_SHAPE", "for HEALPix cells a power of two, the side of a square",
-                              isList ? "a list" : std::to_string(spec.chunk[x]).c_str());
+                              std::to_string(spec.chunk[x]).c_str());
     if (!shard.IsGiven()) // the default may be twice as wide as high
         spec.shard[y] = spec.shard[x] = std::min(spec.shard[y], spec.shard[x]);
     if (sideOf(spec.shard[y], spec.shard[x]) == 0)

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,35 +12,13 @@
 extern "C"
 {
 #include "raster/create.h"
-#include "zarr/chunk_grid.h"
 #include "zarr/document.h"
 }
 
-/* ---- The values of CHUNK_SHAPE and SHARD_SHAPE: for each dimension the length of all chunks, or in brackets that of
- * each; there [256,4] is 256 four times, as in the configuration of a rectilinear grid ---- */
+/* ---- The values of CHUNK_SHAPE and SHARD_SHAPE ---- */
 
 /* Appends positive integers that commas, or x, separate. False when there is something else, or nothing. */
 bool zsParseNumbers(const char *text, std::vector<uint64_t> &out);
-
-/* So many chunks, one after the other, of one length. */
-struct ZSRun
-{
-    uint64_t length, count;
-};
-
-/* The lengths of one dimension: one for all chunks, or a list with that of each, which may all be equal. */
-struct ZSLengths
-{
-    bool is_list = false;
-    std::vector<ZSRun> runs;
-};
-
-/* The division of a dimension: length `all`, or where lengths differ `edges`, of which `all` is the longest. */
-struct ZSDivision
-{
-    uint64_t all = 0;
-    std::unique_ptr<struct zs_edges, decltype(&free)> edges{nullptr, free};
-};
 
 /* A dimension of the raster, and what its lengths are multiples of: 1, or an inner chunk's. */
 struct ZSDimension
@@ -59,9 +35,7 @@ constexpr uint64_t ZS_SHARD_BYTES = 64 << 20;
 class ZSShapeOption
 {
     const char *m_name;
-    std::vector<ZSLengths> m_lengths;
-
-    bool Divide(const ZSLengths &lengths, const ZSDimension &dimension, ZSDivision &division) const;
+    std::vector<uint64_t> m_lengths;
 
   public:
     explicit ZSShapeOption(const char *name) : m_name(name)
@@ -81,24 +55,21 @@ class ZSShapeOption
     /* False (CPLError emitted) when the text is no shape. */
     bool Parse(const char *text);
 
-    /* Divides the last of the dimensions; one entry is for the last two, or the only one. The others stay as they are.
-     * False (CPLError emitted) when there are more entries than dimensions, lengths are no multiples of the unit, or
-     * those of a list do not add up to the size, rounded up to whole units. */
-    bool Apply(const std::vector<ZSDimension> &dimensions, std::vector<ZSDivision> &divisions) const;
+    /* Sets the lengths of the last of the dimensions; one entry is for the last two, or the only one. The others stay
+     * as they are. False (CPLError emitted) when there are more entries than dimensions, or they are no multiples of
+     * the unit. */
+    bool Apply(const std::vector<ZSDimension> &dimensions, std::vector<uint64_t> &lengths) const;
 };
 
-/* Takes chunks as the shape of an array of `item` bytes an element, and as what shards are multiples of; their edges
- * are borrowed. False (CPLError emitted) where a chunk is too large, or lengths differ and shards were asked for by
- * `shard`. */
-bool zsTakeChunks(const std::vector<ZSDivision> &chunks, size_t item, const ZSShapeOption &shard,
-                  std::vector<ZSDimension> &dimensions, uint64_t *shape, const struct zs_edges **edges,
-                  bool &hasEdges);
+/* Takes chunks as the shape of an array of `item` bytes an element, and as what shards are multiples of. False
+ * (CPLError emitted) where a chunk is too large. */
+bool zsTakeChunks(const std::vector<uint64_t> &chunks, size_t item, std::vector<ZSDimension> &dimensions,
+                  uint64_t *shape);
 /* The usual shards of such chunks: as many as make about ZS_SHARD_BYTES, and no more than there are; of the last two
  * dimensions, near to a square, then of those before. */
-void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<ZSDivision> &shards);
+void zsUsualShards(const std::vector<ZSDimension> &dimensions, size_t item, std::vector<uint64_t> &shards);
 /* Like zsTakeChunks(), for shards of such chunks. False (CPLError emitted) where a shard has too many chunks. */
-bool zsTakeShards(const std::vector<ZSDivision> &shards, const uint64_t *chunk, uint64_t *shape,
-                  const struct zs_edges **edges);
+bool zsTakeShards(const std::vector<uint64_t> &shards, const uint64_t *chunk, uint64_t *shape);
 
 /* ---- All options ---- */
 
@@ -153,8 +124,7 @@ struct ZSCreationOptions
     bool CheckRounding(const struct zs_raster_spec &spec) const;
 
     /* Sets chunk, shard, codec and dimension names of the spec (whose size, bands and dtype are set). False (CPLError
-     * emitted) when shapes do not divide; the message proposes some that do. The spec borrows from this. Where the
-     * lengths in CHUNK_SHAPE differ there are no shards. */
+     * emitted) when shapes do not divide; the message proposes some that do. The spec borrows from this. */
     bool Apply(struct zs_raster_spec &spec);
 
     /* Other names for those of the spec's dimensions (in the array's order) that the store a raster is appended to has
@@ -166,15 +136,14 @@ struct ZSCreationOptions
     std::vector<int> OverviewFactors(const struct zs_raster_spec &spec) const;
 
   private:
-    std::vector<ZSDivision> chunks, shards; /* for the spec's dimensions; they own the edges that the spec points to */
+    std::vector<uint64_t> chunks, shards; /* for the spec's dimensions */
 
     /* Squares of pixels, into which the spec is divided, as runs of cells. */
     bool FoldSquares(struct zs_raster_spec &spec);
     bool NameDimensions(struct zs_raster_spec &spec);
     bool FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
-    /* Sets chunk, is_sharded, and edges where chunks differ, of the spec, and the units of the dimensions. */
+    /* Sets chunk of the spec, and the units of the dimensions. */
     bool ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions);
-    /* Sets shard and edges. */
     bool ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
 };
 

@@ -181,13 +181,10 @@ static const std::vector<Row<Creation>> &creationRows()
     static const std::vector<Row<Creation>> rows = {
         // Chunks and shards
         {ANY, "CHUNK_SHAPE", anyText("512"),
-         "Shape of an inner chunk: one number for Y and X, or one per dimension separated by commas, slowest first. A "
-         "list in brackets, [100,300,624],512, has the length of each chunk of a dimension, [[256,4],100] 256 four "
-         "times and 100; where they differ there are no shards",
+         "Shape of an inner chunk: one number for Y and X, or one per dimension separated by commas, slowest first",
          [](Creation &o, Value &v) { v.isRefused = v.isGiven && !o.chunk.Parse(v.text); }},
         {ANY, "SHARD_SHAPE", anyText("AUTO"),
-         "Shape of a shard, multiples of CHUNK_SHAPE, or AUTO for about 64 MiB. A list in brackets has the length of "
-         "each shard of a dimension",
+         "Shape of a shard, multiples of CHUNK_SHAPE, or AUTO for about 64 MiB",
          [](Creation &o, Value &v) { v.isRefused = !EQUAL(v.text, "AUTO") && !o.shard.Parse(v.text); }},
         {ANY, "INDEX_LOCATION", choice("END START", "END"), "Where the index stands in a shard",
          [](Creation &o, Value &v) { o.encoding.index_at_start = v.choice == 1; }},

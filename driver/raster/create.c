@@ -160,12 +160,11 @@ static struct zs_array_spec array_spec(const struct zs_raster_spec *spec)
 {
     const struct zs_axes axes = zs_raster_axes(spec);
     struct zs_array_spec a = {.ndim = zs_raster_ndim(spec),
-                              .is_sharded = spec->is_sharded,
+                              .is_sharded = true,
                               .dtype = spec->dtype,
                               .encoding = spec->encoding};
     memcpy(a.chunk_shape, spec->chunk, sizeof a.chunk_shape);
     memcpy(a.shard_shape, spec->shard, sizeof a.shard_shape);
-    memcpy(a.edges, spec->edges, sizeof a.edges);
     memcpy(a.fill_value, spec->nodata, sizeof a.fill_value);
     for (int d = 0; d < spec->axis_count; d++) {
         a.shape[d] = spec->axes[d].size;

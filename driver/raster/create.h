@@ -57,9 +57,7 @@ struct zs_raster_spec {
     bool nodata_is_implied; /* with has_nodata: by the fill value alone, as in the source of a copy */
     unsigned char nodata[ZS_MAX_ITEM_SIZE]; /* one element, native order: fill value, and _FillValue where has_nodata */
 
-    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements; where they differ: */
-    const struct zs_edges *edges[ZS_MAX_NDIM];       /* ... all lengths, and above the longest; else NULL. Borrowed. */
-    bool is_sharded;                                 /* else `chunk` is stored */
+    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM]; /* of the extra dimensions, y, x; elements */
     struct zs_encoding encoding;
     int chunk_order; /* enum zs_chunk_order */
 

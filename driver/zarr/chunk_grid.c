@@ -117,36 +117,14 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid");
 }
 
-/* Adds a dimension of a rectilinear grid: a run of one chunk as its length, others as length and count. */
-static bool add_edges(zs_json *shapes, const struct zs_edges *edges)
+zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim)
 {
-    zs_json *list = zs_json_add_array(shapes, NULL);
-    bool ok = list != NULL;
-    for (size_t i = 0; i < edges->run_count && ok; i++) {
-        const struct zs_edge_run *run = &edges->runs[i];
-        zs_json *entry = run->count > 1 ? zs_json_add_array(list, NULL) : list;
-        ok = zs_json_add_uint64(entry, NULL, run->edge) != NULL &&
-             (run->count == 1 || zs_json_add_uint64(entry, NULL, run->count) != NULL);
-    }
-    return ok;
-}
-
-zs_json *zs_chunk_grid_document(const struct zs_edges *const *edges, const uint64_t *chunk_shape, int ndim)
-{
-    bool is_regular = true;
-    for (int d = 0; d < ndim && edges != NULL; d++)
-        is_regular = is_regular && edges[d] == NULL;
     zs_json *grid = zs_json_new_object();
-    bool ok = zs_json_add_string(grid, "name", is_regular ? "regular" : "rectilinear") != NULL;
-    zs_json *configuration = zs_json_add_object(grid, "configuration");
-    if (!is_regular)
-        ok = ok && zs_json_add_string(configuration, "kind", "inline") != NULL;
-    zs_json *shapes = zs_json_add_array(configuration, is_regular ? "chunk_shape" : "chunk_shapes");
-    ok = ok && shapes != NULL;
+    bool ok = zs_json_add_string(grid, "name", "regular") != NULL;
+    zs_json *shape = zs_json_add_array(zs_json_add_object(grid, "configuration"), "chunk_shape");
     for (int d = 0; d < ndim && ok; d++)
-        ok = is_regular || edges[d] == NULL ? zs_json_add_uint64(shapes, NULL, chunk_shape[d]) != NULL
-                                            : add_edges(shapes, edges[d]);
-    if (ok)
+        ok = zs_json_add_uint64(shape, NULL, chunk_shape[d]) != NULL;
+    if (ok && shape != NULL)
         return grid;
     zs_json_free(grid);
     return NULL;

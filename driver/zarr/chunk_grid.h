@@ -42,9 +42,8 @@ uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim);
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
                                    struct zs_error *err);
 
-/* The value of "chunk_grid": regular where all edges (or `edges`) are NULL, else rectilinear, each dimension by its
- * edges or its one length. NULL without memory. */
-zs_json *zs_chunk_grid_document(const struct zs_edges *const *edges, const uint64_t *chunk_shape, int ndim);
+/* The value of "chunk_grid", a regular one. NULL without memory. */
+zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim);
 
 /* ---- The files of the grids ---- */
 

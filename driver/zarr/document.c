@@ -176,7 +176,7 @@ zs_json *zs_array_document(const struct zs_array_spec *spec)
     zs_json_add_string(doc, "data_type", spec->dtype.name);
 
     const uint64_t *stored = spec->is_sharded ? spec->shard_shape : spec->chunk_shape;
-    const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(spec->edges, stored, spec->ndim));
+    const zs_json *grid = zs_json_add(doc, "chunk_grid", zs_chunk_grid_document(stored, spec->ndim));
     zs_json *keys = zs_json_add_object(doc, "chunk_key_encoding");
     zs_json_add_string(keys, "name", "default"); /* whose separator is "/" */
     if (spec->encoding.has_dotted_keys)

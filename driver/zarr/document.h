@@ -39,8 +39,6 @@ struct zs_array_spec {
     uint64_t chunk_shape[ZS_MAX_NDIM]; /* the smallest unit that is decoded */
     bool is_sharded;
     uint64_t shard_shape[ZS_MAX_NDIM]; /* multiples of chunk_shape */
-    /* lengths of shards, or of chunks without shards, where they differ; borrowed; may be NULL */
-    const struct zs_edges *edges[ZS_MAX_NDIM];
     struct zs_dtype dtype;
     unsigned char fill_value[ZS_MAX_ITEM_SIZE];
     const char *dimension_names[ZS_MAX_NDIM]; /* NULL where unnamed */

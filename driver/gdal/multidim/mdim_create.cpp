@@ -255,7 +255,7 @@ class ZSMdimArrayOptions
 {
     ZSCreationOptions m_options;
     std::vector<ZSDimension> m_dimensions;
-    std::vector<ZSDivision> m_chunks, m_shards; /* owns the edges that the spec points to */
+    std::vector<uint64_t> m_chunks, m_shards;
     std::vector<std::string> m_names;
     bool m_isCoordinate, m_hasCompression = false;
 
@@ -445,31 +445,28 @@ bool ZSMdimArrayOptions::ApplyChunks(struct zs_array_spec &spec)
     uint64_t elements = 1;
     for (size_t d = 0; d < dims; d++)
     {
-        m_chunks[d].all = d + 2 >= dims ? std::min(usual, m_dimensions[d].size) : 1;
-        elements *= m_chunks[d].all;
+        m_chunks[d] = d + 2 >= dims ? std::min(usual, m_dimensions[d].size) : 1;
+        elements *= m_chunks[d];
     }
     for (size_t d = dims; d-- > 0 && elements < FEW_ELEMENTS;)
     {
-        const uint64_t n = m_chunks[d].all, more = std::min(m_dimensions[d].size / n, FEW_ELEMENTS / elements);
-        m_chunks[d].all = n * std::max<uint64_t>(more, 1);
-        elements = elements / n * m_chunks[d].all;
+        const uint64_t n = m_chunks[d], more = std::min(m_dimensions[d].size / n, FEW_ELEMENTS / elements);
+        m_chunks[d] = n * std::max<uint64_t>(more, 1);
+        elements = elements / n * m_chunks[d];
     }
     if (m_isCoordinate)
-        m_chunks[0].all = std::max(MIN_COORDINATES, std::min(m_dimensions[0].size, MAX_COORDINATES));
+        m_chunks[0] = std::max(MIN_COORDINATES, std::min(m_dimensions[0].size, MAX_COORDINATES));
     if (m_options.chunk.IsGiven() && !m_options.chunk.Apply(m_dimensions, m_chunks))
         return false;
-    bool hasEdges;
-    if (!zsTakeChunks(m_chunks, spec.dtype.size, m_options.shard, m_dimensions, spec.chunk_shape, spec.edges, hasEdges))
-        return false;
-    spec.is_sharded = dims > 0 && !hasEdges && (!m_isCoordinate || m_options.shard.IsGiven());
-    return true;
+    spec.is_sharded = dims > 0 && (!m_isCoordinate || m_options.shard.IsGiven());
+    return zsTakeChunks(m_chunks, spec.dtype.size, m_dimensions, spec.chunk_shape);
 }
 
 bool ZSMdimArrayOptions::ApplyShards(struct zs_array_spec &spec)
 {
     zsUsualShards(m_dimensions, spec.dtype.size, m_shards);
     return (!m_options.shard.IsGiven() || m_options.shard.Apply(m_dimensions, m_shards)) &&
-           zsTakeShards(m_shards, spec.chunk_shape, spec.shard_shape, spec.edges);
+           zsTakeShards(m_shards, spec.chunk_shape, spec.shard_shape);
 }
 
 bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_array_spec &spec)
@@ -498,8 +495,8 @@ bool ZSMdimArrayOptions::Apply(CSLConstList own, CSLConstList all, struct zs_arr
     for (int d = 0; d < spec.ndim; d++)
         m_dimensions.push_back(
             {std::max<uint64_t>(1, spec.shape[d]), 1, m_names[static_cast<size_t>(d)].c_str()});
-    m_chunks = std::vector<ZSDivision>(m_dimensions.size());
-    m_shards = std::vector<ZSDivision>(m_dimensions.size());
+    m_chunks.assign(m_dimensions.size(), 0);
+    m_shards.assign(m_dimensions.size(), 0);
     if (!ApplyChunks(spec) || (spec.is_sharded && !ApplyShards(spec)))
         return false;
     spec.encoding = m_options.EncodingOf(spec.dtype);
