@@ -26,7 +26,7 @@ done <<END
 gdal 19986
 validate 1229
 raster 6445
-geo 9458
+geo 9332
 array 6279
 shard 1942
 icechunk 2056

@@ -34,7 +34,7 @@ void zs_attributes_free(struct zs_attribute *attributes, size_t count);
  * is not 5.0, which is of another kind. False for NULL, and without memory. */
 bool zs_attribute_is_same(const zs_json *member, const struct zs_attribute *attribute);
 
-/* ---- Changing (attributes_write.c): in memory, in the store at the flush of the hierarchy ---- */
+/* ---- Changing: in memory, in the store at the flush of the hierarchy ---- */
 
 /* Sets the attribute of that name: a text, a number, a list of either (also of none), or what its JSON text is. Numbers
  * that JSON has not are the texts "NaN", "Infinity" and "-Infinity", which are read as numbers. The attribute keeps its

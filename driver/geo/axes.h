@@ -31,7 +31,7 @@ bool zs_dimension_is_of(const char *name, const char *base);
 enum zs_status zs_axes_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, const char *dim_x,
                             const char *dim_y, struct zs_axes *axes, struct zs_error *err);
 
-/* ---- Labels (labels.c) ---- */
+/* ---- Labels (labels.c, as all below) ---- */
 
 /* Values of the coordinate variable of a dimension, as texts: numbers in their shortest exact form, CF times
  * ("seconds since ...", calendars standard, gregorian, proleptic_gregorian, julian, noleap, all_leap, 360_day) and
@@ -76,7 +76,7 @@ enum zs_status zs_channel_names(struct zs_hierarchy *hierarchy, const struct zs_
 /* The colour of a channel as "RRGGBB", borrowed; NULL where there is none. */
 const char *zs_channel_colour(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t index);
 
-/* ---- Elements by index and value (selection.c) ---- */
+/* ---- Elements by index and value ---- */
 
 enum zs_selection_kind { ZS_SELECT_ALL, ZS_SELECT_ONE, ZS_SELECT_RANGE };
 
@@ -106,7 +106,7 @@ enum zs_status zs_select_range(struct zs_hierarchy *hierarchy, const struct zs_n
                                const char *to, struct zs_selection *selection, struct zs_error *err);
 
 /* ---- A dimension of a new raster other than Y and X, and its coordinate variable, made of texts: the inverse of
- * labels (extra_axis.c) ---- */
+ * labels ---- */
 
 struct zs_extra_axis {
     const char *name; /* borrowed */

@@ -1,38 +1,429 @@
+/* Band properties: one table of them, what each is in JSON, and those of an array in its attributes. */
 #include "geo/band_properties.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <cpl_conv.h>
+
+#include "base/checked.h"
 #include "base/memory.h"
 #include "geo/band_properties_json.h"
+#include "geo/scope.h"
 #include "geo/write.h"
 
-/* The one table. A new property is a row, and a case of each switch below. */
-const struct zs_band_property_names zs_band_property_names[] = {
-    {ZS_BAND_DESCRIPTION, "description", {"long_name"}},
-    {ZS_BAND_UNIT, "unit", {"units", "unit"}},
-    {ZS_BAND_SCALE, "scale", {"scale_factor"}},
-    {ZS_BAND_OFFSET, "offset", {"add_offset"}},
-    {ZS_BAND_NODATA, "nodata", {NULL}},
-    {ZS_BAND_CATEGORIES, "categories", {NULL}},
+/* Category names are a list indexed by value: a value of a million would make a million names. */
+#define MAX_CATEGORIES 65536
+
+/* ---- Values in JSON ---- */
+
+/* A whole string as a number, "nan" too. */
+static bool number_of_text(const char *text, double *out)
+{
+    char *end;
+    const double value = CPLStrtod(text, &end);
+    /* CPLStrtod() reads "nan" and "inf" in many spellings, which is welcome. */
+    if (end == text || end[strspn(end, " ")] != '\0')
+        return false;
+    *out = value;
+    return true;
+}
+
+/* ---- Colours ---- */
+
+const char *zs_colour_of_name(const char *name)
+{
+    static const char *const known[][2] = {{"Red", "Red"},      {"Green", "Green"},   {"Blue", "Blue"},
+                                           {"Alpha", "Alpha"},  {"Gray", "Gray"},     {"grey", "Gray"},
+                                           {"FF0000", "Red"},   {"00FF00", "Green"},  {"0000FF", "Blue"}};
+    for (size_t i = 0; name != NULL && i < sizeof known / sizeof known[0]; i++)
+        if (zs_equals_ignoring_case(name, known[i][0]))
+            return known[i][1];
+    return NULL;
+}
+
+static bool colour_entry(const zs_json *list, struct zs_colour_entry *entry)
+{
+    double c[4] = {0, 0, 0, 255};
+    if (!zs_json_doubles(list, c, 4) && !zs_json_doubles(list, c, 3))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (!(c[i] >= -32768 && c[i] <= 32767)) /* NaN as well */
+            return false;
+    *entry = (struct zs_colour_entry){(short)c[0], (short)c[1], (short)c[2], (short)c[3]};
+    return true;
+}
+
+static bool colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count)
+{
+    const size_t n = zs_json_is_array(list) ? zs_json_size(list) : 0;
+    *table = NULL;
+    *count = 0;
+    if (n == 0 || n > ZS_MAX_COLOURS)
+        return true;
+    struct zs_colour_entry *t = zs_calloc(n, sizeof *t);
+    if (t == NULL)
+        return false;
+    size_t i = 0;
+    for (const zs_json *e = zs_json_first(list); e != NULL; e = zs_json_next(e), i++)
+        if (!colour_entry(e, &t[i])) { /* half a table would paint the rest black */
+            free(t);
+            return true;
+        }
+    *table = t;
+    *count = n;
+    return true;
+}
+
+static bool colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count)
+{
+    zs_json_remove(object, name);
+    if (count == 0 || count > ZS_MAX_COLOURS)
+        return true;
+    zs_json *list = zs_json_new_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; i < count && ok; i++) {
+        zs_json *e = zs_json_add_array(list, NULL);
+        zs_json_add_int64(e, NULL, table[i].r);
+        zs_json_add_int64(e, NULL, table[i].g);
+        zs_json_add_int64(e, NULL, table[i].b);
+        ok = zs_json_add_int64(e, NULL, table[i].a) != NULL;
+    }
+    if (!ok) {
+        zs_json_free(list);
+        return false;
+    }
+    return zs_json_add(object, name, list) != NULL;
+}
+
+/* ---- Categories ---- */
+
+static bool flag_value(const zs_json *value, size_t *out)
+{
+    int64_t v;
+    if (!zs_json_int64(value, &v) || v < 0 || v >= MAX_CATEGORIES)
+        return false;
+    *out = (size_t)v;
+    return true;
+}
+
+/* Names by index from the list this driver writes when CF's words would not keep them. */
+static bool category_list_read(const zs_json *list, char ***categories)
+{
+    struct zs_names names = {0};
+    enum zs_status status = ZS_OK;
+    *categories = NULL;
+    if (!zs_json_is_array(list) || zs_json_size(list) > MAX_CATEGORIES)
+        return true;
+    for (const zs_json *c = zs_json_first(list); c != NULL && status == ZS_OK; c = zs_json_next(c)) {
+        const char *text = "";
+        zs_json_string(c, &text);
+        status = zs_names_add(&names, zs_strdup(text), NULL);
+    }
+    if (status != ZS_OK)
+        zs_names_free(names.list);
+    else
+        *categories = names.list;
+    return status == ZS_OK;
+}
+
+static bool categories_read(const zs_json *attributes, char ***categories)
+{
+    *categories = NULL;
+    if (!category_list_read(zs_json_get(attributes, "gdal:categories"), categories))
+        return false;
+    if (*categories != NULL)
+        return true;
+    const zs_json *values = zs_json_get(attributes, "flag_values"),
+                  *meanings = zs_json_get(attributes, "flag_meanings");
+    const char *words = NULL;
+    if (!zs_json_is_array(values) || !(zs_json_string(meanings, &words) || zs_json_is_array(meanings)))
+        return true;
+    size_t count = 0, v;
+    for (const zs_json *e = zs_json_first(values); e != NULL; e = zs_json_next(e)) {
+        if (!flag_value(e, &v))
+            return true;
+        if (v + 1 > count)
+            count = v + 1;
+    }
+    if (count == 0)
+        return true;
+    *categories = zs_calloc(count + 1, sizeof **categories);
+    if (*categories == NULL)
+        return false;
+    /* All names from the start, so that the list has no hole that would end it. */
+    for (v = 0; v < count; v++)
+        if (((*categories)[v] = zs_strdup("")) == NULL)
+            return false;
+    const zs_json *meaning = zs_json_first(meanings);
+    char word[256];
+    for (const zs_json *e = zs_json_first(values); e != NULL; e = zs_json_next(e)) {
+        const char *name = NULL;
+        if (words != NULL) {
+            words = zs_next_word(words, word, sizeof word);
+            name = words != NULL ? word : NULL;
+        } else {
+            zs_json_string(meaning, &name);
+            meaning = zs_json_next(meaning);
+        }
+        if (name == NULL) /* fewer meanings than values, or not a text */
+            break;
+        char *copy = zs_strdup(name);
+        if (copy == NULL)
+            return false;
+        if (flag_value(e, &v)) { /* always: all values were checked above */
+            char *old = (*categories)[v];
+            (*categories)[v] = copy;
+            copy = old;
+        }
+        free(copy);
+    }
+    return true;
+}
+
+static bool set(zs_json *object, const char *name, zs_json *value)
+{
+    return value != NULL && zs_json_set(object, name, value) != NULL;
+}
+
+/* A name as one of CF's words, which have no spaces; *changed when it is not the same any more. */
+static char *cf_word(const char *name, bool *changed)
+{
+    char *word = zs_strdup(name);
+    for (char *p = word; p != NULL && *p != '\0'; p++)
+        if (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r') {
+            *p = '_';
+            *changed = true;
+        }
+    return word;
+}
+
+static bool categories_write(zs_json *attributes, char *const *categories)
+{
+    zs_json *values = zs_json_new_array(), *names = zs_json_new_array();
+    struct zs_buffer words = {0};
+    bool ok = values != NULL && names != NULL, changed = false;
+    for (size_t i = 0; ok && categories[i] != NULL; i++) {
+        ok = zs_json_add_string(names, NULL, categories[i]) != NULL;
+        if (categories[i][0] == '\0')
+            continue;
+        char *word = cf_word(categories[i], &changed);
+        ok = ok && word != NULL && zs_json_add_uint64(values, NULL, i) != NULL &&
+             (words.size == 0 || zs_buffer_append(&words, " ", 1, NULL) == ZS_OK) &&
+             zs_buffer_append(&words, word, strlen(word), NULL) == ZS_OK;
+        free(word);
+    }
+    ok = ok && zs_buffer_append(&words, "", 1, NULL) == ZS_OK;
+    /* Unnamed values at the end have no flag, and the list keeps them, too. */
+    const size_t n = zs_json_size(names);
+    changed = changed || (n > 0 && zs_json_equals(zs_json_at(names, n - 1), ""));
+    if (ok && zs_json_size(values) > 0) {
+        ok = zs_json_set_string(attributes, "flag_meanings", (const char *)words.data) &&
+             set(attributes, "flag_values", values);
+        values = NULL;
+    }
+    if (ok && changed) {
+        ok = set(attributes, "gdal:categories", names);
+        names = NULL;
+    }
+    zs_json_free(values);
+    zs_json_free(names);
+    zs_buffer_free(&words);
+    return ok;
+}
+
+/* ---- Nodata ---- */
+
+/* A `double` as one element of a floating-point type. */
+static bool element_of_double(const struct zs_dtype *dtype, double value, unsigned char *out)
+{
+    bool was_null = false;
+    zs_json *holder = zs_json_new_array();
+    const zs_json *number = zs_json_add_double(holder, NULL, value);
+    const bool ok = number != NULL && zs_fill_value_parse(dtype, number, out, &was_null, NULL) == ZS_OK;
+    zs_json_free(holder);
+    return ok;
+}
+
+/* xarray's encoding: base64 of a little-endian float64, whatever the width of the array's floats. */
+static bool double_of_base64(const char *text, double *out)
+{
+    unsigned char bytes[8];
+    if (zs_base64_decode(text, bytes, sizeof bytes) != 8)
+        return false;
+    const uint64_t bits = zs_load_le64(bytes);
+    memcpy(out, &bits, sizeof *out);
+    return true;
+}
+
+static bool is_float(enum zs_data_type type)
+{
+    return type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
+}
+
+/* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
+static bool missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out)
+{
+    const char *text;
+    double number;
+    bool was_null = false;
+    const bool is_text = zs_json_string(value, &text);
+    const bool is_complex = dtype->type == ZS_COMPLEX64 || dtype->type == ZS_COMPLEX128;
+    if (is_complex) {
+        struct zs_dtype part = zs_dtype_of(dtype->type == ZS_COMPLEX64 ? ZS_FLOAT32 : ZS_FLOAT64);
+        memset(out, 0, dtype->size);
+        if (!zs_json_is_array(value))
+            return missing_value_read(&part, value, out);
+        return zs_json_size(value) == 2 && missing_value_read(&part, zs_json_at(value, 0), out) &&
+               missing_value_read(&part, zs_json_at(value, 1), out + part.size);
+    }
+    if (zs_json_is_array(value) && zs_json_size(value) == 1 && dtype->type != ZS_RAW)
+        value = zs_json_at(value, 0);
+    if (is_float(dtype->type)) {
+        /* A numeric string first: eleven digits are base64 too. */
+        if (is_text && (number_of_text(text, &number) || double_of_base64(text, &number)) &&
+            strncmp(text, "0x", 2) != 0)
+            return element_of_double(dtype, number, out);
+        if (zs_json_double(value, &number))
+            return element_of_double(dtype, number, out);
+    } else if (is_text && dtype->type != ZS_RAW && dtype->type != ZS_BOOL) {
+        if (number_of_text(text, &number) || double_of_base64(text, &number))
+            return number == floor(number) && fabs(number) < 9007199254740992.0 &&
+                   element_of_double(dtype, number, out);
+    }
+    return zs_fill_value_parse(dtype, value, out, &was_null, NULL) == ZS_OK && !was_null;
+}
+
+/* _FillValue, missing_value, else the fill value where that is one. */
+static void nodata_read(const struct zs_node *node, struct zs_band_properties *band)
+{
+    const struct zs_array_meta *meta = node->array;
+    const zs_json *a = node->attributes, *value = zs_json_get(a, "_FillValue");
+    if (zs_json_typeof(value) != ZS_JSON_NULL) {
+        /* A value that the type cannot hold masks nothing. It must not be replaced by another source: that would mask
+         * pixels that the writer kept. */
+        band->has_nodata = missing_value_read(&meta->dtype, value, band->nodata);
+        return;
+    }
+    const enum zs_data_type type = meta->dtype.type;
+    if (type == ZS_BOOL || type == ZS_RAW || type == ZS_DATETIME64 || type == ZS_TIMEDELTA64) {
+        /* The fill value of these types is an ordinary value, except NaT. */
+        int64_t count = 0;
+        if (meta->dtype.size == sizeof count)
+            memcpy(&count, meta->fill_value, sizeof count);
+        band->has_nodata = (type == ZS_DATETIME64 || type == ZS_TIMEDELTA64) && count == INT64_MIN;
+        memcpy(band->nodata, meta->fill_value, meta->dtype.size);
+        return;
+    }
+    value = zs_json_get(a, "missing_value");
+    if (zs_json_is_array(value) && zs_json_size(value) > 0 && type != ZS_COMPLEX64 && type != ZS_COMPLEX128)
+        value = zs_json_at(value, 0); /* GDAL has room for one */
+    if (zs_json_typeof(value) != ZS_JSON_NULL) {
+        band->has_nodata = missing_value_read(&meta->dtype, value, band->nodata);
+        return;
+    }
+    bool has_none = false;
+    zs_json_bool(zs_json_get(a, ZS_NO_NODATA_ATTRIBUTE), &has_none);
+    if (!has_none && !meta->fill_value_is_null) {
+        memcpy(band->nodata, meta->fill_value, meta->dtype.size);
+        band->has_nodata = band->nodata_is_implied = true;
+    }
+}
+
+/* Base64 of the eight bytes of a double, little-endian; 12 characters and a zero. */
+static void base64_of_double(double value, char *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint64_t bits;
+    unsigned char b[9] = {0};
+    memcpy(&bits, &value, sizeof bits);
+    for (int i = 0; i < 8; i++)
+        b[i] = (unsigned char)(bits >> (8 * i));
+    for (int i = 0; i < 3; i++) {
+        const unsigned v = (unsigned)b[3 * i] << 16 | (unsigned)b[3 * i + 1] << 8 | b[3 * i + 2];
+        for (int j = 0; j < 4; j++)
+            out[4 * i + j] = digits[v >> (18 - 6 * j) & 63];
+    }
+    out[11] = '='; /* the ninth byte is not there */
+    out[12] = '\0';
+}
+
+enum zs_status zs_write_nodata(zs_json *attributes, const struct zs_dtype *dtype, const void *value, bool is_implied,
+                               struct zs_error *err)
+{
+    zs_json_remove(attributes, "_FillValue");
+    zs_json_remove(attributes, "missing_value");
+    zs_json_remove(attributes, ZS_NO_NODATA_ATTRIBUTE);
+    if (value == NULL)
+        return zs_json_add_bool(attributes, ZS_NO_NODATA_ATTRIBUTE, true) != NULL ? ZS_OK : zs_fail_memory(err);
+    if (is_implied)
+        return ZS_OK;
+    char text[13];
+    const bool is_complex = dtype->type == ZS_COMPLEX64 || dtype->type == ZS_COMPLEX128;
+    bool ok;
+    if (is_complex) {
+        const struct zs_dtype part = zs_dtype_of(dtype->type == ZS_COMPLEX64 ? ZS_FLOAT32 : ZS_FLOAT64);
+        zs_json *pair = zs_json_add_array(attributes, "_FillValue");
+        ok = pair != NULL;
+        for (size_t i = 0; i < 2 && ok; i++) {
+            base64_of_double(zs_dtype_to_double(&part, (const unsigned char *)value + i * part.size), text);
+            ok = zs_json_add_string(pair, NULL, text) != NULL;
+        }
+    } else if (dtype->type == ZS_FLOAT16 || dtype->type == ZS_FLOAT32 || dtype->type == ZS_FLOAT64) {
+        base64_of_double(zs_dtype_to_double(dtype, value), text);
+        ok = zs_json_add_string(attributes, "_FillValue", text) != NULL;
+    } else {
+        ok = zs_fill_value_add(attributes, "_FillValue", dtype, value) != NULL;
+    }
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* ---- The one table ---- */
+
+#define AT(member) offsetof(struct zs_band_properties, member)
+
+/* A new property is a row, of one of the kinds below. */
+const struct zs_band_property_row zs_band_property_rows[] = {
+    {ZS_BAND_DESCRIPTION, ZS_OF_TEXT, AT(description), 0, 0, "description", {"long_name"}},
+    {ZS_BAND_UNIT, ZS_OF_TEXT, AT(unit), 0, 0, "unit", {"units", "unit"}},
+    {ZS_BAND_SCALE, ZS_OF_NUMBER, AT(scale), AT(has_scale), 1, "scale", {"scale_factor"}},
+    {ZS_BAND_OFFSET, ZS_OF_NUMBER, AT(offset), AT(has_offset), 0, "offset", {"add_offset"}},
+    {ZS_BAND_NODATA, ZS_OF_NODATA, AT(nodata), AT(has_nodata), 0, "nodata", {NULL}},
+    {ZS_BAND_CATEGORIES, ZS_OF_NAMES, AT(categories), 0, 0, "categories", {NULL}},
     {ZS_BAND_COLOUR,
+     ZS_OF_TEXT,
+     AT(colour_name),
+     0,
+     0,
      "color_interpretation",
      {"COLOR_INTERPRETATION", "color_interpretation", "colour_interpretation"}},
-    {ZS_BAND_COLOUR_TABLE, "color_table", {"gdal:color_table"}},
-    {ZS_BAND_METADATA, NULL, {NULL}},
+    {ZS_BAND_COLOUR_TABLE, ZS_OF_COLOURS, AT(colour_table), 0, 0, "color_table", {"gdal:color_table"}},
+    {ZS_BAND_METADATA, ZS_OF_NAMES, AT(metadata), 0, 0, NULL, {NULL}}, /* and the domains */
 };
 
-/* ---- Values ---- */
+/* The parts of a band that a row speaks of. */
+static char **text_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
+{
+    return (char **)((uintptr_t)band + row->at);
+}
+static char ***names_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
+{
+    return (char ***)((uintptr_t)band + row->at);
+}
+static double *number_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
+{
+    return (double *)((uintptr_t)band + row->at);
+}
+static bool *flag_in(const struct zs_band_properties *band, const struct zs_band_property_row *row)
+{
+    return (bool *)((uintptr_t)band + row->has);
+}
 
 static bool has_text(const char *text)
 {
     return text != NULL && text[0] != '\0';
-}
-
-static bool is_same_text(const char *a, const char *b)
-{
-    return has_text(a) ? has_text(b) && strcmp(a, b) == 0 : !has_text(b);
 }
 
 static bool copy_text(const char *text, char **copy)
@@ -41,28 +432,14 @@ static bool copy_text(const char *text, char **copy)
     return text == NULL || *copy != NULL;
 }
 
-static void clear_text(char **text)
-{
-    free(*text);
-    *text = NULL;
-}
-
 bool zs_text_replace(char **text, const zs_json *member)
 {
     const char *found;
     if (!zs_json_string(member, &found))
         return true;
-    clear_text(text);
+    free(*text);
+    *text = NULL;
     return found[0] == '\0' || copy_text(found, text);
-}
-
-static void replace_number(bool *has, double *number, const zs_json *member)
-{
-    double found;
-    if (zs_json_double(member, &found) && isfinite(found)) {
-        *has = true;
-        *number = found;
-    }
 }
 
 static bool is_same_list(char *const *a, char *const *b)
@@ -83,194 +460,128 @@ static bool add_list(zs_json *parent, const char *name, char *const *list)
     return ok;
 }
 
-static size_t colour_count(const struct zs_band_properties *band)
+bool zs_band_property_is_set(const struct zs_band_properties *band, const struct zs_band_property_row *row)
 {
-    return band->colour_table != NULL ? band->colour_count : 0;
-}
-
-static bool is_same_colour_table(const struct zs_band_properties *a, const struct zs_band_properties *b)
-{
-    const size_t n = colour_count(a);
-    return n == colour_count(b) &&
-           (n == 0 || memcmp(a->colour_table, b->colour_table, n * sizeof *a->colour_table) == 0);
-}
-
-static bool copy_colour_table(const struct zs_band_properties *from, struct zs_band_properties *to)
-{
-    to->colour_table = NULL;
-    if (from->colour_table == NULL)
-        return true;
-    to->colour_table = zs_calloc(from->colour_count, sizeof *to->colour_table);
-    if (to->colour_table != NULL)
-        memcpy(to->colour_table, from->colour_table, from->colour_count * sizeof *to->colour_table);
-    return to->colour_table != NULL;
-}
-
-/* ---- One property ---- */
-
-bool zs_band_property_is_set(const struct zs_band_properties *band, enum zs_band_property property)
-{
-    switch (property) {
-    case ZS_BAND_DESCRIPTION:
-        return has_text(band->description);
-    case ZS_BAND_UNIT:
-        return has_text(band->unit);
-    case ZS_BAND_SCALE:
-        return band->has_scale;
-    case ZS_BAND_OFFSET:
-        return band->has_offset;
-    case ZS_BAND_NODATA:
-        return band->has_nodata;
-    case ZS_BAND_CATEGORIES:
-        return band->categories != NULL;
-    case ZS_BAND_COLOUR:
-        return has_text(band->colour_name);
-    case ZS_BAND_COLOUR_TABLE:
-        return colour_count(band) > 0;
-    case ZS_BAND_METADATA:
-        return band->metadata != NULL || band->domains.count > 0;
+    switch (row->kind) {
+    case ZS_OF_TEXT:
+        return has_text(*text_in(band, row));
+    case ZS_OF_NUMBER:
+    case ZS_OF_NODATA:
+        return *flag_in(band, row);
+    case ZS_OF_NAMES:
+        return *names_in(band, row) != NULL;
+    case ZS_OF_COLOURS:
+        return band->colour_table != NULL && band->colour_count > 0;
     }
     return false;
 }
 
 bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
-                              enum zs_band_property property)
+                              const struct zs_band_property_row *row)
 {
-    switch (property) {
-    case ZS_BAND_DESCRIPTION:
-        return is_same_text(a->description, b->description);
-    case ZS_BAND_UNIT:
-        return is_same_text(a->unit, b->unit);
-    case ZS_BAND_SCALE:
-        return a->has_scale == b->has_scale && (!a->has_scale || a->scale == b->scale);
-    case ZS_BAND_OFFSET:
-        return a->has_offset == b->has_offset && (!a->has_offset || a->offset == b->offset);
-    case ZS_BAND_NODATA:
-        return a->has_nodata == b->has_nodata &&
-               (!a->has_nodata || memcmp(a->nodata, b->nodata, sizeof a->nodata) == 0);
-    case ZS_BAND_CATEGORIES:
-        return is_same_list(a->categories, b->categories);
-    case ZS_BAND_COLOUR:
-        return is_same_text(a->colour_name, b->colour_name);
-    case ZS_BAND_COLOUR_TABLE:
-        return is_same_colour_table(a, b);
-    case ZS_BAND_METADATA:
-        break;
+    const bool is_set = zs_band_property_is_set(a, row);
+    if (row->property == ZS_BAND_METADATA || is_set != zs_band_property_is_set(b, row) || !is_set)
+        return row->property != ZS_BAND_METADATA && !is_set && !zs_band_property_is_set(b, row);
+    switch (row->kind) {
+    case ZS_OF_TEXT:
+        return strcmp(*text_in(a, row), *text_in(b, row)) == 0;
+    case ZS_OF_NUMBER:
+        return *number_in(a, row) == *number_in(b, row);
+    case ZS_OF_NODATA:
+        return memcmp(a->nodata, b->nodata, sizeof a->nodata) == 0;
+    case ZS_OF_NAMES:
+        return is_same_list(*names_in(a, row), *names_in(b, row));
+    case ZS_OF_COLOURS:
+        return a->colour_count == b->colour_count &&
+               memcmp(a->colour_table, b->colour_table, a->colour_count * sizeof *a->colour_table) == 0;
     }
     return false;
 }
 
-bool zs_band_property_take(struct zs_band_properties *band, enum zs_band_property property,
+bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
                            const struct zs_dtype *dtype, const zs_json *member)
 {
-    char **categories;
-    struct zs_colour_entry *table;
-    size_t count;
+    struct zs_band_properties found = {.has_nodata = false};
+    double number;
     bool ok = true;
-    switch (property) {
-    case ZS_BAND_DESCRIPTION:
-        return zs_text_replace(&band->description, member);
-    case ZS_BAND_UNIT:
-        return zs_text_replace(&band->unit, member);
-    case ZS_BAND_SCALE:
-        replace_number(&band->has_scale, &band->scale, member);
-        break;
-    case ZS_BAND_OFFSET:
-        replace_number(&band->has_offset, &band->offset, member);
-        break;
-    case ZS_BAND_NODATA:
+    switch (row->kind) {
+    case ZS_OF_TEXT:
+        return zs_text_replace(text_in(band, row), member);
+    case ZS_OF_NUMBER:
+        if (zs_json_double(member, &number) && isfinite(number)) {
+            *flag_in(band, row) = true;
+            *number_in(band, row) = number;
+        }
+        return true;
+    case ZS_OF_NODATA:
         if (dtype != NULL) {
-            band->has_nodata = zs_missing_value_read(dtype, member, band->nodata);
+            band->has_nodata = missing_value_read(dtype, member, band->nodata);
             band->nodata_is_implied = false;
         }
-        break;
-    case ZS_BAND_CATEGORIES:
-        ok = zs_category_list_read(member, &categories);
-        if (!ok || categories == NULL)
-            return ok;
-        zs_names_free(band->categories);
-        band->categories = categories;
-        break;
-    case ZS_BAND_COLOUR:
-        return zs_text_replace(&band->colour_name, member);
-    case ZS_BAND_COLOUR_TABLE:
-        ok = zs_colour_table_read(member, &table, &count);
-        if (!ok || table == NULL)
-            return ok;
-        free(band->colour_table);
-        band->colour_table = table;
-        band->colour_count = count;
-        break;
-    case ZS_BAND_METADATA:
-        break;
+        return true;
+    case ZS_OF_NAMES:
+        ok = category_list_read(member, &found.categories);
+        if (ok && found.categories != NULL) {
+            zs_names_free(band->categories);
+            band->categories = found.categories;
+        }
+        return ok;
+    case ZS_OF_COLOURS:
+        ok = colour_table_read(member, &found.colour_table, &found.colour_count);
+        if (ok && found.colour_table != NULL) {
+            free(band->colour_table);
+            band->colour_table = found.colour_table;
+            band->colour_count = found.colour_count;
+        }
+        return ok;
     }
     return ok;
 }
 
-bool zs_band_property_put(const struct zs_band_properties *band, enum zs_band_property property,
+bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
                           const struct zs_dtype *dtype, zs_json *object, const char *name)
 {
-    switch (property) {
-    case ZS_BAND_DESCRIPTION:
-        return zs_json_add_string(object, name, band->description) != NULL;
-    case ZS_BAND_UNIT:
-        return zs_json_add_string(object, name, band->unit) != NULL;
-    case ZS_BAND_SCALE:
-        return zs_json_add_double(object, name, band->scale) != NULL;
-    case ZS_BAND_OFFSET:
-        return zs_json_add_double(object, name, band->offset) != NULL;
-    case ZS_BAND_NODATA:
+    switch (row->kind) {
+    case ZS_OF_TEXT:
+        return zs_json_add_string(object, name, *text_in(band, row)) != NULL;
+    case ZS_OF_NUMBER:
+        return zs_json_add_double(object, name, *number_in(band, row)) != NULL;
+    case ZS_OF_NODATA:
         return zs_fill_value_add(object, name, dtype, band->nodata) != NULL;
-    case ZS_BAND_CATEGORIES:
-        return add_list(object, name, band->categories);
-    case ZS_BAND_COLOUR:
-        return zs_json_add_string(object, name, band->colour_name) != NULL;
-    case ZS_BAND_COLOUR_TABLE:
-        return zs_colour_table_write(object, name, band->colour_table, band->colour_count);
-    case ZS_BAND_METADATA:
-        break;
+    case ZS_OF_NAMES:
+        return add_list(object, name, *names_in(band, row));
+    case ZS_OF_COLOURS:
+        return colour_table_write(object, name, band->colour_table, band->colour_count);
     }
     return true;
 }
 
-void zs_band_property_clear(struct zs_band_properties *band, enum zs_band_property property)
+void zs_band_property_clear(struct zs_band_properties *band, const struct zs_band_property_row *row)
 {
-    switch (property) {
-    case ZS_BAND_DESCRIPTION:
-        clear_text(&band->description);
+    switch (row->kind) {
+    case ZS_OF_TEXT:
+        free(*text_in(band, row));
+        *text_in(band, row) = NULL;
         break;
-    case ZS_BAND_UNIT:
-        clear_text(&band->unit);
+    case ZS_OF_NUMBER:
+        *number_in(band, row) = row->absent;
+        *flag_in(band, row) = false;
         break;
-    case ZS_BAND_SCALE:
-        band->has_scale = false;
-        band->scale = 1;
+    case ZS_OF_NODATA:
+        *flag_in(band, row) = false;
         break;
-    case ZS_BAND_OFFSET:
-        band->has_offset = false;
-        band->offset = 0;
+    case ZS_OF_NAMES:
+        zs_names_free(*names_in(band, row));
+        *names_in(band, row) = NULL;
         break;
-    case ZS_BAND_NODATA:
-        band->has_nodata = false;
-        break;
-    case ZS_BAND_CATEGORIES:
-        zs_names_free(band->categories);
-        band->categories = NULL;
-        break;
-    case ZS_BAND_COLOUR:
-        clear_text(&band->colour_name);
-        break;
-    case ZS_BAND_COLOUR_TABLE:
+    case ZS_OF_COLOURS:
         free(band->colour_table);
         band->colour_table = NULL;
         band->colour_count = 0;
         break;
-    case ZS_BAND_METADATA:
-        zs_names_free(band->metadata);
-        band->metadata = NULL;
-        zs_domains_clear(&band->domains);
-        break;
     }
+    if (row->property == ZS_BAND_METADATA)
+        zs_domains_clear(&band->domains);
 }
 
 /* ---- All properties ---- */
@@ -279,13 +590,21 @@ enum zs_status zs_band_properties_copy(const struct zs_band_properties *properti
                                        struct zs_error *err)
 {
     struct zs_band_properties c = *properties;
-    bool ok = copy_text(properties->unit, &c.unit);
-    ok = copy_text(properties->description, &c.description) && ok;
-    ok = copy_text(properties->colour_name, &c.colour_name) && ok;
-    ok = zs_names_copy((const char *const *)properties->categories, &c.categories) && ok;
-    ok = zs_names_copy((const char *const *)properties->metadata, &c.metadata) && ok;
-    ok = zs_domains_copy(&properties->domains, &c.domains) && ok;
-    ok = copy_colour_table(properties, &c) && ok;
+    bool ok = zs_domains_copy(&properties->domains, &c.domains);
+    c.colour_table = NULL;
+    if (properties->colour_table != NULL) {
+        c.colour_table = zs_calloc(properties->colour_count, sizeof *c.colour_table);
+        ok = ok && c.colour_table != NULL;
+    }
+    if (c.colour_table != NULL)
+        memcpy(c.colour_table, properties->colour_table, c.colour_count * sizeof *c.colour_table);
+    for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT; i++) {
+        const struct zs_band_property_row *row = &zs_band_property_rows[i];
+        if (row->kind == ZS_OF_TEXT)
+            ok = copy_text(*text_in(properties, row), text_in(&c, row)) && ok;
+        else if (row->kind == ZS_OF_NAMES)
+            ok = zs_names_copy((const char *const *)*names_in(properties, row), names_in(&c, row)) && ok;
+    }
     if (!ok) {
         zs_band_properties_clear(&c);
         return zs_fail_memory(err);
@@ -297,7 +616,7 @@ enum zs_status zs_band_properties_copy(const struct zs_band_properties *properti
 void zs_band_properties_clear(struct zs_band_properties *properties)
 {
     for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT; i++)
-        zs_band_property_clear(properties, zs_band_property_names[i].property);
+        zs_band_property_clear(properties, &zs_band_property_rows[i]);
     memset(properties, 0, sizeof *properties);
 }
 
@@ -315,7 +634,7 @@ static bool read_number(const zs_json *attributes, const char *name, double *out
         value = zs_json_at(value, 0);
     const char *text;
     double number;
-    if (!(zs_json_string(value, &text) ? zs_number_of_text(text, &number) : zs_json_double(value, &number)) ||
+    if (!(zs_json_string(value, &text) ? number_of_text(text, &number) : zs_json_double(value, &number)) ||
         !isfinite(number))
         return false;
     *out = number;
@@ -359,14 +678,14 @@ enum zs_status zs_band_properties_read(const struct zs_node *node, struct zs_ban
     struct zs_band_properties p = {.scale = 1};
     memset(properties, 0, sizeof *properties);
     if (node->array != NULL)
-        zs_nodata_read(node, &p);
+        nodata_read(node, &p);
     p.has_scale = read_number(a, "scale_factor", &p.scale);
     p.has_offset = read_number(a, "add_offset", &p.offset);
     bool ok = copy_text(text_attribute(a, "long_name"), &p.description);
     ok = ok && read_colour(a, &p);
-    ok = ok && zs_colour_table_read(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
+    ok = ok && colour_table_read(zs_json_get(a, "gdal:color_table"), &p.colour_table, &p.colour_count);
     ok = ok && copy_text(zs_unit_attribute(a), &p.unit);
-    ok = ok && zs_categories_read(a, &p.categories);
+    ok = ok && categories_read(a, &p.categories);
     ok = ok && zs_domains_read(zs_json_get(a, ZS_DOMAINS_ATTRIBUTE), &p.domains);
     enum zs_status status = ok ? zs_items_read(node, p.categories == NULL, &p.metadata, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
@@ -382,29 +701,29 @@ static bool write_categories(zs_json *attributes, char *const *categories)
 {
     static const char *const flags[] = {"flag_values", "flag_meanings", "flag_masks", "gdal:categories"};
     char **old;
-    const bool ok = zs_categories_read(attributes, &old), is_same = ok && is_same_list(old, categories);
+    const bool ok = categories_read(attributes, &old), is_same = ok && is_same_list(old, categories);
     zs_names_free(old);
     if (!ok || is_same)
         return ok;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         zs_json_remove(attributes, flags[i]);
-    return categories == NULL || zs_categories_write(attributes, categories);
+    return categories == NULL || categories_write(attributes, categories);
 }
 
 /* One property that is the same for all bands. Its first name is written; an attribute of another name goes. So does
  * what EOPF has of a property that is not set: it would show. */
-static bool write_property(zs_json *attributes, const struct zs_band_property_names *names,
+static bool write_property(zs_json *attributes, const struct zs_band_property_row *row,
                            const struct zs_band_properties *band)
 {
-    if (names->property == ZS_BAND_CATEGORIES)
+    if (row->property == ZS_BAND_CATEGORIES)
         return write_categories(attributes, band->categories);
-    for (const char *const *name = names->attributes; *name != NULL; name++)
+    for (const char *const *name = row->attributes; *name != NULL; name++)
         zs_json_remove(attributes, *name);
-    if (zs_band_property_is_set(band, names->property))
-        return names->attributes[0] == NULL ||
-               zs_band_property_put(band, names->property, NULL, attributes, names->attributes[0]);
-    if ((names->property & (ZS_BAND_UNIT | ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
-        zs_json_remove(zs_json_get_mutable(attributes, EOPF_ATTRIBUTES), names->attributes[0]);
+    if (zs_band_property_is_set(band, row))
+        return row->attributes[0] == NULL ||
+               zs_band_property_put(band, row, NULL, attributes, row->attributes[0]);
+    if ((row->property & (ZS_BAND_UNIT | ZS_BAND_SCALE | ZS_BAND_OFFSET)) != 0)
+        zs_json_remove(zs_json_get_mutable(attributes, EOPF_ATTRIBUTES), row->attributes[0]);
     return true;
 }
 
@@ -413,8 +732,8 @@ enum zs_status zs_write_band_properties(zs_json *attributes, const struct zs_ban
 {
     bool ok = true;
     for (size_t i = 0; i < ZS_BAND_PROPERTY_COUNT && ok; i++)
-        if ((which & zs_band_property_names[i].property) != 0)
-            ok = write_property(attributes, &zs_band_property_names[i], properties);
+        if ((which & zs_band_property_rows[i].property) != 0)
+            ok = write_property(attributes, &zs_band_property_rows[i], properties);
     if (ok && (which & ZS_BAND_METADATA) != 0)
         ok = (properties->metadata == NULL || zs_items_write(attributes, properties->metadata)) &&
              (properties->domains.count == 0 ||

@@ -7,56 +7,36 @@
 
 /* ---- One table of properties ---- */
 
-/* The names of a property. */
-struct zs_band_property_names {
+/* How a property is kept. */
+enum zs_band_property_kind { ZS_OF_TEXT, ZS_OF_NUMBER, ZS_OF_NODATA, ZS_OF_NAMES, ZS_OF_COLOURS };
+
+struct zs_band_property_row {
     enum zs_band_property property;
+    enum zs_band_property_kind kind;
+    size_t at, has;            /* offsets in struct zs_band_properties: of the value, and of the flag that it is set */
+    double absent;             /* the number where it is not set */
     const char *member;        /* member of a band's entry in gdal:bands; NULL where the entry has several */
     const char *attributes[4]; /* attributes of an array, for all its bands, NULL-terminated; the first is the one
                                   that is written. None where the property has a writer of its own */
 };
 #define ZS_BAND_PROPERTY_COUNT 9
-extern const struct zs_band_property_names zs_band_property_names[ZS_BAND_PROPERTY_COUNT];
+extern const struct zs_band_property_row zs_band_property_rows[ZS_BAND_PROPERTY_COUNT];
 
-bool zs_band_property_is_set(const struct zs_band_properties *band, enum zs_band_property property);
+bool zs_band_property_is_set(const struct zs_band_properties *band, const struct zs_band_property_row *row);
 /* Both set and equal, or neither is set. Metadata are each band's own, never the same. */
 bool zs_band_property_is_same(const struct zs_band_properties *a, const struct zs_band_properties *b,
-                              enum zs_band_property property);
+                              const struct zs_band_property_row *row);
 /* Sets the property to a member's value, as zs_band_property_put() writes it. An odd member changes nothing (an odd
  * nodata value: there is none). `dtype` is that of the array, for nodata; NULL leaves nodata alone. */
-bool zs_band_property_take(struct zs_band_properties *band, enum zs_band_property property,
+bool zs_band_property_take(struct zs_band_properties *band, const struct zs_band_property_row *row,
                            const struct zs_dtype *dtype, const zs_json *member);
 /* Adds the property, which is set, as member `name` of an object that has no such member. */
-bool zs_band_property_put(const struct zs_band_properties *band, enum zs_band_property property,
+bool zs_band_property_put(const struct zs_band_properties *band, const struct zs_band_property_row *row,
                           const struct zs_dtype *dtype, zs_json *object, const char *name);
-void zs_band_property_clear(struct zs_band_properties *band, enum zs_band_property property);
-
-/* ---- Values ---- */
+void zs_band_property_clear(struct zs_band_properties *band, const struct zs_band_property_row *row);
 
 /* Replaces a text, which zs_strdup() made, by a member that is one; an empty one is none (NULL). */
 bool zs_text_replace(char **text, const zs_json *member);
-/* A whole string as a number, "nan" too. False when it is none. */
-bool zs_number_of_text(const char *text, double *out);
-
-/* Reads the nodata value of the array `node`: _FillValue, missing_value, else the fill value where that is one. */
-void zs_nodata_read(const struct zs_node *node, struct zs_band_properties *band);
-
-/* A missing value, in any of the ways it is written, as one element. False when it is none that the type can hold. */
-bool zs_missing_value_read(const struct zs_dtype *dtype, const zs_json *value, unsigned char *out);
-
-/* Reads a list of names by pixel value; NULL where `list` is none, or is too long. Free *categories with
- * zs_names_free(). */
-bool zs_category_list_read(const zs_json *list, char ***categories);
-
-/* Reads the names of pixel values from attributes: such a list, or CF's flags where their values are small numbers.
- * NULL where there are none. Free with zs_names_free(), also on failure. */
-bool zs_categories_read(const zs_json *attributes, char ***categories);
-/* Adds them as CF's flags, and as a list where those would not keep them. */
-bool zs_categories_write(zs_json *attributes, char *const *categories);
-
-/* Reads a list of [r, g, b] or [r, g, b, a], *count entries, freed with free(); NULL where `list` is none. Writing
- * replaces the member `name`. */
-bool zs_colour_table_read(const zs_json *list, struct zs_colour_entry **table, size_t *count);
-bool zs_colour_table_write(zs_json *object, const char *name, const struct zs_colour_entry *table, size_t count);
 
 /* ---- Items of metadata (items.c) ---- */
 

@@ -6,8 +6,8 @@
  *     several were flattened to bands, empty where the band has nothing of its own. Members: description, unit, scale,
  *     offset, nodata (as `fill_value` is written), categories (list of names by value), color_interpretation (GDAL's
  *     name), color_table (list of [r, g, b, a]), each null where the band has none though the array has one; metadata
- *     (object of strings), metadata_domains (domains.h). Along an only dimension of bands the list may be shorter than
- *     that: who makes an array longer need not know of it;
+ *     (object of strings), metadata_domains (band_properties.h). Along an only dimension of bands the list may be
+ *     shorter than that: who makes an array longer need not know of it;
  *   - `long_name` as a list of names is rioxarray's way to describe bands: read, and written when all bands have one.
  */
 #pragma once
@@ -50,7 +50,7 @@ enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype,
  * its bands. */
 void zs_remove_statistics(zs_json *attributes, bool of_bands);
 
-/* ---- Lists of a group, and lists that grow (band_list.c). The attribute gdal:bands of a group names its arrays in the
+/* ---- Lists of a group, and lists that grow The attribute gdal:bands of a group names its arrays in the
  * order of bands, each an object with a `name`, or that name alone ---- */
 
 /* Most slices with an element each in the two lists: together half of the values of a document (ZS_JSON_MAX_VALUES). */

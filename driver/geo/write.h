@@ -2,7 +2,7 @@
  * grid_mapping and coordinate variables for xarray and rioxarray, `multiscales` for overviews. Formats: FORMATS
  * 4.1-4.5.
  *
- * Each is in the file of its convention; band properties are in band_properties.c, nodata in nodata.c.
+ * Each is in the file of its convention; band properties and nodata are in band_properties.c.
  *
  * All functions add to attributes that the caller owns, replacing members of the same name, and fail only without
  * memory. A layout that GDAL 3.13, xarray and this driver all understand: the array (`band`, for instance) with the

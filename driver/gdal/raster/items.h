@@ -9,7 +9,7 @@
 
 extern "C"
 {
-#include "geo/domains.h"
+#include "geo/band_properties.h"
 }
 
 /* The name of an item; all of a text that has no '='. */
