@@ -27,7 +27,7 @@ gdal 19986
 validate 1229
 raster 6445
 geo 9332
-array 6279
+array 6189
 shard 1942
 icechunk 2056
 codec 5209

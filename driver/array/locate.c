@@ -184,6 +184,7 @@ static bool must_ask_again(const struct zs_array *array, const struct shard *sha
 bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
 {
     const struct zs_pending *pending = array->pending;
+    const bool is_new = pending != NULL && zs_array_is_unpublished(array); /* only shards that it published are there */
     uint64_t position[ZS_MAX_NDIM], at[ZS_MAX_NDIM], version = 0;
     struct zs_level room;
     zs_grid_position(&array->grid, depth, number, position);
@@ -192,6 +193,8 @@ bool zs_is_known_empty(struct zs_array *array, int depth, uint64_t number)
         const uint64_t shard = zs_grid_number(&array->grid, j, at);
         if (j == 0 && pending != NULL && zs_map_get(&pending->shards, shard) != NULL)
             return false;
+        if (j == 0 && is_new && zs_map_get(&pending->published, shard) == NULL)
+            return true;
         struct zs_cache_entry *entry = zs_cache_get(array->indexes, (struct zs_cache_key){(uint64_t)j, shard});
         if (entry == NULL)
             return j == 0 && zs_shard_list_lacks(array, shard);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/pending.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 
@@ -15,9 +14,8 @@
 #define NAMES_OF_A_REQUEST 500
 /* Numbers that are kept, 32 MB: arrays of more shards are not mostly empty. */
 #define MOST_NUMBERS ((size_t)4 << 20)
-/* A list is used for so many seconds, or so many times as long as listing took: others may add shards meanwhile. */
+/* A list is used for so many seconds: others may add shards meanwhile. */
 #define LIFETIME 5
-#define LIFETIME_FACTOR 4
 
 static const struct zs_cache_key list_key = {ZS_SPACE_SHARD_LIST, 0};
 
@@ -25,12 +23,12 @@ struct listing {
     const struct zs_array *array;
     const char *folder;
     char **folders;        /* of one level, "" or with "/" at their ends: listed side by side */
-    uint64_t requests, most; /* made; at most */
-    uint64_t each;           /* requests of one folder at most */
+    uint64_t cost, most;   /* in requests, as a guess; at most */
+    uint64_t each;         /* requests of one folder at most */
     pthread_mutex_t lock;  /* of what follows */
     struct zs_names below; /* folders of the next level */
     uint64_t *numbers;
-    size_t count, room, names;
+    size_t count, room;
 };
 
 /* ---- Listing ---- */
@@ -57,7 +55,6 @@ static enum zs_status add_names(struct listing *listing, const char *key, char *
     enum zs_status status = ZS_OK;
     for (char **name = names; *name != NULL && status == ZS_OK; name++) {
         char *below = zs_format("%s%s", key, *name);
-        listing->names++;
         ZS_TRY_MEMORY(below, err);
         if (zs_prefix_length(*name) == 0)
             status = add_number(listing, below, err);
@@ -99,9 +96,9 @@ static enum zs_status list_levels(struct listing *listing, struct zs_error *err)
     ZS_TRY(zs_names_add(&listing->below, zs_strdup(""), err));
     for (int level = 0; level <= listing->array->meta->ndim && listing->below.count > 0; level++) {
         const size_t n = listing->below.count;
-        if (listing->requests > listing->most || (listing->most - listing->requests) / n < listing->each)
+        if ((listing->most - listing->cost) / n < listing->each)
             return zs_fail(err, ZS_UNSUPPORTED, "array /%s: look-ups are cheaper", listing->array->node->path);
-        listing->requests += n;
+        listing->cost += n * listing->each;
         listing->folders = listing->below.list;
         listing->below = (struct zs_names){0};
         const enum zs_status status = zs_parallel_for(listing->array->fetch_threads, n, list_folder, listing, err);
@@ -128,50 +125,25 @@ static int compare_numbers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The list as one piece of memory; NULL without it. Sorts the numbers. */
-static struct zs_shard_list *list_of(uint64_t *numbers, size_t count)
-{
-    struct zs_shard_list *list = malloc(sizeof *list + count * sizeof *numbers);
-    if (list == NULL)
-        return NULL;
-    *list = (struct zs_shard_list){.count = count};
-    if (count > 0) {
-        qsort(numbers, count, sizeof *numbers, compare_numbers);
-        memcpy(list->numbers, numbers, count * sizeof *numbers);
-    }
-    return list;
-}
-
-struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array)
-{
-    const struct zs_map *published = &array->pending->published;
-    uint64_t *numbers = zs_calloc(published->count + 1, sizeof *numbers);
-    size_t n = 0, at = 0;
-    while (numbers != NULL && n < published->count && zs_map_next(published, &at, &numbers[n]) != NULL)
-        n++;
-    struct zs_shard_list *list = numbers != NULL ? list_of(numbers, n) : NULL;
-    free(numbers);
-    return list;
-}
-
-/* NULL when listing failed, or would have cost more requests than `most`. *cost: the requests that it took. */
+/* NULL when listing failed, or would cost more requests than `most`. *cost: the requests that it took. */
 static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t most, uint64_t *cost)
 {
     struct zs_error ignored;
+    struct zs_shard_list *list = NULL;
     const int64_t began = (int64_t)time(NULL);
     char *folder = zs_chunk_folder(array->meta, array->node->path);
     struct listing listing = {.array = array, .folder = folder, .most = most, .each = most_requests(array)};
     (void)pthread_mutex_init(&listing.lock, NULL);
-    struct zs_shard_list *list = folder != NULL && list_levels(&listing, &ignored) == ZS_OK
-                                     ? list_of(listing.numbers, listing.count)
-                                     : NULL;
+    if (folder != NULL && list_levels(&listing, &ignored) == ZS_OK)
+        list = malloc(sizeof *list + listing.count * sizeof *listing.numbers);
     if (list != NULL) {
-        const int64_t lasts = LIFETIME_FACTOR * ((int64_t)time(NULL) - began);
-        list->made = began;
-        list->until = began + (lasts > LIFETIME ? lasts : LIFETIME);
+        *list = (struct zs_shard_list){.made = began, .until = (int64_t)time(NULL) + LIFETIME, .count = listing.count};
+        if (listing.count > 0)
+            memcpy(list->numbers, listing.numbers, listing.count * sizeof *listing.numbers);
+        qsort(list->numbers, list->count, sizeof *list->numbers, compare_numbers);
     }
     (void)pthread_mutex_destroy(&listing.lock);
-    *cost = listing.requests + listing.names / NAMES_OF_A_REQUEST;
+    *cost = listing.cost;
     zs_names_free(listing.below.list);
     free(listing.numbers);
     free(folder);

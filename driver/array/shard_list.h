@@ -22,8 +22,5 @@ const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct 
 void zs_shard_list_note_missed(struct zs_array *array);
 /* Whether a reader of pixels may take a shard for absent without a look-up: the list that is kept lacks it. */
 bool zs_shard_list_lacks(struct zs_array *array, uint64_t shard);
-/* Returns the shards that an unpublished array (zs_array_is_unpublished()) has stored, without a request; freed with
- * free(). NULL without memory. */
-struct zs_shard_list *zs_shard_list_of_new(const struct zs_array *array);
 /* Forgets the list: a shard is made or removed, or the store is no longer as this process remembers. */
 void zs_shard_list_forget(struct zs_array *array);

@@ -15,7 +15,6 @@ struct search {
     struct zs_array *array;
     const struct zs_window *windows;
     bool *is_stored;
-    struct zs_shard_list *list; /* of an unpublished array; else NULL */
 };
 
 /* ---- Searching ---- */
@@ -113,7 +112,7 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     find_chunks(array, 0, window->start, window->count, low, high);
     memcpy(at, low, sizeof at);
     struct zs_cache_entry *entry = NULL;
-    const struct zs_shard_list *list = search->list != NULL ? search->list : zs_shard_list_get(array, &entry);
+    const struct zs_shard_list *list = zs_shard_list_get(array, &entry);
     enum zs_status status = ZS_OK;
     bool is_last = false;
     while (list == NULL && status == ZS_OK && !*is_stored && !is_last) {
@@ -131,27 +130,15 @@ static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err
     return status;
 }
 
-static enum zs_status find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
-                                  struct zs_error *err)
-{
-    struct search search = {.array = array, .windows = windows, .is_stored = is_stored};
-    if (array->pending != NULL && zs_array_is_unpublished(array)) {
-        search.list = zs_shard_list_of_new(array);
-        ZS_TRY_MEMORY(search.list, err);
-    }
-    const enum zs_status status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
-    free(search.list);
-    return status;
-}
-
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
                                     struct zs_error *err)
 {
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
+    struct search search = {.array = array, .windows = windows, .is_stored = is_stored};
     if (array->chain.count > 1 && zs_pending_is_empty(array))
-        status = find_stored(array, windows, n, is_stored, err);
+        status = zs_parallel_for(array->fetch_threads, n, search_window, &search, err);
     else
         for (size_t i = 0; i < n; i++)
             is_stored[i] = true;

@@ -9,11 +9,6 @@
 #include "base/utf8.h"
 #include "codec/texts.h"
 
-/* Bytes of texts, as they are stored, that are pending until they are published; and what one takes at least, as a
- * guess. */
-#define PENDING_BYTES ((uint64_t)64 << 20)
-#define USUAL_TEXT 64
-
 struct texts {
     struct zs_node node; /* that of the text, with the metadata of an array of pointers */
     unsigned char *fill; /* as it is stored */
@@ -227,33 +222,20 @@ static enum zs_status check_request(const struct zs_node *node, const struct zs_
     return ZS_OK;
 }
 
-/* Elements of a request: those numbered [from, to) in each dimension. */
-struct part {
-    const struct zs_text_request *all;
-    uint64_t from[ZS_MAX_NDIM], to[ZS_MAX_NDIM];
-};
-
-static struct part whole_of(const struct zs_text_request *request)
-{
-    struct part part = {.all = request};
-    memcpy(part.to, request->count, sizeof part.to);
-    return part;
-}
-
 static uint64_t element_of(const struct zs_text_request *request, int d, uint64_t number)
 {
     return request->start[d] + number * request->step[d];
 }
 
-/* A part as a window of the array, whose elements lie densely at `elements` (NULL: nowhere). */
-static struct zs_stepped_window window_of(const struct part *part, const unsigned char **elements)
+/* A request as a window of the array, whose elements lie densely at `elements` (NULL: nowhere). */
+static struct zs_stepped_window window_of(const struct zs_text_request *request, const unsigned char **elements)
 {
-    struct zs_stepped_window window = {.ndim = part->all->ndim, .data = (char *)elements};
+    struct zs_stepped_window window = {.ndim = request->ndim, .data = (char *)elements};
     ptrdiff_t stride = elements != NULL ? (ptrdiff_t)sizeof *elements : 0;
     for (int d = window.ndim - 1; d >= 0; d--) {
-        window.start[d] = element_of(part->all, d, part->from[d]);
-        window.count[d] = part->to[d] - part->from[d];
-        window.step[d] = part->all->step[d];
+        window.start[d] = request->start[d];
+        window.count[d] = request->count[d];
+        window.step[d] = request->step[d];
         window.stride[d] = stride;
         stride *= (ptrdiff_t)window.count[d];
     }
@@ -334,13 +316,12 @@ enum zs_status zs_texts_read(struct zs_hierarchy *h, const struct zs_node *node,
     bool is_apart[ZS_MAX_NDIM] = {false};
     ZS_TRY(check_request(node, request, err));
     ZS_TRY(open_texts(h, node, request->max_chunk, &texts, err));
-    const struct part whole = whole_of(request);
     struct reader reader = {.texts = &texts, .request = request, .take = take, .ctx = ctx, .is_blank = true};
     for (int d = 0; d < request->ndim; d++) /* chunks between are not read */
         is_apart[d] = request->count[d] > 1 && request->step[d] >= texts.array->innermost->shape[d];
     reader.room = malloc(texts.array->meta->dtype.text_size + 1);
     (void)pthread_mutex_init(&reader.lock, NULL);
-    const struct zs_stepped_window window = window_of(&whole, NULL);
+    const struct zs_stepped_window window = window_of(request, NULL);
     const enum zs_status status =
         reader.room != NULL ? zs_stepped_windows(&window, is_apart, read_windows, &reader, err) : zs_fail_memory(err);
     (void)pthread_mutex_destroy(&reader.lock);
@@ -408,21 +389,21 @@ struct writer {
     void *ctx;
 };
 
-/* Sets elements[] to the texts of a part, which are stored in `bytes`. */
-static enum zs_status give_elements(const struct writer *writer, const struct part *part,
+/* Sets elements[] to the texts of a request, which are stored in `bytes`. */
+static enum zs_status give_elements(const struct writer *writer, const struct zs_text_request *request,
                                     const unsigned char **elements, struct zs_buffer *bytes, struct zs_error *err)
 {
     const struct zs_dtype *dtype = &writer->texts->array->meta->dtype;
-    uint64_t number[ZS_MAX_NDIM];
+    uint64_t number[ZS_MAX_NDIM] = {0};
+    const uint64_t low[ZS_MAX_NDIM] = {0};
     size_t n = 0, at = 0;
-    memcpy(number, part->from, sizeof number);
     do {
         const char *text = NULL;
         ZS_TRY(writer->give(writer->ctx, number, &text, err));
         text = text != NULL ? text : "";
         ZS_TRY(append_text(dtype, text, strlen(text), bytes, err));
         n++;
-    } while (zs_next_position(part->all->ndim, number, part->from, part->to));
+    } while (zs_next_position(request->ndim, number, low, request->count));
     for (size_t i = 0; i < n; i++) {
         const unsigned char *stored = bytes->data + at;
         at += zs_text_stored_size(dtype, stored);
@@ -437,57 +418,28 @@ static enum zs_status write_windows(void *ctx, const struct zs_window *windows, 
     return zs_array_write_windows(writer->texts->array, windows, n, sizeof(const unsigned char *), NULL, NULL, err);
 }
 
-/* Writes and publishes a part of n elements. */
-static enum zs_status write_part(struct writer *writer, const struct part *part, uint64_t n, struct zs_error *err)
+/* Writes and publishes all elements. */
+static enum zs_status write_elements(struct writer *writer, const struct zs_text_request *request, struct zs_error *err)
 {
     struct zs_array *array = writer->texts->array;
     struct zs_buffer bytes = {0};
     bool is_apart[ZS_MAX_NDIM] = {false};
+    uint64_t n;
+    if (!zs_product_u64(request->count, request->ndim, &n))
+        return zs_fail_memory(err);
     const unsigned char **elements = zs_calloc(n, sizeof *elements);
-    const struct zs_stepped_window window = window_of(part, elements);
+    const struct zs_stepped_window window = window_of(request, elements);
     for (int d = 0; d < window.ndim; d++) /* elements between are not written */
         is_apart[d] = window.count[d] > 1 && window.step[d] != 1;
-    enum zs_status status = elements != NULL ? give_elements(writer, part, elements, &bytes, err) : zs_fail_memory(err);
+    enum zs_status status =
+        elements != NULL ? give_elements(writer, request, elements, &bytes, err) : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_stepped_windows(&window, is_apart, write_windows, writer, err);
     if (status == ZS_OK)
         status = zs_array_flush(array, err);
-    if (status == ZS_OK)
-        zs_texts_drop(array->innermost->texts);
     zs_buffer_free(&bytes);
     free(elements);
     return status;
-}
-
-/* The number at which a part is cut in two: near its middle, between two objects if there are. */
-static uint64_t cut_of(const struct writer *writer, const struct part *part, int d)
-{
-    const struct zs_grid *grid = &writer->texts->array->grid;
-    const uint64_t step = part->all->step[d], first = part->all->start[d];
-    const uint64_t number = part->from[d] + (part->to[d] - part->from[d]) / 2;
-    const uint64_t object = zs_grid_find(grid, 0, d, element_of(part->all, d, number));
-    const uint64_t begin = zs_max_u64(zs_grid_span(grid, 0, d, object).start, first);
-    const uint64_t border = step > 0 ? zs_ceil_div_u64(begin - first, step) : 0;
-    return border > part->from[d] ? border : number;
-}
-
-/* Writes a part, in two where its texts are too many to be held at once. */
-static enum zs_status write_parts(struct writer *writer, const struct part *part, struct zs_error *err)
-{
-    const uint64_t each = zs_max_u64(writer->texts->array->meta->dtype.text_size, USUAL_TEXT);
-    uint64_t n = 1, bytes = UINT64_MAX;
-    bool fits = true;
-    int d = 0;
-    for (int i = 0; i < part->all->ndim; i++)
-        fits = fits && zs_mul_u64(n, part->to[i] - part->from[i], &n);
-    while (d < part->all->ndim && part->to[d] - part->from[d] == 1)
-        d++;
-    if (d == part->all->ndim || (fits && zs_mul_u64(n, each, &bytes) && bytes <= PENDING_BYTES))
-        return write_part(writer, part, n, err);
-    struct part low = *part, high = *part;
-    low.to[d] = high.from[d] = cut_of(writer, part, d);
-    ZS_TRY(write_parts(writer, &low, err));
-    return write_parts(writer, &high, err);
 }
 
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
@@ -500,8 +452,7 @@ enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node
     ZS_TRY(open_texts(h, node, request->max_chunk, &texts, err));
     texts.array->document = version;
     struct writer writer = {.texts = &texts, .give = give, .ctx = ctx};
-    const struct part whole = whole_of(request);
-    const enum zs_status status = write_parts(&writer, &whole, err);
+    const enum zs_status status = write_elements(&writer, request, err);
     close_texts(&texts);
     return status;
 }

@@ -61,8 +61,8 @@ zs_json *zs_strings_document(const struct zs_array_spec *spec);
  * is "". */
 typedef enum zs_status (*zs_text_give_fn)(void *ctx, const uint64_t *number, const char **text, struct zs_error *err);
 
-/* Writes all elements of a request, and publishes them (zs_array_flush()). Other elements of a chunk stay. Of many
- * elements, some may be published before a failure. ZS_ARGUMENT for elements outside of the array, text that is not
- * UTF-8 or too long, and chunks too large to be read; ZS_UNSUPPORTED for an array of the draft. */
+/* Writes all elements of a request, and publishes them (zs_array_flush()). Other elements of a chunk stay. ZS_ARGUMENT
+ * for elements outside of the array, text that is not UTF-8 or too long, and chunks too large to be read;
+ * ZS_UNSUPPORTED for an array of the draft. */
 enum zs_status zs_texts_write(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_text_request *request,
                               zs_text_give_fn give, void *ctx, struct zs_error *err);
