@@ -83,12 +83,14 @@ CPLErr ShardedZarrRasterBand::IRasterIO(GDALRWFlag flag, int x, int y, int width
 int ShardedZarrRasterBand::GetOverviewCount()
 {
     auto &ds = Dataset();
-    return ds.AreOverviewsEnabled() ? ds.overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
+    const int count = ds.AreOverviewsEnabled() ? ds.overviews.Count() : 0; // OVERVIEW_LEVEL=NONE
+    return count > 0 ? count : GDALPamRasterBand::GetOverviewCount();
 }
 
 GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 {
-    return Dataset().overviews.Get(nBand, i);
+    ZSOverviews &overviews = Dataset().overviews;
+    return overviews.Count() > 0 ? overviews.Get(nBand, i) : GDALPamRasterBand::GetOverview(i);
 }
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */

@@ -107,20 +107,49 @@ std::unique_ptr<GDALDataset> ShardedZarrDataset::Clone(int scope, bool canShareS
     ds->nOpenFlags = scope;
     ds->papszOpenOptions = CSLDuplicate(papszOpenOptions);
     ds->AttachPam(GetDescription());
-    if (!overviews.Beside().empty())
-        ds->overviews.KeepBeside(overviews.Beside());
+    if (!m_beside.empty())
+        ds->LookBeside(m_beside);
     return ds;
 }
 #endif
 
 /* ---- Overviews ---- */
 
+/* Those of the one raster of a local store may be beside it, in NAME.zarr.ovr, as GDAL keeps them. */
+void ShardedZarrDataset::LookBeside(const std::string &store)
+{
+    const std::string name = CPLGetFilename(store.c_str());
+    if (m_view.store->store->is_remote || m_view.store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
+        name == "." || name == "..")
+        return;
+    m_beside = store;
+    oOvManager.Initialize(this, m_beside.c_str());
+}
+
+CPLErr ShardedZarrDataset::BuildBeside(const char *resampling, int count, const int *factors, int bandCount,
+                                       const int *bandList, GDALProgressFunc progress, void *progressData,
+                                       CSLConstList options)
+{
+    struct zs_error err;
+    const bool isInStore = overviews.Count() > 0;
+    if (!m_beside.empty() && !isInStore)
+        return GDALPamDataset::IBuildOverviews(resampling, count, factors, bandCount, bandList, progress, progressData,
+                                               options);
+    // Who may not write to the store opens it without update mode: gdaladdo does so in silence.
+    if (zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
+        return zsReport(err);
+    return zsRefuse(CPLE_NotSupported, "%s: %s: the store must be opened in update mode",
+                    zsShown(GetDescription()).c_str(),
+                    isInStore ? "there are overviews in the store already"
+                              : "overviews beside a store are for the one raster of a local one");
+}
+
 CPLErr ShardedZarrDataset::IBuildOverviews(const char *resampling, int count, const int *factors, int bandCount,
                                            const int *bandList, GDALProgressFunc progress, void *progressData,
                                            CSLConstList options)
 {
     if (!IsUpdate())
-        return overviews.BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
+        return BuildBeside(resampling, count, factors, bandCount, bandList, progress, progressData, options);
     if (m_view.IsHealpix())
         return zsRefuse(CPLE_NotSupported,
                         "%s: overviews of HEALPix cells are not built in the store; gdaladdo -ro puts them beside it",
@@ -197,6 +226,8 @@ void ShardedZarrDataset::WarnOfOldOverviews()
 CPLErr ShardedZarrDataset::RemoveOverviews()
 {
     CPLErr result = overviews.Remove();
+    if (result == CE_None && oOvManager.IsInitialized() && oOvManager.GetOverviewCount(1) > 0)
+        result = oOvManager.CleanOverviews();
     for (ShardedZarrDataset *mask : masks.Datasets())
         result = result == CE_None ? mask->overviews.Remove() : result;
     return result;
@@ -588,12 +619,9 @@ char **ShardedZarrDataset::GetFileList()
     const CPLStringList others(GDALPamDataset::GetFileList());
     for (int i = 0; i < others.size(); i++)
     {
-        if (zsEndsWith(others[i], ".aux.xml"))
+        if (zsEndsWith(others[i], ".aux.xml") || zsEndsWith(others[i], ".ovr"))
             files.AddString(others[i]);
     }
-    const std::string external = zsExternalOverviews(overviews.Beside());
-    if (!overviews.Beside().empty() && zsExists(external))
-        files.AddString(external.c_str());
     return files.StealList();
 }
 

@@ -21,6 +21,8 @@ class ShardedZarrDataset : public GDALPamDataset
     ZSRole m_role;
     bool m_hasSideCar = false; /* a side-car file was read; it is written again when its content moves to the store */
 
+    std::string m_beside; /* the store with overviews beside it, as LookBeside() has it; else "" */
+
     void AddBands(size_t source);
 
     /* ---- Parts together ---- */
@@ -29,6 +31,8 @@ class ShardedZarrDataset : public GDALPamDataset
     CPLErr FlushDocuments();
     CPLErr FlushChanges(bool atClosing);
     CPLErr RemoveOverviews();
+    CPLErr BuildBeside(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
+                       GDALProgressFunc progress, void *progressData, CSLConstList options);
     CPLErr MakeOverviews(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                          void *progressData, CSLConstList options);
     CPLErr MakeLaterOverviews();
@@ -82,6 +86,8 @@ class ShardedZarrDataset : public GDALPamDataset
     void SetMaskOf(ShardedZarrDataset &dataset);
     /* Keeps the dataset from writing a side-car file. */
     void SetUnsaved();
+    /* The dataset is the one raster of the store at that path: GDAL may keep overviews beside it. */
+    void LookBeside(const std::string &store);
     /* Attaches side-car metadata (statistics), for file systems where looking for them costs nothing. */
     void AttachPam(const char *description);
 

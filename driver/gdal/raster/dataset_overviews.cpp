@@ -18,15 +18,6 @@ ZSOverviews::ZSOverviews(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(
 
 ZSOverviews::~ZSOverviews() = default;
 
-/* Whether the store is still the one that was opened; else CPLError is emitted. */
-static bool isThere(const ZSStore &store)
-{
-    if (!zs_store_is_replaced(store.store))
-        return true;
-    return zsRefuse(CPLE_AppDefined, "%s: this store was replaced or removed after it was opened",
-                    zsShown(store.store->root).c_str());
-}
-
 /* ---- Finding ---- */
 
 void ZSOverviews::Add(ZSArray &base, const struct zs_node *node, const ZSOpenOptions &options)
@@ -135,8 +126,9 @@ void ZSOverviews::Forget()
 CPLErr ZSOverviews::Remove()
 {
     struct zs_error err;
-    if (!isThere(*m_view.store))
-        return CE_Failure;
+    if (zs_store_is_replaced(m_view.store->store))
+        return zsRefuse(CPLE_AppDefined, "%s: this store was replaced or removed after it was opened",
+                        zsShown(m_view.store->store->root).c_str());
     Forget();
     for (const auto &source : m_view.sources)
     {
@@ -144,20 +136,18 @@ CPLErr ZSOverviews::Remove()
         if (zs_overviews_remove(m_view.store->hierarchy, array.node, array.axes, nullptr, &err) != ZS_OK)
             return zsReport(err);
     }
-    return ExternalCount() > 0 ? m_external.CleanOverviews() : CE_None;
+    return CE_None;
 }
 
 int ZSOverviews::Count()
 {
     Find();
-    return m_levels.empty() ? ExternalCount() : static_cast<int>(m_levels.size());
+    return static_cast<int>(m_levels.size());
 }
 
 GDALRasterBand *ZSOverviews::Get(int band, int i)
 {
     Find();
-    if (m_levels.empty())
-        return m_external.GetOverview(band, i);
     return i >= 0 && i < static_cast<int>(m_levels.size()) ? m_levels[static_cast<size_t>(i)]->GetRasterBand(band)
                                                            : nullptr;
 }
@@ -185,53 +175,6 @@ CPLErr ZSOverviews::Close()
 #endif
     m_levels.clear();
     return result;
-}
-
-/* ---- Beside the store ---- */
-
-void ZSOverviews::KeepBeside(const std::string &store)
-{
-    const std::string name = CPLGetFilename(store.c_str());
-    if (m_view.store->store->is_remote || m_view.store->store->is_snapshot || zsIsArchive(store) || name.empty() ||
-        name == "." || name == "..")
-        return;
-    m_beside = store;
-    m_external.Initialize(&m_dataset, m_beside.c_str());
-}
-
-CPLErr ZSOverviews::BuildBeside(const char *resampling, int count, const int *factors, int bandCount,
-                                const int *bandList, GDALProgressFunc progress, void *progressData,
-                                         CSLConstList options)
-{
-    struct zs_error err;
-    if (!isThere(*m_view.store))
-        return CE_Failure;
-    Find();
-    // Who may not write to the store opens it without update mode: gdaladdo does so in silence.
-    if ((m_beside.empty() || !m_levels.empty()) && zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
-        zsReport(err);
-    else if (m_beside.empty())
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: overviews beside the store are for the one raster of a local store; those of others are part "
-                 "of the store, which must be opened in update mode",
-                 zsShown(m_dataset.GetDescription()).c_str());
-    else if (!m_levels.empty())
-        CPLError(CE_Failure, CPLE_NotSupported,
-                 "%s: there are overviews in the store already; they are changed in update mode",
-                 zsShown(m_dataset.GetDescription()).c_str());
-    else if (m_external.IsInitialized() &&
-             m_external.BuildOverviews(m_beside.c_str(), resampling, count, factors, bandCount, bandList, progress,
-                                       progressData, options) == CE_None &&
-             !zs_store_is_replaced(m_view.store->store))
-        return CE_None;
-    else if (zs_store_is_replaced(m_view.store->store))
-    {
-        m_external.CleanOverviews(); // readers would take them for those of the store that is there now
-        isThere(*m_view.store);
-    }
-    else if (zs_store_check_access(m_view.store->store, "", &err) != ZS_OK)
-        zsReport(err); // GDAL's message names an internal file, and no reason
-    return CE_Failure;
 }
 
 /* ---- In the store ---- */

@@ -334,7 +334,7 @@ class ZSMasks : public ZSDatasetPart
     }
 };
 
-/* ---- Overviews, in the store and beside it, found, made and removed (dataset_overviews.cpp) ---- */
+/* ---- Overviews in the store, found, made and removed (dataset_overviews.cpp); those beside it are GDAL's ---- */
 
 class ZSOverviews
 {
@@ -351,10 +351,6 @@ class ZSOverviews
     ZSView &m_view;
     bool m_isFound = false;
     std::vector<std::unique_ptr<ShardedZarrDataset>> m_levels; /* of the store */
-    /* Overviews beside the store, in <m_beside>.ovr, as GDAL keeps them for files that are not to be changed. Only the
-     * one raster of a local store has them: "" for all others. */
-    std::string m_beside;
-    GDALDefaultOverviews m_external;
     ZSOwned<struct zs_overviews> m_made{nullptr, zs_overviews_free}; /* outlives the levels that are being made: */
     std::vector<Level> m_begun; /* by ascending factors; none where they get no content */
     size_t m_filled = 0; /* how many of these have their pixels, from the first on */
@@ -363,10 +359,6 @@ class ZSOverviews
     enum zs_status Open(ZSArray &base, struct zs_error *err);
     void Find();
     void Forget();
-    int ExternalCount()
-    {
-        return m_external.IsInitialized() ? m_external.GetOverviewCount(1) : 0; // the former looks for the file
-    }
 
   public:
     ZSOverviews(ShardedZarrDataset &dataset, ZSView &view);
@@ -376,15 +368,6 @@ class ZSOverviews
 
     int Count();
     GDALRasterBand *Get(int band, int i);
-
-    /* The dataset is the one raster of the store at that path. */
-    void KeepBeside(const std::string &store);
-    const std::string &Beside() const
-    {
-        return m_beside;
-    }
-    CPLErr BuildBeside(const char *resampling, int count, const int *factors, int bandCount, const int *bandList,
-                       GDALProgressFunc progress, void *progressData, CSLConstList options);
 
     /* Sets up the levels that Make() fills and publishes. */
     CPLErr Begin(const char *resampling, const std::vector<int> &factors);
@@ -403,7 +386,6 @@ class ZSOverviews
                 CSLConstList options);
     CPLErr MakeOfEach(const char *resampling, const std::vector<int> &factors, GDALProgressFunc progress,
                       void *progressData, CSLConstList options);
-    /* Removes those in the store and those beside it. */
     CPLErr Remove();
 
     CPLErr FlushPixels();

@@ -565,6 +565,6 @@ std::unique_ptr<GDALDataset> zsRasterOpen(const std::shared_ptr<ZSStore> &store,
                                                : openNode(store, connection, node, options, access, name, err);
     auto *raster = dynamic_cast<ShardedZarrDataset *>(dataset.get()); // else a list of several
     if (raster != nullptr && connection.array.empty() && !connection.Chooses() && isAll)
-        raster->overviews.KeepBeside(store->store->root);
+        raster->LookBeside(store->store->root);
     return dataset;
 }
