@@ -166,18 +166,6 @@ def test_overviews_of_arrays_are_those_of_the_raster(tmp_path):
     assert_same(read_all(classic), pixels)
 
 
-@pytest.mark.skipif(GDAL < 3100000, reason="GDAL 3.10 hands the option on")
-def test_statistics_write_actual_range_only_on_request(tmp_path):
-    store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
-    root = store.GetRootGroup()
-    array = root.CreateMDArray("v", [root.CreateDimension("x", None, None, 3)], gdal.ExtendedDataType.Create(gdal.GDT_Int16))
-    array.Write(np.array([3, -5, 7], "int16"))
-    assert array.ComputeStatistics(False, None, None, ["UPDATE_METADATA=YES"]).max == 7
-    del array, root
-    store = None
-    assert document(tmp_path / "a.zarr" / "v")["attributes"]["actual_range"] == [-5, 7]
-
-
 def test_data_type_with_a_fallback_is_read_as_the_fallback(tmp_path):
     meta = {**stores.plain_meta([6, 8], "int16"), "data_type": {"name": "acme.degrees", "configuration": {"a": 1}, "fallback": "int16"}}
     values = stores.counting([6, 8], "int16")

@@ -199,15 +199,6 @@ def test_strided_writes_keep_the_elements_between(tmp_path):
     np.testing.assert_array_equal(array.ReadAsArray(), expected)
 
 
-def test_advising_a_read_of_more_than_the_given_cache_is_an_error(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    dims = dimensions(root, y=100, x=200)
-    array = root.CreateMDArray("v", dims, extended("uint16"), ["CHUNK_SHAPE=30"])
-    write(array, np.ones((100, 200), "uint16"))
-    assert array.AdviseRead([0, 0], [31, 30], ["CACHE_SIZE=3600"]) == gdal.CE_None
-    assert "at least 3600" in error_of(array.AdviseRead, [0, 0], [31, 30], ["CACHE_SIZE=3599"])
-
-
 # ------------------------------------------------------------------------------------------------------ what arrays mean
 
 def test_attributes_of_all_kinds_come_back(tmp_path):

@@ -49,10 +49,6 @@ bool zsMdimRequest(int ndim, const uint64_t *shape, const GUInt64 *start, const 
 bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type, struct zs_error *err);
 
-/* Whether the chunks of a window, decoded, are no more than so many bytes (null: all are); false with the message in
- * err. */
-bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const char *most, struct zs_error *err);
-
 /* Copies elements that lie densely at `src` to where the request wants them: start and step are those in `src`, whose
  * shape is given. */
 bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,

@@ -119,10 +119,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
             return SetProperty(ZS_BAND_OFFSET, wanted);
         });
     }
-#if ZS_GDAL_AT_LEAST(10)
-    bool SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
-                       CSLConstList options) override;
-#endif
 #if ZS_GDAL_AT_LEAST(13)
     int GetOverviewCount() const override;
     std::shared_ptr<GDALMDArray> GetOverview(int i) const override;
@@ -383,7 +379,7 @@ std::vector<std::shared_ptr<GDALMDArray>> ZSMdimArray::GetCoordinateVariables() 
 
 /* ---- Elements ---- */
 
-bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList options) const
+bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLConstList) const
 {
     return zsGuard([&] {
         struct zs_window window = {};
@@ -393,30 +389,9 @@ bool ZSMdimArray::IAdviseRead(const GUInt64 *start, const size_t *count, CSLCons
             window.start[d] = start[d];
             window.count[d] = count[d];
         }
-        return (zsMdimFits(m_opened->Get(), window, CSLFetchNameValue(options, "CACHE_SIZE"), &err) &&
-                zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK) ||
-               zsReport(err);
+        return zs_array_prefetch(m_opened->Get(), &window, 1, &err) == ZS_OK || zsReport(err);
     });
 }
-
-#if ZS_GDAL_AT_LEAST(10)
-/* With UPDATE_METADATA=YES also writes CF's actual_range to the array. */
-bool ZSMdimArray::SetStatistics(bool isApprox, double min, double max, double mean, double deviation, GUInt64 count,
-                                CSLConstList options)
-{
-    return zsGuard([&] {
-        const bool isKept = m_store->Pam() != nullptr &&
-                            GDALPamMDArray::SetStatistics(isApprox, min, max, mean, deviation, count, options);
-        if (isApprox || !CPLFetchBool(options, "UPDATE_METADATA", false) || !m_store->CheckUpdatable())
-            return isKept;
-        auto range = GetAttribute("actual_range");
-        if (range == nullptr)
-            range = CreateAttribute("actual_range", {2}, m_type, nullptr);
-        const double values[] = {min, max};
-        return range != nullptr && range->Write(values, CPL_ARRAYSIZE(values));
-    });
-}
-#endif
 
 bool ZSMdimArray::Follow(const struct zs_node *node, struct zs_error *err)
 {

@@ -278,25 +278,6 @@ bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const Z
     return isNumber ? reader.Read(request) : reader.ReadAndCopy(request, own, type);
 }
 
-/* ---- Ahead of reading ---- */
-
-bool zsMdimFits(struct zs_array *array, const struct zs_window &window, const char *most, struct zs_error *err)
-{
-    const struct zs_array_info info = zs_array_get_info(array);
-    uint64_t bytes = info.item_size;
-    for (int d = 0; d < info.ndim && most != nullptr; d++)
-    {
-        const uint64_t chunk = std::max<uint64_t>(1, info.chunk_shape[d]);
-        const uint64_t first = window.start[d] / chunk, last = (window.start[d] + window.count[d] - 1) / chunk;
-        bytes = timesOrMost(bytes, timesOrMost(last - first + 1, chunk));
-    }
-    if (most == nullptr || bytes <= std::strtoull(most, nullptr, 10))
-        return true;
-    zs_fail(err, ZS_ARGUMENT, "CACHE_SIZE: expected at least %llu bytes for this window, found %.30s",
-            static_cast<unsigned long long>(bytes), most);
-    return false;
-}
-
 /* ---- Writing: neighbouring elements are one window; with steps each element is a window of its own, so that elements
  * between them are never written: other writers may change them ---- */
 

@@ -7,9 +7,6 @@ extern "C"
 
 namespace
 {
-/* Arrays of no more elements are read as a whole, and kept: they are the names of something, and asked for again. */
-constexpr uint64_t MOST_KEPT = 4096;
-
 /* Bytes of the longest text that an array may hold; 0: of any length. */
 size_t longestText(const struct zs_node *node)
 {
@@ -21,11 +18,6 @@ size_t longestText(const struct zs_node *node)
 /* An array of text. Writes go to the store at once. */
 class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 {
-    mutable std::mutex m_lock;
-    mutable bool m_isRead = false;
-    mutable std::vector<std::string> m_texts; /* all elements of a small array, once they were read */
-
-    bool ReadSmall() const;
     struct zs_text_request RequestOf(const ZSMdimRequest &request) const;
 
   protected:
@@ -51,8 +43,6 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
 
     bool Follow(const struct zs_node *node, struct zs_error *err) override
     {
-        const std::lock_guard<std::mutex> held(m_lock);
-        m_isRead = false;
         return TakeNode(node, err);
     }
     std::vector<std::shared_ptr<GDALAttribute>> GetAttributes(CSLConstList) const override
@@ -132,64 +122,16 @@ template <class F> static enum zs_status takeText(void *ctx, const uint64_t *num
     return ZS_ARGUMENT;
 }
 
-template <class F>
-static bool readTexts(const ZSMdimStore &store, const struct zs_node *node, const struct zs_text_request &request,
-                      F take, struct zs_error *err)
-{
-    err->message[0] = '\0';
-    return zs_texts_read(store.Hierarchy(), node, &request, takeText<F>, &take, nullptr, err) == ZS_OK;
-}
-
-/* Reads all elements of a small array once. False where it is not small, or reading it as a whole failed. */
-bool ZSMdimStrings::ReadSmall() const
-{
-    const std::lock_guard<std::mutex> held(m_lock);
-    struct zs_text_request all = {};
-    struct zs_error err;
-    uint64_t count = 1;
-    if (m_isRead)
-        return true;
-    for (const uint64_t size : Shape())
-    {
-        all.count[all.ndim] = size;
-        all.step[all.ndim++] = 1;
-        count = size > MOST_KEPT / count ? MOST_KEPT + 1 : count * size;
-        if (count == 0 || count > MOST_KEPT)
-            return false;
-    }
-    std::vector<std::string> texts(static_cast<size_t>(count));
-    const auto take = [&](const uint64_t *number, std::string &&text) {
-        uint64_t at = 0;
-        for (int d = 0; d < all.ndim; d++)
-            at = at * all.count[d] + number[d];
-        texts[static_cast<size_t>(at)] = std::move(text);
-        return true;
-    };
-    if (!readTexts(*m_store, m_node, all, take, &err))
-        return false;
-    m_texts = std::move(texts);
-    m_isRead = true;
-    return true;
-}
-
 bool ZSMdimStrings::ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                                  struct zs_error *err) const
 {
-    const auto give = [&](const char *text, char *address) {
-        return GDALExtendedDataType::CopyValue(&text, m_type, address, type);
+    const struct zs_text_request texts = RequestOf(request);
+    auto give = [&](const uint64_t *number, const std::string &text) {
+        const char *value = text.c_str();
+        return GDALExtendedDataType::CopyValue(&value, m_type, addressOf(request, number), type);
     };
-    if (!ReadSmall())
-        return readTexts(
-            *m_store, m_node, RequestOf(request),
-            [&](const uint64_t *number, const std::string &text)
-            { return give(text.c_str(), addressOf(request, number)); },
-            err);
-    const auto shape = Shape();
-    const std::lock_guard<std::mutex> held(m_lock);
     err->message[0] = '\0';
-    return zsForEachElement(shape.data(), request, [&](uint64_t index, char *address) {
-        return give(m_texts[static_cast<size_t>(index)].c_str(), address);
-    });
+    return zs_texts_read(m_store->Hierarchy(), m_node, &texts, takeText<decltype(give)>, &give, nullptr, err) == ZS_OK;
 }
 
 /* ---- Writing ---- */
@@ -228,8 +170,6 @@ enum zs_status ZSMdimStrings::WriteElements(const ZSMdimRequest &request, const 
     const struct zs_text_request texts = RequestOf(request);
     const auto own = GDALExtendedDataType::CreateString();
     Giver giver{request, type, own, {}};
-    const std::lock_guard<std::mutex> held(m_lock);
-    m_isRead = false;
     return zs_texts_write(m_store->Hierarchy(), m_node, &texts, Giver::Call, &giver, err);
 }
 
