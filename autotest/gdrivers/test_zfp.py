@@ -1,7 +1,6 @@
 """The codecs zfp and numcodecs.zfpy: stores that zfpy wrote, through zarr-python, and what is changed in them."""
 import json
 import os
-import re
 import shutil
 
 import numpy as np
@@ -71,40 +70,12 @@ def test_parts_of_reversible_chunks_are_written_and_others_stay(stores, tmp_path
         np.testing.assert_array_equal(as_raster(now, now.dtype.name), values)
 
 
-def test_lossy_chunks_are_written_whole_or_not_at_all(stores, tmp_path):
-    """Elements of a block change together, so that of a chunk nothing can stay as it is."""
-    folder, names = stores
-    written = {}
-    for name in [name for name in names if not is_exact(folder, name) and codec_of(folder, name)[1]["mode"] in ("fixed_accuracy", 4)]:
-        path = tmp_path / (name + ".zarr")
-        shutil.copytree(folder / (name + ".zarr"), path)
-        before = read_all(open_array(path))
-        assert "pixels that are not written would change" in error_of(update, path, before[:, 3:4, 4:6] + 9, 4, 3)
-        np.testing.assert_array_equal(read_all(open_array(path)), before)
-        if before.dtype.kind != "f" or len(before) > 1 or "transpose" in (path / "zarr.json").read_text():
-            continue
-        update(path, before[:, 0:10, 7:21] + 3, 7, 0)
-        after = read_all(open_array(path))
-        assert 0 < np.abs(after[0, 0:10, 7:21] - before[0, 0:10, 7:21] - 3).max() <= 0.05
-        after[0, 0:10, 7:21] = before[0, 0:10, 7:21]
-        np.testing.assert_array_equal(after, before)
-        written[name] = read_all(open_array(path))
-    assert len(written) >= 3
-    run_peer("zarr_python_zfp.py", "read", tmp_path)
-    for name, values in written.items():
-        np.testing.assert_array_equal(np.load(tmp_path / (name + ".now.npy")), values[0])
-
-
-def test_nan_and_values_that_the_fill_value_would_be_spoilt_by_are_not_written(stores, tmp_path):
+def test_lossy_chunks_are_only_read(stores, tmp_path):
     folder, names = stores
     name = next(name for name in names if codec_of(folder, name) == ("zfp", {"mode": "fixed_accuracy", "tolerance": 0.05}))
     shutil.copytree(folder / (name + ".zarr"), tmp_path / "a.zarr")
     before = read_all(open_array(tmp_path / "a.zarr"))
-    values = np.full((1, 5, 7), 301.7, "float32")
-    values[0, 2, 2] = np.nan
-    assert re.search("NaN.*reversible", error_of(update, tmp_path / "a.zarr", values, 0, 0))
-    values[0, 2, 2] = 0
-    assert "pixels without a value would get one" in error_of(update, tmp_path / "a.zarr", values, 0, 0)
+    assert "chunks are only read" in error_of(update, tmp_path / "a.zarr", before + 3, 0, 0)
     np.testing.assert_array_equal(read_all(open_array(tmp_path / "a.zarr")), before)
 
 

@@ -30,7 +30,7 @@ geo 9332
 array 6189
 shard 1942
 icechunk 2056
-codec 5209
+codec 5050
 zarr 9498
 store 7194
 base 1976

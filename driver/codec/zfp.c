@@ -1,6 +1,6 @@
 /* The codecs zfp (zarr-extensions codecs/zfp) and numcodecs.zfpy, by libzfp: blocks of 4 elements in each dimension,
  * transformed, the highest bits first. zfpy writes a header with type, shape and mode; zfp has the mode in its
- * configuration. Only the reversible mode gives the elements back.
+ * configuration. Only the reversible mode gives the elements back, and only that is written.
  *
  * libzfp reads without knowing where the stream ends. How much it reads at most follows from the mode: so many bits a
  * block, whatever they are. It gets a copy with as many zeros behind it, and what it has read is compared with what
@@ -88,15 +88,10 @@ static enum zs_status set_type(struct zs_stage *stage, struct zs_error *err)
                    stage->in.name);
 }
 
-/* Checks the parameter of the mode. */
-static enum zs_status check_mode(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
+static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    static const char *const expert[] = {"minbits", "maxbits", "maxprec", "minexp"};
     const struct zfp *z = stage->state;
-    stage->is_lossy = z->mode != MODE_REVERSIBLE;
-    for (int i = 0; i < 4 && z->mode == MODE_EXPERT; i++)
-        if (zs_json_get(configuration, expert[i]) == NULL)
-            return zs_fail(err, ZS_INVALID, "codec \"zfp\": %s: expected an integer, found nothing", expert[i]);
+    ZS_TRY(set_type(stage, err));
     if (z->mode == MODE_RATE && (!(z->rate > 0) || z->rate > MAX_RATE))
         return zs_fail(err, ZS_INVALID, "codec \"%s\": rate: expected a number above 0, at most %g",
                        stage->codec->name, MAX_RATE);
@@ -104,12 +99,6 @@ static enum zs_status check_mode(const zs_json *configuration, struct zs_stage *
         return zs_fail(err, ZS_INVALID, "codec \"%s\": %s: expected a number from 0", stage->codec->name,
                        z->mode == MODE_PRECISION ? "precision" : "tolerance");
     return ZS_OK;
-}
-
-static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
-{
-    ZS_TRY(set_type(stage, err));
-    return check_mode(configuration, stage, err);
 }
 
 /* numcodecs: a negative parameter is none: then the mode is reversible. */
@@ -147,17 +136,22 @@ static unsigned dims_of(const struct zs_stored_shape *chunk)
 
 static bool set_mode(zfp_stream *stream, const struct zfp *z, unsigned rate_dims)
 {
-    if (z->mode == MODE_EXPERT)
+    switch ((enum mode)z->mode) {
+    case MODE_EXPERT:
         return zfp_stream_set_params(stream, (unsigned)z->minbits, (unsigned)z->maxbits, (unsigned)z->maxprec,
                                      (int)z->minexp);
-    if (z->mode == MODE_RATE)
+    case MODE_RATE:
         (void)zfp_stream_set_rate(stream, z->rate, z->type, rate_dims, 0);
-    else if (z->mode == MODE_PRECISION)
+        break;
+    case MODE_PRECISION:
         (void)zfp_stream_set_precision(stream, (unsigned)z->precision);
-    else if (z->mode == MODE_ACCURACY)
+        break;
+    case MODE_ACCURACY:
         (void)zfp_stream_set_accuracy(stream, z->tolerance);
-    else
+        break;
+    case MODE_REVERSIBLE:
         zfp_stream_set_reversible(stream);
+    }
     return true;
 }
 
@@ -222,10 +216,9 @@ static bool stream_bytes(zfp_type type, const struct zs_stored_shape *chunk, uin
     return true;
 }
 
-/* What the mode of a stream can take at most. */
+/* What libzfp may read of a stream in its mode. */
 static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *stream,
-                                   const struct zs_stored_shape *chunk, enum zs_status failure, uint64_t *bound,
-                                   struct zs_error *err)
+                                   const struct zs_stored_shape *chunk, uint64_t *bound, struct zs_error *err)
 {
     const zfp_type type = ((const struct zfp *)stage->state)->type;
     unsigned minbits, maxbits;
@@ -233,10 +226,10 @@ static enum zs_status stream_bound(const struct zs_stage *stage, zfp_stream *str
     zfp_stream_params(stream, &minbits, &maxbits, NULL, &minexp);
     const unsigned start = start_bits(type, minexp < ZFP_MIN_EXP);
     if (maxbits < start)
-        return zs_fail(err, failure, "codec \"%s\": maxbits: expected at least %u, found %u", stage->codec->name, start,
-                       maxbits);
+        return zs_fail(err, ZS_CORRUPT, "codec \"%s\": maxbits: expected at least %u, found %u", stage->codec->name,
+                       start, maxbits);
     if (!stream_bytes(type, chunk, minbits, maxbits, bound))
-        return zs_fail(err, failure, "codec \"%s\": the size of a chunk does not fit 64 bits", stage->codec->name);
+        return zs_fail(err, ZS_CORRUPT, "codec \"%s\": the size of a chunk does not fit 64 bits", stage->codec->name);
     return ZS_OK;
 }
 
@@ -252,13 +245,7 @@ static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs
     const uint64_t rate_bits = z->mode == MODE_RATE ? (uint64_t)(z->rate * (1 << 2 * dims)) + 8 * WORD_BYTES : 0;
     if (!stream_bytes(z->type, chunk, zs_max_u64(rate_bits, (uint64_t)z->minbits), UINT64_MAX, bound))
         return zs_fail(err, ZS_INVALID, "codec \"%s\": the size of a chunk does not fit 64 bits", stage->codec->name);
-    struct session s;
-    uint64_t any;
-    enum zs_status status = session_open(stage, chunk, &s, err);
-    if (status == ZS_OK)
-        status = stream_bound(stage, s.stream, chunk, ZS_INVALID, &any, err);
-    session_close(&s);
-    return status;
+    return ZS_OK;
 }
 
 /* ---- Smaller and unsigned integers ---- */
@@ -351,7 +338,7 @@ static enum zs_status decompress(const struct zs_stage *stage, const struct zs_s
     ZS_TRY(session_take(s, packed, err));
     if (z->has_header)
         ZS_TRY(read_header(stage, chunk, s, err));
-    ZS_TRY(stream_bound(stage, s->stream, chunk, ZS_CORRUPT, &room, err));
+    ZS_TRY(stream_bound(stage, s->stream, chunk, &room, err));
     if (room > packed->capacity)
         return zs_fail(err, ZS_CORRUPT, "%s: the header has another mode than the configuration, of larger chunks",
                        stage->codec->name);
@@ -386,57 +373,19 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
 
 /* ---- Encoding ---- */
 
-/* Whether libzfp can encode an element in this mode. */
-static bool is_encodable(const struct zfp *z, bool is_lossy, const void *elements, size_t index)
+/* Wide unsigned integers are taken for signed ones: the upper half of their range cannot be stored. */
+static bool is_encodable(const struct zfp *z, size_t n, const void *elements)
 {
-    if (z->type == zfp_type_float)
-        return !is_lossy || isfinite(((const float *)elements)[index]);
-    if (z->type == zfp_type_double)
-        return !is_lossy || isfinite(((const double *)elements)[index]);
-    const int64_t limit = (int64_t)1 << (is_wide(z->type) ? 62 : 30);
-    const int64_t v = is_wide(z->type) ? ((const int64_t *)elements)[index] : ((const int32_t *)elements)[index];
-    return (!z->is_unsigned || z->shift != 0 || v >= 0) && (!is_lossy || (v >= -limit && v < limit));
+    bool is = true;
+    for (size_t i = 0; i < n && z->is_unsigned && z->shift == 0; i++)
+        is = is && (is_wide(z->type) ? ((const int64_t *)elements)[i] >= 0 : ((const int32_t *)elements)[i] >= 0);
+    return is;
 }
 
-static enum zs_status check_encodable(const struct zs_stage *stage, size_t n, const void *elements,
-                                      struct zs_error *err)
+static enum zs_status compress(const struct zs_stage *stage, struct session *s, const void *elements,
+                               struct zs_buffer *out, struct zs_error *err)
 {
-    size_t i = 0;
-    while (i < n && is_encodable(stage->state, stage->is_lossy, elements, i))
-        i++;
-    if (i == n)
-        return ZS_OK;
-    return zs_fail(err, ZS_INVALID, "codec \"%s\": an element of %s cannot be encoded%s", stage->codec->name,
-                   stage->in.name,
-                   stage->is_lossy ? " in this mode: NaN, infinities and large integers take the reversible one"
-                                   : ": expected the positive half of the type's range");
-}
-
-/* An element that is the fill value must stay it, or a pixel without a value would get one. */
-static enum zs_status check_fill(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
-                                 struct zs_scratch *scratch, const void *src, struct zs_buffer *packed,
-                                 struct zs_error *err)
-{
-    const size_t size = stage->in.size, n = zs_stored_count(chunk);
-    struct zs_buffer *again = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
-    ZS_TRY(zs_buffer_reset(again, n * size, err));
-    ZS_TRY(unpack(stage, chunk, scratch, packed, again->data, err));
-    for (size_t i = 0; i < n; i++)
-        if (memcmp((const unsigned char *)src + i * size, stage->fill, size) == 0 &&
-            memcmp(again->data + i * size, stage->fill, size) != 0)
-            return zs_fail(err, ZS_UNSUPPORTED,
-                           "codec \"%s\": its mode is a lossy one, in which pixels without a value would get one",
-                           stage->codec->name);
-    return ZS_OK;
-}
-
-static enum zs_status compress(const struct zs_stage *stage, const struct zs_stored_shape *chunk, struct session *s,
-                               const void *elements, struct zs_buffer *out, struct zs_error *err)
-{
-    uint64_t room;
-    ZS_TRY(stream_bound(stage, s->stream, chunk, ZS_INVALID, &room, err));
-    room = zs_max_u64(room, zfp_stream_maximum_size(s->stream, &s->field) + WORD_BYTES);
-    ZS_TRY(zs_buffer_reset(out, (size_t)room, err));
+    ZS_TRY(zs_buffer_reset(out, zfp_stream_maximum_size(s->stream, &s->field) + WORD_BYTES, err));
     ZS_TRY(session_take(s, out, err));
     if (((const struct zfp *)stage->state)->has_header && zfp_write_header(s->stream, &s->field, ZFP_HEADER_FULL) == 0)
         return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": a header does not hold this chunk's shape",
@@ -456,24 +405,21 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
     const struct zfp *z = stage->state;
     const size_t n = zs_stored_count(chunk);
     struct zs_buffer *promoted = zs_scratch_buffer(scratch, ZS_SCRATCH_PROMOTED);
-    const void *elements = src;
-    if (z->mode == MODE_RATE && !z->has_header && dims_of(chunk) != ZARRS_RATE_DIMS)
-        return zs_fail(err, ZS_UNSUPPORTED,
-                       "codec \"zfp\": a fixed_rate in %u dimensions is not written: libzfp and zarrs disagree on it",
-                       dims_of(chunk));
+    if (z->mode != MODE_REVERSIBLE)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": its mode is a lossy one, in which chunks are only read",
+                       stage->codec->name);
+    if (!is_encodable(z, n, src))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": an element of %s is beyond the positive half of its range",
+                       stage->codec->name, stage->in.name);
     if (z->shift != 0) {
         ZS_TRY(zs_buffer_reset(promoted, n * sizeof(int32_t), err));
         convert(z, n, src, (int32_t *)(void *)promoted->data, NULL);
-        elements = promoted->data;
     }
-    ZS_TRY(check_encodable(stage, n, elements, err));
     struct session s;
     enum zs_status status = session_open(stage, chunk, &s, err);
     if (status == ZS_OK)
-        status = compress(stage, chunk, &s, elements, out, err);
+        status = compress(stage, &s, z->shift != 0 ? (const void *)promoted->data : src, out, err);
     session_close(&s);
-    if (status == ZS_OK && stage->is_lossy)
-        status = check_fill(stage, chunk, scratch, src, out, err);
     return status;
 }
 
