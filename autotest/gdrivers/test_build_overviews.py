@@ -7,9 +7,8 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, array_meta, group_meta, random_values, sharding, transpose
-from support import assert_same, error_of, name_of, open_array, open_ours, read_all, reads_of, warnings_of
-from test_validate import assert_clean, validate
-from writing import UTM, arrays, change_document, check_consolidated, copy, created, document, driver, files_of, shards, source
+from support import assert_same, error_of, name_of, open_array, open_ours, read_all, warnings_of
+from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, shards, source
 
 RESAMPLINGS = ["NEAREST", "AVERAGE", "RMS", "BILINEAR", "CUBIC", "CUBICSPLINE", "LANCZOS", "GAUSS", "MODE"]
 
@@ -83,27 +82,6 @@ def test_nodata_is_not_mixed_in(tmp_path, how, nodata):
     assert dataset.GetRasterBand(1).GetOverview(0).GetNoDataValue() == nodata
 
 
-def test_pixels_with_nodata_are_read_once(tmp_path):
-    array = random_values(np.random.default_rng(1), "uint16", (1, 2048, 2048))
-    copy(tmp_path / "a.zarr", source(array, nodata=7), CHUNK_SHAPE=256, SHARD_SHAPE=1024, COMPRESS="NONE", OVERVIEWS="NONE")
-    read = reads_of(lambda: build(tmp_path / "a.zarr", "AVERAGE", 2), "rchar")
-    assert array.nbytes <= read < 1.1 * array.nbytes
-
-
-@pytest.mark.parametrize("how", ["AVERAGE", "CUBIC", "NEAREST"])
-def test_each_band_with_nodata_has_its_overviews(tmp_path, how):
-    """Of another size than a multiple."""
-    array = np.random.default_rng(2).integers(0, 90, (3, 151, 203), "int16")
-    copy(tmp_path / "a.zarr", source(array, nodata=7), CHUNK_SHAPE=32, OVERVIEWS="NONE")
-    gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "a.tif"), source(array, nodata=7)).BuildOverviews(how, [2, 4])
-    build(tmp_path / "a.zarr", how, 2, 4)
-    ours, theirs = gdal.Open(str(tmp_path / "a.zarr")), gdal.Open(str(tmp_path / "a.tif"))
-    for band in (1, 2, 3):
-        for level in (0, 1):
-            of_ours, of_theirs = (ds.GetRasterBand(band).GetOverview(level).ReadAsArray() for ds in (ours, theirs))
-            assert np.abs(of_ours - of_theirs).max() <= (how == "AVERAGE")
-
-
 def exact_mean(values, nodata):
     """Of Python's integers of any size, halves away from zero."""
     valid = [int(value) for value in values if nodata is None or int(value) != nodata]
@@ -152,18 +130,6 @@ def test_a_resampling_that_would_change_nodata_is_refused(tmp_path, how):
     assert os.listdir(tmp_path) == ["a.zarr"]
 
 
-def test_such_a_resampling_is_refused_where_little_is_stored_as_well(tmp_path):
-    nodata = 2**62 + 1
-    path = str(tmp_path / "a.zarr")
-    dataset = driver().Create(path, 4097, 4099, 1, gdal.GetDataTypeByName("Int64"), options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256", "OVERVIEWS=NONE"])
-    band = dataset.GetRasterBand(1)
-    band.SetNoDataValue(nodata)
-    band.WriteArray(np.where(np.arange(2500).reshape(50, 50) % 7, 1000, nodata))
-    dataset = band = None
-    with pytest.raises(RuntimeError, match="expected NEAREST or AVERAGE"):
-        build(path, "CUBIC", 2)
-
-
 @pytest.mark.parametrize("data_type, values", [("int32", (20000001, -20000003)), ("uint32", (4000000001, 7)), ("float64", (1 / 3, 1e300)), ("uint64", (2**63 + 5, 3))])
 def test_nearest_pixels_are_those_of_the_raster_to_the_last_digit(tmp_path, data_type, values):
     """GDAL before 3.10 takes them as floats."""
@@ -201,13 +167,6 @@ def test_ragged_sizes_are_right_to_the_last_pixel(tmp_path, factors, size):
             assert found[expected.shape].any()
             if expected.any():  # in memory, GDAL leaves some very small levels empty
                 assert_same(found[expected.shape], expected)
-
-
-def test_averages_of_a_constant_are_that_constant_at_every_level(tmp_path):
-    copy(tmp_path / "a.zarr", source(np.full((2, 101, 203), 201, "uint8")), CHUNK_SHAPE=16)
-    dataset = build(tmp_path / "a.zarr", "AVERAGE", 2, 4, 8, 16, 32)
-    for band in (1, 2):
-        assert [set(np.unique(level)) for level in levels(dataset, band)] == [{201}] * 5
 
 
 @pytest.mark.parametrize("codecs", [[sharding((1, 8, 8), BIG)], [sharding((2, 8, 16), BIG, location="start")],
@@ -286,22 +245,6 @@ def test_cleaning_removes_overviews_and_keeps_the_base(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-@pytest.mark.parametrize("theirs", ["notes.txt", "b/zarr.json", "quality/zarr.json", "text/zarr.json", "deep/er/zarr.json"])
-def test_cleaning_keeps_files_of_others_beside_a_level(tmp_path, theirs):
-    copy(tmp_path / "a.zarr", source(terrain((1, 64, 96), "uint8"), UTM, "EPSG:32633"), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="2,4")
-    metas = {"b": array_meta((5, 5), "float32"), "quality": array_meta((48,), "uint8", dimension_names=["x_2x"]),
-             "text": {**array_meta((4,), "uint8"), "data_type": "string", "fill_value": ""}}
-    oracle.put(tmp_path / "a.zarr" / "ovr_2x", {theirs: metas.get(theirs.split("/")[0], group_meta() if "json" in theirs else b"mine")})
-    before = (tmp_path / "a.zarr" / "ovr_2x" / theirs).read_bytes()
-    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
-    dataset.BuildOverviews("NONE", [])
-    dataset = None
-    assert (tmp_path / "a.zarr" / "ovr_2x" / theirs).read_bytes() == before and document(tmp_path / "a.zarr", "ovr_2x")
-    assert not os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "v") and not os.path.exists(tmp_path / "a.zarr" / "ovr_4x")
-    assert os.path.exists(tmp_path / "a.zarr" / "ovr_2x" / "x_2x") == ("json" in theirs)  # which they may use
-    assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).GetOverviewCount() == 0
-
-
 def test_level_of_another_size_is_removed_when_the_new_one_is_published(tmp_path):
     array = terrain((1, 65, 97), "uint8")
     path = copy(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=16, ARRAY_NAME="v", OVERVIEWS="4") and str(tmp_path / "a.zarr")
@@ -321,60 +264,6 @@ def test_level_of_another_size_is_removed_when_the_new_one_is_published(tmp_path
     dataset.BuildOverviews("NONE", [])
     dataset = None
     assert not [n for n in os.listdir(path) if n.startswith("ovr")]
-
-
-def test_unlisted_levels_of_a_killed_writer_are_hidden_reported_and_rebuilt(tmp_path):
-    """Killed between the documents of the levels and the consolidated metadata of the root, the last to be written."""
-    path, pixels = tmp_path / "a.zarr", terrain((64, 96), "uint8")
-    copy(path, source(pixels), OVERVIEWS="2", CHUNK_SHAPE=16, SHARD_SHAPE=32)
-    root = document(path)
-    listed = root["consolidated_metadata"]["metadata"]
-    change_document(path, attributes={k: v for k, v in root["attributes"].items() if k != "multiscales"},
-                    consolidated_metadata={**root["consolidated_metadata"], "metadata": {k: v for k, v in listed.items() if "ovr_" not in k}})
-    assert levels(open_ours(str(path))) == []
-    np.testing.assert_array_equal(open_ours(str(path)).ReadAsArray(), pixels)
-    assert any("not listed" in message for _, _, message in validate(path).findings)
-    build(path, "AVERAGE", 2)
-    assert len(levels(open_ours(str(path)))) == 1
-    assert_clean(path)
-    check_consolidated(path)
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-@pytest.mark.parametrize("left", [False, True])
-def test_making_levels_removes_no_file_of_others_in_their_folders(tmp_path, left, cancelled):
-    """Nor does one that fails, or finds what a killed writer left."""
-    path, theirs = tmp_path / "a.zarr", {"notes.txt": b"mine", "c/notes.txt": b"mine", "c/0/0.tif": b"mine"}
-    copy(path, source(terrain((1, 64, 96), "uint8")), CHUNK_SHAPE=16, SHARD_SHAPE=32, ARRAY_NAME="v")
-    oracle.put(path / "ovr_2x" / "v", theirs)
-    if left:
-        oracle.put(path / "ovr_2x" / "v", {"c/0/0": b"torn", "c/1/0": b"torn", "c.0.0": b"torn"})
-    dataset = gdal.OpenEx(str(path), gdal.OF_RASTER | gdal.OF_UPDATE)
-    if cancelled:
-        assert error_of(dataset.BuildOverviews, "NEAREST", [2, 4], callback=lambda done, text, data: int(done < 0.5))
-    else:
-        assert dataset.BuildOverviews("NEAREST", [2, 4]) == 0
-    dataset = None
-    assert {name: (path / "ovr_2x" / "v" / name).read_bytes() for name in theirs} == theirs
-    assert not os.path.exists(path / "ovr_2x" / "v" / "c.0.0")
-    if cancelled:
-        assert files_of(path / "ovr_2x") == sorted("v/" + name for name in theirs) and not os.path.exists(path / "ovr_4x")
-    else:
-        assert len(levels(open_ours(str(path)))) == 2
-
-
-@pytest.mark.parametrize("encoding, key", [({"name": "v2", "configuration": {"separator": "."}}, "0.0"), ({"name": "v2"}, "0.0"),
-                                           ({"name": "default", "configuration": {"separator": "."}}, "c.0.0")])
-def test_chunks_that_a_killed_writer_left_of_a_level_do_not_show_through_whatever_their_keys(tmp_path, encoding, key):
-    path, meta = str(tmp_path / "a.zarr"), array_meta((64, 64), "uint8", (32, 32), chunk_key_encoding=encoding, dimension_names=["y", "x"])
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(path + "/v", meta, np.zeros((64, 64), "uint8"))
-    oracle.write(str(tmp_path / "other"), {**meta, "shape": [32, 32]}, np.full((32, 32), 9, "uint8"))
-    os.makedirs(os.path.dirname(path + "/ovr_2x/v/" + key))
-    os.rename(str(tmp_path / "other" / key), path + "/ovr_2x/v/" + key)
-    build(path, "NEAREST", 2)
-    level, = levels(open_ours(path))
-    assert level.shape == (32, 32) and not level.any()
 
 
 def test_small_images_are_read_from_overviews_alone(tmp_path):
@@ -410,22 +299,6 @@ def test_cancelled_building_keeps_the_former_overviews(tmp_path):
     assert files_of(tmp_path / "a.zarr") == before
     again = open_ours(str(tmp_path / "a.zarr"))
     assert len(levels(again)) == 1
-
-
-def test_overviews_without_content_are_made_to_be_written_to(tmp_path):
-    """BuildOverviews("NONE"), as of GTiff: arrays without chunks, which other processes fill."""
-    path = created(tmp_path / "a.zarr", np.full((2, 65, 97), 9, "uint8"), CHUNK_SHAPE=16, ARRAY_NAME="v")
-    dataset = build(path, "NONE", 2, 4)
-    del dataset
-    assert [document(path, group, "v")["shape"] for group in ("ovr_2x", "ovr_4x")] == [[2, 33, 49], [2, 17, 25]]
-    assert not shards(path, "ovr_2x/v") and not shards(path, "ovr_4x/v")
-    level = gdal.OpenEx(name_of(path, "/ovr_2x/v"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    level.WriteArray(np.full((2, 33, 49), 5, "uint8"))
-    level = None
-    dataset = build(path, "NONE", 2)  # what there is stays
-    del dataset
-    assert [np.unique(level).tolist() for level in levels(open_ours(path))] == [[5], [0]]
-    check_consolidated(path)
 
 
 def test_no_overviews_are_made_of_pixels_that_could_not_be_written(tmp_path):

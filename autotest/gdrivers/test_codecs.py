@@ -12,7 +12,7 @@ from osgeo import gdal
 import oracle
 import stores
 from stores import LITTLE, codec
-from support import assert_pixels, assert_same, error_of, name_of, open_array, open_ours, read_all, run_peer
+from support import assert_pixels, error_of, name_of, open_ours, run_peer
 
 NAN_AS_0 = {"encode": [["NaN", 0]], "decode": [[0, "NaN"]]}
 EOPF = [codec("scale_offset", offset=-0.1, scale=10000.0), codec("cast_value", data_type="uint16", scalar_map=NAN_AS_0)]
@@ -78,29 +78,6 @@ def test_codec_chain_of_eopf_reads_at_any_level_of_the_shard(tmp_path, place):
     assert_pixels(open_ours(name_of(str(tmp_path))), expected[None])
 
 
-@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
-@pytest.mark.parametrize("more", [[], [stores.ZSTD]])
-def test_lookup_table_decodes_into_the_windows_rows(tmp_path, order, more):
-    """A table of 65,536 values is there once as many were read: then chunks go to the caller's rows without another copy."""
-    stored = np.random.default_rng(8).integers(0, 65536, (400, 500)).astype("uint16")
-    meta = stores.array_meta(stored.shape, "uint16", [100, 150], [stores.sharding([50, 30], codec("transpose", order=order), LITTLE, *more)])
-    oracle.write(tmp_path, meta, stored)
-    chain = stores.sharding([50, 30], codec("transpose", order=order), *EOPF, LITTLE, *more)
-    meta.update(data_type="float32", fill_value="NaN", codecs=[chain])
-    (tmp_path / "zarr.json").write_text(json.dumps(meta))
-    expected = stored.astype("float32") / np.float32(10000) + np.float32(-0.1)
-    expected[stored == 0] = np.nan
-    dataset = open_ours(name_of(str(tmp_path)), ["CACHE_SIZE=0"])
-    for x, y, w, h in [(0, 0, 500, 400), (0, 0, 500, 400), (30, 50, 60, 150), (7, 13, 480, 333), (0, 0, 30, 50), (499, 399, 1, 1), (0, 390, 500, 10)]:
-        wanted = expected[y:y + h, x:x + w]
-        same(dataset.ReadAsArray(x, y, w, h), wanted)
-        apart = np.full((2 * h, 3 * w), -1, "float32")
-        dataset.GetRasterBand(1).ReadAsArray(x, y, w, h, buf_obj=apart[::2, ::3])
-        same(np.ascontiguousarray(apart[::2, ::3]), wanted)
-        assert (apart[1::2] == -1).all() and (apart[:, 1::3] == -1).all() and (apart[:, 2::3] == -1).all()
-        np.testing.assert_array_equal(dataset.ReadAsArray(x, y, w, h, buf_type=gdal.GDT_Float64), wanted.astype("float64"))
-
-
 @pytest.mark.parametrize("place", PLACES)
 def test_codec_chain_of_eopf_is_written_and_other_pixels_stay(tmp_path, place):
     stored = (np.arange(19 * 27).reshape(19, 27) % 65536).astype("uint16")
@@ -161,17 +138,6 @@ def test_a_scalar_map_is_looked_at_first_and_its_first_match_counts(tmp_path):
 def test_nan_and_infinity_without_a_map_are_not_written_as_integers(tmp_path, value):
     write(tmp_path, np.ones((4, 6), "int16"), [codec("cast_value", data_type="int16", out_of_range="clamp")], "float32", 0.0)
     assert "has no value in int16" in error_of(update, tmp_path, np.full((1, 1), value, "float32"))
-
-
-def test_floats_as_smaller_floats(tmp_path):
-    values = np.array([[1 / 3, 65504, 1e-8, 6e-8, -2049, 0.1, np.nan, np.inf]], "float64")
-    write(tmp_path, np.zeros((1, 8), "float32"), [codec("cast_value", data_type="float32")], "float64", 0.0)
-    update(tmp_path, values)
-    same(stored_in(tmp_path, "float32"), values.astype("float32"))
-    write(tmp_path / "h", np.zeros((1, 8), "float16"), [codec("cast_value", data_type="float16")], "float64", 0.0)
-    update(tmp_path / "h", values)
-    same(stored_in(tmp_path / "h", "float16"), values.astype("float16"))
-    assert "has no value in float16" in error_of(update, tmp_path / "h", np.array([[65520.0]]))
 
 
 @pytest.mark.parametrize("data_type", ["float32", "float64"] + INTEGERS)
@@ -282,26 +248,7 @@ def test_a_fill_value_that_cannot_be_stored_is_refused(tmp_path):
     assert 'codec "cast_value" before "sharding_indexed": it does not give the fill_value back' in error_of(open_ours, name_of(str(tmp_path)))
 
 
-def test_bitround_of_integers_is_read(tmp_path):
-    stored = np.array([[0, 1, 10, 12, 96, 128, 192, 224]], "uint8")  # a sample of the specification
-    write(tmp_path, stored, [codec("bitround", keepbits=3)], "uint8", 0)
-    same(read(tmp_path), stored)
-
-
 # ------------------------------------------------------------------------------------------- what zarr-python writes
-
-# What is refused by name, rather than read or written otherwise than zarr-python would.
-@pytest.mark.parametrize("order, as_list", [("C", [0, 1, 2]), ("F", [2, 1, 0])])
-def test_the_order_of_a_transpose_may_be_a_letter(tmp_path, order, as_list):
-    """As drafts of the specification had it, and early writers."""
-    values = stores.counting((3, 20, 30))
-    meta = stores.array_meta(values.shape, "uint16", [3, 20, 30], [stores.sharding([1, 10, 10], codec("transpose", order=as_list), LITTLE)])
-    oracle.write(tmp_path / "a", meta, values)
-    text = (tmp_path / "a/zarr.json").read_text()
-    (tmp_path / "a/zarr.json").write_text(text.replace(json.dumps(as_list), json.dumps(order)))
-    assert json.dumps(order) in (tmp_path / "a/zarr.json").read_text()
-    assert_same(read_all(open_array(tmp_path / "a")), values)
-
 
 REFUSED = re.compile(r'does not give the fill_value back|numcodecs.shuffle: expected a multiple|"numcodecs.delta" before "sharding_indexed"|"transpose" behind|has no value in|'
                      r'do not give the fill_value back|pixels that are not written would change|out of the range of|sums of its differences')

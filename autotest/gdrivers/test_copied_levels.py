@@ -6,7 +6,7 @@ import pytest
 from osgeo import gdal
 
 from stores import random_values
-from support import assert_same, error_of, open_array, open_ours, read_all, reads_of, subdatasets
+from support import assert_same, error_of, open_ours, read_all, reads_of
 from writing import UTM, arrays, check_consolidated, copy, files_of, source
 
 CHUNKS = {"CHUNK_SHAPE": 16, "SHARD_SHAPE": 64, "ARRAY_NAME": "v"}
@@ -83,15 +83,6 @@ def test_means_of_small_integers_leave_nodata_out_and_are_never_nodata(tmp_path,
         array = halved(array, nodata)
 
 
-@pytest.mark.parametrize("data_type, nodata, how", [("uint16", 7, "RMS"), ("uint16", 7, "MODE"), ("float32", None, "CUBIC"), ("complex64", None, "AVERAGE"),
-                                                    ("complex64", None, "NEAREST"), ("int32", -2**31 + 1, "AVERAGE"), ("float32", float("nan"), "AVERAGE")])
-def test_other_resamplings_and_numbers(tmp_path, data_type, nodata, how):
-    array = values(data_type, (1, 192, 160))
-    if nodata is not None and nodata != 7:
-        array[array == 7] = nodata
-    assert_made_as_afterwards(tmp_path, source(array, UTM, "EPSG:32633", nodata), how, [2, 4, 8])
-
-
 @pytest.mark.parametrize("size", [(64, 64), (66, 100), (67, 101), (200, 2), (1, 64)], ids=str)
 @pytest.mark.parametrize("factors, how", [((2, 4, 8, 16), "AVERAGE"), ((2, 4, 8), "NEAREST"), ((4, 8), "AVERAGE"), ((2, 3, 6), "AVERAGE"), ((8, 2), "NEAREST")], ids=str)
 def test_sizes_and_factors(tmp_path, size, factors, how):
@@ -134,11 +125,6 @@ def test_masks_alpha_and_colours(tmp_path, change, bands, how):
     assert_made_as_afterwards(tmp_path, change(source(values("uint8", (bands, 128, 96)), UTM, "EPSG:32633")), how, [2, 4])
 
 
-@pytest.mark.parametrize("options", [{"BITROUND": 4}, {"SCALE_OFFSET": "YES", "SCALE": 0.25, "OFFSET": -3}], ids=str)
-def test_overviews_of_lossy_pixels_are_made_of_decoded_pixels(tmp_path, options):
-    assert_made_as_afterwards(tmp_path, source(values("float32", (1, 128, 96)), UTM, "EPSG:32633"), "AVERAGE", [2, 4], **options)
-
-
 def test_of_a_sparse_raster(tmp_path):
     array = np.zeros((1, 1024, 1024), "uint16")
     array[0, 300:310, 500:520] = 1000
@@ -153,20 +139,6 @@ def test_with_statistics(tmp_path):
     assert made.GetRasterBand(2).GetMetadataItem("STATISTICS_MEAN")
     for level, wanted in zip(levels(made), levels(copy(tmp_path / "b.zarr", raster, OVERVIEWS="2,4", **CHUNKS))):
         assert_same(level, wanted)
-
-
-@pytest.mark.parametrize("consolidated", ["YES", "NO"])
-def test_of_a_raster_that_is_appended(tmp_path, consolidated):
-    first, second = (source(values("uint16", (2, 128, 96), seed), UTM, "EPSG:32633", 7) for seed in (1, 2))
-    copy(tmp_path / "a.zarr", first, OVERVIEWS="2,4", CREATE_CONSOLIDATED_METADATA=consolidated, **{**CHUNKS, "ARRAY_NAME": "one"})
-    copy(tmp_path / "a.zarr", second, OVERVIEWS="2,4", APPEND_SUBDATASET="YES", **{**CHUNKS, "ARRAY_NAME": "two"})
-    assert sorted(subdatasets(open_ours(str(tmp_path / "a.zarr")))) == ["/one", "/two/two"]
-    for name, raster in (("/one", first), ("/two/two", second)):
-        alone = copy(tmp_path / "alone.zarr", raster, OVERVIEWS="2,4", **CHUNKS)
-        for level, wanted in zip(levels(open_array(tmp_path / "a.zarr", name)), levels(alone)):
-            assert_same(level, wanted)
-    if consolidated == "YES":
-        check_consolidated(tmp_path / "a.zarr")
 
 
 # ------------------------------------------------------------------------------------------------------- how they are made
@@ -197,10 +169,3 @@ def test_cancelled_copy_keeps_the_former_store(tmp_path, at, append):
     assert {name: (path / name).read_bytes() for name in files_of(path)} == before
     assert sorted(os.listdir(path)) == sorted({name.split("/")[0] for name in before}) and os.listdir(tmp_path) == ["a.zarr"]
     assert seen == sorted(seen)
-
-
-def test_progress_goes_on_from_the_pixels_to_the_last_level(tmp_path):
-    raster, seen = source(values("uint16", (2, 512, 516)), UTM, "EPSG:32633", 7), []
-    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), raster, options=["CHUNK_SHAPE=16", "OVERVIEWS=2,4,8", "NUM_THREADS=1"],
-                                                   callback=lambda done, *_: seen.append(done) or 1)
-    assert seen == sorted(seen) and seen[-1] == 1 and len(seen) > 10

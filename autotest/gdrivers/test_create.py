@@ -129,14 +129,6 @@ def test_flushed_pixels_are_visible_to_other_datasets(tmp_path):
     assert dataset is not None
 
 
-def test_a_band_is_filled(tmp_path):
-    dataset = create(tmp_path / "a.zarr", (2, 70, 101))
-    dataset.GetRasterBand(2).Fill(7)
-    dataset = None
-    found = read_all(open_ours(str(tmp_path / "a.zarr")))
-    assert not found[0].any() and (found[1] == 7).all()
-
-
 def test_chunk_overwritten_with_fill_values_is_removed(tmp_path):
     dataset = create(tmp_path / "a.zarr", (1, 96, 96), ARRAY_NAME="v")
     band = dataset.GetRasterBand(1)
@@ -208,28 +200,6 @@ def test_new_bands_have_the_colours_that_gtiff_gives_them(tmp_path, bands, kind)
     assert colours(open_ours(str(tmp_path / "a.zarr"))) == expected
 
 
-@pytest.mark.parametrize("bands, data_type, options, expected", [
-    (3, "uint8", ["-dstalpha"], ["Red", "Green", "Blue", "Alpha"]), (3, "uint16", ["-setci"], ["Red", "Green", "Blue"]),
-    (3, "uint16", [], ["Gray", "Undefined", "Undefined"]), (1, "uint8", ["-dstalpha"], ["Gray", "Alpha"])], ids=str)
-def test_a_warped_picture_has_its_colours(tmp_path, bands, data_type, options, expected):
-    picture = source(np.full((bands, 40, 50), 9, data_type), UTM, "EPSG:32633")
-    for number in range(bands if bands > 1 else 0):
-        picture.GetRasterBand(number + 1).SetColorInterpretation(gdal.GCI_RedBand + number)
-    made = gdal.Warp(str(tmp_path / "a.zarr"), picture, format="ShardedZarr", options=["-t_srs", "EPSG:4326", *options])
-    made = None
-    assert colours(open_ours(str(tmp_path / "a.zarr"))) == expected
-
-
-def test_colours_that_are_set_hold(tmp_path):
-    dataset = driver().Create(str(tmp_path / "a.zarr"), 50, 40, 4)
-    dataset.FlushCache()
-    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Red", "Green", "Blue", "Alpha"]
-    for number, colour in enumerate([gdal.GCI_Undefined, gdal.GCI_BlueBand, gdal.GCI_GreenBand, gdal.GCI_GrayIndex]):
-        dataset.GetRasterBand(number + 1).SetColorInterpretation(colour)
-    dataset = None
-    assert colours(open_ours(str(tmp_path / "a.zarr"))) == ["Undefined", "Blue", "Green", "Gray"]
-
-
 @pytest.mark.parametrize("single", ["YES", "NO"])
 @pytest.mark.parametrize("declared, expected", [({}, ["Red", "Green", "Blue", "Undefined"]), ({1: "Gray"}, ["Gray", "Undefined", "Undefined", "Undefined"]),
                                                 ({4: "Alpha"}, ["Undefined", "Undefined", "Undefined", "Alpha"])], ids=str)
@@ -288,13 +258,6 @@ def test_creating_over_a_store_replaces_it(tmp_path):
     assert only_array(tmp_path / "a.zarr")[0] == "new" and not os.path.exists(tmp_path / "a.zarr" / "old")
 
 
-def test_writing_to_a_dataset_that_is_read_only_is_an_error(tmp_path):
-    created(tmp_path / "a.zarr", np.ones((1, 30, 30), "uint8"))
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    assert error_of(lambda: dataset.GetRasterBand(1).WriteRaster(0, 0, 1, 1, b"\0"))
-    assert dataset.ReadAsArray().all()
-
-
 def test_create_refuses_an_array_per_band_for_several_bands(tmp_path):
     path = str(tmp_path / "a.zarr")
     make = gdal.GetDriverByName("ShardedZarr").Create
@@ -304,30 +267,6 @@ def test_create_refuses_an_array_per_band_for_several_bands(tmp_path):
     made.GetRasterBand(1).Fill(7)
     made = None
     assert gdal.Open(path).ReadAsArray().tolist() == [[7] * 6] * 5
-
-
-@pytest.mark.skipif(GDAL >= 3070000, reason="GDAL 3.7 has signed bytes")
-def test_signed_bytes_are_refused_by_gdal_before_3_7(tmp_path):
-    create = gdal.GetDriverByName("ShardedZarr").Create
-    assert "PIXELTYPE=SIGNEDBYTE" in error_of(create, str(tmp_path / "a.zarr"), 4, 4, 1, gdal.GDT_Byte, ["PIXELTYPE=SIGNEDBYTE"])
-    assert not os.listdir(str(tmp_path))
-
-
-@pytest.mark.parametrize("scale, offset, declared", [(1, 0, {}), (1, 2, {"scale_factor": 1, "add_offset": 2}), (0.5, 0, {"scale_factor": 0.5, "add_offset": 0})])
-def test_a_scale_of_one_with_an_offset_of_zero_is_none(tmp_path, scale, offset, declared):
-    """gdalwarp sets both of every VRT, and xarray makes floats of integers that have them."""
-    dataset = create(tmp_path / "a.zarr", (2, 40, 50), "uint8")
-    for band in (dataset.GetRasterBand(1), dataset.GetRasterBand(2)):
-        assert band.SetScale(scale) == band.SetOffset(offset) == 0
-    dataset = band = None
-    attributes = only_array(tmp_path / "a.zarr")[1]["attributes"]
-    assert {name: attributes[name] for name in ("scale_factor", "add_offset") if name in attributes} == declared
-    dataset = gdal.Open(str(tmp_path / "a.zarr"), gdal.GA_Update)
-    assert dataset.GetRasterBand(2).SetScale(1) == dataset.GetRasterBand(2).SetOffset(0) == 0
-    dataset = None
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    assert [dataset.GetRasterBand(b).GetScale() for b in (1, 2)] == [scale if declared else None, None]
-    assert [dataset.GetRasterBand(b).GetOffset() for b in (1, 2)] == [offset if declared else None, None]
 
 
 MAKER = '''

@@ -7,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import random_values
-from support import GDAL, ask_peer, assert_same, error_of, geotransform, in_process, need, open_array, open_ours, same_crs, warnings_of
+from support import ask_peer, assert_same, error_of, geotransform, need, open_array, open_ours, same_crs, warnings_of
 from writing import UTM, check_consolidated, check_not_consolidated, chunks_of, copy, created, document, driver, files_of, only_array, pairs, shards, source
 
 
@@ -92,14 +92,6 @@ def test_the_codecs_are_as_asked_for(tmp_path, options, codecs):
         assert {k: conf[k] for k in expected} == expected
 
 
-@pytest.mark.parametrize("chunk, blocksize", [("1,16,16", 262144), ("3,16,1", 262144), ("3,16,16", 131072)])
-def test_deep_chunks_get_smaller_blosc_blocks(tmp_path, chunk, blocksize):
-    need("blosc", oracle.available("blosc:zstd"))
-    copy(tmp_path / "a.zarr", source(np.zeros((3, 32, 32), "float32")), CHUNK_SHAPE=chunk, OVERVIEWS="NONE")
-    found = dict(oracle.named(c) for c in inner(document(tmp_path / "a.zarr", "a"))["codecs"])
-    assert found["blosc"]["blocksize"] == blocksize
-
-
 @pytest.mark.parametrize("kind", ["scene", "terrain", "scaled", "scaled double"])
 @pytest.mark.parametrize("way", ["copy", "create"])
 def test_level_and_blocks_are_those_of_the_filter_that_the_pixels_get(tmp_path, kind, way):
@@ -117,26 +109,6 @@ def test_level_and_blocks_are_those_of_the_filter_that_the_pixels_get(tmp_path, 
     is_small = found["shuffle"] == "noshuffle" and pixels.itemsize < 8
     assert (found["clevel"], found["blocksize"]) == ((1, 524288) if found["shuffle"] == "bitshuffle" else (2, 262144 if is_small else 1048576))
     assert np.array_equal(open_ours(str(path)).ReadAsArray(), pixels)
-
-
-def test_large_blocks_are_smaller_where_a_filter_has_put_bytes_in_order(tmp_path):
-    need("blosc", oracle.available("blosc:zstd"))
-    heights, sizes = np.round(surface(512) * 90000) / 100, {}
-    for size in (0, 262144):
-        copy(tmp_path / ("%d.zarr" % size), source(heights.astype("float32")), CHUNK_SHAPE=512, OVERVIEWS="NONE", BLOSC_SHUFFLE="BYTE",
-             BLOSC_BLOCKSIZE=size)
-        sizes[size] = sum(map(len, shards(tmp_path / ("%d.zarr" % size), str(size)).values()))
-    assert sizes[0] < 0.98 * sizes[262144]
-
-
-def test_integer_valued_floats_compress_best_in_default_blosc_blocks(tmp_path):
-    """zstd matches four bytes in blocks of 128 to 256 KiB, five in smaller ones."""
-    need("blosc", oracle.available("blosc:zstd"))
-    pixels, sizes = KINDS["scaled"](surface(512)), {}
-    for size in (0, 65536):
-        copy(tmp_path / ("%d.zarr" % size), source(pixels), CHUNK_SHAPE=512, OVERVIEWS="NONE", BLOSC_BLOCKSIZE=size)
-        sizes[size] = sum(map(len, shards(tmp_path / ("%d.zarr" % size), str(size)).values()))
-    assert sizes[0] < 0.9 * sizes[65536]
 
 
 def surface(side, seed=1):
@@ -219,56 +191,6 @@ def test_every_way_of_writing_keeps_the_order_asked_for(tmp_path, how, nodata):
     assert_same(open_ours(str(path)).ReadAsArray(), array)
 
 
-def test_a_shard_of_another_order_keeps_it_and_new_ones_have_the_order_asked_for(tmp_path):
-    path, array = tmp_path / "a.zarr", np.arange(1, 32 * 64 + 1, dtype="uint32").reshape(32, 64)
-    options = pairs(dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a", CHUNK_ORDER="MORTON", OVERVIEWS="NONE"))
-    ours = driver().Create(str(path), 64, 32, 1, gdal.GDT_UInt32, options=options)
-    ours.FlushCache()
-    theirs = gdal.Open(str(path), gdal.GA_Update)
-    theirs.GetRasterBand(1).WriteArray(array[:, :32])  # row by row: nothing says otherwise
-    theirs = None
-    array[:4, :4] += 5000
-    for x in (0, 32):  # changes that shard, and makes its neighbour
-        ours.GetRasterBand(1).WriteArray(array[:4, :4] if x == 0 else array[:, x:], x, 0)
-    ours = None
-    meta, order = document(path, "a"), {}
-    for name, data in shards(path, "a").items():
-        found = chunks_of(meta, data)
-        order[name] = sorted(found, key=lambda cell: data.index(found[cell]))
-    morton = sorted(np.ndindex(8, 8), key=lambda c: sum(((c[d] >> b) & 1) << (2 * b + 1 - d) for b in range(3) for d in range(2)))
-    assert order == {"c/0/0": list(np.ndindex(8, 8)), "c/0/1": morton}
-    assert_same(open_ours(str(path)).ReadAsArray(), array)
-
-
-THREADS = """
-how, path, threads = sys.argv[1:]
-source = gdal.GetDriverByName("MEM").Create("", 256, 256)
-source.SetGeoTransform([0, 1, 0, 0, 0, -1])
-source.GetRasterBand(1).WriteRaster(0, 0, 256, 256, os.urandom(65536))
-options = ["CHUNK_SHAPE=16", "SHARD_SHAPE=256", "OVERVIEWS=NONE", "FSYNC=NO", "NUM_THREADS=" + threads]  # others wait for the disk
-ours = gdal.GetDriverByName("ShardedZarr")
-before = len(os.listdir("/proc/self/task"))
-if how == "copy":
-    ours.CreateCopy(path, source, options=options)
-elif how == "warp":
-    gdal.Warp(path, source, format="ShardedZarr", creationOptions=options)
-else:
-    made = ours.Create(path, 256, 256, options=options)
-    made.GetRasterBand(1).WriteRaster(0, 0, 256, 256, os.urandom(65536))
-    made.FlushCache()
-    made = None
-print(len(os.listdir("/proc/self/task")) - before)
-"""
-
-
-@pytest.mark.parametrize("how", ["copy", "create", "warp"])
-def test_every_way_of_writing_has_the_threads_asked_for(tmp_path, how):
-    started = {}
-    for threads in (1, 7):
-        started[threads] = int(in_process(THREADS, how, tmp_path / ("%d.zarr" % threads), threads, GDAL_NUM_THREADS="1")[-1])
-    assert started[7] - started[1] >= 6  # and this one; GDAL 3.13 starts some of its own
-
-
 def test_chunks_lie_in_the_order_asked_for(tmp_path):
     options = dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a")
     array = np.arange(32 * 32, dtype="uint32").reshape(32, 32)
@@ -305,13 +227,6 @@ def test_overviews_are_resampled_as_asked_for(tmp_path, how):
     assert how.lower() in str(document(tmp_path / "a.zarr")["attributes"]["multiscales"]).lower()
 
 
-def test_overview_resampling_option_of_cog_is_accepted(tmp_path):
-    array = np.arange(40 * 40, dtype="uint16").reshape(40, 40)
-    for name, options in (("cog", {"OVERVIEW_RESAMPLING": "NEAREST"}), ("ours", {"RESAMPLING": "NEAREST"})):
-        made = copy(tmp_path / name, source(array), CHUNK_SHAPE=16, OVERVIEWS=2, **options)
-        assert (made.GetRasterBand(1).GetOverview(0).ReadAsArray() == array[::2, ::2]).all(), name
-
-
 def test_level_and_sparseness_of_geotiffs_are_accepted(tmp_path):
     """Without a warning, which would say that a store cannot be sparse."""
     options = {"COMPRESS": "DEFLATE", "ZLEVEL": 9, "SPARSE_OK": "TRUE"}
@@ -320,17 +235,6 @@ def test_level_and_sparseness_of_geotiffs_are_accepted(tmp_path):
     name, meta, _ = only_array(tmp_path / "a.zarr")
     codecs = {codec["name"]: codec.get("configuration") for codec in meta["codecs"][0]["configuration"]["codecs"]}
     assert codecs["gzip"] == {"level": 9} and not shards(tmp_path / "a.zarr", name)
-
-
-def test_level_of_a_compression_that_is_not_set_warns_unless_another_is_named(tmp_path):
-    array = np.arange(1600, dtype="uint16").reshape(1, 40, 40)
-    _, messages = warnings_of(lambda: created(tmp_path / "a.zarr", array, CHUNK_SHAPE=16, ZSTD_LEVEL=9))
-    assert len(messages) == 1 and "ZSTD_LEVEL is the level of COMPRESS=ZSTD" in messages[0]
-    for name, options in (("b", {"BLOSC_CLEVEL": 7}), ("c", {"COMPRESS": "GZIP", "ZSTD_LEVEL": 9})):
-        _, messages = warnings_of(lambda: created(tmp_path / (name + ".zarr"), array, CHUNK_SHAPE=16, **options))
-        assert not messages
-    _, meta, _ = only_array(tmp_path / "b.zarr")
-    assert meta["codecs"][0]["configuration"]["codecs"][-1]["configuration"]["clevel"] == 7
 
 
 def test_categories_get_nearest_overviews(tmp_path):
@@ -445,14 +349,6 @@ def test_only_the_conventions_asked_for_are_written(tmp_path, style):
     assert os.path.exists(tmp_path / "a.zarr" / "spatial_ref") == ("grid_mapping" in meta["attributes"]) == (style != "SPATIAL_PROJ")
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "7", "ALL_CPUS"])
-def test_the_number_of_threads_makes_no_difference(tmp_path, threads):
-    array = smooth((70, 101))
-    for name, count in (("a.zarr", "1"), ("b.zarr", threads)):
-        copy(tmp_path / name, source(array), NUM_THREADS=count, CHUNK_SHAPE=16, ARRAY_NAME="v")
-    assert shards(tmp_path / "a.zarr") == shards(tmp_path / "b.zarr")
-
-
 # --------------------------------------------------------------------------------------------------------- wrong values
 
 WRONG = [("CHUNK_SHAPE", "0", "positive"), ("CHUNK_SHAPE", "-4", "positive"), ("CHUNK_SHAPE", "a", "positive"), ("CHUNK_SHAPE", "16,", "positive"),
@@ -496,15 +392,6 @@ def test_types_that_zarr_lacks_are_refused(tmp_path):
     assert "CFloat32" in message and not os.path.exists(tmp_path / "a.zarr")
     error_of(driver().Create, str(tmp_path / "a.zarr"), 10, 10, 0, gdal.GDT_Byte)
     assert not os.path.exists(tmp_path / "a.zarr")
-
-
-def test_warns_of_millions_of_tiny_objects(tmp_path):
-    """CHUNK_SHAPE=1 and SHARD_SHAPE=1, where somebody took them for numbers of chunks."""
-    raster = gdal.GetDriverByName("MEM").Create("", 72, 72)
-    for shape, expected in (("1", True), ("8", False)):
-        options = ["CHUNK_SHAPE=" + shape, "SHARD_SHAPE=" + shape, "OVERVIEWS=NONE"]
-        _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / (shape + ".zarr")), raster, options=options))
-        assert any("objects of 1 bytes" in m for m in messages) == expected == bool(messages)
 
 
 @pytest.mark.parametrize("names", ["lon,lat", "x,y", "longitude,row", "a,northing"])

@@ -3,7 +3,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from osgeo import gdal
 import oracle
 import support
 from stores import plain_meta
-from support import GDAL, SANITIZED, assert_same, error_of, held_band, need, open_array, open_ours, read_all, subdatasets
-from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, pairs, source
+from support import GDAL, assert_same, error_of, held_band, need, open_array, open_ours, read_all, subdatasets
+from writing import UTM, arrays, check_consolidated, copy, created, document, driver, files_of, source
 
 PIXELS = np.random.default_rng(3).integers(1, 250, (3, 90, 120)).astype("uint8")
 CHUNKS = ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v"]
@@ -123,12 +122,6 @@ def test_levels_are_those_of_the_option(tmp_path, options, widths):
     assert sizes(tmp_path / "a.zarr") == widths
 
 
-@pytest.mark.parametrize("size, count", [((64, 64), 0), ((512, 512), 0), ((512, 513), 1), ((64, 2000), 1)], ids=str)
-def test_raster_of_one_chunk_gets_no_overviews(tmp_path, size, count):
-    dataset = driver().CreateCopy(str(tmp_path / "a.zarr"), gdal.GetDriverByName("MEM").Create("", *size))
-    assert dataset.GetRasterBand(1).GetOverviewCount() == count
-
-
 def test_a_raster_that_is_appended_gets_overviews_of_its_own(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS), ARRAY_NAME="one", CHUNK_SHAPE=16)
     created(tmp_path / "a.zarr", PIXELS[:1] + 1, ARRAY_NAME="two", APPEND_SUBDATASET="YES", CHUNK_SHAPE=16, OVERVIEWS="AUTO")
@@ -137,14 +130,6 @@ def test_a_raster_that_is_appended_gets_overviews_of_its_own(tmp_path):
     assert_levels(levels(open_array(tmp_path / "a.zarr", "/two/two")), levels(expected), 4)
     assert_levels(levels(open_array(tmp_path / "a.zarr", "/one")), [PIXELS], 1)
     check_consolidated(tmp_path / "a.zarr")
-
-
-def test_in_memory():
-    try:
-        created("/vsimem/co/a.zarr", PIXELS, CHUNK_SHAPE=16, OVERVIEWS="2")
-        assert open_ours("/vsimem/co/a.zarr").GetRasterBand(3).GetOverview(0).ReadAsArray().all()
-    finally:
-        gdal.RmdirRecursive("/vsimem/co")
 
 
 # -------------------------------------------------------------------------------------------------------- who gets none
@@ -173,14 +158,6 @@ def test_nearest_overviews_of_a_sparse_terabyte_read_only_stored_chunks(tmp_path
     assert np.argwhere(last.ReadAsArray()).tolist() == [[700, 700]]
 
 
-def test_levels_of_empty_parts_are_not_stored(tmp_path):
-    dataset = driver().Create(str(tmp_path / "a.zarr"), 2048, 2048, 1, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=64", "OVERVIEWS=2", "ARRAY_NAME=v"])
-    dataset.WriteRaster(1000, 1000, 1, 1, b"\x64")
-    close(dataset)
-    stored = [name for name in files_of(tmp_path / "a.zarr") if not name.endswith("zarr.json")]
-    assert sorted(stored) == ["ovr_2x/v/c/7/7", "v/c/15/15"]
-
-
 def test_overviews_built_by_the_caller_are_kept_on_close(tmp_path):
     dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
     dataset.WriteArray(PIXELS)
@@ -190,22 +167,6 @@ def test_overviews_built_by_the_caller_are_kept_on_close(tmp_path):
     expected = source(PIXELS)
     expected.BuildOverviews("NEAREST", [3])
     assert_levels(levels(open_ours(str(tmp_path / "a.zarr"))), levels(expected), 2)
-
-
-def test_overviews_removed_by_the_caller_are_not_made_on_close(tmp_path):
-    dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=CHUNKS)
-    dataset.WriteArray(PIXELS)
-    dataset.BuildOverviews("NONE", [])
-    close(dataset)
-    assert sizes(tmp_path / "a.zarr") == []
-
-
-def test_store_opened_for_update_gets_no_automatic_overviews(tmp_path):
-    created(tmp_path / "a.zarr", PIXELS, CHUNK_SHAPE=16, OVERVIEWS="NONE")
-    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
-    dataset.WriteArray(PIXELS + 1)
-    close(dataset)
-    assert sizes(tmp_path / "a.zarr") == []
 
 
 # --------------------------------------------------------------------------------------------- a close that does not succeed
@@ -225,17 +186,6 @@ def test_close_reports_failed_overviews_and_the_raster_is_complete(tmp_path):
     assert "ovr_2x" in message and "found an array" in message
     found = open_array(tmp_path / "a.zarr", "/v")
     assert_levels(levels(found), [PIXELS], 1)
-
-
-def test_replacement_is_published_although_its_overviews_failed(tmp_path):
-    created(tmp_path / "a.zarr", PIXELS[:1], ARRAY_NAME="old")
-    dataset = driver().Create(str(tmp_path / "a.zarr"), 120, 90, 3, options=["CHUNK_SHAPE=16", "ARRAY_NAME=new"])
-    dataset.WriteArray(PIXELS)
-    beside, = [name for name in os.listdir(str(tmp_path)) if name != "a.zarr"]
-    (tmp_path / beside / "ovr_2x").write_text("a file")
-    assert "ovr_2x" in error_of(close, dataset)
-    assert os.listdir(str(tmp_path)) == ["a.zarr"]
-    assert_levels(levels(open_array(tmp_path / "a.zarr", "/new")), [PIXELS], 1)
 
 
 def test_replacement_has_its_overviews_before_it_is_published(tmp_path):
@@ -308,39 +258,6 @@ def test_a_close_that_is_killed_leaves_a_raster_with_all_its_overviews_or_none(t
             else:  # killed while it was written, or closed: what there is of it is right
                 assert len(found) in (1, 6) and ((found[0] == expected[parity][0]) | (found[0] == 0)).all()
                 assert len(found) == 1 or all((a == b).all() for a, b in zip(found, expected[parity]))
-
-
-FORKED = """
-import time
-os.chdir(sys.argv[1])
-driver = gdal.GetDriverByName("ShardedZarr")
-def create(name):
-    dataset = driver.Create(name, 600, 500, options=["CHUNK_SHAPE=64", "NUM_THREADS=4"])
-    dataset.WriteRaster(0, 0, 600, 500, bytes(range(250)) * 1200)
-    dataset = None
-def copy(name):
-    driver.CreateCopy(name, gdal.Open("parent.zarr"), options=["CHUNK_SHAPE=64", "NUM_THREADS=4", "RESAMPLING=CUBIC"])
-create("parent.zarr")
-copy("cubic.zarr")
-child = os.fork()
-if child == 0:
-    create("create.zarr")
-    copy("copy.zarr")
-    os._exit(0)
-end = time.time() + 60
-while os.waitpid(child, os.WNOHANG) == (0, 0):
-    time.sleep(0.05)
-    if time.time() > end:
-        os.kill(child, 9)
-        end = time.time() + 60
-"""
-
-
-@pytest.mark.skipif(SANITIZED, reason="clang's ASan does not release its locks in a forked process")
-def test_a_forked_process_makes_overviews_after_its_parent_did(tmp_path):
-    support.in_process(FORKED, tmp_path)
-    for name, alike in (("create", "parent"), ("copy", "cubic")):
-        assert_levels(levels(open_ours(str(tmp_path / (name + ".zarr")))), levels(open_ours(str(tmp_path / (alike + ".zarr")))), 4)
 
 
 def refused_before_pixels(tmp_path, dataset, *options):

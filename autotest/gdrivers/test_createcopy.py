@@ -80,13 +80,6 @@ def test_egm96_geoid(tmp_path):
     assert copy.GetRasterBand(1).Checksum() == geoid.GetRasterBand(1).Checksum()
 
 
-def test_options_are_declared():
-    driver = gdal.GetDriverByName("ShardedZarr")
-    for option in ("CHUNK_SHAPE", "SHARD_SHAPE", "COMPRESS", "LEVEL"):
-        assert "name='%s'" % option in driver.GetMetadataItem("DMD_CREATIONOPTIONLIST").replace('"', "'")
-    assert set(driver.GetMetadataItem("DMD_CREATIONDATATYPES").split()) >= {"Byte", "UInt16", "Int16", "Float32", "Float64", "UInt64"}
-
-
 # ---------------------------------------------------------------------------------------------------------------- pixels
 
 @pytest.mark.parametrize("data_type", TYPES)
@@ -112,15 +105,6 @@ def test_every_compression_round_trips(tmp_path, compress, level):
         assert level in (conf.get("level"), conf.get("clevel"))
 
 
-def test_a_higher_level_compresses_more(tmp_path):
-    array = np.cumsum(random_values(np.random.default_rng(2), "uint8", (300, 300)) % 3, axis=1).astype("uint16")
-    sizes = []
-    for level in (1, 9):
-        create(tmp_path / str(level), source(array), COMPRESS="GZIP", LEVEL=level)
-        sizes.append(sum(file.stat().st_size for file in (tmp_path / str(level)).rglob("*") if file.is_file()))
-    assert sizes[1] < sizes[0]
-
-
 @pytest.mark.parametrize("chunk, shard, expected", [
     ("16", "64", ([16, 16], [64, 64])), ("16,32", "48,64", ([16, 32], [48, 64])), ("128", "128", ([128, 128], [128, 128])),
     ("8", "8", ([8, 8], [8, 8])), ("256", "512", ([256, 256], [512, 512]))])
@@ -130,26 +114,11 @@ def test_chunks_and_shards_have_the_shape_asked_for(tmp_path, chunk, shard, expe
     assert (oracle.sharding_of(meta["codecs"])["chunk_shape"][-2:], list(oracle.chunk_shape_of(meta))[-2:]) == expected
 
 
-def test_a_shape_per_dimension_of_several_bands(tmp_path):
-    array = random_values(np.random.default_rng(3), "int16", ODD)
-    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE="1,16,32", SHARD_SHAPE="3,32,64"), array)
-    assert (oracle.sharding_of(meta["codecs"])["chunk_shape"], list(oracle.chunk_shape_of(meta))) == ([1, 16, 32], [3, 32, 64])
-
-
 def test_without_options_the_chunk_is_512_in_a_larger_shard(tmp_path):
     array = np.arange(1100 * 1200, dtype="uint32").reshape(1100, 1200)
     meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array)), array)
     shard, chunk = oracle.chunk_shape_of(meta), oracle.sharding_of(meta["codecs"])["chunk_shape"]
     assert chunk[-2:] == [512, 512] and all(s % c == 0 for s, c in zip(shard, chunk)) and shard[-1] > 512
-
-
-def test_default_shard_index_is_little_endian_with_crc32c_at_the_end(tmp_path):
-    create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
-    meta, _ = stored(tmp_path / "a.zarr")
-    conf = oracle.sharding_of(meta["codecs"])
-    assert [name for name, _ in map(oracle.named, conf["index_codecs"])] == ["bytes", "crc32c"]
-    assert oracle.named(conf["index_codecs"][0])[1] == {"endian": "little"} and conf.get("index_location", "end") == "end"
-    assert meta["zarr_format"] == 3 and len(meta["dimension_names"]) == len(meta["shape"])
 
 
 @pytest.mark.parametrize("options", [{"COMPRESS": "LZ77"}, {"CHUNK_SHAPE": "0"}, {"CHUNK_SHAPE": "-4"}, {"CHUNK_SHAPE": "many"},
@@ -182,14 +151,6 @@ def test_without_nodata_the_fill_value_is_0(tmp_path, data_type):
     create(tmp_path / "a.zarr", source(np.ones((3, 20, 30), data_type))).FlushCache()
     document = json.loads((tmp_path / "a.zarr" / "a" / "zarr.json").read_text())
     assert document["fill_value"] == 0 and "_FillValue" not in document["attributes"]
-
-
-def test_source_without_nodata_gets_fill_value_0_and_no_nodata(tmp_path):
-    array = random_values(np.random.default_rng(5), "int16", (20, 30))
-    dataset = create(tmp_path / "a.zarr", source(array))
-    meta = check(tmp_path / "a.zarr", dataset, array)
-    assert dataset.GetRasterBand(1).GetNoDataValue() is None
-    assert oracle.fill_of(meta) == 0 and "_FillValue" not in meta.get("attributes", {})
 
 
 # ------------------------------------------------------------------------------------------------------- georeferencing
@@ -297,15 +258,6 @@ def test_lossy_copy_is_an_error_when_strict_else_a_warning(tmp_path, what):
     assert np.array_equal(made.ReadAsArray()[:2], values)
 
 
-def test_failed_strict_copy_keeps_the_older_store(tmp_path):
-    path = tmp_path / "a.zarr"
-    create(path, source(np.full((6, 6), 7, "uint8")))
-    dataset = source(np.zeros((6, 6), "uint8"))
-    with_table(dataset)
-    assert "raster attribute table" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(path), dataset)
-    assert open_ours(str(path)).ReadAsArray().min() == 7
-
-
 def test_a_source_without_bands_is_refused_and_its_subdatasets_are_pointed_to(tmp_path):
     dataset = gdal.GetDriverByName("MEM").Create("", 20, 30, 0)
     refused = "a.zarr: a source without bands cannot be copied"
@@ -322,25 +274,6 @@ def test_translate_of_a_whole_raster_is_silent_and_strict(tmp_path):
 
 
 # ---------------------------------------------------------------------------------------------------------------- memory
-
-WIDE = """
-made = gdal.GetDriverByName("GTiff").Create("/vsimem/s.tif", 8000, 300, 200, gdal.GDT_UInt16,
-                                            ["INTERLEAVE=PIXEL", "TILED=YES", "SPARSE_OK=YES", "COMPRESS=DEFLATE"])
-for x in range(0, 8000, 499):
-    made.GetRasterBand(1 + x % 200).WriteRaster(x, x % 300, 1, 1, x.to_bytes(2, "little"), buf_type=gdal.GDT_UInt16)
-made.FlushCache()
-gdal.GetDriverByName("ShardedZarr").CreateCopy(sys.argv[1], made, options=["INTERLEAVE=" + sys.argv[2], "OVERVIEWS=NONE"])
-copied = gdal.Open(sys.argv[1])
-for x in range(0, 8000, 499):
-    assert copied.GetRasterBand(1 + x % 200).ReadRaster(x, x % 300, 1, 1) == x.to_bytes(2, "little")
-"""
-
-
-@pytest.mark.parametrize("interleave", ["PIXEL", "BAND"])
-def test_a_row_of_chunks_of_many_bands_goes_by_pieces_that_fit_memory(tmp_path, interleave):
-    """A row of chunks of all bands has 960 MB, and there were two of them."""
-    assert peak_memory(WIDE, str(tmp_path / "a.zarr"), interleave, GDAL_CACHEMAX="64")[1] < 700
-
 
 WIDE_STRIP = """
 import os, sys

@@ -9,11 +9,11 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import LITTLE, array_meta, counting, group_meta, random_values, sharding, spatial_proj, write_coordinate
+from stores import array_meta, counting, group_meta, random_values, sharding, spatial_proj, write_coordinate
 from support import (GDAL, as_raster, assert_same, error_of, geotransform, held_band, name_of, open_array, open_ours, random_window, read_all, run_peer,
                      same_crs, warnings_of)
 from test_published import product  # noqa: F401
-from writing import UTM, arrays, check_consolidated, copy, document, driver, source
+from writing import UTM, check_consolidated, document, driver, source
 
 FINE, COARSE = "/measurements/reflectance/r10m", "/measurements/reflectance/r20m"
 SHAPE = (6, 10)
@@ -219,15 +219,6 @@ def test_a_store_of_variables_is_a_list_of_them_and_opens_as_a_group_by_name(tmp
     assert open_ours(path).RasterCount == 0
 
 
-def test_nested_group_opens_as_one_raster_when_nothing_else_is_stored(tmp_path):
-    oracle.put(tmp_path / "s/g/h", {"zarr.json": group_meta()})
-    oracle.put(tmp_path / "s/g", {"zarr.json": group_meta()})
-    oracle.put(tmp_path / "s", {"zarr.json": group_meta()})
-    for name in "ab":
-        put_array(tmp_path / "s", name, group="g/h")
-    assert names_of(open_ours(str(tmp_path / "s"))) == names_of(open_array(tmp_path / "s", "/g")) == names_of(open_array(tmp_path / "s", "/g/h")) == ["a", "b"]
-
-
 @pytest.mark.parametrize("also", ["other size", "other place", "unreadable type", "unreadable codec", "opaque"])
 def test_store_with_further_arrays_lists_subdatasets(tmp_path, also):
     path = put_group(tmp_path / "s", a=counting(SHAPE), b=counting(SHAPE) + 1)
@@ -252,18 +243,6 @@ def test_store_with_further_arrays_lists_subdatasets(tmp_path, also):
         assert messages == []
 
 
-def test_an_unreadable_array_of_another_size_is_not_missed(tmp_path):
-    path = put_group(tmp_path / "s", a=counting(SHAPE), b=counting(SHAPE))
-    oracle.write(path + "/c", {**array_meta((3, 5), dimension_names=["y", "x"]), "data_type": "acme.number"})
-    assert warnings_of(lambda: names_of(open_array(path, "/"))) == (["a", "b"], [])
-
-
-def test_slices_as_subdatasets_leave_out_groups(tmp_path):
-    path, _ = three(tmp_path / "s")
-    dataset = open_array(path, options=["MULTIBAND=NO"])
-    assert dataset.RasterCount == 0 and listed(dataset) == ["/b1", "/b10", "/b2"]
-
-
 def test_more_bands_than_gdal_has_are_opened_in_part(tmp_path):
     oracle.put(tmp_path, {"zarr.json": group_meta()})
     for name in "ab":
@@ -273,31 +252,6 @@ def test_more_bands_than_gdal_has_are_opened_in_part(tmp_path):
     assert open_array(tmp_path, "/").RasterCount == 0
     assert open_array(tmp_path, "/:time=0..9").RasterCount == 20
     assert "65536" in error_of(open_array, tmp_path, "/:time=0..39998")
-
-
-def test_axes_given_by_name_count_for_all(tmp_path):
-    oracle.put(tmp_path, {"zarr.json": group_meta()})
-    for name in "ab":
-        put_array(tmp_path, name, dimension_names=["p", "q"])
-    put_array(tmp_path, "c", dimension_names=["p", "r"])
-    dataset = open_array(tmp_path, "/", options=["DIM_X=p", "DIM_Y=q"])
-    assert names_of(dataset) == ["a", "b"] and (dataset.RasterXSize, dataset.RasterYSize) == SHAPE
-
-
-def test_two_dimensional_coordinates_are_no_bands(tmp_path):
-    path = put_group(tmp_path, lat=counting(SHAPE, "float64"), lon=counting(SHAPE, "float64"))
-    for name in "ab":
-        put_array(path, name, attributes={"coordinates": "lat lon"})
-    dataset = open_array(path)
-    assert names_of(dataset) == ["a", "b"]
-    assert dataset.GetMetadata("GEOLOCATION")["X_DATASET"].endswith(":/lon")
-
-
-def test_files_of_a_group_are_those_of_its_arrays(tmp_path):
-    path, _ = three(tmp_path / "s.zarr")
-    assert sorted(os.path.relpath(name, path) for name in open_array(path, "/").GetFileList()) == ["b1/zarr.json", "b10/zarr.json", "b2/zarr.json", "zarr.json"]
-    oracle.consolidate(path)
-    assert sorted(os.path.relpath(name, path) for name in open_ours(path).GetFileList()) == ["zarr.json"]
 
 
 @pytest.mark.parametrize("names", [["blue", "green", "red"], ["red", "green", "blue"]])
@@ -380,15 +334,6 @@ def test_requests_of_all_arrays_are_under_way_together(tmp_path, server, count):
     server.before = lambda method, path, headers: (together.wait(20), None)[1]  # breaks where one waits for another's answer
     np.testing.assert_array_equal(dataset.ReadAsArray(0, 0, 64, 64), [array[:64, :64] for array in values])
     assert not together.broken
-
-
-@pytest.mark.parametrize("consolidated", [False, True])
-def test_single_array_takes_no_further_requests(tmp_path, server, consolidated):
-    put_group(tmp_path / "s", a=counting(SHAPE))
-    if consolidated:
-        oracle.consolidate(tmp_path / "s")
-    assert open_array(server.vsi("s"), *([] if consolidated else ["/a"])).RasterCount == 1
-    assert sorted(request.path for request in server.log) == (["s/zarr.json"] if consolidated else ["s/a/zarr.json", "s/zarr.json"])
 
 
 # -------------------------------------------------------------------------------------------------------------------- updates
@@ -477,33 +422,6 @@ def test_georeferencing_of_all_arrays_changes_together(tmp_path, how):
     assert open_ours(path).RasterCount == 2
 
 
-def test_domains_are_written_to_all_arrays(tmp_path):
-    path, _ = three(tmp_path / "s")
-    dataset = update(path)
-    dataset.SetMetadata({"LINE_OFF": "1"}, "RPC")
-    dataset = None
-    for name in ("/", "/b1", "/b10"):
-        assert open_array(path, name).GetMetadata("RPC") == {"LINE_OFF": "1"}
-    dataset = update(path)
-    dataset.SetMetadata(None, "RPC")
-    dataset = None
-    assert not open_ours(path).GetMetadata("RPC") and not open_array(path, "/b2").GetMetadata("RPC")
-
-
-def test_statistics_of_a_read_only_group_are_beside_the_store(tmp_path, config):
-    config("GDAL_PAM_ENABLED", "YES")
-    path, _ = three(tmp_path / "s", ("uint8", "uint8", "uint8"))
-    put_array(path, "other", counting((2, 2)))
-    for name in ("/", "/b2"):
-        dataset = open_array(path, name)
-        dataset.GetRasterBand(1).ComputeStatistics(False)
-        dataset = None
-    assert ["STATISTICS_MEAN" in band.GetMetadata() for band in bands_of(open_array(path, "/"))] == [True, False, False]
-    assert "STATISTICS_MEAN" in held_band(open_array(path, "/b2")).GetMetadata()
-    assert "STATISTICS_MEAN" not in held_band(open_array(path, "/b1")).GetMetadata()
-    assert open_array(path, "/").GetMetadata() == {}
-
-
 # ------------------------------------------------------------------------------------------------------------------ overviews
 
 def test_overviews_are_made_for_all_arrays(tmp_path):
@@ -529,28 +447,6 @@ def test_overviews_are_made_for_all_arrays(tmp_path):
     dataset.BuildOverviews("NONE", [])
     dataset = None
     assert {band.GetOverviewCount() for band in bands_of(open_array(path, "/"))} == {0} and not os.path.exists(path + "/ovr_2x")
-
-
-def test_level_missing_for_one_array_is_no_overview_of_the_group(tmp_path):
-    path = put_group(tmp_path / "s", a=counting((40, 50)), b=counting((40, 50)))
-    for name, levels in (("a", [2, 4]), ("b", [4, 8])):
-        dataset = update(path, "/" + name)
-        dataset.BuildOverviews("NEAREST", levels)
-        dataset = None
-    dataset = open_ours(path)
-    assert dataset.RasterCount == 2
-    assert [[band.GetOverview(i).XSize for i in range(band.GetOverviewCount())] for band in bands_of(dataset)] == [[13], [13]]
-
-
-def test_overviews_of_a_group_that_is_all_are_kept_beside_the_store(tmp_path):
-    path = put_group(tmp_path / "s.zarr", a=counting((40, 50)), b=counting((40, 50)) + 1)
-    dataset = open_ours(path)
-    dataset.BuildOverviews("NEAREST", [2])
-    dataset = None
-    assert os.path.exists(path + ".ovr")
-    assert [band.GetOverviewCount() for band in bands_of(open_ours(path))] == [1, 1]
-    put_array(path, "c", counting((3, 5)))
-    assert "one raster" in error_of(open_array(path, "/").BuildOverviews, "NEAREST", [2])
 
 
 # -------------------------------------------------------------------------------------------------------------------- threads

@@ -1,6 +1,5 @@
 """HEALPix cells as a map: each place has the value of its cell, whichever way a store says what its cells are."""
 import json
-import os
 import subprocess
 
 import numpy as np
@@ -9,7 +8,7 @@ from osgeo import gdal, osr
 
 import oracle
 from stores import LITTLE, MULTISCALES, array_meta, convention, default_fill, group_meta, plain_meta, sharding
-from support import GDAL, error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer, subdatasets
+from support import error_of, fixture_path, geotransform, held_band, name_of, open_array, open_ours, run_peer
 
 DGGS = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
 WGS84 = {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}
@@ -109,38 +108,6 @@ def test_locations_have_the_value_of_their_cell(tmp_path, places, order, scheme)
     assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), cells)
 
 
-def test_locations_of_a_sparse_store_of_order_13_have_the_value_of_their_cell(tmp_path, places):
-    order, chunk = 13, 4**8
-    p = places[order]
-    cells = p["wgs84"].astype("int64")
-    path = tmp_path / "s.zarr"
-    stored = np.unique(cells // chunk)[::97]  # of 12288 chunks
-    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
-    meta = array_meta([12 * 4**order], "int32", [chunk], [sharding([4**6], LITTLE)], fill_value=-1, dimension_names=["cells"])
-    oracle.put(path / "v", {"zarr.json": meta})
-    for k in stored:
-        piece = array_meta([chunk], "int32", [chunk], meta["codecs"], fill_value=-1)
-        oracle.write(tmp_path / "piece", piece, np.arange(k * chunk, (k + 1) * chunk, dtype="int32"))
-        (path / "v" / "c").mkdir(exist_ok=True, parents=True)
-        (tmp_path / "piece" / "c" / "0").rename(path / "v" / "c" / str(k))
-    dataset = open_array(str(path), "/v")
-    assert dataset.RasterXSize == 5 << order
-    columns, rows = pixels_of(dataset, p["lon"], p["lat"])
-    band = held_band(dataset)
-    expected = np.where(np.isin(cells // chunk, stored), cells, -1)
-    assert (expected >= 0).sum() > 500
-    blocks = (rows // 256) * 1000 + columns // 256  # the square of a chunk: one read for all places in it
-    for block in np.unique(blocks[expected >= 0]):
-        here = blocks == block
-        x, y = int(block % 1000) * 256, int(block // 1000) * 256
-        window = band.ReadAsArray(x, y, 256, 256)
-        assert np.array_equal(window[rows[here] - y, columns[here] - x], expected[here])
-    assert all(band.ReadAsArray(int(columns[i]), int(rows[i]), 1, 1)[0, 0] == expected[i] for i in range(0, PLACES, 251))
-    empty, some = gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, gdal.GDAL_DATA_COVERAGE_STATUS_DATA
-    assert band.GetDataCoverageStatus(0, 0, 8192, 8192)[0] == empty | some
-    assert band.GetDataCoverageStatus(2 * 8192, 0, 8192, 8192)[0] == empty
-
-
 def test_gdallocationinfo_reports_the_cell_number(tmp_path, places):
     path = put_store(tmp_path / "s.zarr", 8)
     p = places[8]
@@ -185,30 +152,12 @@ def test_any_window_is_that_of_the_whole(tmp_path, scheme):
         assert np.array_equal(window, whole[y:y + height, x:x + width], equal_nan=True)
 
 
-@pytest.mark.parametrize("data_type", ["uint8", "int16", "float32", "float64", "complex128"])
-def test_elements_of_all_sizes(tmp_path, data_type):
-    values = (np.arange(12 * 4**4) % 251).astype(data_type)
-    dataset = open_array(put_store(tmp_path / "s.zarr", 4, values), "/v")
-    empty = np.nan if data_type.startswith("float") else 0
-    if data_type == "int16":
-        empty = -1
-    assert np.array_equal(dataset.ReadAsArray(), to_raster(values, 4, empty), equal_nan=data_type.startswith("float"))
-
-
 def test_reading_as_another_type_with_strides(tmp_path):
     values = (np.arange(12 * 4**4) % 251).astype("uint8")
     dataset = open_array(put_store(tmp_path / "s.zarr", 4, values), "/v")
     data = dataset.ReadRaster(buf_type=gdal.GDT_Float64, buf_pixel_space=16, buf_line_space=16 * 80)
     got = np.frombuffer(data, "float64", count=80 * 160 - 1)
     assert np.array_equal(np.append(got, 0).reshape(80, 80, 2)[:, :, 0], to_raster(values, 4, 0))
-
-
-def test_chunks_that_are_no_squares(tmp_path):
-    order = 5
-    values = np.arange(12 * 4**order, dtype="int32")
-    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(order))})
-    put_values(tmp_path / "s.zarr/v", values, chunk=1000, shard=3000)
-    assert np.array_equal(open_array(str(tmp_path / "s.zarr"), "/v").ReadAsArray(), to_raster(values, order, -1))
 
 
 def test_other_dimensions_are_bands(tmp_path):
@@ -265,33 +214,6 @@ def test_without_nodata_a_mask_marks_pixels_without_a_cell(tmp_path):
     assert np.array_equal(np.isnan(band.ReadAsArray()), plane_cells(order) < 0)
 
 
-@pytest.mark.parametrize("command", [
-    ["gdalwarp", "-q", "-et", "0", "-te", "-179.99", "-89.99", "179.99", "89.99", "-ts", "90", "45", "-t_srs", "EPSG:4326"],
-    ["gdalwarp", "-q", "-t_srs", "EPSG:3857"],
-    ["gdal_translate", "-q"], ["gdal_translate", "-q", "-of", "ShardedZarr", "-co", "HEALPIX=4"]], ids=" ".join)
-def test_commands_are_quiet_about_corners_without_a_face(tmp_path, command):
-    path = put_store(tmp_path / "s.zarr", 4, np.arange(12 * 4**4, dtype="float32"))
-    done = subprocess.run([*command, path, str(tmp_path / "out")], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_gdalinfo_of_a_map_warns_no_more_than_of_other_rasters(tmp_path):
-    """That of GDAL 3.6 asks PROJ for the longitudes of the corners of any raster; those of this plane are on no face."""
-    path = put_store(tmp_path / "s.zarr", 4, np.arange(12 * 4**4, dtype="float32"))
-    there, other = open_ours(path), gdal.GetDriverByName("VRT").Create(str(tmp_path / "s.vrt"), 80, 80, 1)
-    other.SetGeoTransform(geotransform(there))
-    other.SetSpatialRef(there.GetSpatialRef())
-    there = other = None
-    told = [subprocess.run(["gdalinfo", p], check=True, capture_output=True, text=True).stderr for p in (path, str(tmp_path / "s.vrt"))]
-    assert told[0] == told[1] and told[0].count("\n") == (4 if GDAL < 3070000 else 0)
-
-
-def test_blocks_are_the_squares_of_chunks(tmp_path):
-    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta(dggs(8))})
-    put_values(tmp_path / "s.zarr/v", np.zeros(12 * 4**8, "uint8"), chunk=4**7, shard=4**8)
-    assert held_band(open_array(str(tmp_path / "s.zarr"), "/v")).GetBlockSize() == [128, 128]
-
-
 def test_empty_shards_are_reported_as_empty_coverage(tmp_path):
     order = 7
     values = np.full(12 * 4**order, -1, "int32")
@@ -306,15 +228,6 @@ def test_empty_shards_are_reported_as_empty_coverage(tmp_path):
     assert band.GetDataCoverageStatus(4 * n, 0, n, n) == [gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, 0]
     flags, percent = band.GetDataCoverageStatus(2 * n, 2 * n, n, n)
     assert flags == gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY | gdal.GDAL_DATA_COVERAGE_STATUS_DATA and percent == 25
-
-
-def test_the_scale_is_that_of_proj(tmp_path):
-    dataset = open_array(put_store(tmp_path / "s.zarr", 3), "/v")
-    t = geotransform(dataset)
-    columns, rows = pixels_of(dataset, np.array([45.0, 44.999999, 135.0]), np.array([1e-9, 1e-9, -1e-6]))
-    assert t[2] == t[4] == 0 and t[1] == -t[5] and t[0] == -t[3]
-    assert abs(t[1] * 8 - 6371007.180918476 * np.pi * np.sqrt(2) / 4) < 1  # PROJ of today
-    assert (columns[0], rows[0]) in ((24, 22), (24, 23), (23, 23), (24, 24))
 
 
 # ------------------------------------------------------------------------------------------------------------------- faces
@@ -411,16 +324,6 @@ def test_fine_orders_open_and_read(tmp_path, order):
     assert np.isfinite(geotransform(dataset)).all()
 
 
-def test_a_face_of_order_29_opens_though_the_sphere_is_too_large(tmp_path):
-    path = tmp_path / "s.zarr"
-    oracle.put(path, {"zarr.json": group_meta(dggs(29))})
-    oracle.put(path / "v", {"zarr.json": array_meta([12 * 4**29], "uint8", [4**12], [sharding([4**9], LITTLE)], fill_value=3, dimension_names=["cells"])})
-    assert ":face=0" in error_of(lambda: open_array(str(path), "/v"))
-    one = open_ours(name_of(str(path), "/v:face=11"))
-    assert one.RasterXSize == 1 << 29
-    assert one.GetRasterBand(1).ReadAsArray((1 << 29) - 1, (1 << 29) - 1, 1, 1)[0, 0] == 3
-
-
 # --------------------------------------------------------------------------------------------------------- some cells, listed
 
 def put_cells(path, order, cells, coordinate=None, scheme="nested", data_type="uint64", chunk=512, **said):
@@ -467,27 +370,6 @@ def test_listed_cells_have_their_locations(tmp_path, places):
     assert np.array_equal(values_at(open_array(put_cells(tmp_path / "s.zarr", order, stored), "/v"), p["lon"], p["lat"]), expected)
 
 
-def test_listed_cells_numbered_by_rings(tmp_path, places):
-    order = 3
-    p = places[order]
-    ring = p["wgs84_ring"].astype("int64")
-    stored = np.random.default_rng(3).permutation(np.unique(ring)[::2])
-    dataset = open_array(put_cells(tmp_path / "s.zarr", order, stored, scheme="ring"), "/v")
-    assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), np.where(np.isin(ring, stored), ring, -1))
-
-
-def test_bands_of_listed_cells(tmp_path):
-    order = 4
-    cells = np.random.default_rng(4).permutation(region(order))
-    path = put_cells(tmp_path / "s.zarr", order, cells)
-    values = put_values(path + "/t", np.random.default_rng(5).integers(0, 1000, (4, len(cells))).astype("int32"), chunk=100)
-    by_cell = np.full((4, 12 * 4**order), -1, "int32")
-    by_cell[:, cells] = values
-    dataset = open_array(path, "/t")
-    assert np.array_equal(dataset.ReadAsArray(), np.stack([to_raster(v, order, -1) for v in by_cell]))
-    assert np.array_equal(dataset.ReadAsArray(17, 20, 30, 9, band_list=[3, 1]), np.stack([to_raster(by_cell[i], order, -1)[20:29, 17:47] for i in (2, 0)]))
-
-
 def test_coordinate_of_all_cells_in_order_is_ignored(tmp_path):
     order = 4
     dataset = open_array(put_cells(tmp_path / "s.zarr", order, np.arange(12 * 4**order)), "/v")
@@ -522,26 +404,6 @@ def test_compacted_cells_as_healpix_geo_writes_them(tmp_path):
     assert np.array_equal(open_array(path, "/v").ReadAsArray(), np.where(np.isin(everywhere, cells), everywhere, -1))
 
 
-def test_compacted_cells_in_any_order_and_of_any_type(tmp_path):
-    """Face 3, a square of face 1, single cells: the array has them as they are listed."""
-    order = 4
-    parts = [(0, 3), (2, 19), (4, 5), (3, 7)]
-    cells = np.concatenate([np.arange(c << 2 * (order - o), c + 1 << 2 * (order - o)) for o, c in parts])
-    path = put_cells(tmp_path / "s.zarr", order, cells, [zuniq(*p) for p in parts], compression="compacted", data_type="int64")
-    everywhere = plane_cells(order)
-    assert np.array_equal(open_array(path, "/v").ReadAsArray(), np.where(np.isin(everywhere, cells), everywhere, -1))
-
-
-@pytest.mark.parametrize("coordinate, said", [([[0, 12 * 4**13]], "ranges"), ([[0, 5], [5, 12 * 4**13]], "ranges"), ([[0, 12 * 4**13 - 1]], "ranges"),
-                                              ([zuniq(0, f) for f in range(12)], "compacted")])
-def test_complete_sphere_in_compact_form_is_not_listed_cell_by_cell(tmp_path, coordinate, said):
-    """Order 13: 805 million cells, which no list has room for."""
-    path = put_cells(tmp_path / "s.zarr", 13, [], coordinate, compression=said)
-    oracle.put(path + "/v", {"zarr.json": array_meta([12 * 4**13], "uint8", [4**12], [sharding([4**9], LITTLE)], fill_value=3, dimension_names=["cells"])})
-    dataset = open_array(path, "/v")
-    assert (dataset.ReadAsArray((5 << 13) // 2, (5 << 13) // 2, 10, 10) == 3).all()
-
-
 @pytest.mark.parametrize("compacted", [[zuniq(4, 0)] * 8, [zuniq(2, 1), zuniq(3, 0)], [zuniq(1, 0)], [2], [0], [2**64 - 1], [zuniq(2, 0), zuniq(3, 2)]],
                          ids=["finer", "too many", "one too coarse", "no zuniq", "zero", "no face", "five of eight"])
 def test_compacted_cells_that_do_not_fit_are_errors(tmp_path, compacted):
@@ -563,17 +425,6 @@ def test_mask_marks_the_listed_cells(tmp_path):
 def test_numbers_of_no_cell_are_errors(tmp_path, cells, message):
     dataset = open_array(put_cells(tmp_path / "s.zarr", 3, cells, data_type="int64", chunk=2), "/v")
     assert message in error_of(dataset.ReadAsArray)
-
-
-@pytest.mark.parametrize("rows", [[[0, 4]], [[0, 9]], [[4, 0]], [[0, 2**63]], [[766, 774]]])
-def test_ranges_that_do_not_fit_are_errors(tmp_path, rows):
-    path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), rows, compression="ranges", chunk=8)
-    assert "/cell_ids" in error_of(open_array(path, "/v").ReadAsArray)
-
-
-def test_a_coordinate_of_floats_is_an_error(tmp_path):
-    path = put_cells(tmp_path / "s.zarr", 3, np.arange(8), data_type="float64", chunk=8)
-    assert "expected whole numbers" in error_of(open_array(path, "/v").ReadAsArray)
 
 
 def test_a_damaged_coordinate_is_an_error(tmp_path):
@@ -633,19 +484,6 @@ def test_a_flat_store_of_zagg(tmp_path, places, is_whole):
     assert np.array_equal(values_at(dataset, p["lon"], p["lat"]), np.where(np.isin(found, cells), found, -1))
 
 
-@pytest.mark.parametrize("order", [27, 28, 29])
-def test_words_of_the_finest_orders(tmp_path, order):
-    """One cell of 16 in face 7, by its own raster: that of all faces is too wide for GDAL at order 29."""
-    first = 7 * 4**order + 3 * 4**(order - 1)
-    oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta({"dggs": {
-        "name": "morton", "refinement_level": order, "spatial_dimension": "cells", "coordinate": "morton"}})})
-    put_values(tmp_path / "s.zarr/v", np.arange(16, dtype="int64"))
-    put_values(tmp_path / "s.zarr/morton", morton(order, first + np.arange(16)))
-    face = open_array(str(tmp_path / "s.zarr"), "/v:face=7")
-    half = 1 << order - 1
-    assert np.array_equal(face.ReadAsArray(half, half - 4, 4, 4), face_cells(2, 0))
-
-
 def test_a_word_of_another_order_is_an_error(tmp_path):
     oracle.put(tmp_path / "s.zarr", {"zarr.json": group_meta({"dggs": {
         "name": "morton", "refinement_level": 3, "spatial_dimension": "cells", "coordinate": "morton"}})})
@@ -675,21 +513,6 @@ def test_coarser_orders_beside_it_are_overviews(tmp_path):
     assert np.array_equal(dataset.ReadAsArray(buf_xsize=80, buf_ysize=80), to_raster(np.arange(12 * 4**4) + 4 * 10**9, 4, -1))
     face = held_band(open_ours(name_of(path, "/6/v:face=6")))
     assert face.GetOverviewCount() == 2 and np.array_equal(face.GetOverview(1).ReadAsArray(), face_cells(4, 6).astype("int64") + 4 * 10**9)
-
-
-def test_coarser_orders_are_not_listed(tmp_path):
-    path = put_orders(tmp_path / "s.zarr", [6, 5, 4])
-    dataset = open_ours(name_of(path))
-    assert dataset.RasterXSize == 5 << 6 and held_band(dataset).GetOverviewCount() == 2
-
-
-def test_orders_of_another_sphere_or_type_are_no_overviews(tmp_path):
-    path = put_orders(tmp_path / "s.zarr", [6, 5, 4])
-    oracle.put(path, {"5/zarr.json": group_meta(dggs(5, ellipsoid=None))})
-    assert held_band(open_array(path, "/6/v")).GetOverviewCount() == 0
-    put_values(path + "/5/v", np.zeros(12 * 4**5, "int32"))
-    oracle.put(path, {"5/zarr.json": group_meta(dggs(5))})
-    assert held_band(open_array(path, "/6/v")).GetOverviewCount() == 0
 
 
 def test_levels_of_multiscales_are_overviews(tmp_path):

@@ -2,7 +2,6 @@
 same commands; and those that other writers leave, of which only what is clearly validity is taken."""
 import importlib.util
 import os
-import shutil
 import subprocess
 
 import numpy as np
@@ -11,8 +10,8 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, group_meta, spatial_proj
-from support import GDAL, error_of, geotransform, held_band, name_of, need, open_array, open_ours, run_peer, same_crs, subdatasets, warnings_of
-from writing import UTM, arrays, check_consolidated, copy, created, document, driver, pairs, source
+from support import GDAL, error_of, geotransform, held_band, name_of, need, open_array, open_ours, run_peer, same_crs, warnings_of
+from writing import UTM, arrays, check_consolidated, copy, document, driver, pairs, source
 
 RNG = np.random.default_rng(12)
 PIXELS = RNG.integers(1, 250, (3, 150, 190)).astype("uint8")
@@ -153,18 +152,6 @@ def test_level_without_a_mask_uses_nearest_pixels_of_the_base_mask(tmp_path):
     np.testing.assert_array_equal(mask, MASK[1::2, 1::2])
 
 
-def test_a_copy_into_an_archive_and_an_appended_one_keep_it(tmp_path):
-    made, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "a.zarr.zip"), masked(), strict=1))
-    assert messages == []
-    check(made)
-    copy(tmp_path / "b.zarr", source(PIXELS[:1]))
-    made = driver().CreateCopy(str(tmp_path / "b.zarr"), masked(), options=["APPEND_SUBDATASET=YES", "ARRAY_NAME=mask"])
-    check(made)
-    assert document(tmp_path / "b.zarr", "mask", "mask")["attributes"]["ancillary_variables"] == "mask_2"
-    names = [name.rpartition(":")[2] for name, _ in open_ours(str(tmp_path / "b.zarr")).GetSubDatasets()]
-    assert names == ["/b", "/mask/mask", "/mask/mask_2"]
-
-
 def test_a_copy_of_a_copy_and_back_to_gtiff_is_the_same(tmp_path):
     copy(tmp_path / "a.zarr", masked())
     copy(tmp_path / "b.zarr", open_ours(str(tmp_path / "a.zarr")), SINGLE_ARRAY="NO")
@@ -172,14 +159,6 @@ def test_a_copy_of_a_copy_and_back_to_gtiff_is_the_same(tmp_path):
     check(back)
     without = gdal.Translate(str(tmp_path / "c.zarr"), open_ours(str(tmp_path / "b.zarr")), format="ShardedZarr", maskBand="none")
     assert flags_of(without) == [gdal.GMF_ALL_VALID] * 3 and "ancillary" not in str(document(tmp_path / "c.zarr"))
-
-
-def test_a_copy_that_replaces_one_with_a_mask_needs_no_option(tmp_path):
-    copy(tmp_path / "a.zarr", masked())
-    copy(tmp_path / "a.zarr", masked(mask=255 - MASK))
-    check(open_ours(str(tmp_path / "a.zarr")), 255 - MASK)
-    copy(tmp_path / "a.zarr", source(PIXELS))
-    assert flags_of(open_ours(str(tmp_path / "a.zarr"))) == [gdal.GMF_ALL_VALID] * 3
 
 
 def test_translate_with_mask_and_with_the_mask_as_a_band(tmp_path):
@@ -260,30 +239,6 @@ def test_a_mask_is_made_once_for_all_bands_and_only_in_update_mode(tmp_path):
     assert error_of(part.CreateMaskBand, PER_DATASET)
 
 
-def test_name_of_another_array_is_not_taken_for_a_new_mask(tmp_path):
-    copy(tmp_path / "a.zarr", source(PIXELS), ARRAY_NAME="mask")
-    dataset = update(tmp_path / "a.zarr")
-    dataset.CreateMaskBand(PER_DATASET)
-    held_band(dataset).GetMaskBand().WriteArray(MASK)
-    del dataset
-    check(open_ours(str(tmp_path / "a.zarr")))
-    assert document(tmp_path / "a.zarr", "mask")["attributes"]["ancillary_variables"] == "mask_2"
-
-
-def test_a_mask_of_an_array_whose_dimensions_have_no_names_is_found_again(tmp_path):
-    path = tmp_path / "a.zarr"
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(str(path / "v"), array_meta((2, 12, 16), shard=(1, 8, 8)), np.ones((2, 12, 16), "uint16"))
-    valid = np.where(np.arange(192).reshape(12, 16) % 3 == 0, 0, 255).astype("uint8")
-    dataset = update(path, "v")
-    dataset.CreateMaskBand(PER_DATASET)
-    held_band(dataset).GetMaskBand().WriteArray(valid)
-    dataset = None
-    dataset = open_array(path, "v")
-    assert flags_of(dataset) == [PER_DATASET] * 2 and (mask_of(dataset, 2) == valid).all()
-    assert [name.split(":")[-1] for name, _ in open_ours(str(path)).GetSubDatasets()] in ([], ["/v", "/mask"])
-
-
 def test_a_mask_of_a_group_is_one_for_all_its_arrays(tmp_path):
     copy(tmp_path / "a.zarr", source(PIXELS, UTM, "EPSG:32633"), SINGLE_ARRAY="NO", ARRAY_NAME="a")
     dataset = update(tmp_path / "a.zarr")
@@ -294,36 +249,6 @@ def test_a_mask_of_a_group_is_one_for_all_its_arrays(tmp_path):
     check(store)
     assert open_array(tmp_path / "a.zarr", "/mask").RasterCount == 1
     assert flags_of(open_array(tmp_path / "a.zarr", "a_2")) == [PER_DATASET]
-
-
-@pytest.mark.parametrize("what", ["SetMetadataItem", "SetMetadata", "ComputeStatistics", "SetDescription", "SetNoDataValue"])
-def test_mask_stays_a_mask_when_its_own_metadata_are_edited(tmp_path, what):
-    path = str(tmp_path / "a.zarr")
-    copy(path, masked(), CHUNK_SHAPE=64)
-    dataset = update(path)
-    band = held_band(dataset).GetMaskBand()
-    {"SetMetadataItem": lambda: band.SetMetadataItem("k", "v"), "SetMetadata": lambda: band.SetMetadata({"k": "v"}),
-     "ComputeStatistics": lambda: band.ComputeStatistics(False), "SetDescription": lambda: band.SetDescription("validity"),
-     "SetNoDataValue": lambda: band.SetNoDataValue(3)}[what]()
-    band = dataset = None
-    check(open_ours(path))
-
-
-@pytest.mark.parametrize("update_mode", ["REWRITE", "APPEND"])
-def test_windows_of_a_mask_are_changed_among_others(tmp_path, update_mode):
-    copy(tmp_path / "a.zarr", masked(), CHUNK_SHAPE=16, SHARD_SHAPE=64)
-    expected = MASK.copy()
-    rng = np.random.default_rng(3)
-    for _ in range(4):
-        dataset = gdal.OpenEx(name_of(tmp_path / "a.zarr"), gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + update_mode])
-        for _ in range(5):
-            x, y, width, height = (int(rng.integers(0, n)) for n in (150, 110, 40, 40))
-            window = rng.integers(0, 2, (height + 1, width + 1)).astype("uint8") * 255
-            held_band(dataset, 2).GetMaskBand().WriteArray(window, x, y)
-            expected[y:y + height + 1, x:x + width + 1] = window
-            np.testing.assert_array_equal(mask_of(dataset), expected)
-        del dataset
-        check(open_ours(str(tmp_path / "a.zarr")), expected)
 
 
 def test_a_new_mask_that_cannot_be_written_is_an_error_and_not_named(tmp_path):
@@ -356,14 +281,6 @@ def test_warp_of_a_masked_source_and_onto_a_masked_store_is_as_with_gtiff(tmp_pa
     check(open_ours(str(tmp_path / "onto.zarr")), mask_of(expected), expected.ReadAsArray())
 
 
-def test_a_window_of_the_mask_is_read_at_any_size_as_from_gtiff(tmp_path):
-    copy(tmp_path / "a.zarr", masked(), CHUNK_SHAPE=32)
-    stores = open_ours(str(tmp_path / "a.zarr")), gdal.Open(tiff(tmp_path / "a.tif"))
-    ours, theirs = (dataset.GetRasterBand(1).GetMaskBand() for dataset in stores)
-    for size in ((30, 20), (95, 75), (7, 9)):
-        np.testing.assert_array_equal(ours.ReadAsArray(10, 20, 150, 120, *size), theirs.ReadAsArray(10, 20, 150, 120, *size))
-
-
 def test_rasterio_writes_and_reads_masks(tmp_path):
     need("python3-rasterio", importlib.util.find_spec("rasterio"))
     import rasterio
@@ -386,13 +303,6 @@ def test_xarray_finds_the_mask_by_ancillary_variables(tmp_path):
     np.testing.assert_array_equal(answer["mask"], MASK)
     np.testing.assert_array_equal(answer["valid"], np.where(MASK != 0, PIXELS[0], np.nan))
     assert list(answer["dims"]) == ["y", "x"] and str(answer["standard_name"]) == "quality_flag"
-
-
-def test_the_validator_finds_nothing_wrong(tmp_path):
-    copy(tmp_path / "a.zarr", masked(), OVERVIEWS="2,4", CHUNK_SHAPE=32)
-    program = os.path.join(os.path.dirname(os.environ["GDAL_DRIVER_PATH"]), "shardedzarr-validate")
-    done = subprocess.run([program, str(tmp_path / "a.zarr")], capture_output=True, text=True)
-    assert done.returncode == 0 and "0 errors, 0 warnings" in done.stdout, done.stdout
 
 
 # ----------------------------------------------------------------------------------------------------- masks of others
@@ -551,14 +461,6 @@ def test_area_of_interest_of_zagg_is_the_mask_of_arrays_without_nodata(tmp_path)
     assert flags_of(open_ours(str(tmp_path / "c.zarr"))) == [gdal.GMF_NODATA]
 
 
-def test_an_array_called_aoi_mask_elsewhere_is_a_raster(tmp_path):
-    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
-    put(tmp_path / "a.zarr", "count", VALUES, {"gdal:no_nodata": True})
-    put(tmp_path / "a.zarr", "aoi_mask", VALID)
-    assert flags_of(open_array(tmp_path / "a.zarr", "count")) == [gdal.GMF_ALL_VALID]
-    assert open_array(tmp_path / "a.zarr", "/").RasterCount == len(open_ours(str(tmp_path / "a.zarr")).GetSubDatasets()) == 2
-
-
 def test_scales_of_embeddings_mask_unwritten_pixels(tmp_path):
     oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta(), "utm33/zarr.json": group_meta(spatial_proj(list((10.0, 0.0, 5e5, 0.0, -10.0, 5e6)), "EPSG:32633"))})
     embeddings = np.random.default_rng(9).integers(-128, 128, (2, 4) + SHAPE).astype("int8")
@@ -573,26 +475,6 @@ def test_scales_of_embeddings_mask_unwritten_pixels(tmp_path):
     for band in range(8):
         np.testing.assert_array_equal(mask_of(dataset, band + 1), np.isfinite(scales[band // 4]) * 255)
     np.testing.assert_array_equal(open_array(tmp_path / "a.zarr", "utm33/scales").ReadAsArray(), scales)
-
-
-def test_store_with_a_mask_of_another_writer_is_overwritten_only_with_the_option(tmp_path):
-    path = put_pair(tmp_path / "a.zarr", VALID.astype("uint8"), {"flag_values": [0, 1], "flag_meanings": "bad good"})
-    assert "OVERWRITE=YES" in error_of(driver().CreateCopy, path, source(PIXELS))
-    assert flags_of(open_ours(path)) == [PER_DATASET]
-
-
-def test_a_group_with_masks_of_each_array_has_them_by_band(tmp_path):
-    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
-    flags = {"flag_values": [0, 1], "flag_meanings": "bad good"}
-    for name, values in (("a", VALID), ("b", ~VALID)):
-        put(tmp_path / "a.zarr", name, VALUES, {"ancillary_variables": "q_" + name})
-        put(tmp_path / "a.zarr", "q_" + name, values.astype("uint8"), flags)
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    assert dataset.RasterCount == 2 and flags_of(dataset) == [0, 0]
-    np.testing.assert_array_equal([mask_of(dataset, 1), mask_of(dataset, 2)], [VALID * 255, ~VALID * 255])
-    put(tmp_path / "a.zarr", "c", VALUES[:1])
-    listed = open_ours(str(tmp_path / "a.zarr")).GetSubDatasets()
-    assert [name.rpartition("/")[2] for name, _ in listed] == ["", "c", "q_a", "q_b"] and listed[2][1].endswith(", a mask")
 
 
 def test_mask_flags_follow_a_nodata_value_that_is_set_later(tmp_path):

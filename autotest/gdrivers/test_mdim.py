@@ -13,9 +13,6 @@ import stores
 from mdim import attributes_of, only_array, open_mdim, root_of
 from support import FIXTURES, error_of, fixture_path, name_of, need, run_peer
 
-SHARDED = {"codecs": [stores.sharding([2, 2])]}
-
-
 def write_group(path, attributes=None, **members):
     os.makedirs(path, exist_ok=True)
     with open(os.path.join(path, "zarr.json"), "w") as file:
@@ -110,27 +107,6 @@ def test_unnamed_dimensions_belong_to_their_array(tree):
         ("dim0", "dim0", 4, None), ("dim1", "dim1", 6, None)]
 
 
-def test_vertical_axes_have_a_direction(tmp_path):
-    root = write_group(tmp_path / "v.zarr")
-    write_array(tmp_path / "v.zarr" / "a", [2, 3], dimension_names=["depth", "level"])
-    stores.write_coordinate(root, "depth", [0.0, 1], {"positive": "down"})
-    stores.write_coordinate(root, "level", [0.0, 1, 2], {"axis": "Z", "positive": "up"})
-    assert [(d.GetType(), d.GetDirection()) for d in root_of(root).OpenMDArray("a").GetDimensions()] == [
-        ("VERTICAL", "DOWN"), ("VERTICAL", "UP")]
-
-
-def test_variable_of_another_size_is_no_indexing_variable(tmp_path):
-    root = write_group(tmp_path / "v.zarr")
-    write_array(tmp_path / "v.zarr" / "a", [2, 3], dimension_names=["y", "x"])
-    write_array(tmp_path / "v.zarr" / "b", [2, 5], dimension_names=["y", "x"])
-    stores.write_coordinate(root, "x", [0.0, 1, 2])
-    group = root_of(root)
-    a, b = group.OpenMDArray("a"), group.OpenMDArray("b")
-    assert a.GetDimensions()[1].GetIndexingVariable() is not None and b.GetDimensions()[1].GetIndexingVariable() is None
-    assert [d.GetSize() for d in b.GetDimensions()] == [2, 5]
-    assert [(d.GetName(), d.GetSize()) for d in group.GetDimensions()] == [("y", 2), ("x", 3)]
-
-
 def test_coordinates_of_groups_above_are_found_where_looking_costs_nothing(tmp_path):
     x, u = stores.plain_meta([3], "float64", dimension_names=["x"]), stores.array_meta([2, 3], dimension_names=["y", "x"])
     root = write_group(tmp_path / "c.zarr", consolidated_metadata={
@@ -168,14 +144,6 @@ def test_attributes_of_every_kind_of_json(tmp_path):
     assert array.GetAttribute("real").ReadAsDouble() == 2.5
 
 
-def test_number_that_no_double_holds_is_shown_as_its_text(tmp_path):
-    path, _ = write_array(tmp_path / "a.zarr", [4, 4], attributes={"a": 7, "b": [1, 7]})
-    document = tmp_path / "a.zarr" / "zarr.json"
-    document.write_text(document.read_text().replace("7", "1e400"))
-    array = only_array(path)
-    assert array.GetAttribute("a").ReadAsString() == "1e400" and array.GetAttribute("b").ReadAsString() == "[1,1e400]"
-
-
 def test_times_of_numpy_have_units_and_a_calendar(tmp_path):
     kind = {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_factor": 1}}
     meta = stores.array_meta([4], kind, fill_value="NaT")
@@ -211,13 +179,6 @@ def test_a_group_or_an_array_of_the_store_is_the_root(tree):
     assert (one.GetMDArrayNames(), one.GetGroupNames() or [], attributes_of(one)) == (["u"], [], {"depth": 2})
     np.testing.assert_array_equal(one.OpenMDArray("u").ReadAsArray(), stores.counting([4, 6]))
     assert "indices" in error_of(gdal.OpenEx, "SHARDEDZARR:%s:/t:1" % tree, gdal.OF_MULTIDIM_RASTER)
-
-
-def test_an_array_that_is_the_store_is_called_as_that(tmp_path):
-    path, values = write_array(tmp_path / "alone.zarr", [4, 4])
-    root = root_of(path)
-    assert root.GetMDArrayNames() == ["alone"] and root.OpenMDArray("alone").GetFullName() == "/alone"
-    np.testing.assert_array_equal(root.OpenMDArray("alone").ReadAsArray(), values)
 
 
 def test_read_only_multidimensional_dataset_refuses_writes(tree):
@@ -263,16 +224,6 @@ def test_gdalmdiminfo_of_a_store_equals_that_of_its_netcdf_source(forecast):
             assert ours["statistics"][key] == pytest.approx(value), (name, key)
 
 
-def test_classic_dataset_of_an_array_has_the_georeferencing_of_the_raster(tree):
-    t = root_of(tree).OpenMDArray("t")
-    classic = t.AsClassicDataset(2, 1)
-    raster = gdal.Open(name_of(tree, "/t"))
-    assert classic.GetGeoTransform() == raster.GetGeoTransform() == (-5, 10, 0, 45, 0, -10)
-    assert classic.GetSpatialRef().IsSame(raster.GetSpatialRef())
-    np.testing.assert_array_equal(classic.ReadAsArray(), raster.ReadAsArray())
-    assert classic.GetRasterBand(2).GetScale() == 0.5
-
-
 def test_transform_gives_dimensions_indexing_variables(tmp_path):
     place = stores.spatial_proj([10, 0, 500000, 0, -20, 4000000], "EPSG:32633")
     path, values = write_array(tmp_path / "a.zarr", [4, 6], dimension_names=["y", "x"], attributes=place)
@@ -283,12 +234,6 @@ def test_transform_gives_dimensions_indexing_variables(tmp_path):
     assert classic.GetGeoTransform() == gdal.Open(name_of(path)).GetGeoTransform() == (500000, 10, 0, 4000000, 0, -20)
     assert classic.GetSpatialRef().GetAuthorityCode(None) == "32633"
     np.testing.assert_array_equal(classic.ReadAsArray(), values)
-
-
-def test_rotated_transform_gives_no_indexing_variables(tmp_path):
-    place = stores.spatial_proj([10, 1, 500000, 1, -20, 4000000], "EPSG:32633")
-    path, _ = write_array(tmp_path / "a.zarr", [4, 6], dimension_names=["y", "x"], attributes=place)
-    assert [d.GetIndexingVariable() for d in only_array(path).GetDimensions()] == [None, None]
 
 
 def test_gdalmdimtranslate_takes_parts_of_arrays(forecast):

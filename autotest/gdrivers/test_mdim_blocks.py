@@ -96,11 +96,6 @@ def test_raw_block_info_describes_the_encoding_in_gdals_words(tmp_path, codecs, 
     assert words_of(tmp_path / "a.zarr", *codecs) == words
 
 
-def test_raw_block_info_has_codecs_as_json_when_gdal_has_no_words_for_them(tmp_path):
-    told = words_of(tmp_path / "a.zarr", LITTLE, GZIP, CRC32C)
-    assert told[0] == "ENDIANNESS=LITTLE" and told[1].startswith("CODECS=[ { ") and "gzip" in told[1] and "crc32c" in told[1]
-
-
 @pytest.mark.parametrize("name", ["f2_le", "f2_be", "order_f_u2", "gzip", "spatial_geotransform"])
 def test_raw_block_info_without_shards_equals_that_of_gdals_driver(name):
     path = fixture_path("gdal", name + ".zarr")
@@ -114,14 +109,6 @@ def test_raw_block_info_without_shards_equals_that_of_gdals_driver(name):
 
 
 # ------------------------------------------------------------------------------------------------------- what is not there
-
-def test_a_chunk_outside_of_the_array_is_an_error(tmp_path):
-    oracle.write(tmp_path / "a.zarr", array_meta([20, 9], "int16", [8, 8], [sharding([4, 4], LITTLE)]), counting((20, 9), "int16"))
-    array = only_array(tmp_path / "a.zarr")
-    assert array.GetRawBlockInfo([4, 2]).GetSize() == 32
-    for number in ([5, 0], [0, 3], [2**63, 0]):
-        assert "expected a chunk below" in error_of(array.GetRawBlockInfo, number)
-
 
 def test_raw_block_info_of_a_written_chunk_exists_after_the_flush(tmp_path):
     dataset, root = made(tmp_path / "a.zarr", "COMPRESS=NONE")
@@ -139,14 +126,6 @@ def test_raw_block_info_of_a_written_chunk_exists_after_the_flush(tmp_path):
     assert "flush it first" in error_of(array.GetRawBlockInfo, [1, 1])
     dataset.FlushCache()
     assert array.GetRawBlockInfo([1, 0]).GetFilename() is None and bytes_of(array.GetRawBlockInfo([1, 1])) == values[4:, 4:].tobytes()
-
-
-@pytest.mark.parametrize("damage, words", [(lambda data: data[:-1] + bytes([data[-1] ^ 1]), "crc32c"), (lambda data: data[:10], "index")])
-def test_an_index_that_is_broken_is_an_error(tmp_path, damage, words):
-    oracle.write(tmp_path / "a.zarr", array_meta([8, 8], "int16", [8, 8], [sharding([4, 4], LITTLE)]), counting((8, 8), "int16"))
-    shard = tmp_path / "a.zarr" / "c" / "0" / "0"
-    shard.write_bytes(damage(shard.read_bytes()))
-    assert words in error_of(only_array(tmp_path / "a.zarr").GetRawBlockInfo, [0, 0])
 
 
 def test_raw_block_info_over_http_requests_only_indexes(tmp_path, server):

@@ -7,7 +7,6 @@ from osgeo import gdal, gdal_array
 
 import oracle
 from mdim import root_of
-from support import error_of
 from test_create_options import KINDS, surface
 from writing import files_of
 
@@ -71,30 +70,6 @@ def test_the_filter_of_an_array_that_is_copied_is_the_one_that_makes_it_smallest
     assert contents(copied(tmp_path / "again", given)) == contents(path)
 
 
-def test_an_array_of_a_part_of_the_source_gets_the_filter_of_that_part(tmp_path):
-    """gdalmdimtranslate reads through a VRT."""
-    scaled, terrain = KINDS["scaled"](surface(256)), KINDS["terrain"](surface(256))
-    first = copied(tmp_path / "first", memory(np.stack([scaled, terrain])))
-    for index, filter in ((0, "NONE"), (1, "BYTE")):
-        path = str(tmp_path / ("part%d" % index))
-        assert gdal.MultiDimTranslate(path, 'SHARDEDZARR:"%s"' % first, format="ShardedZarr", arraySpecs=["name=data,view=[%d,:,:]" % index])
-        np.testing.assert_array_equal(array_of(path).ReadAsArray(), (scaled, terrain)[index])
-        assert chosen(path) == filter
-
-
-def test_a_cube_whose_first_map_has_one_value_is_known_by_its_other_maps(tmp_path):
-    """As sums over time have it."""
-    given = memory(np.stack([n * KINDS["scaled"](surface(64)) for n in range(9)]))
-    path = copied(tmp_path / "auto", given, CHUNK_SHAPE="1,64,64")
-    assert chosen(path) != "BYTE" and size_of(path) <= 1.03 * min(sizes_of(tmp_path, given, CHUNK_SHAPE="1,64,64").values())
-
-
-@pytest.mark.parametrize("options, filter", [({"BLOSC_SHUFFLE": "BYTE"}, "BYTE"), ({"COMPRESS": "ZSTD"}, None), ({"BLOSC_SHUFFLE": "AUTO"}, "NONE"),
-                                             ({"CHUNK_MEMORY_LAYOUT": "F"}, "NONE"), ({"BITROUND": "4"}, "BYTE")])
-def test_options_count_in_the_choice(tmp_path, options, filter):
-    assert chosen(copied(tmp_path / "a", memory(KINDS["scaled"](surface(256))), **options)) == filter
-
-
 def test_an_array_without_a_source_gets_the_filter_of_its_data_type(tmp_path):
     for kind, filter in BY_TYPE.items():
         values = KINDS[kind](surface(16))
@@ -114,23 +89,3 @@ def test_coordinates_keep_the_filter_of_their_data_type(tmp_path):
     x = root.CreateDimension("x", None, None, 5000)
     root.CreateMDArray("x", [x], gdal.ExtendedDataType.Create(gdal.GDT_Float64)).Write(np.round(np.random.default_rng(1).random(5000) * 50) * 0.01)
     assert chosen(copied(tmp_path / "a", dataset), "x") == "BYTE"
-
-
-def test_arrays_of_no_element_and_of_one_are_copied(tmp_path):
-    dataset = gdal.GetDriverByName("MEM").CreateMultiDimensional("")
-    root = dataset.GetRootGroup()
-    number = gdal.ExtendedDataType.Create(gdal.GDT_Float32)
-    root.CreateMDArray("one", [root.CreateDimension("a", None, None, 1)], number).Write(np.float32([3]))
-    root.CreateMDArray("scalar", [], number).Write(np.float32(4))
-    path = copied(tmp_path / "a", dataset)
-    assert chosen(path, "one") == "BYTE" and array_of(path, "one").ReadAsArray() == [3]
-
-
-def test_a_source_that_cannot_be_read_is_an_error_of_the_copy(tmp_path):
-    first = copied(tmp_path / "first", memory(KINDS["scaled"](surface(64))))
-    shard, = [os.path.join(folder, name) for folder, _, names in os.walk(first) for name in names if name != "zarr.json"]
-    with open(shard, "r+b") as file:
-        file.write(b"\xff" * (os.path.getsize(shard) - 100))
-    broken = gdal.OpenEx('SHARDEDZARR:"%s"' % first, gdal.OF_MULTIDIM_RASTER)
-    assert "c/0/0" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, str(tmp_path / "a"), broken)
-    assert not os.path.exists(tmp_path / "a")

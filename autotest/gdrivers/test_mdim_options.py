@@ -55,11 +55,6 @@ def test_codecs_are_as_asked(tmp_path, options, codec, configuration):
     assert inner(made(tmp_path / "a.zarr", ["BLOCKSIZE=5,6"] + options))[1][codec] == configuration
 
 
-def test_keys_of_shards_may_have_dots(tmp_path):
-    made(tmp_path / "a.zarr", ["BLOCKSIZE=5,6", "SHARD_SHAPE=10,12", "DIM_SEPARATOR=."])
-    assert sorted(os.listdir(tmp_path / "a.zarr" / "data")) == ["c.%d.%d" % (y, x) for y in range(3) for x in range(3)] + ["zarr.json"]
-
-
 REFUSED = [("FORMAT=ZARR_V2", "ZARR_V3"), ("CREATE_CONSOLIDATED_METADATA=perhaps", "YES or NO")]
 
 
@@ -83,15 +78,6 @@ def test_shapes_that_contradict_are_refused(tmp_path, options, words):
     assert words in error_of(root.CreateMDArray, "v", dims, gdal.ExtendedDataType.Create(gdal.GDT_Float32), options)
 
 
-def test_unknown_options_and_raster_options_of_array_copies_are_warned_of(tmp_path):
-    made(tmp_path / "a.zarr", [])
-    for option, words in [("COMPRES=ZSTD", "driver ShardedZarr does not support creation option COMPRES"), ("STATISTICS=YES", "STATISTICS: is an option of rasters")]:
-        copied, messages = warnings_of(lambda: gdal.MultiDimTranslate(
-            str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr", creationOptions=[option]))
-        copied = None
-        assert len(messages) == 1 and messages[0].startswith(words), messages
-
-
 def test_creation_options_of_gdals_driver_make_rasters_without_a_warning(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 255, (3, 200, 300), "uint8")
     options = ["FORMAT=ZARR_V3", "BLOCKSIZE=3,100,200", "SHARD_CHUNK_SHAPE=1,50,50", "COMPRESS=ZSTD", "ZSTD_LEVEL=5", "DIM_SEPARATOR=.",
@@ -107,19 +93,6 @@ def test_creation_options_of_gdals_driver_make_rasters_without_a_warning(tmp_pat
     np.testing.assert_array_equal(dataset.GetRasterBand(2).GetOverview(0).ReadAsArray(), overview)
     answer, = ask_peer("zarr", tmp_path, [("a.zarr", "a")])
     np.testing.assert_array_equal(answer["values"][0], pixels)
-
-
-def test_unwritten_floats_are_nan_without_a_nodata_value(tmp_path):
-    store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
-    root = store.GetRootGroup()
-    dims = [root.CreateDimension(name, None, None, 10) for name in "yx"]
-    array = root.CreateMDArray("v", dims, gdal.ExtendedDataType.Create(gdal.GDT_Float64), ["BLOCKSIZE=5,5"])
-    array.Write(np.zeros((5, 5)), [0, 0])
-    del array, root, dims
-    store = None
-    values = root_of(tmp_path / "a.zarr").OpenMDArray("v").ReadAsArray()
-    assert not values[:5, :5].any() and np.isnan(values[5:]).all() and np.isnan(values[:5, 5:]).all()
-    assert root_of(tmp_path / "a.zarr").OpenMDArray("v").GetNoDataValueAsDouble() is None
 
 
 def test_an_array_that_cannot_be_read_does_not_open_and_says_why(tmp_path):
@@ -140,14 +113,6 @@ def test_attributes_of_groups_have_names_of_their_own(tmp_path):
         attribute = group.CreateAttribute("a", [], gdal.ExtendedDataType.CreateString())
         attribute.Write("b")
         assert (attribute.GetFullName(), group.GetAttribute("a").GetFullName(), attributes_of(group)) == (name, name, {"a": "b"})
-
-
-@pytest.mark.parametrize("name", ["a\\b", ".zarray"])
-def test_names_that_other_systems_or_gdal_cannot_hold_are_refused(tmp_path, name):
-    store = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / "a.zarr"))
-    root = store.GetRootGroup()
-    assert "expected a name" in error_of(root.CreateGroup, name)
-    assert "expected a name" in error_of(root.CreateMDArray, name, [], gdal.ExtendedDataType.Create(gdal.GDT_Byte))
 
 
 @pytest.mark.skipif(GDAL < 3130000, reason="GDAL 3.13 has overviews of arrays")
@@ -175,11 +140,3 @@ def test_data_type_with_a_fallback_is_read_as_the_fallback(tmp_path):
     meta["data_type"]["fallback"] = {"name": "int16"}
     (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(meta))
     assert "acme.degrees" in error_of(open_array, tmp_path / "a.zarr")
-
-
-def test_the_only_array_of_a_store_has_a_name_too(tmp_path):
-    values = stores.counting([6, 8], "int16")
-    path = oracle.write(tmp_path / "only.zarr", stores.plain_meta([6, 8], "int16"), values)
-    assert root_of(path).GetMDArrayNames() == ["only"]
-    assert_same(read_all(gdal.Open('SHARDEDZARR:"%s":/only' % path))[0], values)
-    assert error_of(gdal.Open, 'SHARDEDZARR:"%s":/other' % path)

@@ -1,5 +1,4 @@
 """Elements through the multidimensional API: what zarr-python wrote, by any start, count, step, stride and type, and the same as by bands."""
-import ctypes
 import pathlib
 
 import numpy as np
@@ -116,46 +115,6 @@ def test_elements_are_converted_as_gdal_converts_them(ranks, name, to):
         data = array.Read(start, [1, own.shape[1], len(index)], [1, 1, step], None, gdal.ExtendedDataType.Create(code))
         actual = np.frombuffer(bytes(data), to).reshape(own.shape[1], len(index))
         np.testing.assert_array_equal(actual, expected[:, index])
-
-
-def test_numbers_are_read_as_texts(ranks):
-    """By the C API: GDAL's Python reads no texts of numbers."""
-    array = root_of(ranks / "ranks.zarr").OpenMDArray("r2_int32")
-    values = np.load(ranks / "r2_int32.npy")
-    with open("/proc/self/maps") as maps:
-        library = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libgdal.so" in line))
-    texts, text = (ctypes.c_char_p * 6)(), gdal.ExtendedDataType.CreateString()
-    done = library.GDALMDArrayRead(
-        ctypes.c_void_p(int(array.this)), (ctypes.c_uint64 * 2)(30, 4), (ctypes.c_size_t * 2)(2, 3), (ctypes.c_int64 * 2)(-7, 5),
-        (ctypes.c_ssize_t * 2)(1, 2), ctypes.c_void_p(int(text.this)), texts, None, ctypes.c_size_t(0))
-    assert done == 1
-    assert [int(t) for t in texts] == list(values[30:16:-7, 4:15:5].T.ravel())
-
-
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory):
-    """(array, values): boxes of 80 MB, which are cut, and so are more than 8192 windows."""
-    shape = [6400, 6250]
-    meta = stores.array_meta(shape, "uint16", [640, 2000], [stores.sharding([64, 500])])
-    values = np.random.default_rng(1).integers(0, 9999, shape).astype("uint16")
-    return only_array(oracle.write(tmp_path_factory.mktemp("wide") / "wide.zarr", meta, values)), values
-
-
-@pytest.mark.parametrize("step", [2, 7, 63, 64, 65, 500, -2, -64, -500])
-def test_wide_and_narrow_steps_of_more_than_one_plan(wide, step):
-    array, values = wide
-    n = [-(-s // abs(step)) for s in values.shape]
-    start = [0, 0] if step > 0 else [s - 1 for s in values.shape]
-    np.testing.assert_array_equal(array.ReadAsArray(start, n, [step, step]), values[::step, ::step])
-    np.testing.assert_array_equal(array.ReadAsArray([start[0], 7], [n[0], 6000], [step, 1]), values[::step, 7:6007])
-    np.testing.assert_array_equal(array.ReadAsArray([7, start[1]], [6000, n[1]], [1, step]), values[7:6007, ::step])
-
-
-def test_more_windows_than_one_plan_has(tmp_path):
-    shape = [300, 400]
-    values = stores.counting(shape, "int32")
-    array = only_array(oracle.write(tmp_path / "a.zarr", stores.array_meta(shape, "int32", [300, 400], [stores.sharding([1, 2])]), values))
-    np.testing.assert_array_equal(array.ReadAsArray([299, 1], [150, 200], [-2, 2]), values[299::-2, 1::2])
 
 
 def test_windows_outside_the_array_are_refused(tmp_path):

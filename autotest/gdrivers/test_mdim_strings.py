@@ -13,8 +13,8 @@ from osgeo import gdal
 
 from mdim import attributes_of, random_steps, root_of
 from support import GDAL, error_of, run_peer
-from test_mdim_write import dimensions, extended, made, updated
-from writing import change_document, check_consolidated, document, files_of
+from test_mdim_write import dimensions, made, updated
+from writing import check_consolidated, files_of
 
 NAMES = ["", "a", "Zürich", "a b", "日本", "x" * 20, "end", "", ""]
 
@@ -42,11 +42,6 @@ def test_texts_are_the_variable_of_their_dimension(names):
     name = root.OpenMDArray("value").GetDimensions()[0].GetIndexingVariable()
     assert (name.GetFullName(), name.Read(), attributes_of(name)) == ("/name", NAMES, {"long_name": "names"})
     assert root.OpenMDArray("value").GetView("[4,2]").Read() is not None
-
-
-def test_text_windows_outside_the_array_are_refused(names):
-    with pytest.raises(RuntimeError):
-        root_of(names).OpenMDArray("variable_sharded").Read([8], [2])
 
 
 # ------------------------------------------------------------------------------------------------------ of any rank
@@ -115,29 +110,6 @@ def test_any_start_count_and_step_of_texts_of_every_rank_type_and_layout(texts, 
             np.testing.assert_array_equal(found, expected[index], "%s %s %s %s" % (name, start, count, step))
 
 
-def test_texts_come_with_any_stride(texts):
-    array, expected = root_of(texts / "texts.zarr").OpenMDArray("fixed_sharded_2"), np.load(texts / "fixed_sharded_2.npy")
-    found = (ctypes.c_char_p * 12)()
-    assert in_c("GDALMDArrayRead", array, found, [4, 1], [2, 3], [-3, 2], [1, 4]) == 1
-    for y in range(2):
-        for x in range(3):
-            assert found[y + 4 * x].decode() == expected[4 - 3 * y, 1 + 2 * x]
-    assert found[2] is None and found[3] is None
-
-
-def test_only_requested_texts_of_many_are_read(tmp_path):
-    count = 70000
-    dataset, root = made(tmp_path / "a.zarr")
-    station, = dimensions(root, station=count)
-    values = np.arange(count).astype("U14")
-    root.CreateMDArray("station", [station], TEXT).Write(list(values))
-    del station, root
-    dataset = None
-    array = root_of(tmp_path / "a.zarr").OpenMDArray("station")
-    assert array.Read([count - 1], [3], [-1000]) == list(values[::-1][:3000:1000])
-    assert array.Read() == list(values)
-
-
 @pytest.mark.parametrize("options", [
     (), ("CHUNK_SHAPE=3",), ("CHUNK_SHAPE=2", "SHARD_SHAPE=4", "COMPRESS=ZSTD", "CHUNK_CHECKSUM=YES", "INDEX_LOCATION=START"),
     ("CHUNK_SHAPE=2", "SHARD_SHAPE=4", "COMPRESS=GZIP", "CHUNK_MEMORY_LAYOUT=F", "DIM_SEPARATOR=.")])
@@ -202,25 +174,6 @@ def test_latin_1_text_is_stored_as_utf_8(own_texts, kind):
     assert updated(own_texts / "texts.zarr")[1].OpenMDArray(kind).Read()[1] == "größe"
 
 
-@pytest.mark.parametrize("kind", ["fixed_sharded_1", "variable_plain_1", "variable_sharded_1"])
-@pytest.mark.parametrize("change", ["removed", "of another type"])
-def test_texts_are_not_written_to_an_array_replaced_meanwhile(own_texts, kind, change):
-    dataset, root = updated(own_texts / "texts.zarr")
-    array = root.OpenMDArray(kind)
-    assert array.Read()
-    folder = own_texts / "texts.zarr" / kind
-    if change == "removed":
-        shutil.rmtree(folder)
-    else:
-        change_document(folder, data_type="int32", fill_value=0)
-    before = files_of(own_texts / "texts.zarr")
-    assert in_c("GDALMDArrayWrite", array, (ctypes.c_char_p * 1)(b"new"), [1], [1]) == 0
-    assert ("removed after it was opened" if change == "removed" else "by another writer") in gdal.GetLastErrorMsg()
-    del array, root
-    dataset = None
-    assert files_of(own_texts / "texts.zarr") == before
-
-
 @pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
 @pytest.mark.parametrize("kind", ["fixed_sharded_2", "variable_plain_2", "variable_transposed_2", "bytes_sharded_2"])
 def test_texts_grow(own_texts, kind):
@@ -235,37 +188,6 @@ def test_texts_grow(own_texts, kind):
     del array, root
     dataset = None
     assert_texts(own_texts / "texts.zarr", {kind: expected})
-
-
-@pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
-def test_text_coordinates_grow_with_their_arrays(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    station, x = dimensions(root, station=3, x=4)
-    names = root.CreateMDArray("station", [station], TEXT)
-    names.Write(["a", "b", "c"])
-    root.CreateMDArray("value", [station, x], extended("float32")).Write(np.zeros((3, 4), "float32"))
-    del names, station, x, root
-    dataset = None
-    dataset, root = updated(tmp_path / "a.zarr")
-    assert root.OpenMDArray("value").Resize([5, 4]) == gdal.CE_None
-    names = root.OpenMDArray("station")
-    assert names.Read() == ["a", "b", "c", "", ""]
-    names.Write(["d", "e"], [3], [2])
-    del names, root
-    dataset = None
-    assert_texts(tmp_path / "a.zarr", {"station": np.array(["a", "b", "c", "d", "e"])})
-
-
-def test_texts_of_two_dimensions_are_copied_chunk_by_chunk(own_texts):
-    source = gdal.OpenEx('SHARDEDZARR:"%s"' % (own_texts / "texts.zarr"), gdal.OF_MULTIDIM_RASTER)
-    gdal.SetConfigOption("GDAL_SWATH_SIZE", "500")
-    try:
-        gdal.MultiDimTranslate(str(own_texts / "copy.zarr"), source, format="ShardedZarr", creationOptions=["CHUNK_SHAPE=2", "COMPRESS=ZSTD"]).FlushCache()
-    finally:
-        gdal.SetConfigOption("GDAL_SWATH_SIZE", None)
-    names = root_of(own_texts / "texts.zarr").GetMDArrayNames()
-    assert document(own_texts / "copy.zarr" / "fixed_plain_2")["data_type"] == "string"
-    assert_texts(own_texts / "copy.zarr", {name: np.load(own_texts / (name + ".npy")) for name in names})
 
 
 def test_text_chunk_with_inconsistent_lengths_is_an_error(own_texts):

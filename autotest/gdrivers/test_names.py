@@ -1,8 +1,6 @@
 """Names that come from files: they lead to nothing outside of a store, and to nothing inside that is not what they mean."""
-import json
 import os
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -10,7 +8,7 @@ from osgeo import gdal
 
 import oracle
 from stores import MULTISCALES, array_meta, convention, counting, group_meta, plain_meta, sharding, write_coordinate
-from support import GDAL, assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
+from support import assert_same, error_of, geotransform, open_array, open_ours, read_all, same_crs
 from test_update import srs_of, update
 from writing import UTM, check_consolidated, copy, document, source
 
@@ -124,14 +122,6 @@ def test_dimension_name_that_is_no_node_name_is_not_looked_up(tmp_path, name, gr
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
-def test_array_dimensions_attribute_with_bad_names_is_not_looked_up(tmp_path, name):
-    path, name, values = store_in_bait(tmp_path, name, attributes={"_ARRAY_DIMENSIONS": ["y", name]})
-    before = outside(tmp_path)
-    use(path, "/v", values)
-    assert outside(tmp_path) == before
-
-
-@pytest.mark.parametrize("name", BAD_NAMES)
 def test_variable_named_by_an_attribute_lies_inside_the_store(tmp_path, name):
     attributes = {key: name for key in ("grid_mapping", "coordinates", "ancillary_variables", "bounds", "cell_measures")}
     path, name, values = store_in_bait(tmp_path, name, "g", dimension_names=["y", "x"], attributes=attributes)
@@ -188,15 +178,6 @@ def test_folder_with_an_invalid_node_name_is_not_listed(tmp_path, name):
     oracle.write(os.path.join(path, "more", name), array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
     os.rename(path + "/root", path + "/zarr.json")
     assert_same(read_all(open_ours(path)), values[np.newaxis])  # the only raster
-
-
-def test_directory_called_zarr_json_is_an_error(tmp_path):
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(path + "/v", array_meta(SHAPE, codecs=[sharding((2, 2))]), counting(SHAPE))
-    os.makedirs(path + "/more/zarr.json")
-    assert "more/zarr.json: expected a file, found a directory" in error_of(gdal.Open, "SHARDEDZARR:" + path)
-    assert_same(read_all(open_array(path, "/v")), counting(SHAPE)[np.newaxis])
 
 
 @pytest.mark.parametrize("name", ["__xarray_dataarray_variable__", "a:b", "a:1", "__x:0"])
@@ -276,39 +257,12 @@ def raster_with(tmp_path, kind, name, listed, array="v", **members):
     return path, values, is_whole
 
 
-@pytest.mark.parametrize("listed", [None, True, False])
-@pytest.mark.parametrize("kind", OTHERS)
-@pytest.mark.parametrize("name", ["x", "y", "spatial_ref"])
-def test_edits_keep_unrelated_nodes_called_like_a_dimension_or_grid_mapping(tmp_path, kind, name, listed):
-    path, values, is_whole = raster_with(tmp_path, kind, name, listed)
-    use(path, "/v", values)
-    assert is_whole()
-
-
-@pytest.mark.parametrize("kind", ["group", "picture"])
-def test_edits_change_the_named_grid_mapping_only_if_it_is_one(tmp_path, kind):
-    path, values, is_whole = raster_with(tmp_path, kind, "temperature", None, attributes={"grid_mapping": "temperature"})
-    use(path, "/v", values)
-    assert is_whole()
-
-
 def test_array_named_like_its_dimension_keeps_its_pixels(tmp_path):
     path, values, _ = raster_with(tmp_path, "group", "other", None, array="x")
     use(path, "/x", values)
     meta, stored = oracle.read(path + "/x")
     assert meta["shape"] == list(SHAPE)
     assert_same(stored, values)
-
-
-@pytest.mark.parametrize("listed", [None, True, False])
-@pytest.mark.parametrize("kind, name", [("picture", "ovr_2x"), ("of another length", "ovr_2x"), ("group", "ovr_2x/v"), ("picture", "ovr_2x/v"),
-                                        ("implicit group", "ovr_2x/v"), ("unknown", "ovr_2x/v")])
-def test_overviews_do_not_overwrite_other_nodes(tmp_path, kind, name, listed):
-    path, values, is_whole = raster_with(tmp_path, kind, name, listed)
-    message = error_of(update(path, "/v").BuildOverviews, "NEAREST", [2])
-    assert name in message and "found" in message
-    assert is_whole()
-    assert_same(read_all(open_array(path, "/v")), values[np.newaxis])
 
 
 @pytest.mark.parametrize("listed", [None, True, False])
@@ -330,19 +284,6 @@ def test_copied_coordinate_does_not_overwrite_an_existing_node(tmp_path, kind, l
     dataset = None
     assert is_whole()
     assert_same(read_all(open_array(path, "/ovr_2x/v")), values[:, ::2, ::2])
-
-
-def test_chunks_of_a_killed_writer_do_not_prevent_creation(tmp_path):
-    path, values, _ = raster_with(tmp_path, "group", "other", None)
-    left = {"x/c/0": b"chunk", "y/c/.0.1234": b"part of one", "ovr_2x/v/c/0/0": b"shard", "ovr_2x/v/c/1/0": b"shard"}
-    oracle.put(path, left)
-    dataset = update(path, "/v")
-    dataset.SetGeoTransform(UTM)
-    dataset.BuildOverviews("NEAREST", [2])
-    dataset = None
-    meta, x = oracle.read(path + "/x")
-    assert meta["dimension_names"] == ["x"] and x[0] == UTM[0] + UTM[1] / 2
-    assert_same(read_all(open_array(path, "/ovr_2x/v")), values[np.newaxis, ::2, ::2])
 
 
 # ------------------------------------------------------------------------------------------- names of stores and of arrays
@@ -399,14 +340,6 @@ def test_subdataset_info_splits_names_and_changes_their_path(tmp_path, store):
     assert open_ours(whole.ModifyPathComponent(new)).RasterCount == 2 * len(ARRAY_NAMES)
 
 
-@pytest.mark.skipif(not hasattr(gdal, "GetSubdatasetInfo"), reason="GDAL 3.8 brought GDALGetSubdatasetInfo()")
-def test_subdataset_info_is_none_for_names_of_whole_stores(tmp_path):
-    for name in (str(tmp_path), "SHARDEDZARR:%s" % tmp_path, "SHARDEDZARR:", "SHARDEDZARR:\"", "SHARDEDZARR:\"%s\"" % tmp_path):
-        assert gdal.GetSubdatasetInfo(name) is None, name
-    quoted = gdal.GetSubdatasetInfo("SHARDEDZARR:\"%s\":/a/b:time=2026-05-01T06:30" % tmp_path)
-    assert (quoted.GetPathComponent(), quoted.GetSubdatasetComponent()) == (str(tmp_path), "/a/b:time=2026-05-01T06:30")
-
-
 @pytest.mark.parametrize("store", ["multi.zarr", "./multi.zarr", "sub/multi.zarr", "d", ".", "a b.zarr", "t:0", "2024-01-01T12:00.zarr", "12:00", "a\"b.zarr",
                                    "\"a\".zarr", "a\":b.zarr", "a:/b.zarr", "C:/x", "a%3Ab.zarr", "x.zarr:", ":x", "é.zarr", "a'b$c.zarr", "a?b=c.zarr",
                                    "a\\b.zarr", "a\nb.zarr", "SHARDEDZARR", "zarr.json.zarr", " "])
@@ -434,12 +367,6 @@ def test_a_store_of_any_name_is_made_and_opens_again(tmp_path, monkeypatch, stor
         assert [read_all(open_ours(name))[0, 0, 0] for name in listed] in ([1, 0], [0, 1])
         if '"' not in store:
             assert not any('"' in name for name in listed)
-
-
-def test_drive_letter_is_refused_as_a_store(tmp_path, monkeypatch):
-    monkeypatch.chdir(str(tmp_path))
-    assert "drive" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, "C:", source(counting(SHAPE)))
-    assert os.listdir(str(tmp_path)) == []
 
 
 @pytest.mark.parametrize("form", ["SHARDEDZARR:{}:/t2m", "SHARDEDZARR:{}:t2m", 'SHARDEDZARR:"{}":/t2m', 'SHARDEDZARR:"{}":t2m', "SHARDEDZARR:{}/:/t2m", "SHARDEDZARR:{}/zarr.json:/t2m/",
@@ -491,12 +418,6 @@ def test_colon_and_number_may_belong_to_an_array_name(tmp_path):
     oracle.write(path + "/day:12", array_meta((4, 6)), counting((4, 6)))
     assert_same(read_all(open_array(path, "/day:12")), counting((1, 4, 6)))
     assert "night" in error_of(open_array, path, "/night:12")
-
-
-def test_the_name_of_a_new_store_names_no_array(tmp_path):
-    for name in ('SHARDEDZARR:"%s":/v', "SHARDEDZARR:%s:/v"):
-        assert "ARRAY_NAME" in error_of(gdal.GetDriverByName("ShardedZarr").CreateCopy, name % (tmp_path / "a.zarr"), source(counting(SHAPE)))
-    assert os.listdir(str(tmp_path)) == []
 
 
 def test_the_geolocation_of_a_signed_url_opens(tmp_path, server):
@@ -605,12 +526,6 @@ def test_an_array_opens_by_its_folder_as_that_of_the_store_above(tmp_path, monke
     assert arrays.OpenMDArray("v").GetDimensions()[0].GetIndexingVariable().Read()
 
 
-def test_an_array_that_is_not_listed_opens_by_its_folder_with_its_coordinates(tmp_path):
-    values = forecast(tmp_path / "s.zarr")
-    shutil.copytree(str(tmp_path / "s.zarr/v"), str(tmp_path / "s.zarr/w"))
-    check_forecast(open_ours(str(tmp_path / "s.zarr/w")), values)
-
-
 def test_an_array_that_is_not_listed_is_found_by_the_option_that_the_error_names(tmp_path, server):
     values = forecast(tmp_path / "s.zarr")
     shutil.copytree(str(tmp_path / "s.zarr/v"), str(tmp_path / "s.zarr/w"))
@@ -644,16 +559,6 @@ def test_an_edit_by_the_folder_of_an_array_keeps_the_consolidated_metadata(tmp_p
     assert whole.GetMetadataItem("note") == "new" and (whole.GetRasterBand(1).ReadAsArray() == 5).all()
 
 
-def test_an_edit_by_the_folder_of_a_group_keeps_the_consolidated_metadata(tmp_path):
-    forecast(tmp_path / "s.zarr", "g")
-    for name in str(tmp_path / "s.zarr/g"), "SHARDEDZARR:%s:/v" % (tmp_path / "s.zarr/g"):
-        dataset = gdal.OpenEx(name, gdal.OF_RASTER | gdal.OF_UPDATE)
-        dataset.SetMetadataItem("note", name)
-        dataset = None
-        check_consolidated(tmp_path / "s.zarr")
-        assert open_array(tmp_path / "s.zarr", "/g/v").GetMetadataItem("note") == name
-
-
 @pytest.mark.parametrize("consolidated", [True, False])
 @pytest.mark.parametrize("folder", ["v", "v/", "g", "g/v"])
 def test_what_is_in_a_store_is_neither_deleted_nor_replaced_by_its_folder(tmp_path, folder, consolidated):
@@ -667,34 +572,6 @@ def test_what_is_in_a_store_is_neither_deleted_nor_replaced_by_its_folder(tmp_pa
                    lambda: gdal.Translate(name, new, format="ShardedZarr")):
         assert "in the store" in error_of(action)
         assert snapshot(tmp_path) == before
-
-
-@pytest.mark.parametrize("sharded", [True, False])
-@pytest.mark.parametrize("consolidated", [True, False])
-@pytest.mark.parametrize("folder", ["v", "g", "g/v"])
-def test_gdalmanage_deletes_nothing_by_a_folder_in_a_store(tmp_path, folder, sharded, consolidated):
-    meta = array_meta(SHAPE, shard=[16, 32], codecs=[sharding((8, 8))]) if sharded else plain_meta(SHAPE, "uint8")
-    documents = {"": group_meta(), "v/": meta, "g/": group_meta(), "g/v/": meta}
-    oracle.put(str(tmp_path / "s.zarr"), {path + "zarr.json": document for path, document in documents.items()})
-    if consolidated:
-        oracle.consolidate(str(tmp_path / "s.zarr"))
-    before = snapshot(tmp_path)
-    done = subprocess.run(["gdalmanage", "delete", str(tmp_path / "s.zarr" / folder)], capture_output=True, text=True)
-    assert "in the store" in done.stderr and snapshot(tmp_path) == before
-
-
-def test_gdalmanage_deletes_a_store_without_consolidated_metadata_whole(tmp_path):
-    copy(tmp_path / "s.zarr", source(counting(SHAPE)), CREATE_CONSOLIDATED_METADATA="NO", CHUNK_SHAPE=16)
-    subprocess.run(["gdalmanage", "delete", str(tmp_path / "s.zarr")], check=True)
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_store_that_the_one_above_does_not_list_is_its_own(tmp_path):
-    values = forecast(tmp_path / "s.zarr")
-    forecast(tmp_path / "s.zarr/inner.zarr", consolidated=False)
-    check_forecast(open_ours(str(tmp_path / "s.zarr/inner.zarr")), values)
-    gdal.GetDriverByName("ShardedZarr").Delete(str(tmp_path / "s.zarr/inner.zarr"))
-    assert not (tmp_path / "s.zarr/inner.zarr").exists() and (tmp_path / "s.zarr/v").exists()
 
 
 # ------------------------------------------------------------------------------------------------------------------------ links
@@ -718,11 +595,3 @@ def test_a_link_that_leads_back_hides_itself_and_not_the_store(tmp_path, links):
         assert sorted(name[name.rindex(":"):] for name in names) == [":/g/v", ":/h/back/v"]
     if "g/latest" in links:
         assert_same(read_all(open_array(path, "/g/latest/v")), counting((1,) + SHAPE))
-
-
-def test_a_link_to_another_folder_is_followed(tmp_path):
-    path = tmp_path / "s.zarr"
-    oracle.put(path, {"zarr.json": group_meta()})
-    oracle.write(tmp_path / "elsewhere", array_meta(SHAPE), counting(SHAPE))
-    os.symlink("../elsewhere", str(path / "v"))
-    assert_same(read_all(open_ours(str(path))), counting((1,) + SHAPE))

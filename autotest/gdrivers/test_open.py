@@ -1,8 +1,6 @@
 """Opening: which names the driver takes, which it leaves to others without a word, and what it says is inside."""
 import json
 import os
-import shutil
-import subprocess
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,8 +10,8 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, plain_meta, random_values, sharding, write_coordinate
-from support import (GDAL, as_raster, assert_pixels, bands_of, declined, error_of, fixture_path, held_band, name_of, open_array,
-                     open_ours, read_all, subdatasets, tried, warnings_of)
+from support import GDAL, as_raster, assert_pixels, bands_of, declined, error_of, held_band, name_of, open_array, open_ours, read_all, subdatasets, \
+    tried
 
 SHAPE = (11, 14)
 
@@ -45,25 +43,6 @@ def test_driver_declares_what_it_can(driver):
     assert "DMD_HELPTOPIC" not in metadata, "programs look for it below gdal.org, where the page of that name is another driver's"
     for option in ("NUM_THREADS", "CACHE_SIZE", "MERGE_GAP", "USE_CONSOLIDATED_METADATA", "MULTIBAND", "DIM_X", "DIM_Y"):
         assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option
-
-
-def test_all_open_options_are_accepted_without_a_warning(tmp_path):
-    name = name_of(write_root(tmp_path))
-    options = ["NUM_THREADS=2", "CACHE_SIZE=1000000", "MERGE_GAP=64", "USE_CONSOLIDATED_METADATA=NO", "MULTIBAND=YES", "DIM_X=1", "DIM_Y=0", "CONDITIONAL_PUT=AUTO",
-               "USE_ZMETADATA=YES", "LIST_ALL_ARRAYS=YES", "CACHE_TILE_PRESENCE=YES"]  # the last three of GDAL's own Zarr driver
-    dataset, messages = warnings_of(lambda: open_ours(name, options))
-    assert messages == []
-    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))
-
-
-@pytest.mark.parametrize("threads", ["0", "-3", "5000", "99999999999999999999", "bogus", "", "2"])
-def test_invalid_gdal_num_threads_does_not_prevent_opening(tmp_path, config, threads):
-    config("GDAL_NUM_THREADS", threads)
-    dataset, messages = warnings_of(lambda: open_ours(name_of(write_root(tmp_path / "a"))))
-    assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"))
-    copied, more = warnings_of(lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "b.zarr"), dataset))
-    assert_pixels(copied, as_raster(counting(SHAPE), "uint16"))
-    assert messages + more == []
 
 
 @pytest.mark.parametrize("threads", ["0", "-3", "5000", "bogus", "2x"])
@@ -140,14 +119,6 @@ def test_an_archive_opens_by_its_name_and_may_hold_the_folder_of_the_store(tmp_p
     for spelling in [inside] + ([archive, "SHARDEDZARR:" + archive] if name.startswith("s.") else []):
         assert_pixels(open_ours(spelling), as_raster(counting(SHAPE), "uint16"), windows=2)
     assert_pixels(open_array(inside, "/data"), as_raster(counting(SHAPE), "uint16"), windows=2)
-
-
-def test_an_archive_of_two_folders_is_no_store(tmp_path, zipped):
-    for name in "a.zarr", "b.zarr":
-        write_group(tmp_path / "s" / name, "data")
-    path = zipped(tmp_path / "s")
-    assert declined(path)
-    assert_pixels(open_ours(path + "a.zarr"), as_raster(counting(SHAPE), "uint16"), windows=2)
 
 
 def test_array_of_a_store_without_listing_or_consolidated_metadata_opens_by_its_path(tmp_path, server):
@@ -237,19 +208,6 @@ def test_an_unreadable_document_among_others_is_an_error(tmp_path):
     assert "bad/zarr.json" in error_of(open_ours, zip_with_damage(tmp_path / "s", tmp_path / "s.zip", "bad/zarr.json"))
 
 
-@pytest.mark.parametrize("options", [["NUM_THREADS=many"], ["CACHE_SIZE=-1"], ["MERGE_GAP=x"], ["CONDITIONAL_PUT=maybe"]])
-def test_open_options_are_not_checked_for_files_of_other_drivers(tmp_path, options):
-    assert declined(not_ours(tmp_path / "others")["v2"], options=options) == (True, [])
-    assert options[0].split("=")[0] + ": expected" in error_of(open_ours, write_root(tmp_path / "a"), options=options)
-
-
-def test_other_drivers_still_get_their_files(tmp_path):
-    names = not_ours(tmp_path / "others")
-    assert gdal.Open(names["image.tif"]).GetDriver().ShortName == "GTiff"
-    if gdal.GetDriverByName("Zarr"):
-        assert gdal.Open(names["v2"]).GetDriver().ShortName == "Zarr"
-
-
 def test_remote_files_of_others_are_not_asked_for_a_zarr_json(tmp_path, server):
     not_ours(tmp_path / "others")
     for name in ("image.tif", "some.json", "text.zarr.txt"):
@@ -334,11 +292,6 @@ def test_coordinates_and_scalars_do_not_hide_the_only_raster(tmp_path):
     assert_pixels(open_ours(str(tmp_path)), as_raster(counting((4, 6)), "uint16"))
 
 
-def test_an_array_whose_name_begins_with_ovr_is_an_array(tmp_path):
-    dataset = open_ours(write_group(tmp_path, "ovr_soil", "other"))
-    assert {held_band(dataset, b).GetDescription() for b in (1, 2)} == {"ovr_soil", "other"} and held_band(dataset).GetOverviewCount() == 0
-
-
 def test_a_single_dimension_opens_as_one_row(tmp_path):
     path = oracle.write(tmp_path, array_meta([20], "int32", [8], [sharding([4])]), counting([20], "int32"))
     dataset = open_array(path)
@@ -349,10 +302,6 @@ def test_a_single_dimension_opens_as_one_row(tmp_path):
 def test_an_array_without_dimensions_is_no_raster(tmp_path):
     oracle.write(tmp_path / "scalar", array_meta([], shard=[], codecs=[sharding([])]), np.array(5))
     assert error_of(open_array, tmp_path / "scalar")
-
-
-def test_an_absent_array_is_an_error_that_names_it(tmp_path):
-    assert "nowhere" in error_of(open_array, write_group(tmp_path, "a"), "/nowhere")
 
 
 # ---------------------------------------------------------------------------------------------------- consolidated metadata
@@ -381,12 +330,6 @@ def test_empty_or_null_consolidated_metadata_of_a_child_is_ignored(tmp_path, con
     root = json.loads((tmp_path / "zarr.json").read_text())
     root["consolidated_metadata"]["metadata"]["empty"] = group_meta(consolidated_metadata=consolidated)
     oracle.put(tmp_path, {"zarr.json": root})
-    assert open_ours(str(tmp_path)).RasterCount == 1
-
-
-def test_null_consolidated_metadata_counts_as_absent(tmp_path):
-    write_group(tmp_path, "data")
-    oracle.put(tmp_path, {"zarr.json": group_meta(consolidated_metadata=None)})
     assert open_ours(str(tmp_path)).RasterCount == 1
 
 
@@ -424,38 +367,10 @@ def test_bands_carry_the_values_of_their_coordinates(tmp_path):
     assert dataset.GetRasterBand(4).GetMetadataItem("DIM_time_VALUE") in ("36", "2020-02-29T12:00:00", "2020-02-29T12:00:00Z")
 
 
-@pytest.mark.parametrize("units, value, iso", [
-    ("seconds since 1970-01-01", 1577836800, "2020-01-01T00:00:00"), ("days since 1900-01-01 00:00:00", 43829, "2020-01-01T00:00:00"),
-    ("minutes since 2019-12-31T23:30:00Z", 30, "2020-01-01T00:00:00"), ("hours since 2020-01-01 06:00", -6, "2020-01-01T00:00:00")])
-def test_cf_time_is_described_as_iso_8601(tmp_path, units, value, iso):
-    oracle.write(tmp_path, group_meta())
-    oracle.write(tmp_path / "data", array_meta((1, 2, 2), dimension_names=["time", "y", "x"]))
-    write_coordinate(tmp_path, "time", [value], {"units": units, "standard_name": "time"}, "int64")
-    assert iso in held_band(open_array(tmp_path, "/data")).GetDescription()
-
-
-def test_datetime64_coordinate_is_described_as_iso_8601(tmp_path):
-    oracle.write(tmp_path, group_meta())
-    oracle.write(tmp_path / "data", array_meta((1, 2, 2), dimension_names=["time", "y", "x"]))
-    unit = {"name": "numpy.datetime64", "configuration": {"unit": "ns", "scale_factor": 1}}
-    write_coordinate(tmp_path, "time", [1577836800 * 10**9], data_type=unit)
-    assert "2020-01-01T00:00:00" in held_band(open_array(tmp_path, "/data")).GetDescription()
-
-
 @pytest.mark.parametrize("time, level", [(0, 0), (1, 2)])
 def test_indices_choose_a_slice(tmp_path, time, level):
     dataset = open_array(write_cube(tmp_path), "/data", time, level)
     assert_pixels(dataset, as_raster(counting(CUBE)[time, level], "uint16"))
-
-
-def test_indices_choose_a_slice_of_a_root_array(tmp_path):
-    oracle.write(tmp_path, array_meta((3, 4, 5)), counting((3, 4, 5)))
-    assert_pixels(open_array(tmp_path, "/", 2), as_raster(counting((3, 4, 5))[2], "uint16"))
-
-
-@pytest.mark.parametrize("indices", [(2, 0), (0, 3), (-1, 0), (0, 0, 0), (0, 10**25)])
-def test_an_index_outside_of_its_dimension_is_an_error(tmp_path, indices):
-    assert error_of(open_array, write_cube(tmp_path), "/data", *indices)
 
 
 def test_without_multiband_the_slices_are_subdatasets(tmp_path):
@@ -502,26 +417,6 @@ def test_more_bands_than_gdal_allows_are_listed(tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------------------- extensions
-
-@pytest.mark.parametrize("name", ["simple_multiscales_spatial", "test.zr3"])
-def test_unsharded_stores_of_gdal_open(name):
-    dataset = open_ours(fixture_path("gdal", name))
-    assert dataset.RasterCount or dataset.GetSubDatasets()
-
-
-def test_unknown_members_that_need_not_be_understood_are_ignored(tmp_path):
-    path = write_root(tmp_path, novelty={"must_understand": False, "what": [1, {"a": None}]})
-    assert_pixels(open_array(path), as_raster(counting(SHAPE), "uint16"), windows=1)
-
-
-def test_one_array_that_cannot_be_opened_leaves_the_others_usable(tmp_path):
-    path = write_group(tmp_path, "good")
-    oracle.write(tmp_path / "bad", array_meta(SHAPE, codecs=[sharding((2, 2), {"name": "acme.squeeze"})]))
-    assert_pixels(open_array(path, "/good"), as_raster(counting(SHAPE), "uint16"), windows=1)
-    assert "acme.squeeze" in error_of(open_array, path, "/bad")
-    found = subdatasets(open_ours(path)) if open_ours(path).RasterCount == 0 else {"/good": None}
-    assert "/good" in found
-
 
 def test_absent_array_is_an_error_that_lists_existing_ones(tmp_path):
     path = str(tmp_path / "a.zarr")

@@ -1,6 +1,5 @@
 """Overviews: found through every convention, right to the pixel, and the only thing that a small image of a large array touches."""
 import os
-import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from osgeo import gdal
 import oracle
 from stores import MULTISCALES, SPATIAL, array_meta, convention, group_meta, random_values, sharding
 from support import GDAL, fixture_path, geotransform, held_band, open_array, open_ours
-from writing import source
 
 BASE = (96, 128)
 
@@ -95,14 +93,6 @@ def test_a_pyramid_opens_at_its_base(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_overviews_of_consolidated_stores(tmp_path, form, server):
-    name, levels = write_pyramid(tmp_path / "s.zarr", form, HALVES)
-    oracle.consolidate(tmp_path / "s.zarr")
-    band = held_band(open_array(server.vsi("s.zarr"), name))
-    np.testing.assert_array_equal(band.GetOverview(1).ReadAsArray(), levels[2])
-
-
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_small_image_touches_the_overview_alone(tmp_path, form, level):
     name, levels = write_pyramid(tmp_path, form, HALVES)
@@ -184,15 +174,6 @@ def test_only_arrays_of_the_same_name_and_type_are_overviews(tmp_path):
     assert held_band(open_array(tmp_path, "/a/lonely")).GetOverviewCount() == 0
 
 
-def test_larger_levels_are_no_overviews(tmp_path):
-    """The layout may hold finer levels than its first: a superresolution, say."""
-    oracle.write(tmp_path, group_meta(multiscales(entry("m30"), entry("m90", "m30", 3.0), entry("m10", "m30", 1 / 3))))
-    for name, shape in (("m30", (60, 90)), ("m90", (20, 30)), ("m10", (180, 270))):
-        write_level(tmp_path / name, shape, 1)
-    band = held_band(open_array(tmp_path, "/m30"))
-    assert [band.GetOverview(i).XSize for i in range(band.GetOverviewCount())] == [30]
-
-
 @pytest.mark.parametrize("asset", ["../outside", "/absolute", "", ".", "missing", 5, None, "a/../a"], ids=str)
 def test_assets_that_are_not_there_or_lead_outside_are_left_out(tmp_path, asset):
     store = tmp_path / "store"
@@ -209,21 +190,6 @@ def test_an_unreadable_overview_is_an_error_not_another_image(tmp_path):
     spoil(tmp_path, "groups", 1)
     with pytest.raises(RuntimeError):
         open_array(tmp_path, name).ReadAsArray(buf_xsize=64, buf_ysize=48)
-
-
-def test_absent_chunks_of_an_overview_are_fill(tmp_path):
-    name, _ = write_pyramid(tmp_path, "groups", HALVES)
-    shutil.rmtree(tmp_path / "level1/data/c")
-    assert not open_array(tmp_path, name).ReadAsArray(buf_xsize=64, buf_ysize=48).any()
-
-
-def test_overview_level_none_reads_the_base_alone(tmp_path):
-    name, levels = write_pyramid(tmp_path, "groups", HALVES)
-    shutil.rmtree(tmp_path / "level1/data/c")
-    shutil.rmtree(tmp_path / "level2/data/c")
-    dataset = open_array(tmp_path, name, options=["OVERVIEW_LEVEL=NONE"])
-    small = dataset.ReadAsArray(buf_xsize=64, buf_ysize=48)
-    np.testing.assert_array_equal(small, gdal.Translate("", source(levels[0]), format="MEM", width=64, height=48).ReadAsArray())
 
 
 def test_gdal_uses_the_overviews(tmp_path):

@@ -79,15 +79,6 @@ def test_a_scene_with_overviews_opens_by_its_plain_url_in_two_requests(tmp_path,
     check_scene(server, "s2.zarr", [("HEAD", "s2.zarr"), ("GET", "s2.zarr/zarr.json")])
 
 
-def test_metadata_beyond_gdals_header_bytes_are_requested(tmp_path, server, config):
-    config("GDAL_DISABLE_READDIR_ON_OPEN", "EMPTY_DIR")
-    write_scene(tmp_path / "s2.zarr")
-    with open(tmp_path / "s2.zarr" / "zarr.json", "a") as file:
-        file.write(" " * 16384)
-    document = "s2.zarr/zarr.json"
-    check_scene(server, document, [("HEAD", document), ("GET", document), ("GET", document)])
-
-
 def test_update_ignores_documents_cached_by_vsicurl(tmp_path, server, config):
     """Who updates reads them himself: /vsicurl/ remembers what was there when somebody read it."""
     write_store(tmp_path / "s.zarr")
@@ -121,12 +112,6 @@ def test_a_small_shard_that_is_wanted_whole_is_one_request(tmp_path, server, loc
         ("c/0/0", None, 200), ("c/0/1", None, 404), ("c/1/0", None, 200), ("c/1/1", None, 200)]
     np.testing.assert_array_equal(dataset.ReadAsArray(*PARTS), values[8:56, 8:56])  # and by ranges, if it must be
     assert {"bytes=-%d" % INDEX, "bytes=0-%d" % (INDEX - 1)} & set(asked(server))
-
-
-def test_shard_with_dead_bytes_is_read_by_ranges(tmp_path, server):
-    oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES, oracle.Layout(gap=1 << 16))
-    np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(), VALUES)
-    assert server.requests("/c/")[-1].range
 
 
 def test_all_shards_of_a_window_are_asked_at_the_same_time(tmp_path, server):
@@ -183,17 +168,6 @@ def test_connections_are_used_again(tmp_path, server):
     assert len(server.log) > 8 and server.connections == 1
 
 
-def test_connections_are_closed_with_the_dataset(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    for _ in range(3):
-        dataset = open_array(server.vsi("s.zarr"))
-        read_all(dataset)
-        del dataset
-    port = ":%04X" % int(server.host.split(":")[1])
-    with open("/proc/self/net/tcp") as file:  # our ends: established (01), or the server closed first (08)
-        assert not [line for line in file if line.split()[2].endswith(port) and line.split()[3] in ("01", "08")]
-
-
 @pytest.mark.parametrize("location", ["end", "start"])
 def test_empty_and_truncated_objects_are_errors_that_name_the_shard(tmp_path, server, location):
     write_store(tmp_path / "s.zarr", location=location)
@@ -209,12 +183,6 @@ def test_names_with_spaces_and_signs_are_found(tmp_path, server):
     oracle.write(tmp_path / "g.zarr" / "x#1 ?y", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES)
     oracle.put(tmp_path / "g.zarr", {"zarr.json": b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'})
     assert_pixels(open_array(server.vsi("g.zarr"), "/x#1 ?y"), EXPECTED, windows=1)
-
-
-def test_the_query_of_a_url_stays_behind_every_name(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    assert_pixels(open_array(server.vsi("s.zarr?sig=abc&x=1")), EXPECTED, windows=1)
-    assert {r.query for r in server.log} == {"sig=abc&x=1"}
 
 
 # ------------------------------------------------------------------------------------------------- servers as they are
@@ -261,15 +229,6 @@ def test_a_server_that_ignores_ranges_gives_the_pixels_or_an_error(tmp_path, ser
         np.testing.assert_array_equal(pixels, values)
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_absent_shards_are_fill(tmp_path, server, status):
-    write_store(tmp_path / "s.zarr")
-    server.faults["s.zarr/c/1/0"] = status
-    expected = EXPECTED.copy()
-    expected[:, 32:, :32] = 0
-    assert_pixels(open_array(server.vsi("s.zarr")), expected)
-
-
 @pytest.mark.parametrize("kind", ["sharded", "unsharded"])
 @pytest.mark.parametrize("status", [400, 401, 403, 429, 500, 503, "short"])
 def test_a_refusal_names_the_object_and_the_status(tmp_path, server, kind, status):
@@ -289,28 +248,6 @@ def test_requests_are_retried_as_gdal_is_configured(tmp_path, server, config, fa
     np.testing.assert_array_equal(open_array(server.vsi("s.zarr")).ReadAsArray(*PARTS), VALUES[8:56, 8:56])
     status = 206 if isinstance(fault, str) else fault
     assert [r.status for r in server.requests("c/0/1")][:3] == [status, status, 206]
-
-
-def test_answers_that_are_always_cut_are_asked_for_as_often_as_configured(tmp_path, server, config):
-    write_store(tmp_path / "s.zarr")
-    server.faults["s.zarr/zarr.json"] = "short"
-    config("GDAL_HTTP_RETRY_DELAY", "0.01")
-    for retries, requests in ((None, 1), ("0", 1), ("3", 4)):
-        config("GDAL_HTTP_MAX_RETRY", retries)
-        server.log.clear()
-        assert "zarr.json" in error_of(open_array, server.vsi("s.zarr"))
-        assert len(server.requests("zarr.json")) == requests
-
-
-def test_message_has_the_path_once(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    for fault in (403, "short"):
-        server.faults["s.zarr/c/0/1"] = fault
-        message = error_of(read_all, open_array(server.vsi("s.zarr")))
-        assert message.count("s.zarr/c/0/1") == 1 and message.count("127.0.0.1") == 1, message
-    server.faults["s.zarr/zarr.json"] = 403
-    message = error_of(open_array, server.vsi("s.zarr"))
-    assert message.count("s.zarr/zarr.json") == 1 and message.count("127.0.0.1") == 1, message
 
 
 @pytest.mark.parametrize("allowed", [".tif", "zarr.json", ".json", ".tif,.zarr"])
@@ -350,15 +287,6 @@ def test_another_dataset_of_the_store_does_not_ask_for_the_index_again(tmp_path,
     assert len(asked(server)) == 1 and asked(server)[0] not in ("bytes=-%d" % INDEX, "bytes=0-%d" % (INDEX - 1))
 
 
-@pytest.mark.skipif(not hasattr(gdal, "ClearMemoryCaches"), reason="GDAL 3.13 brought GDALClearMemoryCaches()")
-def test_clearing_gdals_caches_forgets_shard_indexes(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    dataset = first_then_another_dataset(server, (3, 3, 2, 2))
-    gdal.ClearMemoryCaches()
-    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12])
-    assert asked(server)[0] == "bytes=-%d" % INDEX
-
-
 @pytest.mark.parametrize("preconditions", [True, False])
 def test_replaced_shards_are_detected_by_etag(tmp_path, server, preconditions):
     write_store(tmp_path / "s.zarr")
@@ -379,15 +307,6 @@ def test_a_chunk_that_was_added_since_is_found(tmp_path, server):
     np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12])
     assert asked(server)[0] == "bytes=-%d" % INDEX
     np.testing.assert_array_equal(dataset.ReadAsArray(), VALUES)
-
-
-def test_objects_without_an_etag_are_not_remembered(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    server.etags = False
-    dataset = first_then_another_dataset(server, (3, 3, 2, 2))
-    oracle.write(tmp_path / "s.zarr", array_meta(SHAPE, "uint16", SHARD, [sharding(CHUNK)]), VALUES + 1000, oracle.Layout(gap=5))
-    np.testing.assert_array_equal(dataset.ReadAsArray(9, 9, 3, 3), VALUES[9:12, 9:12] + 1000)
-    assert asked(server)[0] == "bytes=-%d" % INDEX
 
 
 # --------------------------------------------------------------------------------- an object that changes while it is read
@@ -425,29 +344,11 @@ def test_a_shard_that_is_replaced_between_index_and_data_is_read_anew(tmp_path, 
     assert (412 in [r.status for r in server.log]) == preconditions
 
 
-def test_a_nested_shard_that_is_replaced_before_its_inner_index_is_read_anew(tmp_path, server):
-    meta = array_meta(SHAPE, "uint16", SHARD, [sharding((16, 16), sharding(CHUNK))])
-    oracle.write(tmp_path / "s.zarr", meta, VALUES)
-    dataset = open_array(server.vsi("s.zarr"))
-    dataset.ReadAsArray(1, 1, 2, 2)  # the outer index is kept, and tells where the other inner ones are
-    oracle.write(tmp_path / "other", meta, VALUES + 1000, oracle.Layout(gap=5))
-    os.replace(tmp_path / "other" / "c" / "0" / "0", tmp_path / "s.zarr" / "c" / "0" / "0")
-    np.testing.assert_array_equal(dataset.ReadAsArray(17, 17, 4, 4), VALUES[17:21, 17:21] + 1000)
-
-
 def test_a_shard_that_changes_all_the_time_is_an_error(tmp_path, server):
     write_store(tmp_path / "s.zarr")
     dataset = open_array(server.vsi("s.zarr"))
     replace_between_index_and_data(server, tmp_path / "s.zarr", 100, VALUES)
     assert re.search("c/0/0.*replaced", error_of(dataset.ReadAsArray, 3, 3, 4, 4))
-
-
-def test_a_shard_that_vanishes_after_its_index_is_fill(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    dataset = open_array(server.vsi("s.zarr"))
-    dataset.ReadAsArray(3, 3, 2, 2)
-    (tmp_path / "s.zarr" / "c" / "0" / "0").unlink()
-    assert dataset.ReadAsArray(16, 16, 4, 4).tolist() == np.zeros((4, 4)).tolist()
 
 
 # ------------------------------------------------------------------------------------------- what is sent, what is told
@@ -485,17 +386,6 @@ def test_thread_local_credentials_reach_every_request(tmp_path, server):
     finally:
         gdal.SetThreadLocalConfigOption("GDAL_HTTP_USERPWD", None)
     assert len(server.log) >= 9 and all("Authorization" in dict(request.headers) for request in server.log)
-
-
-def test_messages_hide_passwords_and_signatures(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    server.faults["s.zarr/c/0/1"] = 403
-    name = server.vsi("s.zarr?sig=topsecret").replace("http://", "http://user:hidden@")
-    message = error_of(read_all, open_array(name))
-    assert "s.zarr/c/0/1" in message and "topsecret" not in message and "hidden" not in message
-    server.faults["s.zarr/zarr.json"] = 500
-    message = error_of(open_array, name)
-    assert "s.zarr/zarr.json" in message and "topsecret" not in message and "hidden" not in message
 
 
 def test_nothing_is_printed_and_no_error_is_left(tmp_path, server, config):
@@ -568,13 +458,3 @@ def test_a_store_that_refuses_signed_urls_is_read_through_vsi(tmp_path, s3):
     s3.before = lambda method, path, headers: None if "Authorization" in headers else 403
     assert_pixels(open_array("/vsis3/bucket/s.zarr"), EXPECTED, windows=1)
     assert len([r for r in s3.log if r.status == 403 and r.query]) == 1, "it is tried once"
-
-
-def test_the_other_form_of_vsicurl_names_is_read_through_vsi(tmp_path, server):
-    write_store(tmp_path / "s.zarr")
-    url = urllib.parse.quote("http://%s/s.zarr" % server.host, safe="")
-    try:
-        dataset = open_array("/vsicurl?use_head=no&url=" + url)
-    except RuntimeError:
-        pytest.skip("GDAL cannot put a path behind such a name")
-    assert_pixels(dataset, EXPECTED, windows=1)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from support import assert_same, error_of, killed, need, open_ours, read_all, subdatasets, warnings_of
-from writing import UTM, copy, created, driver, files_of, pairs, source
+from support import assert_same, error_of, killed, need, open_ours, read_all, warnings_of
+from writing import UTM, copy, created, driver, source
 
 TEMPORARY = ".shardedzarr-0123456789abcdef0123456789abcdef.tmp"
 OLD, NEW = np.full((1, 70, 90), 3, "uint8"), np.full((2, 50, 40), 9, "int16")
@@ -131,20 +131,6 @@ def test_deleting_a_store_removes_everything_it_wrote(tmp_path):
     assert os.listdir(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize("encoding", [("default", "."), ("v2", "."), ("v2", "/")], ids=str)
-def test_chunks_are_known_by_every_key_encoding(tmp_path, encoding):
-    name, separator = encoding
-    (tmp_path / "a.zarr").mkdir()
-    (tmp_path / "a.zarr" / "zarr.json").write_text(
-        '{"zarr_format": 3, "node_type": "array", "shape": [4, 4], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}], "chunk_grid": '
-        '{"name": "regular", "configuration": {"chunk_shape": [4, 4]}}, "chunk_key_encoding": {"name": "%s", "configuration": {"separator": "%s"}}}' % encoding)
-    key = tmp_path / "a.zarr" / ("c." * (name == "default") + "0" + separator + "0")
-    key.parent.mkdir(exist_ok=True)
-    key.write_bytes(bytes(16))
-    assert driver().Delete(str(tmp_path / "a.zarr")) == 0
-    assert os.listdir(str(tmp_path)) == []
-
-
 # ------------------------------------------------------------------------------------------------------------------ links
 
 def test_links_in_a_store_are_removed_and_their_targets_stay(tmp_path):
@@ -165,16 +151,6 @@ def test_links_in_a_store_are_removed_and_their_targets_stay(tmp_path):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def test_link_to_a_foreign_folder_does_not_belong_to_the_store(tmp_path):
-    path = copy(tmp_path / "a.zarr", source(OLD)).GetDescription()
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "a.jpg").write_text("precious")
-    os.symlink("../photos", os.path.join(path, "photos"))
-    before = snapshot(tmp_path)
-    assert "photos" in error_of(driver().CreateCopy, path, source(NEW))
-    assert snapshot(tmp_path) == before
-
-
 def test_a_store_behind_a_link_is_replaced_behind_it_and_deleting_takes_the_link(tmp_path):
     (tmp_path / "disk").mkdir()
     copy(tmp_path / "disk" / "a.zarr", source(OLD))
@@ -188,13 +164,6 @@ def test_a_store_behind_a_link_is_replaced_behind_it_and_deleting_takes_the_link
 
 
 # ---------------------------------------------------------------------------------------------------- cancelled and failed
-
-@pytest.mark.parametrize("name", ["c", "0", "data"])
-def test_arrays_of_any_name_are_removed_when_a_copy_is_cancelled(tmp_path, name):
-    with pytest.raises(RuntimeError):
-        driver().CreateCopy(str(tmp_path / "a.zarr"), source(NEW), options=["CHUNK_SHAPE=16", "ARRAY_NAME=" + name], callback=lambda done, *_: int(done < 0.5))
-    assert os.listdir(str(tmp_path)) == []
-
 
 @pytest.mark.parametrize("stop", [0.0, 0.3, 0.6, 0.8, 0.95])
 def test_a_copy_that_is_cancelled_leaves_what_was_there_and_nothing_else(tmp_path, stop):
@@ -243,21 +212,6 @@ def test_gdal_does_not_delete_a_store_before_its_replacement_is_published(tmp_pa
     assert snapshot(tmp_path) == before
 
 
-def test_the_directory_that_a_process_works_in_becomes_a_store_and_another(tmp_path):
-    here = os.getcwd()
-    (tmp_path / "a.zarr").mkdir()
-    os.chdir(str(tmp_path / "a.zarr"))
-    try:
-        for pixels in (OLD, NEW):
-            made = driver().CreateCopy(".", source(pixels))
-            assert_same(read_all(made), pixels)
-            made = None
-            assert_same(read_all(open_ours(str(tmp_path / "a.zarr"))), pixels)
-    finally:
-        os.chdir(here)
-    assert os.listdir(str(tmp_path)) == ["a.zarr"]
-
-
 # ----------------------------------------------------------------------------------------------------------------- Create
 
 def test_create_over_a_store_leaves_the_old_one_until_the_first_flush(tmp_path):
@@ -275,15 +229,6 @@ def test_create_over_a_store_leaves_the_old_one_until_the_first_flush(tmp_path):
     assert dataset.GetFileList() == [path + "/zarr.json"] and dataset.GetDescription() == path
     dataset = None
     assert (open_ours(path).GetRasterBand(1).ReadAsArray() == 4).all() and open_ours(path).GetMetadataItem("key") == "value"
-
-
-def test_create_over_a_store_that_is_closed_at_once_replaces_it(tmp_path):
-    path = copy(tmp_path / "a.zarr", source(OLD)).GetDescription()
-    dataset = driver().Create(path, 40, 50, 1, gdal.GDT_Byte)
-    dataset.GetRasterBand(1).SetStatistics(1, 2, 1.5, 0.5)
-    dataset = None
-    assert not read_all(open_ours(path)).any() and open_ours(path).RasterXSize == 40
-    assert os.listdir(str(tmp_path)) == ["a.zarr"]
 
 
 def test_create_over_a_store_in_memory():
@@ -431,39 +376,6 @@ def test_a_dataset_of_a_store_that_was_replaced_reads_its_old_pixels_or_fails(tm
     assert right >= 1 and wrong >= 10
 
 
-@pytest.mark.parametrize("access", [gdal.GA_ReadOnly, gdal.GA_Update], ids=["read", "update"])
-@pytest.mark.parametrize("factors", [[2, 4], []], ids=["make", "remove"])
-def test_overviews_of_a_store_that_was_replaced_are_neither_made_nor_removed(tmp_path, access, factors):
-    """Nor beside it, where readers would take them for those of the new store."""
-    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
-    driver().CreateCopy(path, source(np.full((1, 64, 64), 1, "uint8")), options=options)
-    dataset = gdal.Open(path, access)
-    assert (dataset.ReadAsArray() == 1).all()
-    driver().CreateCopy(path, source(np.full((1, 64, 64), 2, "uint8")), options=options[:-1] + ["OVERVIEWS=2"])
-    before = snapshot(tmp_path)
-    assert "replaced or removed after it was opened" in error_of(dataset.BuildOverviews, "NEAREST", factors)
-    assert snapshot(tmp_path) == before
-    held = [dataset]
-    del dataset
-    warnings_of(held.clear)
-    assert snapshot(tmp_path) == before
-
-
-def test_overviews_are_not_left_beside_a_store_that_was_replaced_while_they_were_made(tmp_path):
-    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
-    driver().CreateCopy(path, source(np.full((1, 256, 256), 1, "uint8")), options=options)
-    dataset, done = gdal.Open(path), []
-    assert (dataset.ReadAsArray() == 1).all()
-
-    def progress(part, *_):
-        if part > 0 and not done:
-            done.append(part)
-            driver().CreateCopy(path, source(np.full((1, 256, 256), 2, "uint8")), options=options)
-        return 1
-    assert "replaced or removed after it was opened" in error_of(dataset.BuildOverviews, "NEAREST", [2, 4], callback=progress)
-    assert done and os.listdir(str(tmp_path)) == ["a.zarr"]
-
-
 def test_reading_while_a_store_is_replaced_gives_the_old_or_the_new(tmp_path):
     path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE"]
     rasters = []
@@ -525,20 +437,6 @@ def test_store_on_an_object_store_stays_until_its_replacement_is_published(s3):
     changes = [key for method, key in s3.log if key.startswith("bucket/a.zarr/") and method in ("PUT", "DELETE", "POST")]
     assert changes[0] == changes[-1] == "bucket/a.zarr/.unfinished"
     assert changes[1] == changes[-2] == "bucket/a.zarr/zarr.json"  # gone first, there again last
-
-
-def test_objects_of_a_killed_writer_do_not_hinder_others(s3):
-    path = "/vsis3/bucket/a.zarr"
-    copy(path, source(OLD), ARRAY_NAME="v")
-    for key in ("bucket/a.zarr/zarr.json", "bucket/a.zarr/v/zarr.json"):
-        del s3.objects[key]
-    gdal.VSICurlClearCache()
-    copy(path, source(NEW), ARRAY_NAME="w")
-    assert not [key for key in s3.objects if "/v/" in key]
-    del s3.objects["bucket/a.zarr/zarr.json"]
-    gdal.VSICurlClearCache()
-    driver().Delete(path)
-    assert s3.objects == {}
 
 
 @pytest.mark.parametrize("flush", [True, False])

@@ -1,6 +1,5 @@
 """Killed writers, full disks, memory: a shard is wholly old or wholly new, an error is never silent, and nothing torn is left."""
 import contextlib
-import json
 import os
 import random
 import signal
@@ -12,9 +11,8 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta
-from support import SANITIZED, STEP, assert_same, close, error_of, in_process, killed, open_array, open_ours, peak_memory, read_all, subdatasets
-from writing import check_consolidated, copy, created, document, driver, files_of, shards, source
+from support import STEP, assert_same, in_process, killed, open_array, open_ours, read_all, subdatasets
+from writing import check_consolidated, copy, created, document, driver, files_of, source
 
 ROUNDS = 9 // STEP
 HEAD = "import os\nimport signal\nimport sys\nimport numpy as np\nfrom osgeo import gdal\ngdal.UseExceptions()\npath = sys.argv[1]\n"
@@ -155,63 +153,6 @@ def test_killed_append_leaves_the_former_store_or_the_complete_append(tmp_path):
             assert_levels(found["n%d" % number], numbered(number))
 
 
-def remove_documents(folder):
-    """As a killed writer had not put them yet, or the next one has removed them (zarr/recover.c)."""
-    for document in folder.rglob("zarr.json"):
-        document.unlink()
-
-
-def test_name_with_only_levels_listed_by_a_killed_writer_can_be_appended(tmp_path):
-    path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
-    copy(path, ones, ARRAY_NAME="first")
-    append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
-    driver().CreateCopy(str(path), ones, options=append + ["OVERVIEWS=2", "CHUNK_SHAPE=16"])
-    root = json.loads((path / "zarr.json").read_text())
-    listed = root["consolidated_metadata"]["metadata"]
-    for name in ("second", "second/second"):
-        del listed[name]
-    assert "second/ovr_2x" in listed
-    (path / "zarr.json").write_text(json.dumps(root))
-    remove_documents(path / "second")
-    (path / "second" / ".unfinished").write_text("")
-    dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)
-    assert not dataset.ReadAsArray().any()
-    dataset = None
-    assert sorted(os.listdir(path / "second")) == ["second", "zarr.json"]
-    check_consolidated(path)
-
-
-def test_chunks_of_a_killed_writer_do_not_appear_in_a_new_array(tmp_path):
-    path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
-    copy(path, ones, ARRAY_NAME="first")
-    append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
-    before = (path / "zarr.json").read_bytes()
-    driver().CreateCopy(str(path), ones, options=append + ["OVERVIEWS=2", "CHUNK_SHAPE=16"])
-    (path / "zarr.json").write_bytes(before)
-    remove_documents(path / "second")
-    assert shards(path, "second/second") and ".unfinished" not in os.listdir(path / "second")
-    (path / "second" / ".unfinished").write_text("")  # until then
-    dataset = driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append)
-    assert not dataset.ReadAsArray().any()
-    dataset = None
-    assert sorted(os.listdir(path / "second")) == ["second", "zarr.json"]
-    check_consolidated(path)
-
-
-@pytest.mark.parametrize("how", ["copy", "create"])
-def test_appending_does_not_overwrite_what_the_consolidated_metadata_do_not_list(tmp_path, how):
-    path, ones = tmp_path / "a.zarr", source(np.ones((50, 50), "uint8"))
-    copy(path, ones, ARRAY_NAME="first")
-    oracle.put(path / "second", {"zarr.json": group_meta()})  # by another program, which does not consolidate
-    oracle.write(path / "second/second", array_meta((8, 8), "uint8"), np.full((8, 8), 7, "uint8"))
-    before = {name: (path / name).read_bytes() for name in files_of(path)}
-    append = ["APPEND_SUBDATASET=YES", "ARRAY_NAME=second"]
-    make = (lambda: driver().CreateCopy(str(path), ones, options=append)) if how == "copy" else (
-        lambda: driver().Create(str(path), 50, 50, 1, gdal.GDT_Byte, options=append))
-    assert "there is a /second already" in error_of(make)
-    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
-
-
 def test_building_overviews_that_is_killed_leaves_right_ones_or_none(tmp_path):
     moments, path, expected = random.Random(11), tmp_path / "a.zarr", numbered(0)
     copy(path, source(expected[0]), CHUNK_SHAPE=32, SHARD_SHAPE=64, ARRAY_NAME="v")
@@ -320,47 +261,3 @@ def test_flushing_to_a_full_disk_fails(small_disk):
     with contextlib.suppress(RuntimeError):
         dataset = None
     assert not leftovers(path)
-
-
-@pytest.mark.skipif(not hasattr(gdal.Dataset, "Close"), reason="GDAL 3.8 has Close()")
-def test_closing_on_a_full_disk_fails(small_disk):
-    dataset = driver().Create(str(small_disk / "a.zarr"), 1024, 1024, 1, gdal.GDT_UInt16, options=["CHUNK_SHAPE=64", "SHARD_SHAPE=256"])
-    with contextlib.suppress(OSError), open(small_disk / "filler", "wb", buffering=0) as file:
-        while file.write(b"\0" * 4096):
-            pass
-    dataset.GetRasterBand(1).WriteArray(noise(40))  # a part of a chunk is kept in memory
-    with pytest.raises(RuntimeError, match="No space left"):
-        close(dataset)
-    os.remove(small_disk / "filler")
-
-
-# ------------------------------------------------------------------------------------------------------------------ memory
-
-needs_real_memory = pytest.mark.skipif(SANITIZED, reason="ASan takes memory of its own")
-
-CREATE = """
-vrt = "<VRTDataset rasterXSize='%s' rasterYSize='%s'><VRTRasterBand dataType='%s' band='1'/></VRTDataset>" % (sys.argv[2], sys.argv[2], sys.argv[3])
-source = gdal.Open(sys.argv[4] if len(sys.argv) > 4 else vrt)
-gdal.GetDriverByName("ShardedZarr").CreateCopy(sys.argv[1], source, options=["SHARD_SHAPE=" + sys.argv[2], "OVERVIEWS=NONE"])
-"""
-
-
-@needs_real_memory
-def test_memory_does_not_depend_on_the_shard(tmp_path):
-    """A raster of 128 MB into one shard."""
-    tiff = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "a.tif"), 8192, 8192, 1, gdal.GDT_UInt16)
-    for row in range(0, 8192, 512):
-        tiff.GetRasterBand(1).WriteArray(np.random.default_rng(row).integers(0, 4000, (512, 8192)).astype("uint16"), 0, row)
-    checksum = tiff.GetRasterBand(1).Checksum()
-    tiff = None
-    _, megabytes = peak_memory(CREATE, tmp_path / "a.zarr", 8192, "UInt16", tmp_path / "a.tif", GDAL_CACHEMAX="16")
-    assert megabytes < 130
-    assert open_ours(str(tmp_path / "a.zarr")).GetRasterBand(1).Checksum() == checksum
-
-
-@needs_real_memory
-def test_a_very_large_sparse_shard(tmp_path):
-    """4 GB of nothing but fill, in one shard."""
-    _, megabytes = peak_memory(CREATE, tmp_path / "a.zarr", 65536, "Byte", GDAL_CACHEMAX="16")
-    assert megabytes < 250
-    assert not shards(tmp_path / "a.zarr", "a")

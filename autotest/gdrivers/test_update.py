@@ -1,10 +1,8 @@
 """GA_Update: a store that is there, ours or another's, is changed where it was asked for and nowhere else."""
 import json
 import os
-import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,9 +11,9 @@ from osgeo import gdal, osr
 import oracle
 from stores import (BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
                     write_coordinate)
-from support import (AS_NOBODY, as_raster, assert_same, error_of, geotransform, held_band, in_process, name_of, need_codecs, open_array, open_ours, raster_dtype,
-                     random_window, read_all, same_crs, tried)
-from writing import UTM, arrays, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
+from support import AS_NOBODY, as_raster, assert_same, error_of, geotransform, in_process, name_of, need_codecs, open_array, open_ours, \
+    raster_dtype, random_window, read_all, same_crs, tried
+from writing import UTM, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
 def update(path, array=None):
@@ -124,16 +122,6 @@ def test_only_touched_shards_are_rewritten_and_neighbours_keep_their_bytes(scene
     assert_same(only_array(path)[2], array)
 
 
-def test_reading_in_update_mode_changes_nothing(scene):
-    path, array = scene
-    files = stat(path)
-    dataset = update(path)
-    assert_same(dataset.ReadAsArray(), array)
-    dataset.FlushCache()
-    dataset = None
-    assert stat(path) == files
-
-
 OPENED_BY_NOBODY = AS_NOBODY + '''
 gdal.AllRegister()
 become_nobody()
@@ -177,65 +165,6 @@ def test_a_garbled_shard_is_an_error_and_not_overwritten(scene):
     assert "c/2/1" in error_of(write)
     dataset = None
     assert open(name, "rb").read() == broken
-
-
-TORN = {  # {how: bytes of a shard that was torn}
-    "cut in the chunks": lambda data: data[:len(data) // 3], "cut in the index": lambda data: data[:-7], "emptied": lambda data: b"",
-    "garbled": lambda data: bytes(byte ^ 0x55 for byte in data), "without a byte of a chunk": lambda data: data[1:]}
-LAYERS = {  # {name: codecs of a shard of 32 x 32}; 45 x 70 pixels reach over three shards to the right and two down
-    "chunks": [sharding((8, 8), LITTLE, GZIP)], "encoded": [sharding((8, 8)), GZIP],
-    "nested": [sharding((16, 16), sharding((8, 8)))], "at the start": [sharding((8, 8), location="start")]}
-
-
-@pytest.mark.parametrize("how", TORN)
-@pytest.mark.parametrize("layers", LAYERS)
-@pytest.mark.parametrize("strategy", ["REWRITE", "APPEND", "IN_PLACE"])
-def test_writing_a_whole_shard_replaces_a_broken_one(tmp_path, how, layers, strategy):
-    before, after = np.random.default_rng(4).integers(1, 60000, (2, 45, 70)).astype("uint16")
-    oracle.write(tmp_path, array_meta((45, 70), shard=(32, 32), codecs=LAYERS[layers]), before)
-    torn = [tmp_path / "c/0/1", tmp_path / "c/1/2"]  # one in the midst, the other on both edges
-    for path in torn:
-        path.write_bytes(TORN[how](path.read_bytes()))
-    as_torn = [path.read_bytes() for path in torn]
-
-    def write(x, y, width, height):
-        dataset = gdal.OpenEx(name_of(tmp_path), gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + strategy])
-        dataset.GetRasterBand(1).WriteArray(after[y:y + height, x:x + width], x, y)
-        dataset.FlushCache()
-        dataset = None
-    for x, y, path in [(33, 1, torn[0]), (65, 40, torn[1])]:  # a part of a chunk
-        error_of(write, x, y, 3, 3)
-        assert path.read_bytes() == as_torn[torn.index(path)]
-    write(32, 0, 32, 32)
-    write(64, 32, 6, 13)
-    expected = before.copy()
-    expected[0:32, 32:64], expected[32:, 64:] = after[0:32, 32:64], after[32:, 64:]
-    np.testing.assert_array_equal(oracle.read(str(tmp_path))[1], expected)
-
-
-@pytest.mark.parametrize("codecs", [[sharding((8, 8), LITTLE, GZIP)], [LITTLE, GZIP]], ids=["sharded", "unsharded"])
-@pytest.mark.parametrize("what", ["removed", "of another type", "of other codecs", "of another shape", "of other chunks"])
-def test_pixels_go_into_no_array_but_the_one_that_was_opened(tmp_path, codecs, what):
-    made = {"of another type": array_meta((64, 64), "float32", (32, 32), codecs), "of other codecs": array_meta((64, 64), "uint16", (32, 32), [LITTLE]),
-            "of another shape": array_meta((64, 96), "uint16", (32, 32), codecs), "of other chunks": array_meta((64, 64), "uint16", (16, 16), codecs)}
-    oracle.write(tmp_path, group_meta())
-    oracle.write(tmp_path / "v", array_meta((64, 64), "uint16", (32, 32), codecs), np.ones((64, 64), "uint16"))
-    whole, part = update(tmp_path, "/v"), update(tmp_path, "/v")
-    part.GetRasterBand(1).WriteArray(np.full((5, 5), 7, "uint16"), 3, 3)  # a part of a chunk is read before another is there
-    shutil.rmtree(tmp_path / "v")
-    if what in made:
-        oracle.write(tmp_path / "v", made[what], np.full(made[what]["shape"], 3, made[what]["data_type"]))
-    files = stat(tmp_path)
-
-    def write():
-        whole.GetRasterBand(1).WriteArray(np.full((64, 64), 5, "uint16"))
-        whole.FlushCache()
-    for action in (write, part.FlushCache):
-        assert "v/zarr.json" in error_of(action)
-    gdal.PushErrorHandler("CPLQuietErrorHandler")
-    whole = part = write = action = None  # what could not be written goes, and is said once more
-    gdal.PopErrorHandler()
-    assert {name: value for name, value in stat(tmp_path).items() if "shardedzarr" not in name} == files
 
 
 @pytest.mark.parametrize("codecs", [[sharding((8, 8))], [LITTLE]], ids=["sharded", "unsharded"])
@@ -323,24 +252,6 @@ def test_resized_buffer_writes_keep_concurrent_writes_beside_them(tmp_path, size
     ours.FlushCache()
     ours = other = None
     assert_same(read_all(open_ours(path)), expected.ReadAsArray())
-
-
-def test_threads_with_datasets_of_one_store_lose_nothing(tmp_path):
-    for place in (str(tmp_path), "/vsimem/threads"):
-        path = place + "/a.zarr"
-        gdal.GetDriverByName("ShardedZarr").Create(path, 64, 64, 1, gdal.GDT_UInt16, ["CHUNK_SHAPE=16,16", "SHARD_SHAPE=64,64"])
-
-        def work(number):
-            for i in range(number, 256, 4):
-                dataset = gdal.Open(path, gdal.GA_Update)
-                dataset.GetRasterBand(1).WriteArray(np.full((4, 4), i + 1, "uint16"), i % 16 * 4, i // 16 * 4)
-                dataset = None
-
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(work, range(4)))
-        expected = np.kron(np.arange(1, 257).reshape(16, 16), np.ones((4, 4))).astype("uint16")
-        assert_same(read_all(gdal.Open(path))[0], expected)
-        gdal.GetDriverByName("ShardedZarr").Delete(path)
 
 
 # ----------------------------------------------------------------------------------------------------- what is known of it
@@ -444,69 +355,6 @@ def test_an_edit_keeps_what_is_newer_than_the_consolidated_metadata(tmp_path, le
     assert open_ours(path).GetGeoTransform() == (100, 2, 0, 200, 0, -2)
 
 
-# ------------------------------------------------------------------------------------------------------------- statistics
-
-@pytest.fixture
-def pam():
-    """Side-car files, which the other tests do without."""
-    gdal.SetConfigOption("GDAL_PAM_ENABLED", "YES")
-    yield
-    gdal.SetConfigOption("GDAL_PAM_ENABLED", None)
-
-
-def side_car(path):
-    name = path + "/zarr.json.aux.xml"
-    return open(name).read() if os.path.exists(name) else ""
-
-
-@pytest.mark.parametrize("how", ["set", "computed", "edit"])
-def test_statistics_that_were_set_go_before_an_older_side_car(scene, pam, how):
-    path, array = scene
-    dataset = open_ours(path)
-    dataset.GetRasterBand(1).ComputeStatistics(False)
-    dataset = None
-    assert "STATISTICS_MAXIMUM" in side_car(path)
-    if how == "edit":
-        subprocess.run(["gdal_edit.py", path, "-setstats", "1", "2", "3", "4"], check=True, env={**os.environ, "GDAL_PAM_ENABLED": "YES"})
-    else:
-        dataset = update(path)
-        dataset.GetRasterBand(1).WriteArray(np.full((128, 128), 2, "uint16")) if how == "computed" else None
-        dataset.GetRasterBand(1).ComputeStatistics(False) if how == "computed" else dataset.GetRasterBand(1).SetStatistics(1, 2, 3, 4)
-        dataset = None
-    expected = [2, 2, 2, 0] if how == "computed" else [1, 2, 3, 4]
-    assert open_ours(path).GetRasterBand(1).GetStatistics(False, False) == expected
-    assert '"STATISTICS_MAXIMUM": "2"' in json.dumps(document(path, "v")) and "STATISTICS" not in side_car(path)
-
-
-def test_a_side_car_does_not_repeat_what_the_store_says(scene, pam):
-    path, array = scene
-    for text in ("one", "two"):
-        dataset = update(path)
-        dataset.SetMetadataItem("ABOUT", text)
-        dataset.GetRasterBand(1).SetMetadataItem("BAND", text)
-        dataset = None
-        dataset = open_ours(path)
-        dataset.GetRasterBand(1).ComputeStatistics(False)
-        assert dataset.GetMetadataItem("ABOUT") == text and dataset.GetRasterBand(1).GetMetadataItem("BAND") == text
-        dataset = None
-        assert "STATISTICS_MAXIMUM" in open_ours(path).GetRasterBand(1).GetMetadata()
-        assert "BAND\"" not in side_car(path) and "ABOUT" not in side_car(path)
-
-
-def test_a_side_car_of_several_arrays_keeps_those_of_the_others(tmp_path, pam):
-    path = str(tmp_path / "a.zarr")
-    copy(path, source(np.arange(128, dtype="uint8").reshape(2, 8, 8)), SINGLE_ARRAY="NO", ARRAY_NAME="v", CHUNK_SHAPE=4)
-    names = ["/" + name for name in arrays(path)]
-    for name in names:
-        dataset = open_array(path, name)
-        dataset.GetRasterBand(1).ComputeStatistics(False)
-        dataset = None
-    dataset = update(path, names[0])
-    dataset.GetRasterBand(1).Fill(3)
-    dataset = None
-    assert all("STATISTICS_MAXIMUM" in held_band(open_array(path, name)).GetMetadata() for name in names)
-
-
 # --------------------------------------------------------------------------------------------------------- only what was set
 
 def gaussian_store(path):
@@ -557,12 +405,6 @@ def test_an_array_without_names_is_georeferenced_validly(tmp_path, array):
 
 
 # -------------------------------------------------------------------------------------------------- signed types that are unsigned
-
-@pytest.mark.parametrize("text", ["True", "TRUE"])
-def test_unsigned_is_read_in_any_case(tmp_path, text):
-    oracle.write(tmp_path / "a.zarr", array_meta((1, 2), "int16", dimension_names=["y", "x"], attributes={"_Unsigned": text}), np.array([[1, -1]], "int16"))
-    assert open_ours(str(tmp_path / "a.zarr")).ReadAsArray().tolist() == [[1, 65535]]
-
 
 @pytest.mark.parametrize("data_type,nodata", [("int8", 255), ("int16", 65535), ("int32", 4294967295)])
 def test_integers_with_the_unsigned_attribute_read_unsigned_and_keep_it(tmp_path, data_type, nodata):

@@ -12,7 +12,7 @@ from osgeo import gdal
 
 import oracle
 from stores import BIG, CRC32C, GZIP, array_meta, random_store, random_values, sharding, transpose
-from support import ask_peer, as_raster, assert_same, error_of, killed, name_of, need_codecs, open_array, raster_dtype, random_window, read_all
+from support import ask_peer, as_raster, assert_same, killed, name_of, need_codecs, open_array, raster_dtype, random_window, read_all
 from writing import created, files_of, only_array
 
 WAYS = ["REWRITE", "APPEND", "IN_PLACE"]
@@ -160,57 +160,7 @@ def test_in_place_update_keeps_the_file(tmp_path):
     check_valid(path)
 
 
-def test_the_creation_option_is_for_the_session_that_creates(tmp_path):
-    path, inodes = str(tmp_path / "a.zarr"), []
-    dataset = gdal.GetDriverByName("ShardedZarr").Create(path, 64, 64, 8, gdal.GDT_UInt16, [
-        "CHUNK_SHAPE=1,32,32", "SHARD_SHAPE=8,64,64", "ARRAY_NAME=v", "OVERVIEWS=NONE", "UPDATE=APPEND"])
-    for number in range(8):
-        dataset.GetRasterBand(number + 1).WriteArray(np.random.default_rng(number).integers(1, 9999, (64, 64)).astype("uint16"))
-        dataset.FlushCache()
-        inodes += [os.stat(os.path.join(path, "v", "c", "0", "0", "0")).st_ino] if os.path.exists(path) else []
-    dataset = None
-    assert len(set(inodes)) < max(len(inodes), 2)
-    assert_same(only_array(path)[2], np.stack([np.random.default_rng(number).integers(1, 9999, (64, 64)) for number in range(8)]).astype("uint16"))
-
-
-def test_unknown_update_method_is_refused_with_valid_ones(tmp_path):
-    path, _ = series(tmp_path / "a.zarr")
-    assert "UPDATE: expected REWRITE, APPEND or IN_PLACE, found SIDEWAYS" in error_of(update, path, "SIDEWAYS")
-
-
 # ------------------------------------------------------------------------------------------------------- many, and killed
-
-WRITERS = """
-import random, sys
-import numpy as np
-from osgeo import gdal
-gdal.UseExceptions()
-path, way, number, count, side, seed = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
-blocks = [(y, x) for y in range(0, 64, side) for x in range(0, 64, side)]
-random.Random(seed).shuffle(blocks)
-rng = random.Random(100 * seed + number)
-dataset = None
-for y, x in blocks[number::count]:
-    dataset = dataset or gdal.OpenEx(path, gdal.OF_RASTER | gdal.OF_UPDATE, open_options=["UPDATE=" + way, "FSYNC=NO"])
-    dataset.GetRasterBand(1).WriteArray(np.full((side, side), 1 + y * 64 + x, "uint16"), x, y)
-    if rng.random() < 0.3:
-        dataset = None
-"""
-
-
-@pytest.mark.parametrize("kind, ways, side", [("checksums", ["APPEND"] * 3, 16), ("index at start", ["APPEND"] * 3, 4), ("nested", ["IN_PLACE"] * 3, 16),
-                                              ("checksums", ["IN_PLACE"] * 3, 4), ("nested", WAYS, 4), ("index at start", WAYS, 16)])  # 16: chunks
-def test_several_processes_writing_into_the_same_shards_lose_no_block(tmp_path, kind, ways, side):
-    meta, path = dict(STORES[kind], shape=[64, 64]), str(tmp_path / "a.zarr")
-    oracle.write(path, meta, np.full((64, 64), 9, "uint16"))
-    running = [subprocess.Popen([sys.executable, "-c", WRITERS, name_of(path), way] + [str(i) for i in (number, len(ways), side, side)])
-               for number, way in enumerate(ways)]
-    assert [process.wait() for process in running] == [0] * len(ways)
-    expected = np.kron(np.arange(64 // side)[:, None] * side * 64 + np.arange(64 // side) * side + 1, np.ones((side, side))).astype("uint16")
-    assert_same(read_all(open_array(path))[0], expected)
-    assert_same(oracle.read(path)[1], expected)
-    assert not journals(path)
-
 
 GROWING = """
 import sys
@@ -284,11 +234,3 @@ d.FlushCache()
     assert_same(only_array(path)[2], array)
     assert not journals(path)
     check_valid(path)
-
-
-def test_a_store_with_a_journal_is_deleted_with_it(tmp_path):
-    path, _ = series(tmp_path / "a.zarr")
-    with open(os.path.join(path, "v", "c", "0", "0", ".shardedzarr-0.journal"), "wb") as file:
-        file.write(b"left")
-    gdal.GetDriverByName("ShardedZarr").Delete(path)
-    assert not os.path.exists(path)
