@@ -26,7 +26,7 @@ done <<END
 gdal 19839
 validate 1229
 raster 6445
-geo 9332
+geo 9292
 array 6189
 shard 1942
 icechunk 2056

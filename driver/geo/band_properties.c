@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/band_properties_json.h"
+#include "geo/flags.h"
 #include "geo/scope.h"
 #include "geo/write.h"
 
@@ -100,15 +101,6 @@ static bool colour_table_write(zs_json *object, const char *name, const struct z
 
 /* ---- Categories ---- */
 
-static bool flag_value(const zs_json *value, size_t *out)
-{
-    int64_t v;
-    if (!zs_json_int64(value, &v) || v < 0 || v >= MAX_CATEGORIES)
-        return false;
-    *out = (size_t)v;
-    return true;
-}
-
 /* Names by index from the list this driver writes when CF's words would not keep them. */
 static bool category_list_read(const zs_json *list, char ***categories)
 {
@@ -129,58 +121,33 @@ static bool category_list_read(const zs_json *list, char ***categories)
     return status == ZS_OK;
 }
 
+/* That list, or CF's flags where their values are small numbers. Freed with zs_names_free(), also on failure. */
 static bool categories_read(const zs_json *attributes, char ***categories)
 {
-    *categories = NULL;
-    if (!category_list_read(zs_json_get(attributes, "gdal:categories"), categories))
+    struct zs_flags flags;
+    size_t count = 0;
+    bool ok = category_list_read(zs_json_get(attributes, "gdal:categories"), categories);
+    if (!ok || *categories != NULL)
+        return ok;
+    if (zs_flags_read(attributes, &flags, NULL) != ZS_OK)
         return false;
-    if (*categories != NULL)
-        return true;
-    const zs_json *values = zs_json_get(attributes, "flag_values"),
-                  *meanings = zs_json_get(attributes, "flag_meanings");
-    const char *words = NULL;
-    if (!zs_json_is_array(values) || !(zs_json_string(meanings, &words) || zs_json_is_array(meanings)))
-        return true;
-    size_t count = 0, v;
-    for (const zs_json *e = zs_json_first(values); e != NULL; e = zs_json_next(e)) {
-        if (!flag_value(e, &v))
-            return true;
-        if (v + 1 > count)
-            count = v + 1;
+    bool is_small = flags.has_values;
+    for (size_t i = 0; i < flags.count; i++) {
+        const int64_t value = flags.list[i].value;
+        is_small = is_small && value >= 0 && value < MAX_CATEGORIES;
+        count = is_small && (size_t)value >= count ? (size_t)value + 1 : count;
     }
-    if (count == 0)
-        return true;
-    *categories = zs_calloc(count + 1, sizeof **categories);
-    if (*categories == NULL)
-        return false;
-    /* All names from the start, so that the list has no hole that would end it. */
-    for (v = 0; v < count; v++)
-        if (((*categories)[v] = zs_strdup("")) == NULL)
-            return false;
-    const zs_json *meaning = zs_json_first(meanings);
-    char word[256];
-    for (const zs_json *e = zs_json_first(values); e != NULL; e = zs_json_next(e)) {
-        const char *name = NULL;
-        if (words != NULL) {
-            words = zs_next_word(words, word, sizeof word);
-            name = words != NULL ? word : NULL;
-        } else {
-            zs_json_string(meaning, &name);
-            meaning = zs_json_next(meaning);
-        }
-        if (name == NULL) /* fewer meanings than values, or not a text */
-            break;
-        char *copy = zs_strdup(name);
-        if (copy == NULL)
-            return false;
-        if (flag_value(e, &v)) { /* always: all values were checked above */
-            char *old = (*categories)[v];
-            (*categories)[v] = copy;
-            copy = old;
-        }
-        free(copy);
+    if (is_small && count > 0)
+        ok = (*categories = zs_calloc(count + 1, sizeof **categories)) != NULL;
+    for (size_t v = 0; v < count && *categories != NULL && ok; v++) /* no hole, which would end the list */
+        ok = ((*categories)[v] = zs_strdup("")) != NULL;
+    for (size_t i = 0; i < flags.count && *categories != NULL && ok; i++) { /* the later of two holds */
+        char **name = &(*categories)[flags.list[i].value], *former = *name;
+        *name = flags.list[i].name;
+        flags.list[i].name = former;
     }
-    return true;
+    zs_flags_clear(&flags);
+    return ok;
 }
 
 static bool set(zs_json *object, const char *name, zs_json *value)

@@ -76,5 +76,5 @@ char zs_name_axis(const char *name);
 
 /* The factor from values of a coordinate variable to coordinates of the CRS: kilometres beside one in metres, and the
  * other way round; the angles of a geostationary view, as a satellite's instruments scan it, by the satellite's height.
- * 1 of all other units, and without a CRS (units.c). */
+ * 1 of all other units, and without a CRS. */
 double zs_coordinate_factor(const struct zs_node *coordinate, OGRSpatialReferenceH srs);

@@ -37,7 +37,7 @@ enum zs_status zs_dimension_rename_attributes(struct zs_hierarchy *hierarchy, co
  * timedelta64); NULL for all others, and where CF has none. */
 const char *zs_time_units(const struct zs_dtype *dtype);
 
-/* ---- The CRS of a new array, and of one without other georeferencing than coordinate variables (array_crs.c) ---- */
+/* ---- The CRS of a new array, and of one without other georeferencing than coordinate variables ---- */
 
 /* The CRS that the array itself declares, or the grid mapping that it names; NULL: there is none. Released with
  * OSRRelease(). */

@@ -2,11 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 
+#include "geo/cf.h"
 #include "geo/conventions.h"
+#include "geo/coordinates.h"
 #include "geo/crs.h"
 
 #define DEFAULT_RADIUS 6370997.0 /* dggs: without an ellipsoid */
@@ -91,4 +94,108 @@ OGRSpatialReferenceH zs_healpix_crs(const struct zs_healpix *healpix, double cen
     CPLsnprintf(text, sizeof text, "+proj=healpix +lon_0=%.17g +rot_xy=45 %s +units=m +no_defs", central_meridian,
                 figure);
     return zs_crs_from_proj_string(text);
+}
+
+/* ---- Grid mappings: as in CF 1.13 (cf-conventions #605), and as in the stores of easy.gems ---- */
+
+/* A scalar beside the arrays; not all stores name it in `grid_mapping`. */
+#define USUAL_NAME "crs"
+
+static const struct zs_node *mapping_of(struct zs_hierarchy *hierarchy, const struct zs_scope *scope)
+{
+    bool in_own_group;
+    const struct zs_node *mapping = zs_grid_mapping_find(hierarchy, scope, &in_own_group);
+    if (mapping == NULL && zs_grid_mapping_name(scope->node->attributes) == NULL && scope->groups > 0 &&
+        zs_hierarchy_node_at(hierarchy, scope->group[0]->path, USUAL_NAME, &mapping, NULL) != ZS_OK)
+        return NULL;
+    return mapping != NULL && zs_json_equals(zs_json_get(mapping->attributes, "grid_mapping_name"), "healpix") ? mapping
+                                                                                                            : NULL;
+}
+
+/* Whether it is worth looking for a mapping that nothing names: that may cost a request. */
+static bool looks_like_cells(const struct zs_node *node)
+{
+    static const char *const names[] = {"cell", "cells", "healpix_index", "value", "values", NULL};
+    const char *last = zs_dimension_name(node, node->array->ndim - 1);
+    for (const char *const *name = names; *name != NULL && last != NULL; name++)
+        if (strcmp(last, *name) == 0)
+            return true;
+    return false;
+}
+
+static bool take_scheme(const zs_json *attributes, struct zs_healpix *found)
+{
+    const char *scheme = "nested";
+    if (!zs_json_string(zs_json_get(attributes, "indexing_scheme"), &scheme))
+        zs_json_string(zs_json_get(attributes, "healpix_order"), &scheme);
+    found->is_ring = strcmp(scheme, "ring") == 0;
+    return found->is_ring || strcmp(scheme, "nest") == 0 || strcmp(scheme, "nested") == 0;
+}
+
+static bool take_order(const zs_json *attributes, struct zs_healpix *found)
+{
+    uint64_t number;
+    if (zs_json_uint64(zs_json_get(attributes, "refinement_level"), &number))
+        found->order = number <= ZS_HEALPIX_MAX_ORDER ? (int)number : -1;
+    else if (zs_json_uint64(zs_json_get(attributes, "healpix_nside"), &number))
+        found->order = zs_healpix_order_of(number);
+    return found->order >= 0;
+}
+
+static bool take_ellipsoid(const zs_json *attributes, struct zs_healpix *found)
+{
+    double major = 0, minor = 0, flattening = 0;
+    const char *name = zs_json_text(attributes, "reference_ellipsoid_name", NULL);
+    if (!zs_json_double(zs_json_get(attributes, "semi_major_axis"), &major))
+        zs_json_double(zs_json_get(attributes, "earth_radius"), &major);
+    if (!zs_json_double(zs_json_get(attributes, "inverse_flattening"), &flattening) &&
+        zs_json_double(zs_json_get(attributes, "semi_minor_axis"), &minor) && minor > 0 && minor < major)
+        flattening = major / (major - minor);
+    if (major == 0 && (name == NULL || !zs_healpix_set_ellipsoid(found, name, 0, 0))) {
+        zs_healpix_set_default_sphere(found);
+        return true;
+    }
+    return major == 0 || zs_healpix_set_ellipsoid(found, name, major, flattening);
+}
+
+/* A variable of cell numbers that `coordinates` names; by its standard name. */
+static const struct zs_node *named_coordinate(struct zs_hierarchy *hierarchy, const struct zs_scope *scope)
+{
+    char word[256];
+    const char *list = zs_json_text(scope->node->attributes, "coordinates", NULL);
+    while ((list = zs_next_word(list, word, sizeof word)) != NULL) {
+        const struct zs_node *node = zs_scope_array(hierarchy, scope, NULL, word, NULL);
+        if (node != NULL && zs_json_equals(zs_json_get(node->attributes, "standard_name"), "healpix_index"))
+            return node;
+    }
+    return NULL;
+}
+
+/* Whether a mapping that is named may be one: looking at that of each raster would cost a request for nothing. */
+static bool may_be_cells(const struct zs_node *node)
+{
+    const int last = node->array->ndim - 1;
+    uint64_t quarter = node->array->shape[last];
+    if (node->array->ndim == 1 || looks_like_cells(node))
+        return true;
+    while (quarter > 12 && quarter % 4 == 0)
+        quarter /= 4;
+    return quarter == 12 && zs_name_axis(zs_dimension_name(node, last)) == 0;
+}
+
+bool zs_cf_find_healpix(struct zs_hierarchy *hierarchy, const struct zs_node *node, const struct zs_scope *scope,
+                        struct zs_healpix *found)
+{
+    const bool is_named = zs_grid_mapping_name(node->attributes) != NULL ||
+                          zs_json_get(node->attributes, "coordinates") != NULL;
+    const bool may_be = is_named ? may_be_cells(node) : looks_like_cells(node);
+    const struct zs_node *mapping = may_be ? mapping_of(hierarchy, scope) : NULL;
+    if (mapping == NULL || !take_scheme(mapping->attributes, found) || !take_order(mapping->attributes, found) ||
+        !take_ellipsoid(mapping->attributes, found))
+        return false;
+    found->dim = node->array->ndim - 1;
+    found->coordinate = named_coordinate(hierarchy, scope);
+    if (found->coordinate == NULL)
+        found->coordinate = zs_coordinate_find(hierarchy, node, found->dim);
+    return found->coordinate != node;
 }
