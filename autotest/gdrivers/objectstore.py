@@ -16,8 +16,6 @@ class ObjectStore(webserver.Server):
 
     objects   {"bucket/key": bytes}
     removed   keys of the objects that were removed, in their order
-    ages      {"bucket/key": days since it was modified}, 0 where nothing is said
-    ahead     seconds that its clock is ahead of this machine's
     classes   {"bucket/key": storage class}, STANDARD where nothing is said; what is archived is for refuse() to refuse
     log       (method, "bucket/key") of every request
     refuse    called with (method, "bucket/key"); where it is true the answer is 403
@@ -32,7 +30,6 @@ class ObjectStore(webserver.Server):
         self.objects, self.uploads, self.log, self.removed, self.refuse, self.lock = {}, {}, [], [], lambda method, key: False, threading.Lock()
         self.fault = lambda method, key, query: None
         self.classes = {}
-        self.ages, self.ahead = {}, 0
         self.holds = ("If-Match", "If-None-Match")
         self.compresses = False
         self.loses, self.sees = lambda method, key: False, lambda headers: None
@@ -81,9 +78,6 @@ REASONS = {403: (b"AccessDenied", b"Nobody &amp; nothing may do this")}
 
 
 class _Handler(webserver.Handler):
-    def date_time_string(self, timestamp=None):
-        return super().date_time_string((timestamp or time.time()) + self.server.owner.ahead)
-
     def _begin(self):
         """(key, query, body, whether it is refused)"""
         path, _, query = self.path.partition("?")
@@ -203,7 +197,7 @@ class _Handler(webserver.Handler):
                 entries += "<CommonPrefixes><Prefix>%s</Prefix></CommonPrefixes>" % escape(name)
             else:
                 key = "%s/%s" % (bucket, name)
-                modified = time.gmtime(time.time() + owner.ahead - 86400 * owner.ages.get(key, 0))
+                modified = time.gmtime()
                 entries += "<Contents><Key>%s</Key><Size>%d</Size><LastModified>%s</LastModified><StorageClass>%s</StorageClass></Contents>" % (
                     escape(name), len(owner.objects[key]), time.strftime("%Y-%m-%dT%H:%M:%S.000Z", modified), owner.classes.get(key, "STANDARD"))
         if is_cut:

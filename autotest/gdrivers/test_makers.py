@@ -184,6 +184,7 @@ def test_arrays_of_others_in_the_group_of_a_killed_append_are_kept(tmp_path, con
     if has_group:
         with open(path + "/w/zarr.json", "w") as file:
             json.dump({"zarr_format": 3, "node_type": "group"}, file)
+    os.remove(path + "/w/.unfinished")  # of a process that is gone
     before = everything(path)
     for _ in range(2):
         assert re.search("there is a /w(/precious)? already", error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES"))

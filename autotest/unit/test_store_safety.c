@@ -12,7 +12,7 @@
 #include "array/array_private.h"
 #include "fault_vsi.h"
 #include "oracle_store.h"
-#include "store/lease.h"
+#include "store/mark.h"
 
 static struct zs_store *vsi_store(const char *root)
 {
@@ -65,39 +65,36 @@ static void make_link(const char *target, const char *root, const char *name)
 
 /* ---- Makers ---- */
 
-static void test_writer_that_lost_its_mark_commits_nothing(void)
+static void test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so(void)
 {
-    static const char other[] = "A raster is being written here, or was when its writer was killed.\n"
-                                "0123 process 17 since 5 in pid:[1] boot b on elsewhere\n";
+    static const char elsewhere[] = "A raster is being written here, or was when its writer was killed.\n"
+                                    "process 17 since 5 in pid:[1] boot b on elsewhere at 2026-01-01T00:00:00Z\n";
     struct zs_error err;
-    bool was_left;
     char *root = new_directory();
     struct zs_store *store = vsi_store(root);
-    must(zs_mark_put(store, ZS_MARK_NAME, NULL, &was_left, &err), &err);
-    must(zs_mark_hold(store, ZS_MARK_NAME, &err), &err);
-    must(zs_mark_check_own(store, ZS_MARK_NAME, &err), &err);
-    struct zs_buffer own = get_object(store, ZS_MARK_NAME);
-    const int64_t long_ago = (int64_t)time(NULL) - 3600;
-
-    write_file(root, ZS_MARK_NAME, other, strlen(other));
-    put_object(store, "a", "one", 3); /* what was committed a moment ago is not looked after */
-    store->lease->seen = long_ago;
-    CHECK(zs_store_put(store, "a", "two", 3, &err) == ZS_IO);
-    CHECK_CONTAINS(err.message, "process 17 on elsewhere took this one for killed");
-    CHECK(zs_store_put(store, "b", "two", 3, &err) == ZS_IO);
-    CHECK(zs_mark_check_own(store, ZS_MARK_NAME, &err) == ZS_IO);
-    must(zs_store_remove(store, ZS_MARK_NAME, &err), &err);
-    CHECK(zs_store_put(store, "b", "two", 3, &err) == ZS_IO);
-    CHECK_CONTAINS(err.message, "is gone");
-    struct zs_buffer a = get_object(store, "a");
-    CHECK(a.size == 3 && memcmp(a.data, "one", 3) == 0 && !exists(root, "b"));
-
-    write_file(root, ZS_MARK_NAME, own.data, own.size);
-    put_object(store, "b", "two", 3);
-    CHECK(store->lease->seen > long_ago);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(zs_mark_put(store, ZS_MARK_NAME, false, &err) == ZS_OK ? 0 : 1);
+    int code = 1;
+    CHECK(waitpid(child, &code, 0) == child && code == 0);
+    must(zs_mark_check(store, ZS_MARK_NAME, false, &err), &err);
+    must(zs_mark_put(store, ZS_MARK_NAME, false, &err), &err);
+    CHECK(zs_mark_is_own(store, ZS_MARK_NAME));
+    for (int overwrites = 0; overwrites < 2; overwrites++) {
+        CHECK(zs_mark_put(store, ZS_MARK_NAME, overwrites, &err) == ZS_CONFLICT); /* this process lives */
+        CHECK_CONTAINS(err.message, ".unfinished: process ");
+    }
     must(zs_mark_remove(store, ZS_MARK_NAME, &err), &err);
-    zs_buffer_free(&a);
-    zs_buffer_free(&own);
+    CHECK(!exists(root, ZS_MARK_NAME));
+
+    write_file(root, ZS_MARK_NAME, elsewhere, strlen(elsewhere));
+    CHECK(zs_mark_put(store, ZS_MARK_NAME, false, &err) == ZS_CONFLICT);
+    CHECK_CONTAINS(err.message, "process 17 on elsewhere is making what shall be there, since 2026-01-01T00:00:00Z; if it "
+                                "was killed, remove this object, or give OVERWRITE=YES");
+    must(zs_mark_remove(store, ZS_MARK_NAME, &err), &err);
+    CHECK(exists(root, ZS_MARK_NAME)); /* it is another's */
+    must(zs_mark_put(store, ZS_MARK_NAME, true, &err), &err);
+    CHECK(zs_mark_is_own(store, ZS_MARK_NAME));
     zs_store_free(store);
     remove_directory(root);
 }
@@ -579,7 +576,7 @@ static void test_more_objects_are_read_than_files_may_be_open(void)
 
 int main(void)
 {
-    RUN(test_writer_that_lost_its_mark_commits_nothing);
+    RUN(test_mark_is_taken_over_where_its_maker_is_seen_to_be_gone_or_the_user_says_so);
     RUN(test_an_upload_whose_bytes_cannot_be_read_back_is_an_error_and_publishes_nothing);
     RUN(test_failed_removal_is_an_error_unless_the_object_is_known_to_be_absent);
     RUN(test_absent_on_hdfs_is_absent_and_refused_is_not);

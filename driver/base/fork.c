@@ -2,7 +2,7 @@
 
 #define FREE PTHREAD_MUTEX_INITIALIZER
 
-pthread_mutex_t zs_locks[ZS_LOCK_COUNT] = {FREE, FREE, FREE, FREE, FREE, FREE};
+pthread_mutex_t zs_locks[ZS_LOCK_COUNT] = {FREE, FREE, FREE, FREE, FREE};
 
 static void before(void)
 {

@@ -9,7 +9,6 @@
 enum zs_process_lock {
     ZS_LOCK_IN_MEMORY, /* writing in /vsimem/ */
     ZS_LOCK_STORES,    /* the list of stores that datasets are opened on */
-    ZS_LOCK_MARKS,     /* the list of this process's marks */
     ZS_LOCK_FILES,     /* the list of open files, and opening and closing them */
     ZS_LOCK_CACHES,    /* the list of caches and the budgets asked for; before the lock of a cache */
     ZS_LOCK_POOL,      /* the pool of threads */

@@ -54,7 +54,7 @@ void zsRemoveSilently(const std::string &store, enum zs_marks marks = ZS_MARKS_G
 
 /* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Our mark stays, and so
  * does all while somebody appends an array: what he puts after this listing stays too. */
-bool zsRemoveReplaced(const std::string &store);
+bool zsRemoveReplaced(const std::string &store, bool overwrite);
 
 /* Whether what is at `root` may be replaced by a new store, as ZSTarget::Open() says; isThere: whether there is
  * anything. Else CPLError is emitted. */

@@ -224,15 +224,15 @@ static bool isRemovable(const ZSContents &contents)
 }
 
 /* Whether the store has no mark of a living maker: of one that appends an array and, with `orMakes`, of one that makes
- * the store itself. Else CPLError is emitted. */
-static bool isUnmarked(const ZSContents &contents, bool orMakes)
+ * the store itself. Else CPLError is emitted. With `overwrite` what may be of another machine's process is of none. */
+static bool isUnmarked(const ZSContents &contents, bool orMakes, bool overwrite)
 {
     for (size_t i = 0; i < contents.found.own.count; i++)
     {
         const char *key = contents.found.own.list[i];
         struct zs_error err;
         if (!zs_is_mark(key) || (!orMakes && EQUAL(key, ZS_MARK_NAME)) ||
-            zs_mark_check(contents.store, key, &err) == ZS_OK)
+            zs_mark_check(contents.store, key, overwrite, &err) == ZS_OK)
             continue;
         return zsReport(err);
     }
@@ -245,7 +245,7 @@ static bool mayDelete(const std::string &store, const ZSContents &contents)
     static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
     if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
         return true;
-    if (!isUnmarked(contents, true))
+    if (!isUnmarked(contents, true, false))
         return false;
     if (contents.found.foreign_count == 0)
         return !contents.HasRoot() || isOneRaster(store, ADVICE);
@@ -254,10 +254,11 @@ static bool mayDelete(const std::string &store, const ZSContents &contents)
                     zsShown(store).c_str(), contents.found.foreign, ADVICE);
 }
 
-bool zsRemoveReplaced(const std::string &store)
+bool zsRemoveReplaced(const std::string &store, bool overwrite)
 {
     ZSContents contents;
-    return contents.Find(store) && isUnmarked(contents, false) && removeFound(store, contents, ZS_MARKS_STAY);
+    return contents.Find(store) && isUnmarked(contents, false, overwrite) &&
+           removeFound(store, contents, ZS_MARKS_STAY);
 }
 
 bool zsDeleteStore(const std::string &store)
@@ -318,7 +319,7 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
         return zsRefuse(CPLE_AppDefined,
                         "%s: is not overwritten: it holds files that are not of the store, the first is %s",
                         zsShown(root).c_str(), contents.found.foreign);
-    if (!isUnmarked(contents, false)) // this target's own mark may be at the root
+    if (!isUnmarked(contents, false, overwrite)) // this target's own mark may be at the root
         return false;
     // Without a root it is what a killed writer left.
     const bool isOver = !contents.HasRoot() || overwrite;

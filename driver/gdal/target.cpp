@@ -15,25 +15,24 @@ extern "C"
 #include "store/vsi.h"
 }
 
-/* On a store of objects, those of replacements that were killed. */
-static void removeOldLeftovers(const std::string &root)
+/* On a store of objects, whose mark is ours, those of replacements that were killed. */
+static void removeOtherPrefixes(const std::string &root)
 {
     const ZSQuiet quiet;
-    const ZSOwned<char *> paths(zs_staging_old_prefixes(root.c_str()), zs_names_free);
+    const ZSOwned<char *> paths(zs_staging_prefixes(root.c_str()), zs_names_free);
     for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
         zsRemoveSilently(*path);
 }
 
 /* ---- The target ---- */
 
-bool ZSMark::Put(const std::string &root)
+bool ZSMark::Put(const std::string &root, bool overwrite)
 {
     struct zs_error err;
-    bool wasLeft = false;
     enum zs_status status = zs_store_open(root.c_str(), &m_store, &err);
     const bool isHeld = status == ZS_OK && zs_store_has_conditions(m_store);
     if (isHeld)
-        status = zs_mark_put(m_store, ZS_MARK_NAME, nullptr, &wasLeft, &err);
+        status = zs_mark_put(m_store, ZS_MARK_NAME, overwrite, &err);
     if (status != ZS_OK)
         zsReport(err);
     if (status != ZS_OK || !isHeld)
@@ -44,54 +43,24 @@ bool ZSMark::Put(const std::string &root)
     return status == ZS_OK;
 }
 
-enum zs_status ZSMark::Check(struct zs_error *err) const
-{
-    return m_store != nullptr ? zs_mark_check_own(m_store, ZS_MARK_NAME, err) : ZS_OK;
-}
-
-bool ZSMark::Hold(struct zs_store *store) const
-{
-    struct zs_error err;
-    return m_store == nullptr || zs_mark_hold(store, ZS_MARK_NAME, &err) == ZS_OK || zsReport(err);
-}
-
 ZSMark::~ZSMark()
 {
     struct zs_error err;
     const ZSQuiet quiet;
     if (m_store != nullptr && zs_mark_remove(m_store, ZS_MARK_NAME, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees that this process is gone
+        CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees when this process is gone
     zs_store_free(m_store);
-    m_store = nullptr;
 }
 
 /* Puts the mark on an object store. Another maker may have finished since it was looked what is there. */
 bool ZSTarget::PutMark(const std::string &root)
 {
+    ZSContents c;
     if (!zs_path_is_remote(root.c_str()))
         return true;
-    m_mark = std::make_unique<ZSMark>();
-    if (!m_mark->Put(root))
-        return false;
-    ZSContents c;
-    return !m_mark->IsPut() || m_replaces ||
-           (c.Find(root, true) && (c.IsEmpty() || zsMayReplace(root, m_overwrite, m_canAppend, m_replaces)));
-}
-
-enum zs_status ZSTarget::CheckMark(struct zs_error *err) const
-{
-    return m_mark != nullptr ? m_mark->Check(err) : ZS_OK;
-}
-
-bool ZSTarget::Hold(struct zs_store *store) const
-{
-    return m_mark == nullptr || m_path != m_staging.root || m_mark->Hold(store);
-}
-
-bool ZSTarget::IsOurs()
-{
-    struct zs_error err;
-    return CheckMark(&err) == ZS_OK || zsReport(err);
+    return m_mark.Put(root, m_overwrite) &&
+           (!m_mark.IsPut() || m_replaces ||
+            (c.Find(root, true) && (c.IsEmpty() || zsMayReplace(root, m_overwrite, m_canAppend, m_replaces))));
 }
 
 bool ZSTarget::Open(const std::string &root, GDALDataset *, bool overwrite, bool fsync, bool canAppend)
@@ -235,7 +204,8 @@ bool ZSTarget::CopyFrom(const std::string &store)
 bool zsMoveStore(const std::string &from, const std::string &to)
 {
     ZSTarget target;
-    return target.Open(to, nullptr, false, true) && target.CopyFrom(from) && target.Commit() && zsRemoveReplaced(from);
+    return target.Open(to, nullptr, false, true) && target.CopyFrom(from) && target.Commit() &&
+           zsRemoveReplaced(from, false);
 }
 
 /* Copies objects to where they belong, on a store that does not rename: the root's zarr.json last. Those under the
@@ -244,9 +214,9 @@ bool ZSTarget::Move()
 {
     ZSContents from;
     const std::string root = m_staging.root;
-    if (!IsOurs() || !from.Find(m_path))
+    if (!from.Find(m_path))
         return false;
-    if (!zsRemoveReplaced(root))
+    if (!zsRemoveReplaced(root, m_overwrite))
     {
         ZSContents older; // its root goes first: with it all is there
         m_isOpen = older.FindSilently(root) && older.HasRoot();
@@ -277,8 +247,8 @@ bool ZSTarget::Commit()
             return false;
         zsRemoveExternalOverviews(m_staging.root); // they would be taken for the new store's
         const bool ok = !isMoved || Move();
-        if (ok && m_replaces)
-            removeOldLeftovers(m_staging.root);
+        if (ok && m_replaces && m_mark.IsPut())
+            removeOtherPrefixes(m_staging.root);
         m_isOpen = m_isOpen && !ok;
         zsForgetListing(m_staging.root);
         return ok;
@@ -310,9 +280,7 @@ bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
 
 ZSTarget::~ZSTarget()
 {
-    struct zs_error ignored;
-    const bool isAtRoot = m_isOpen && m_path == m_staging.root;
-    if (m_isOpen && (!isAtRoot || CheckMark(&ignored) == ZS_OK)) // else all that is there is another maker's
+    if (m_isOpen)
         zsRemoveSilently(m_path, ZS_MARKS_STAY);
     zs_staging_end(&m_staging);
 }

@@ -18,7 +18,7 @@ extern "C"
 }
 
 /* Holds a mark (store/mark.h) at the root of a store, from before the first chunk to the end of this object: no other
- * program makes a store there meanwhile. Local stores have no such mark, nor have servers that take no condition. */
+ * program makes a store there meanwhile. Local stores have no such mark, nor have commits that carry no condition. */
 class ZSMark
 {
     struct zs_store *m_store = nullptr;
@@ -29,16 +29,11 @@ class ZSMark
     ZSMark &operator=(const ZSMark &) = delete;
     ~ZSMark();
     /* False (CPLError emitted) where somebody else makes it. */
-    bool Put(const std::string &root);
+    bool Put(const std::string &root, bool overwrite);
     bool IsPut() const
     {
         return m_store != nullptr;
     }
-    /* ZS_OK unless another program took over meanwhile, also where no mark was put. */
-    enum zs_status Check(struct zs_error *err) const;
-    /* Has commits to the store at the same root look likewise, after a long pause. False (CPLError emitted) without
-     * memory. */
-    bool Hold(struct zs_store *store) const;
 };
 
 class ZSTarget
@@ -51,10 +46,9 @@ class ZSTarget
     bool m_fsync = true;
     bool m_replaces = false;
     bool m_isOpen = false;
-    std::unique_ptr<ZSMark> m_mark;
+    ZSMark m_mark;
 
     bool PutMark(const std::string &root);
-    enum zs_status CheckMark(struct zs_error *err) const;
     bool Move();
 
   public:
@@ -87,15 +81,9 @@ class ZSTarget
     /* Copies a store to Path() on an object store, the root's zarr.json last. False (CPLError emitted) on failure, and
      * where something in it is not of the store. */
     bool CopyFrom(const std::string &store);
-    /* Before the root's metadata are written: false (CPLError emitted) where this program did nothing for so long that
-     * another one took over. What is there stays then: it is the other's. */
-    bool IsOurs();
     /* Publishes what was written and removes what it replaces. False (CPLError emitted) on failure: what was there
      * is there. */
     bool Commit();
-    /* Has commits to the store that was opened at Path() look, after a long pause, whether it is still ours. False
-     * (CPLError emitted) without memory. */
-    bool Hold(struct zs_store *store) const;
 };
 
 /* Commits, and `store`, which was opened at Path(), goes on at Root(), each change flushed by itself where the target

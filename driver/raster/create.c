@@ -304,48 +304,23 @@ static char *mark_of(const char *group)
     return zs_format("%s/" ZS_MARK_NAME, group);
 }
 
-/* Finds out whether the group is complete, whatever mark it has: consolidated metadata list the group itself and not
- * only nodes in it (*is_listed), or there are none and its own document is there, which comes last. Another writer may
- * have edited the raster since. */
-static enum zs_status find_complete(struct zs_hierarchy *hierarchy, const char *group, bool *is_complete,
-                                    bool *is_listed, struct zs_error *err)
-{
-    const struct zs_node *node;
-    const bool is_consolidated = zs_hierarchy_is_consolidated(hierarchy);
-    *is_listed = is_consolidated && zs_hierarchy_node(hierarchy, group, &node, NULL) == ZS_OK;
-    *is_complete = *is_listed && !node->is_implicit;
-    if (is_consolidated)
-        return ZS_OK;
-    const enum zs_status status = zs_hierarchy_stored_node(hierarchy, group, &node, err);
-    *is_complete = status == ZS_OK;
-    return zs_is_no_node(status) ? ZS_OK : status;
-}
-
-/* Whether the metadata that are read already have the group. */
+/* Checks that the group was not found. */
 static enum zs_status check_absent(struct zs_hierarchy *hierarchy, const char *group, enum zs_status found,
                                    struct zs_error *err)
 {
     if (found == ZS_OK)
         return zs_fail(err, ZS_ARGUMENT, "%s: there is a /%s already; choose another ARRAY_NAME",
                        zs_hierarchy_store(hierarchy)->root, group);
-    return found == ZS_NOT_FOUND ? ZS_OK : found;
+    return zs_is_no_node(found) ? ZS_OK : found;
 }
 
-/* A group that is to be made. */
-struct room {
-    struct zs_hierarchy *hierarchy;
-    const char *group;
-};
-
-/* Checks that no document is in the group. Where there are locks, those of a killed maker are all listed or gone
- * (zarr/recover.c): another writer has put what is there. ZS_ARGUMENT names it. */
-static enum zs_status check_no_document(void *ctx, struct zs_error *err)
+/* Removes the chunks that a killed writer left in the group. ZS_ARGUMENT where documents are: a writer of another kind
+ * may have put arrays into a group that has no document, which nothing lists. */
+static enum zs_status make_room(struct zs_store *store, const char *group, struct zs_error *err)
 {
-    const struct room *room = ctx;
-    struct zs_store *store = zs_hierarchy_store(room->hierarchy);
     struct zs_contents found = {0};
     const char *first = NULL;
-    enum zs_status status = zs_contents_find_below(store, room->group, &found, err);
+    enum zs_status status = zs_contents_find_below(store, group, &found, err);
     for (size_t i = 0; i < found.own.count && status == ZS_OK; i++) {
         const char *key = found.own.list[i];
         if (zs_is_document(key) && (first == NULL || strlen(first) < strlen(key)))
@@ -354,28 +329,11 @@ static enum zs_status check_no_document(void *ctx, struct zs_error *err)
     if (first != NULL)
         status = zs_fail(err, ZS_ARGUMENT,
                          "%s: there is a /%.*s already: it is not replaced; choose another ARRAY_NAME, or remove /%s",
-                         store->root, (int)(strlen(first) - strlen("/zarr.json")), first, room->group);
+                         store->root, (int)(strlen(first) - strlen("/zarr.json")), first, group);
+    if (status == ZS_OK)
+        status = zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
     zs_contents_clear(&found);
     return status == ZS_UNSUPPORTED ? ZS_OK : status;
-}
-
-/* The steps under the mark. Another maker may have finished since the metadata were read, and a writer of another kind
- * may have put arrays into a group that has no document, which consolidated metadata do not list. */
-static enum zs_status make_room(struct zs_hierarchy *hierarchy, const char *group, const char *mark, bool is_left,
-                                bool is_listed, struct zs_error *err)
-{
-    const struct zs_node *node;
-    if (!is_left) {
-        struct room room = {hierarchy, group};
-        ZS_TRY(check_absent(hierarchy, group, zs_hierarchy_stored_node(hierarchy, group, &node, err), err));
-        return check_no_document(&room, err);
-    }
-    if (is_listed) {
-        ZS_TRY(zs_hierarchy_remove(hierarchy, group, err));
-        ZS_TRY(zs_hierarchy_flush(hierarchy, err)); /* the mark goes with it; nothing of ours is there yet */
-        ZS_TRY(zs_mark_put(zs_hierarchy_store(hierarchy), mark, NULL, &is_left, err));
-    }
-    return zs_contents_remove_below(zs_hierarchy_store(hierarchy), group, ZS_MARKS_STAY, err);
 }
 
 static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, const char *mark, struct zs_error *err)
@@ -383,19 +341,16 @@ static enum zs_status claim(struct zs_hierarchy *hierarchy, const char *group, c
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_error ignored;
     const struct zs_node *node;
-    bool is_left, is_complete, is_listed;
-    struct room room = {hierarchy, group};
-    const struct zs_mark_question question = {check_no_document, &room};
-    ZS_TRY(find_complete(hierarchy, group, &is_complete, &is_listed, err));
-    if (is_complete)
-        return check_absent(hierarchy, group, ZS_OK, err);
-    ZS_TRY(zs_mark_put(store, mark, &question, &is_left, err));
-    enum zs_status status =
-        is_left ? ZS_OK : check_absent(hierarchy, group, zs_hierarchy_node(hierarchy, group, &node, err), err);
+    enum zs_status status = zs_hierarchy_is_consolidated(hierarchy)
+                                ? zs_hierarchy_node(hierarchy, group, &node, err)
+                                : zs_hierarchy_stored_node(hierarchy, group, &node, err);
+    ZS_TRY(check_absent(hierarchy, group, status, err));
+    ZS_TRY(zs_mark_put(store, mark, false, err));
+    /* Another maker may have finished since the metadata were read. */
+    status = zs_hierarchy_stored_node(hierarchy, group, &node, err);
+    status = check_absent(hierarchy, group, status, err);
     if (status == ZS_OK)
-        status = make_room(hierarchy, group, mark, is_left, is_listed, err);
-    if (status == ZS_OK)
-        status = zs_mark_hold(store, mark, err);
+        status = make_room(store, group, err);
     if (status != ZS_OK && zs_mark_remove(store, mark, &ignored) != ZS_OK)
         zs_error_prefix(err, "%s/%s stays", store->root, mark);
     return status;
@@ -423,16 +378,6 @@ enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group
     return status;
 }
 
-enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err)
-{
-    if (group[0] == '\0')
-        return ZS_OK;
-    char *mark = mark_of(group);
-    const enum zs_status status = mark != NULL ? zs_mark_check_own(store, mark, err) : zs_fail_memory(err);
-    free(mark);
-    return status;
-}
-
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err)
 {
     if (group[0] == '\0')
@@ -448,9 +393,7 @@ enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct 
                                    struct zs_error *err)
 {
     struct zs_error ignored;
-    enum zs_status status = zs_raster_check_claim(store, group, err);
-    if (status == ZS_OK)
-        status = zs_hierarchy_take_back(hierarchy, store, group, err);
+    const enum zs_status status = zs_hierarchy_take_back(hierarchy, store, group, err);
     /* also after a failure: else this process could not try again */
     const enum zs_status finished = zs_raster_finish(store, group, status == ZS_OK ? err : &ignored);
     return status == ZS_OK ? finished : status;
@@ -511,10 +454,7 @@ enum zs_status zs_raster_flush(struct zs_raster *r, struct zs_error *err)
 
 enum zs_status zs_raster_publish(struct zs_raster *r, struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    struct room room = {hierarchy, r->group};
     struct zs_georef_shared shared = {.is_written = false};
-    if (r->group[0] != '\0' && !r->store->is_remote) /* whose coordinates would get ours as chunks */
-        ZS_TRY(check_no_document(&room, err));
     ZS_TRY(zs_raster_flush(r, err));
     ZS_TRY(add_coordinates(r, err));
     if (has_cell_coordinate(r->spec))

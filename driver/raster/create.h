@@ -101,14 +101,11 @@ struct zs_raster;
  * (store/mark.h) is in the group until zs_raster_finish(): ZS_CONFLICT where that of another writer is, unless it was
  * killed; then its remains go, unless there are documents beside them: ZS_ARGUMENT. */
 enum zs_status zs_raster_claim(struct zs_hierarchy *hierarchy, const char *group, struct zs_error *err);
-/* ZS_IO where another process took over the group meanwhile (zs_mark_check_own()). ZS_OK for the root. */
-enum zs_status zs_raster_check_claim(struct zs_store *store, const char *group, struct zs_error *err);
 /* Removes the mark: the raster is whole, its overviews too, or nothing was written. Does nothing for the root. */
 enum zs_status zs_raster_finish(struct zs_store *store, const char *group, struct zs_error *err);
 
 /* Removes what was made in the claimed group through `hierarchy`, published or not, and the mark. What others have put
- * there stays (zs_hierarchy_take_back()). ZS_IO, and nothing is removed, where another process took over the group
- * meanwhile. */
+ * there stays (zs_hierarchy_take_back()). */
 enum zs_status zs_raster_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *group,
                                    struct zs_error *err);
 

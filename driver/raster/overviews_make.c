@@ -206,13 +206,13 @@ static enum zs_status look_into_group(struct zs_overviews *made, const char *pat
 static enum zs_status claim_path(struct zs_overviews *made, struct made_level *level, struct zs_error *err)
 {
     struct zs_store *store = zs_hierarchy_store(made->hierarchy);
-    bool is_empty = false, was_left;
+    bool is_empty = false;
     if (zs_hierarchy_is_new(made->hierarchy))
         return ZS_OK;
     if (store->is_remote && !level->has_group)
         ZS_TRY(look_into_group(made, level->own->path, &is_empty, err));
     char *mark = zs_path_join(level->own->path, ZS_MARK_NAME);
-    const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, NULL, &was_left, err) : zs_fail_memory(err);
+    const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, false, err) : zs_fail_memory(err);
     if (status != ZS_OK) {
         free(mark);
         return status;

@@ -9,7 +9,6 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "store/http.h"
-#include "store/lease.h"
 #include "store/vsi.h"
 
 #define COMPARE_BYTES ((size_t)1 << 20)
@@ -149,7 +148,6 @@ enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err)
     bool is_unchanged = true;
     int tries = 0;
     do {
-        ZS_TRY(zs_lease_check(writer->store->lease, err));
         status = writer->store->ops->writing->send(writer, err);
         if (status != ZS_OK)
             status = judge(writer, status, &is_unchanged, err);

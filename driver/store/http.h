@@ -75,10 +75,6 @@ char *zs_http_headers_with(const char *path, const char *line);
  * NULL), gets the server's answer, for a message. */
 enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n);
 
-/* Asks the server behind any path of GDAL's for the time by its clock, in seconds since 1970. Compare the times of
- * objects with it: the clock of this machine may differ. 0 where the server gives no time. */
-int64_t zs_http_clock(const char *path);
-
 /* ---- What this process remembers of remote objects (http_remembered.c) ----
  *
  * Their first or last bytes, where shard indexes are: programs open the same store again and again (QGIS for every

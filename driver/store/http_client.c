@@ -1,4 +1,3 @@
-#define _GNU_SOURCE /* timegm() */
 #include "store/http.h"
 
 #include <cpl_conv.h>
@@ -11,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store/vsi.h"
@@ -383,24 +381,6 @@ static bool is_xml_error(const CPLHTTPResult *result, const struct zs_http_answe
     return type != NULL && strstr(type, "xml") != NULL && strstr(a->bytes, "<Error>") != NULL;
 }
 
-/* Seconds since 1970 of a date in a header (RFC 9110, 5.6.7); 0 where it is none. */
-static uint64_t parse_date(const char *text)
-{
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    struct tm t = {0};
-    char month[4];
-    if (text == NULL || sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.tm_mday, month, &t.tm_year, &t.tm_hour,
-                               &t.tm_min, &t.tm_sec) != 6)
-        return 0;
-    const char *found = strlen(month) == 3 ? strstr(months, month) : NULL;
-    if (found == NULL)
-        return 0;
-    t.tm_mon = (int)(found - months) / 3;
-    t.tm_year -= 1900;
-    const time_t seconds = timegm(&t);
-    return seconds > 0 ? (uint64_t)seconds : 0;
-}
-
 /* Asks once. `session` names a connection that is kept; NULL: a new one. */
 static void fetch(const char *url, const char *path, const char *session, const char *range, const char *etag,
                   size_t limit, int retries, struct zs_http_answer *a)
@@ -465,37 +445,19 @@ static void ask_once(struct zs_http_client *h, const char *path, const char *ran
     }
 }
 
-/* Requests the first byte of the object behind a path, over a connection of its own. */
-static struct zs_http_answer probe(const char *path)
+enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
 {
     struct zs_http_answer a = no_answer();
     char *url = zs_vsi_object_url(path);
     if (url != NULL && CPLHTTPEnabled())
         fetch(url, path, NULL, "0-0", NULL, MIN_ANSWER_LIMIT, -1, &a);
     free(url);
-    return a;
-}
-
-enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n)
-{
-    struct zs_http_answer a = probe(path);
     if (a.kind == ZS_HTTP_WHOLE && a.size == 0)
         a.kind = ZS_HTTP_BEYOND;
     if (n > 0)
         snprintf(found, n, "%s", a.found);
     zs_http_answer_free(&a);
     return a.kind == ZS_HTTP_ABSENT && a.lacks_bucket ? ZS_HTTP_REFUSED : a.kind;
-}
-
-int64_t zs_http_clock(const char *path)
-{
-    struct zs_vsi_quiet q;
-    zs_vsi_quiet_begin(&q, NULL);
-    struct zs_http_answer a = probe(path);
-    const uint64_t seconds = a.result != NULL ? parse_date(header((const CPLHTTPResult *)a.result, "Date")) : 0;
-    zs_http_answer_free(&a);
-    zs_vsi_quiet_end(&q);
-    return (int64_t)seconds;
 }
 
 enum zs_status zs_http_get(struct zs_http_client *h, const char *key, const char *range, const char *etag, size_t limit,

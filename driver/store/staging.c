@@ -16,7 +16,6 @@
 
 #include "base/descriptors.h"
 #include "base/map.h"
-#include "store/http.h"
 #include "store/vsi.h"
 
 #define PREFIX ".shardedzarr-" /* of files */
@@ -26,10 +25,6 @@
 #define FILE_DIGITS 32      /* random hexadecimal digits in the name of a file */
 #define DIRECTORY_DIGITS 16 /* ... of a directory */
 #define ATTEMPTS 16
-/* Where files cannot be locked: seconds without a write or an upload, after which a leftover has no writer. */
-#define DEAD_AFTER (24 * 60 * 60)
-/* ... after which the maker of a store on another machine counts as killed: a job that is started again goes on. */
-#define QUIET_AFTER (60 * 60)
 
 /* ---- Random names ---- */
 
@@ -124,11 +119,7 @@ enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, 
 static bool is_dead(int fd)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return false;
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-        return true;
-    return errno != EWOULDBLOCK && errno != EINTR && time(NULL) - st.st_mtime > DEAD_AFTER;
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 void zs_temporary_clean(const char *directory)
@@ -449,61 +440,18 @@ char **zs_staging_leftovers(const char *root)
     return l.paths.list;
 }
 
-/* The time by the clock that gives the files of a folder theirs: of the server, which on NFS is another machine, too.
- * By a clock that is an hour ahead of that, each living maker would be dead. */
-static int64_t clock_of(const char *folder)
-{
-    struct stat st;
-    struct zs_error ignored;
-    int64_t now = is_local(folder) ? 0 : zs_http_clock(folder);
-    char *path = NULL;
-    int fd;
-    if (is_local(folder) && zs_temporary_create(folder, &fd, &path, &ignored) == ZS_OK) {
-        now = fstat(fd, &st) == 0 ? (int64_t)st.st_mtime : 0;
-        (void)unlink(path);
-        (void)close(fd);
-    }
-    free(path);
-    return now > 0 ? now : (int64_t)time(NULL);
-}
-
-/* Finds the hidden names beside a store to which nothing was written for so many seconds, or the others. `now` is of
- * clock_of(), 0 where it was not asked for yet. */
-static void find_beside(const char *root, int64_t now, int seconds, bool is_old, struct zs_names *found)
+char **zs_staging_prefixes(const char *root)
 {
     const size_t n = directory_length(root);
     char *parent = n > 0 ? zs_strndup(root, n - 1) : NULL, *begin = zs_format(".%s.", root + n);
-    struct zs_names names = {0};
+    struct zs_names names = {0}, found = {0};
     if (parent != NULL && begin != NULL)
         zs_vsi_find_names(parent, begin, &names);
-    for (size_t i = 0; i < names.count; i++) {
-        char *path = is_beside(names.list[i], root + n, TEMPORARY) ? zs_format("%s/%s", parent, names.list[i]) : NULL;
-        if (path != NULL && now == 0)
-            now = clock_of(root);
-        if (path != NULL && zs_vsi_is_older(path, now - seconds) == is_old)
-            append(found, path);
-        else
-            free(path);
-    }
+    for (size_t i = 0; i < names.count; i++)
+        if (is_beside(names.list[i], root + n, TEMPORARY))
+            append(&found, zs_format("%s/%s", parent, names.list[i]));
     zs_names_free(names.list);
     free(parent);
     free(begin);
-}
-
-char **zs_staging_old_prefixes(const char *root)
-{
-    struct zs_names old = {0};
-    find_beside(root, 0, DEAD_AFTER, true, &old);
-    return old.list;
-}
-
-bool zs_staging_is_quiet(const char *prefix)
-{
-    struct zs_names young = {0};
-    const int64_t now = clock_of(prefix);
-    if (!zs_vsi_is_older(prefix, now - QUIET_AFTER))
-        return false;
-    find_beside(prefix, now, QUIET_AFTER, false, &young);
-    zs_names_free(young.list);
-    return young.count == 0;
+    return found.list;
 }

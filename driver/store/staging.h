@@ -25,8 +25,8 @@ char *zs_temporary_path(const char *directory);
  * with free(). ZS_NOT_FOUND when there is no such directory. */
 enum zs_status zs_temporary_create(const char *directory, int *fd, char **path, struct zs_error *err);
 
-/* Removes the files in `directory` whose writer is gone: their lock is free or, where files cannot be locked, nothing
- * was written to them for a day. Files that cannot be removed stay. */
+/* Removes the files in `directory` whose writer is gone: their lock is free. Files that cannot be removed, and those on
+ * file systems without locks, stay. */
 void zs_temporary_clean(const char *directory);
 
 /* ---- Whole stores ---- */
@@ -63,13 +63,9 @@ bool zs_staging_is_path(const char *path);
  * none. Puts back an older store that a writer had moved away and not yet replaced. */
 char **zs_staging_leftovers(const char *root);
 
-/* The same on an object store, where nothing shows whether a writer lives: prefixes beside the store to which nothing
- * was written for a day. After a kill during publishing one of them may be the only copy: remove them when a new store
- * is in place. */
-char **zs_staging_old_prefixes(const char *root);
-
-/* Whether nothing below a prefix, and nothing under such a name beside it, was written for an hour: no writer lives. */
-bool zs_staging_is_quiet(const char *prefix);
+/* The same on an object store, for who holds the mark of the root (mark.h): the prefixes beside the store. After a kill
+ * during publishing one of them may be the only copy: remove them when a new store is in place. */
+char **zs_staging_prefixes(const char *root);
 
 /* Moves a store that is to be removed out of sight, at once and whole: to the returned path beside it, freed with
  * free(). NULL where that is impossible. */

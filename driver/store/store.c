@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "store/lease.h"
 
 /* ---- Who does what ---- */
 
@@ -31,11 +30,8 @@ FINDER(find_forget, forget)
 
 void zs_store_free(struct zs_store *store)
 {
-    if (store == NULL)
-        return;
-    struct zs_lease *own = store->lease != NULL && store->lease->store == store ? store->lease : NULL;
-    store->ops->free(store); /* ends uploads, which look at it */
-    zs_lease_free(own);
+    if (store != NULL)
+        store->ops->free(store);
 }
 
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
@@ -380,13 +376,7 @@ enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
             zs_writer_abort(writer);
         return status;
     }
-    struct zs_lease *lease = writer->store->lease;
-    enum zs_status status = zs_lease_check(lease, err);
-    if (status != ZS_OK)
-        zs_writer_abort(writer);
-    else if ((status = ops_of(writer)->commit(writer, err)) == ZS_OK)
-        zs_lease_renew(lease);
-    return status;
+    return ops_of(writer)->commit(writer, err);
 }
 
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err)
@@ -394,13 +384,10 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
     *is_kept = false;
     if (writer->key == NULL)
         return zs_writer_commit(writer, err);
-    struct zs_lease *lease = writer->store->lease;
     const enum zs_status status = zs_writer_send(writer, err);
     *is_kept = status != ZS_OK;
-    if (!*is_kept) {
+    if (!*is_kept)
         zs_writer_abort(writer); /* releases what was sent */
-        zs_lease_renew(lease);
-    }
     return status;
 }
 

@@ -338,7 +338,6 @@ struct zs_store {
     bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     bool sends_conditions; /* ... and does */
     bool lacks_versions;   /* see zs_store_lacks_versions() */
-    struct zs_lease *lease; /* of who makes what is in it (lease.h); NULL: none */
 };
 struct zs_object {
     struct zs_store *store;

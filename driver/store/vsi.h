@@ -55,8 +55,6 @@ bool zs_vsi_is_empty_directory(const char *path);
 
 /* Names directly in `path` that begin with `begin`, as far as they can be listed. */
 void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names);
-/* Whether there are objects below a prefix, and all were written before `time` (seconds since 1970). */
-bool zs_vsi_is_older(const char *prefix, int64_t time);
 
 /* ---- GDAL's errors and settings around our calls (vsi_settings.c) ---- */
 

@@ -358,18 +358,3 @@ void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *nam
         VSICloseDir(d);
     free(filter);
 }
-
-bool zs_vsi_is_older(const char *prefix, int64_t time)
-{
-    VSIDIR *d = VSIOpenDir(prefix, -1, NULL);
-    size_t count = 0;
-    bool is_older = d != NULL;
-    for (const VSIDIREntry *e; is_older && (e = VSIGetNextDirEntry(d)) != NULL;)
-        if (!e->bModeKnown || !VSI_ISDIR(e->nMode)) {
-            is_older = e->bMTimeKnown && e->nMTime < time;
-            count++;
-        }
-    if (d != NULL)
-        VSICloseDir(d);
-    return is_older && count > 0;
-}

@@ -46,7 +46,7 @@ static enum zs_status check_found(struct zs_hierarchy *hierarchy, const char *pa
             return zs_fail(err, ZS_ARGUMENT, "%s: another writer made /%s meanwhile",
                            zs_hierarchy_store(hierarchy)->root, path);
         if (zs_is_mark(key) && (mark == NULL || strcmp(key, mark) != 0))
-            ZS_TRY(zs_mark_check(zs_hierarchy_store(hierarchy), key, err));
+            ZS_TRY(zs_mark_check(zs_hierarchy_store(hierarchy), key, false, err));
     }
     return ZS_OK;
 }
@@ -73,10 +73,9 @@ static enum zs_status remove_left(struct zs_hierarchy *hierarchy, const char *pa
 static enum zs_status put_mark(struct zs_hierarchy *hierarchy, const char *path, const char **mark,
                                struct zs_error *err)
 {
-    bool was_left;
     char *key = zs_path_join(path, ZS_MARK_NAME);
     ZS_TRY(zs_names_add(&hierarchy->marks, key, err));
-    const enum zs_status status = zs_mark_put(zs_hierarchy_store(hierarchy), key, NULL, &was_left, err);
+    const enum zs_status status = zs_mark_put(zs_hierarchy_store(hierarchy), key, false, err);
     if (status != ZS_OK) {
         free(key);
         hierarchy->marks.list[--hierarchy->marks.count] = NULL;

@@ -272,7 +272,7 @@ static bool is_alone(struct zs_store *store, const struct zs_contents *found, co
     for (size_t i = 0; i < found->own.count; i++) {
         const char *key = found->own.list[i];
         const bool is_its = strncmp(key, path, length) == 0 && strcmp(key + length, "/zarr.json") == 0;
-        if (zs_is_mark(key) ? zs_mark_check(store, key, NULL) != ZS_OK : !is_its && zs_is_document(key))
+        if (zs_is_mark(key) ? zs_mark_check(store, key, false, NULL) != ZS_OK : !is_its && zs_is_document(key))
             return false;
     }
     return true;

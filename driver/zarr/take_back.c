@@ -51,7 +51,7 @@ static enum zs_status read_owner(const struct search *search, const char *path, 
 /* Whether a mark is of this process, or of a maker that is dead. */
 static bool is_ours_or_dead(struct zs_store *store, const char *mark)
 {
-    return zs_mark_is_own(store, mark) || zs_mark_check(store, mark, NULL) == ZS_OK;
+    return zs_mark_is_own(store, mark) || zs_mark_check(store, mark, false, NULL) == ZS_OK;
 }
 
 static enum zs_status find_theirs(struct search *search, struct zs_error *err)

@@ -292,7 +292,7 @@ bool ZSMdimStore::Flush(bool isLast)
     }
     else
     {
-        ok = (m_target == nullptr || m_target->IsOurs()) && WriteDocuments() && ok;
+        ok = WriteDocuments() && ok;
         ok = ok && (m_target == nullptr || zsPublishTarget(m_target, m_store->store));
     }
     if (isLast && !ok)

@@ -7,19 +7,9 @@ extern "C"
 #include "raster/create.h"
 }
 
-bool ZSNewStore::CheckOurs() const
-{
-    struct zs_error err;
-    if (!IsAppended())
-        return target->IsOurs();
-    return zs_raster_check_claim(store->store, group.c_str(), &err) == ZS_OK || zsReport(err);
-}
-
 bool ZSNewStore::Publish()
 {
     struct zs_error err;
-    if (!CheckOurs())
-        return false;
     zs_hierarchy_defer(store->hierarchy, false);
     if (zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK || zs_store_sync(store->store, &err) != ZS_OK)
         return zsReport(err);

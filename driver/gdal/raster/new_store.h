@@ -27,12 +27,10 @@ class ZSNewStore
     {
         return !group.empty();
     }
-    /* Writes the metadata and puts a store in its place, unless another program took over meanwhile. Afterwards the
-     * store goes on at its path. False (CPLError emitted) on failure: it can be tried again. */
+    /* Writes the metadata and puts a store in its place, where it goes on afterwards. False (CPLError emitted) on
+     * failure: it can be tried again. */
     bool Publish();
 
   private:
     bool m_isPublished = false;
-
-    bool CheckOurs() const;
 };

@@ -200,7 +200,7 @@ bool NewRaster::CreateArrays()
         status = zs_raster_create(store.store, m_new->group.c_str(), &m_spec, &arrayOptions, &raster, &err);
     }
     m_raster.reset(raster);
-    return status == ZS_OK ? m_options.append || m_new->target->Hold(store.store) : zsReport(err);
+    return status == ZS_OK || zsReport(err);
 }
 
 /* Opens an array of the raster that the hierarchy has, for writing as the options ask for. Null with CPLError
