@@ -9,9 +9,9 @@ import pytest
 from osgeo import gdal, gdal_array, osr
 
 import oracle
-from stores import PROJ, SPATIAL, random_values
+from stores import PROJ, SPATIAL, array_meta, group_meta, random_values
 from support import EGM96, GDAL, assert_same, error_of, geotransform, held_band, need, open_array, open_ours, peak_memory, same_crs, warnings_of
-from writing import arrays, shards
+from writing import arrays, copy, document, driver, shards
 
 ODD = (3, 70, 101)
 TYPES = ["uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"]
@@ -361,3 +361,30 @@ def test_attribute_tables_without_a_side_car_are_lost_by_name(tmp_path, config, 
     assert "raster attribute table" in error_of(copy, str(tmp_path / name), dataset, strict=1, options=options)
     made, messages = warnings_of(lambda: copy(str(tmp_path / name), dataset, strict=0, options=options))
     assert made is not None and len(messages) == 1 and "raster attribute table" in messages[0]
+
+
+# ------------------------------------------------------------------------------------------------- names and coordinates
+
+def test_a_copy_has_the_names_of_x_and_y_of_its_source(tmp_path):
+    array = np.arange(12, dtype="int16").reshape(3, 4)
+    copy(tmp_path / "a.zarr", source(array), DIM_NAMES="lat,lon", ARRAY_NAME="v")
+    made = copy(tmp_path / "b.zarr", open_ours(str(tmp_path / "a.zarr")), ARRAY_NAME="v")
+    assert document(tmp_path / "b.zarr", "v")["dimension_names"] == ["lat", "lon"] and (made.ReadAsArray() == array).all()
+    netcdf = source(array)
+    netcdf.SetMetadata({"latitude#standard_name": "latitude", "longitude#standard_name": "longitude"})
+    copy(tmp_path / "c.zarr", netcdf, ARRAY_NAME="v")
+    assert document(tmp_path / "c.zarr", "v")["dimension_names"] == ["latitude", "longitude"]
+    copy(tmp_path / "d.zarr", netcdf, ARRAY_NAME="v", DIM_NAMES="y,x")
+    assert document(tmp_path / "d.zarr", "v")["dimension_names"] == ["y", "x"]
+
+
+def test_a_copy_tells_scalar_coordinates_that_it_loses(tmp_path):
+    path = str(tmp_path / "a.zarr")
+    oracle.put(path, {"zarr.json": group_meta()})
+    oracle.write(path + "/v", array_meta((3, 4), "int16", dimension_names=["y", "x"], attributes={"coordinates": "height spatial_ref"}), np.ones((3, 4), "int16"))
+    oracle.write(path + "/height", array_meta((), "float64"), np.array(2.0))
+    oracle.write(path + "/spatial_ref", array_meta((), "int64", attributes={"crs_wkt": "x"}), np.array(0))
+    dataset = open_array(path, "/v")
+    _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "b.zarr"), dataset, False))
+    assert len(messages) == 1 and "scalar coordinate height" in messages[0]
+    assert "scalar coordinate height" in error_of(driver().CreateCopy, str(tmp_path / "c.zarr"), dataset, True)

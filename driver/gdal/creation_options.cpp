@@ -359,8 +359,8 @@ bool ZSCreationOptions::NameDimensions(struct zs_raster_spec &spec)
         return zsRefuseOption("DIM_NAMES", names, std::to_string(dim_names.size()).c_str());
     }
     const bool isCells = spec.healpix != nullptr;
-    spec.dim_x = !dim_names.empty() ? dim_names.back().c_str() : isCells ? "cells" : "x";
-    spec.dim_y = isCells ? nullptr : dim_names.empty() ? "y" : dim_names[dim_names.size() - 2].c_str();
+    spec.dim_x = !dim_names.empty() ? dim_names.back().c_str() : isCells ? "cells" : name_of_x.c_str();
+    spec.dim_y = isCells ? nullptr : dim_names.empty() ? name_of_y.c_str() : dim_names[dim_names.size() - 2].c_str();
     if (spec.dim_y != nullptr && (zs_name_axis(spec.dim_x) == 'Y' || zs_name_axis(spec.dim_y) == 'X'))
         return zsRefuseOption("DIM_NAMES", "the name of Y before that of X",
                               (std::string(spec.dim_y) + "," + spec.dim_x).c_str());

@@ -101,6 +101,7 @@ struct ZSCreationOptions
     uint64_t profile_width = 0, profile_height = 0;
     bool profile_is_tiled = false, profile_is_striped = false;
     std::vector<std::string> dim_names;
+    std::string name_of_x = "x", name_of_y = "y"; /* where dim_names has none: a copy's are those of its source */
     int healpix_order = -1;      /* of the HEALPix cells that the pixels become; -1: of none */
     /* SCALE_OFFSET: stored as integers, of a type that is given or not */
     bool scale_offset = false, has_packed_type = false;

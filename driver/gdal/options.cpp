@@ -285,8 +285,7 @@ static const std::vector<Row<Creation>> &creationRows()
                  v.Refuse("a name without /, not of dots alone, not beginning with ovr_, not spatial_ref");
          }},
         {ZS_RASTER, "DIM_NAMES", anyText(),
-         "Names of the dimensions separated by commas, slowest first. Default: those of the source for its bands, else "
-         "band, and y,x",
+         "Names of the dimensions separated by commas, slowest first. Default: those of the source, else band,y,x",
          setDimensions},
         {ZS_RASTER, "SINGLE_ARRAY", flag("YES"), "Whether all bands go to one array",
          [](Creation &o, Value &v) { o.single_array = v.isYes; }},

@@ -23,6 +23,8 @@ extern "C"
 #include "base/descriptors.h"
 #include "base/parallel.h"
 #include "geo/georef.h"
+#include "geo/scope.h"
+#include "geo/coordinates.h"
 #include "raster/pixels.h"
 #include "store/staging.h"
 }
@@ -560,6 +562,71 @@ static bool hasItemsOfScale(GDALRasterBand &band)
            (zsItemValue(items, "scale_factor") != nullptr || zsItemValue(items, "add_offset") != nullptr);
 }
 
+/* The variable with an attribute of one of these values among netCDF's items, "" where there is none. */
+static std::string variableWith(GDALDataset &source, const std::vector<const char *> &attributes)
+{
+    CSLConstList items = source.GetMetadata();
+    for (int i = 0; i < CSLCount(items); i++)
+    {
+        const char *hash = strchr(items[i], '#');
+        if (hash != nullptr && std::any_of(attributes.begin(), attributes.end(),
+                                           [&](const char *wanted) { return strcmp(hash + 1, wanted) == 0; }))
+            return std::string(items[i], hash);
+    }
+    return "";
+}
+
+bool zsPlaneNames(GDALDataset &source, std::string &x, std::string &y)
+{
+    const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
+    if (own == nullptr)
+    {
+        x = variableWith(source, {"axis=X", "standard_name=longitude", "standard_name=projection_x_coordinate"});
+        y = variableWith(source, {"axis=Y", "standard_name=latitude", "standard_name=projection_y_coordinate"});
+    }
+    else if (!own->View().IsHealpix() && own->View().Array(0).axes.y >= 0)
+    {
+        const ZSArray &array = own->View().Array(0);
+        const char *names[] = {zs_dimension_name(array.node, array.axes.x),
+                               zs_dimension_name(array.node, array.axes.y)};
+        x = names[0] != nullptr ? names[0] : "";
+        y = names[1] != nullptr ? names[1] : "";
+    }
+    return !x.empty() && !y.empty();
+}
+
+bool zsArePlaneNames(const std::string &x, const std::string &y)
+{
+    return x != y && zsIsArrayName(x) && zsIsArrayName(y) && zs_name_axis(x.c_str()) != 'Y' &&
+           zs_name_axis(y.c_str()) != 'X';
+}
+
+/* Names of X and Y, and scalar coordinates: a raster has no place for these. */
+static void addCoordinates(GDALDataset &source, Losses &losses)
+{
+    std::string x, y;
+    if (zsPlaneNames(source, x, y) && !zsArePlaneNames(x, y))
+        losses.Add("the names of X and Y, " + x + " and " + y);
+    const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
+    if (own == nullptr)
+        return;
+    const struct zs_node *node = own->View().Array(0).node;
+    struct zs_hierarchy *hierarchy = own->View().store->hierarchy;
+    struct zs_scope scope;
+    zs_scope_find(hierarchy, node, &scope);
+    const char *rest = zs_json_text(node->attributes, "coordinates", nullptr);
+    const char *mapping = zs_json_text(node->attributes, "grid_mapping", nullptr);
+    char word[256];
+    while (rest != nullptr && (rest = zs_next_word(rest, word, sizeof word)) != nullptr)
+    {
+        bool ignored;
+        const struct zs_node *variable = zs_scope_array(hierarchy, &scope, nullptr, word, &ignored);
+        if (variable != nullptr && variable->array != nullptr && variable->array->ndim == 0 &&
+            strcmp(word, ZS_GRID_MAPPING) != 0 && !zs_has_word(mapping, word, true))
+            losses.Add(std::string("scalar coordinate ") + word + " (gdalmdimtranslate keeps it)");
+    }
+}
+
 bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict)
 {
     Losses losses;
@@ -573,6 +640,7 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
     if (zsReadTransform(source, transform) && !zs_transform_is_valid(transform))
         losses.Add("geotransform that cannot be inverted");
     addDomains(source, losses);
+    addCoordinates(source, losses);
     const auto own = dynamic_cast<ShardedZarrDataset *>(&source);
     if (own != nullptr && own->georef->HasIrregularAxes())
         losses.Add("coordinates of X or Y that are not regular (gdalmdimtranslate keeps them)");

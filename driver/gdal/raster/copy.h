@@ -39,10 +39,14 @@ bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struc
  * than its source. */
 bool zsImpliesNodata(GDALRasterBand &band, const struct zs_raster_spec &spec, int depth = 0);
 
+/* The names of a source's X and Y: of its array's dimensions, or of the variables that netCDF's items speak of
+ * ("lon#standard_name=longitude"). False where it has none. */
+bool zsPlaneNames(GDALDataset &source, std::string &x, std::string &y);
+/* Whether dimensions of a new array can have them. */
+bool zsArePlaneNames(const std::string &x, const std::string &y);
+
 /* Names what a copy of the source would lose: in an error, and returns false, where `strict` asks for a copy that is
- * whole; else in a warning. What is lost are ground control points, geolocation arrays, masks of single bands that are
- * neither nodata nor alpha, nodata values and data types that differ between bands, and attribute tables without a
- * side-car file. */
+ * whole; else in a warning. This is the one list of it. */
 bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool strict);
 
 /* Gives the bands of a copy the attribute tables of those of its source: they go into its side-car file. */

@@ -136,6 +136,7 @@ class ZSSourceAxes
     void Find(GDALDataset *source, int bands, const std::vector<std::string> &names);
     /* The spec borrows from this. */
     void Apply(struct zs_raster_spec &spec) const;
+    bool HasName(const std::string &name) const;
     /* Other names, for the spec too; there may be more of them, Y and X. */
     void Rename(const std::vector<std::string> &names);
 

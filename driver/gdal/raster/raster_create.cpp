@@ -294,6 +294,12 @@ bool RasterCopy::DescribePixels()
         return false;
     if (m_options.single_array)
         m_axes.Find(&m_source, m_source.GetRasterCount(), m_options.dim_names);
+    std::string x, y;
+    if (zsPlaneNames(m_source, x, y) && zsArePlaneNames(x, y) && !m_axes.HasName(x) && !m_axes.HasName(y))
+    {
+        m_options.name_of_x = x;
+        m_options.name_of_y = y;
+    }
     if (!StartSpec(m_source.GetRasterXSize(), m_source.GetRasterYSize(), m_type))
         return false;
     if (!m_packing.IsUsed())

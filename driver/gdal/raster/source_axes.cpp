@@ -327,6 +327,11 @@ void ZSSourceAxes::Apply(struct zs_raster_spec &spec) const
     spec.axis_count = static_cast<int>(m_specs.size());
 }
 
+bool ZSSourceAxes::HasName(const std::string &name) const
+{
+    return std::any_of(m_axes.begin(), m_axes.end(), [&](const Axis &axis) { return axis.name == name; });
+}
+
 void ZSSourceAxes::Rename(const std::vector<std::string> &names)
 {
     for (size_t i = 0; i < m_axes.size(); i++)
