@@ -43,7 +43,7 @@ const struct zs_codec zs_codec_invert = {
 END
 # 3: a line among the extern ones, and a row of the table.
 sed -i -e '0,/^extern const struct zs_codec/s//extern const struct zs_codec zs_codec_invert;\n&/' \
-    -e 's/^    {"crc32c", &zs_codec_crc32c, ""},/&\n    {"invert", \&zs_codec_invert, ""},/' "$copy/driver/codec/codec.c"
+    -e 's/^    {"crc32c", &zs_codec_crc32c},/&\n    {"invert", \&zs_codec_invert},/' "$copy/driver/codec/codec.c"
 
 # Add an option, 1 and 2: a row like that of CHUNK_CHECKSUM, and a member that it sets.
 sed -i 's/^        {ANY, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag("NO"), "Whether the recipe was followed", [](Creation \&o, Value \&v) { o.recipe = v.isYes; }},\n&/' \

@@ -30,7 +30,7 @@ geo 9292
 array 6189
 shard 1942
 icechunk 2056
-codec 5050
+codec 5017
 zarr 9497
 store 6834
 base 1975

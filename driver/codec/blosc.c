@@ -1,5 +1,7 @@
 /* The blosc codec (core specification), by c-blosc 1. Only the _ctx functions are safe in several threads, and with one
  * thread inside: the parallelism is over chunks. */
+#include "codec/codec.h"
+
 #ifdef ZS_HAVE_BLOSC
 #include <blosc.h>
 #include <stddef.h>
@@ -7,7 +9,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/codec.h"
 
 struct blosc {
     int64_t level, compressor, shuffle, typesize, blocksize;
@@ -183,5 +184,6 @@ static enum zs_status decode_block(const struct zs_blocks *blocks, size_t index,
 BLOSC(zs_codec_blosc, "blosc", members, NULL);
 BLOSC(zs_codec_numcodecs_blosc, "numcodecs.blosc", numcodecs_members, configure_numcodecs);
 #else
-typedef int zs_codec_blosc_is_absent; /* ISO C wants a declaration in every file */
+const struct zs_codec zs_codec_blosc = {.name = "blosc", .lacks = "c-blosc"};
+const struct zs_codec zs_codec_numcodecs_blosc = {.name = "numcodecs.blosc", .lacks = "c-blosc"};
 #endif

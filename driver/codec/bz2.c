@@ -1,9 +1,10 @@
 /* numcodecs.bz2, by libbz2. */
+#include "codec/codec.h"
+
 #ifdef ZS_HAVE_BZ2
 #include <bzlib.h>
 #include <stddef.h>
 
-#include "codec/codec.h"
 
 struct bz2 {
     int64_t level;
@@ -55,5 +56,5 @@ const struct zs_codec zs_codec_numcodecs_bz2 = {.name = "numcodecs.bz2",
                                                 .decode = decode,
                                                 .encode = encode};
 #else
-typedef int zs_codec_bz2_is_absent; /* ISO C wants a declaration in every file */
+const struct zs_codec zs_codec_numcodecs_bz2 = {.name = "numcodecs.bz2", .lacks = "libbz2"};
 #endif

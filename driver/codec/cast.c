@@ -274,35 +274,38 @@ static bool cast_quickly(const struct zs_cast *cast, size_t n, const void *src, 
 
 /* ---- The map ---- */
 
-#define MATCH(T, is_equal)                                                                                             \
+#define OF_SIZE(size, LOOP)                                                                                            \
+    switch (size) {                                                                                                    \
+    case 1:                                                                                                            \
+        LOOP(uint8_t);                                                                                                 \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        LOOP(uint16_t);                                                                                                \
+        break;                                                                                                         \
+    case 4:                                                                                                            \
+        LOOP(uint32_t);                                                                                                \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        LOOP(uint64_t);                                                                                                \
+    }
+
+#define MATCH(T)                                                                                                       \
     do {                                                                                                               \
         const T *s = src;                                                                                              \
+        const T size = (T)magnitude, most = (T)infinite;                                                               \
         T key;                                                                                                         \
         memcpy(&key, from, sizeof key);                                                                                \
+        const bool is_zero = (key & size) == 0, is_nan = (key & size) > most;                                          \
         for (size_t i = 0; i < n; i++)                                                                                 \
-            is_key[i] = (is_equal);                                                                                    \
+            is_key[i] = s[i] == key || (is_zero && (s[i] & size) == 0) || (is_nan && (s[i] & size) > most);            \
     } while (0)
 
-/* Finds the elements that are equal to the key. */
+/* Finds the elements that are equal to the key, by their bits: NaN is any NaN, and zero either zero. */
 static void match(const struct format *f, size_t n, const void *src, const unsigned char *from, bool *is_key)
 {
-    if (f->is_float && f->size == 2) {
-        const uint16_t infinite = 0x7c00, sign = 0x7fff;
-        MATCH(uint16_t, s[i] == key || ((s[i] & sign) == 0 && (key & sign) == 0) ||
-                            ((s[i] & sign) > infinite && (key & sign) > infinite));
-    } else if (f->is_float && f->size == 4) {
-        MATCH(float, s[i] == key || (s[i] != s[i] && key != key));
-    } else if (f->is_float) {
-        MATCH(double, s[i] == key || (s[i] != s[i] && key != key));
-    } else if (f->size == 1) {
-        MATCH(uint8_t, s[i] == key);
-    } else if (f->size == 2) {
-        MATCH(uint16_t, s[i] == key);
-    } else if (f->size == 4) {
-        MATCH(uint32_t, s[i] == key);
-    } else {
-        MATCH(uint64_t, s[i] == key);
-    }
+    const uint64_t all = UINT64_MAX >> (64 - 8 * f->size), magnitude = f->is_float ? all >> 1 : all,
+                   infinite = f->is_float ? magnitude & ~(((uint64_t)1 << (f->digits - 1)) - 1) : all;
+    OF_SIZE(f->size, MATCH)
 }
 
 #define REPLACE(T)                                                                                                     \
@@ -316,14 +319,7 @@ static void match(const struct format *f, size_t n, const void *src, const unsig
 
 static void replace(size_t size, size_t n, const bool *is_key, const unsigned char *to, void *dst)
 {
-    if (size == 1)
-        REPLACE(uint8_t);
-    else if (size == 2)
-        REPLACE(uint16_t);
-    else if (size == 4)
-        REPLACE(uint32_t);
-    else
-        REPLACE(uint64_t);
+    OF_SIZE(size, REPLACE)
 }
 
 static enum zs_status cast_block(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)

@@ -17,69 +17,46 @@ extern const struct zs_codec zs_codec_numcodecs_fixedscaleoffset, zs_codec_numco
     zs_codec_numcodecs_fletcher32, zs_codec_numcodecs_jenkins;
 extern const struct zs_codec zs_codec_zfp, zs_codec_numcodecs_zfpy, zs_codec_vlen_utf8;
 
-/* A known codec whose library was absent at build time is NULL, so that the error can say so. */
-#ifdef ZS_HAVE_ZSTD
-#define ZSTD(codec) &codec
-#else
-#define ZSTD(codec) NULL
-#endif
-#ifdef ZS_HAVE_BLOSC
-#define BLOSC(codec) &codec
-#else
-#define BLOSC(codec) NULL
-#endif
-#ifdef ZS_HAVE_BZ2
-#define BZ2(codec) &codec
-#else
-#define BZ2(codec) NULL
-#endif
-#ifdef ZS_HAVE_ZFP
-#define ZFP(codec) &codec
-#else
-#define ZFP(codec) NULL
-#endif
-
 static const struct {
     const char *name;
     const struct zs_codec *codec;
-    const char *library;
 } known[] = {
     /* Core specification and zarr-extensions */
-    {"transpose", &zs_codec_transpose, ""},
-    {"scale_offset", &zs_codec_scale_offset, ""},
-    {"cast_value", &zs_codec_cast_value, ""},
-    {"bitround", &zs_codec_bitround, ""},
-    {"bytes", &zs_codec_bytes, ""},
-    {"packbits", &zs_codec_packbits, ""},
-    {"zfp", ZFP(zs_codec_zfp), "libzfp"},
-    {"endian", &zs_codec_bytes, ""}, /* its name before 2023 */
-    {"sharding_indexed", &zs_codec_sharding, ""},
-    {"gzip", &zs_codec_gzip, "libdeflate"},
-    {"zstd", ZSTD(zs_codec_zstd), "libzstd"},
-    {"blosc", BLOSC(zs_codec_blosc), "c-blosc"},
-    {"crc32c", &zs_codec_crc32c, ""},
-    {"vlen-utf8", &zs_codec_vlen_utf8, ""}, /* of texts alone */
+    {"transpose", &zs_codec_transpose},
+    {"scale_offset", &zs_codec_scale_offset},
+    {"cast_value", &zs_codec_cast_value},
+    {"bitround", &zs_codec_bitround},
+    {"bytes", &zs_codec_bytes},
+    {"packbits", &zs_codec_packbits},
+    {"zfp", &zs_codec_zfp},
+    {"endian", &zs_codec_bytes}, /* its name before 2023 */
+    {"sharding_indexed", &zs_codec_sharding},
+    {"gzip", &zs_codec_gzip},
+    {"zstd", &zs_codec_zstd},
+    {"blosc", &zs_codec_blosc},
+    {"crc32c", &zs_codec_crc32c},
+    {"vlen-utf8", &zs_codec_vlen_utf8}, /* of texts alone */
     /* The numcodecs library, as zarr-python writes them */
-    {"numcodecs.bitround", &zs_codec_bitround, ""},
-    {"numcodecs.fixedscaleoffset", &zs_codec_numcodecs_fixedscaleoffset, ""},
-    {"numcodecs.quantize", &zs_codec_numcodecs_quantize, ""},
-    {"numcodecs.astype", &zs_codec_numcodecs_astype, ""},
-    {"numcodecs.delta", &zs_codec_numcodecs_delta, ""},
-    {"numcodecs.zfpy", ZFP(zs_codec_numcodecs_zfpy), "libzfp"},
-    {"numcodecs.packbits", &zs_codec_numcodecs_packbits, ""},
-    {"numcodecs.gzip", &zs_codec_gzip, ""},
-    {"numcodecs.zlib", &zs_codec_numcodecs_zlib, ""},
-    {"numcodecs.zstd", ZSTD(zs_codec_zstd), "libzstd"},
-    {"numcodecs.blosc", BLOSC(zs_codec_numcodecs_blosc), "c-blosc"},
-    {"numcodecs.bz2", BZ2(zs_codec_numcodecs_bz2), "libbz2"},
-    {"numcodecs.lzma", &zs_codec_numcodecs_lzma, ""},
-    {"numcodecs.lz4", &zs_codec_numcodecs_lz4, ""},
-    {"numcodecs.shuffle", &zs_codec_numcodecs_shuffle, ""},
-    {"numcodecs.crc32", &zs_codec_numcodecs_crc32, ""},
-    {"numcodecs.crc32c", &zs_codec_numcodecs_crc32c, ""},
-    {"numcodecs.adler32", &zs_codec_numcodecs_adler32, ""},
-    {"numcodecs.fletcher32", &zs_codec_numcodecs_fletcher32, ""},
-    {"numcodecs.jenkins_lookup3", &zs_codec_numcodecs_jenkins, ""},
+    {"numcodecs.bitround", &zs_codec_bitround},
+    {"numcodecs.fixedscaleoffset", &zs_codec_numcodecs_fixedscaleoffset},
+    {"numcodecs.quantize", &zs_codec_numcodecs_quantize},
+    {"numcodecs.astype", &zs_codec_numcodecs_astype},
+    {"numcodecs.delta", &zs_codec_numcodecs_delta},
+    {"numcodecs.zfpy", &zs_codec_numcodecs_zfpy},
+    {"numcodecs.packbits", &zs_codec_numcodecs_packbits},
+    {"numcodecs.gzip", &zs_codec_gzip},
+    {"numcodecs.zlib", &zs_codec_numcodecs_zlib},
+    {"numcodecs.zstd", &zs_codec_zstd},
+    {"numcodecs.blosc", &zs_codec_numcodecs_blosc},
+    {"numcodecs.bz2", &zs_codec_numcodecs_bz2},
+    {"numcodecs.lzma", &zs_codec_numcodecs_lzma},
+    {"numcodecs.lz4", &zs_codec_numcodecs_lz4},
+    {"numcodecs.shuffle", &zs_codec_numcodecs_shuffle},
+    {"numcodecs.crc32", &zs_codec_numcodecs_crc32},
+    {"numcodecs.crc32c", &zs_codec_numcodecs_crc32c},
+    {"numcodecs.adler32", &zs_codec_numcodecs_adler32},
+    {"numcodecs.fletcher32", &zs_codec_numcodecs_fletcher32},
+    {"numcodecs.jenkins_lookup3", &zs_codec_numcodecs_jenkins},
 };
 
 enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, struct zs_error *err)
@@ -88,9 +65,9 @@ enum zs_status zs_codec_find(const char *name, const struct zs_codec **codec, st
         if (strcmp(known[i].name, name) != 0)
             continue;
         *codec = known[i].codec;
-        if (*codec == NULL)
+        if ((*codec)->lacks != NULL)
             return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" needs %s, which this build does not have", name,
-                           known[i].library);
+                           (*codec)->lacks);
         return ZS_OK;
     }
     return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" is not supported", name);

@@ -151,6 +151,7 @@ size_t zs_stored_count(const struct zs_stored_shape *chunk);
 
 struct zs_codec {
     const char *name;
+    const char *lacks; /* the library that was absent at build time; such a codec has a name and no more */
     enum zs_codec_kind kind;
     const struct zs_member *members; /* of the configuration, up to one without a name; NULL: it has none */
     size_t state_size;               /* 0: a stage has no state */

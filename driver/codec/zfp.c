@@ -5,6 +5,8 @@
  * libzfp reads without knowing where the stream ends. How much it reads at most follows from the mode: so many bits a
  * block, whatever they are. It gets a copy with as many zeros behind it, and what it has read is compared with what
  * there was. */
+#include "codec/codec.h"
+
 #ifdef ZS_HAVE_ZFP
 #include <limits.h>
 #include <math.h>
@@ -13,7 +15,6 @@
 #include <zfp.h>
 
 #include "base/checked.h"
-#include "codec/codec.h"
 
 enum mode { MODE_EXPERT, MODE_RATE, MODE_PRECISION, MODE_ACCURACY, MODE_REVERSIBLE };
 
@@ -32,6 +33,7 @@ struct zfp {
     double rate, tolerance;
     bool has_header;
     zfp_type type;
+    size_t size;    /* of an element */
     unsigned shift; /* smaller integers: their highest bit becomes the last but one */
     bool is_unsigned;
 };
@@ -63,29 +65,21 @@ static const struct zs_member zfpy_members[] = {
 
 static enum zs_status set_type(struct zs_stage *stage, struct zs_error *err)
 {
-    static const struct {
-        enum zs_data_type type;
-        zfp_type as;
-        unsigned shift;
-        bool is_unsigned;
-    } types[] = {{ZS_INT8, zfp_type_int32, 23, false},      {ZS_UINT8, zfp_type_int32, 23, true},
-                 {ZS_INT16, zfp_type_int32, 15, false},     {ZS_UINT16, zfp_type_int32, 15, true},
-                 {ZS_INT32, zfp_type_int32, 0, false},      {ZS_UINT32, zfp_type_int32, 0, true},
-                 {ZS_INT64, zfp_type_int64, 0, false},      {ZS_UINT64, zfp_type_int64, 0, true},
-                 {ZS_FLOAT32, zfp_type_float, 0, false},    {ZS_FLOAT64, zfp_type_double, 0, false},
-                 {ZS_DATETIME64, zfp_type_int64, 0, false}, {ZS_TIMEDELTA64, zfp_type_int64, 0, false}};
+    const struct zs_dtype *in = &stage->in;
     struct zfp *z = stage->state;
+    const bool is_float = (in->type == ZS_FLOAT32 && !in->is_bfloat16) || in->type == ZS_FLOAT64;
+    if (!is_float && !zs_is_integer(in->type) && in->type != ZS_DATETIME64 && in->type != ZS_TIMEDELTA64)
+        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", stage->codec->name,
+                       in->name);
+    if (in->size == 8)
+        z->type = is_float ? zfp_type_double : zfp_type_int64;
+    else
+        z->type = is_float ? zfp_type_float : zfp_type_int32;
+    z->size = in->size;
+    z->shift = in->size < 4 ? 31 - 8 * (unsigned)in->size : 0;
+    z->is_unsigned = in->name[0] == 'u'; /* uint8 ... */
     stage->out = zs_dtype_of(ZS_UINT8);
-    for (size_t i = 0; i < sizeof types / sizeof types[0] && !stage->in.is_bfloat16; i++) {
-        if (types[i].type != stage->in.type)
-            continue;
-        z->type = types[i].as;
-        z->shift = types[i].shift;
-        z->is_unsigned = types[i].is_unsigned;
-        return ZS_OK;
-    }
-    return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\" with data type %s is not supported", stage->codec->name,
-                   stage->in.name);
+    return ZS_OK;
 }
 
 static enum zs_status configure(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
@@ -250,27 +244,20 @@ static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs
 
 /* ---- Smaller and unsigned integers ---- */
 
-#define CONVERT(type, half, low, high)                                                                                 \
-    do {                                                                                                               \
-        for (size_t i = 0; i < n && elements != NULL; i++)                                                             \
-            wide[i] = (int32_t)((uint32_t)((int32_t)((const type *)elements)[i] - (half)) << z->shift);                \
-        for (size_t i = 0; i < n && dst != NULL; i++) {                                                                \
-            const int32_t v = wide[i] / (1 << z->shift) - (wide[i] % (1 << z->shift) < 0) + (half);                    \
-            ((type *)dst)[i] = (type)(v < (low) ? (low) : v > (high) ? (high) : v);                                    \
-        }                                                                                                              \
-    } while (0)
-
 /* From elements to what libzfp takes, or from that to dst; the other is NULL. */
-static void convert(const struct zfp *z, size_t n, const void *elements, int32_t *wide, void *dst)
+static void convert(const struct zfp *z, size_t n, const unsigned char *elements, int32_t *wide, unsigned char *dst)
 {
-    if (z->shift == 23 && z->is_unsigned)
-        CONVERT(uint8_t, 0x80, 0, UINT8_MAX);
-    else if (z->shift == 23)
-        CONVERT(int8_t, 0, INT8_MIN, INT8_MAX);
-    else if (z->is_unsigned)
-        CONVERT(uint16_t, 0x8000, 0, UINT16_MAX);
-    else
-        CONVERT(int16_t, 0, INT16_MIN, INT16_MAX);
+    const int32_t range = 1 << 8 * z->size, half = z->is_unsigned ? range / 2 : 0, one = 1 << z->shift;
+    for (size_t i = 0; i < n && elements != NULL; i++) {
+        const int32_t bits = (int32_t)zs_bits_load(z->size, elements + i * z->size);
+        const int32_t v = !z->is_unsigned && bits >= range / 2 ? bits - range : bits;
+        wide[i] = (v - half) * one;
+    }
+    for (size_t i = 0; i < n && dst != NULL; i++) {
+        int32_t v = wide[i] / one - (wide[i] % one < 0);
+        v = v < -range / 2 ? -range / 2 : v >= range / 2 ? range / 2 - 1 : v;
+        zs_bits_store(z->size, (uint64_t)(v + half), dst + i * z->size);
+    }
 }
 
 /* Wide unsigned integers are taken for signed ones, of which the negative ones are 0. */
@@ -435,5 +422,6 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
 ZFP(zs_codec_zfp, "zfp", members, configure);
 ZFP(zs_codec_numcodecs_zfpy, "numcodecs.zfpy", zfpy_members, configure_zfpy);
 #else
-typedef int zs_codec_zfp_is_absent; /* ISO C wants a declaration in every file */
+const struct zs_codec zs_codec_zfp = {.name = "zfp", .lacks = "libzfp"};
+const struct zs_codec zs_codec_numcodecs_zfpy = {.name = "numcodecs.zfpy", .lacks = "libzfp"};
 #endif

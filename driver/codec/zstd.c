@@ -114,6 +114,8 @@ enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, co
 }
 #else
 
+const struct zs_codec zs_codec_zstd = {.name = "zstd", .lacks = "libzstd"};
+
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err)
 {
