@@ -25,8 +25,8 @@ while read -r room most; do
 done <<END
 gdal 19869
 validate 1229
-raster 6382
-geo 9292
+raster 6338
+geo 9289
 array 6189
 shard 1942
 icechunk 2056

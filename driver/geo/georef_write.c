@@ -1,4 +1,4 @@
-#include "geo/georef_write.h"
+#include "geo/write.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "geo/bands.h"
 #include "geo/cf.h"
-#include "geo/georef_write.h"
+#include "geo/write.h"
 #include "geo/variables.h"
 #include "raster/masks.h"
 #include "store/mark.h"

@@ -8,7 +8,7 @@
 #include "geo/band_properties.h"
 #include "geo/bands.h"
 #include "geo/healpix.h"
-#include "geo/georef_write.h"
+#include "geo/write.h"
 #include "geo/scope.h"
 #include "raster/healpix.h"
 #include "raster/slices.h"

@@ -42,7 +42,7 @@ struct zs_raster_groups {
 };
 
 /* Finds groups of rasters on one grid among rasters[count] (zs_rasters_find()): arrays directly in the same group whose
- * X and Y have the same lengths and names, and whose attributes declare the same georeferencing (geo/georef_write.h),
+ * X and Y have the same lengths and names, and whose attributes declare the same georeferencing (geo/write.h),
  * two-dimensional coordinates included. If a group has several grids, the one with most arrays counts; among equals the
  * one with most pixels. Arrays of HEALPix cells (geo/healpix.h), of any number of dimensions, are on one grid where
  * they have the same cells. `dim_x` and `dim_y` as in zs_axes_find(); an array that lacks them, has less than two

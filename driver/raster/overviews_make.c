@@ -8,7 +8,7 @@
 #include "geo/bands.h"
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
-#include "geo/georef_write.h"
+#include "geo/write.h"
 #include "geo/variables.h"
 #include "raster/overviews_private.h"
 #include "store/mark.h"
@@ -114,7 +114,7 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
         zs_json_free(document);
         return NULL;
     }
-    zs_georef_remove(attributes); /* a level's is its own (geo/georef_write.h) */
+    zs_georef_remove(attributes); /* a level's is its own (geo/write.h) */
     zs_json_remove(attributes, ZS_GCPS_ATTRIBUTE); /* of the base's pixels */
     zs_remove_statistics(attributes, true); /* of other pixels */
     return document;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "geo/cf.h"
-#include "geo/georef_write.h"
+#include "geo/write.h"
 #include "raster/overviews_private.h"
 
 /* ---- One level ---- */

@@ -10,7 +10,7 @@
 #include "geo/conventions.h"
 #include "geo/coordinates.h"
 #include "geo/crs.h"
-#include "geo/georef_write.h"
+#include "geo/write.h"
 #include "geo/variables.h"
 #include "raster/listing.h"
 #include "raster/masks.h"

@@ -1,7 +1,7 @@
 /* raster/update.h: changes georeferencing and band properties of arrays in a store, which any writer may have made.
  *
  *   zs_update_georefs(h, &node, &axes, 1, &geo, &is_aside, &err);   in memory, and coordinates in the store
- *   zs_update_nodata(h, node, &value, &err);
+ *   zs_update_bands(h, node, axes, bands, count, ZS_BAND_NODATA, &err);
  *   zs_hierarchy_flush(h, &err);                                    zarr.json of all that changed
  *
  * Node pointers stay valid and show the change at once; texts and JSON borrowed from attributes do not outlive it. No
@@ -47,11 +47,6 @@ enum zs_status zs_update_georefs(struct zs_hierarchy *h, const struct zs_node *c
 enum zs_status zs_update_healpix(struct zs_hierarchy *h, const struct zs_node *node, const struct zs_healpix *healpix,
                                  struct zs_error *err);
 
-/* Sets `_FillValue` of the array and its overviews to one element at `value` (native order), or with NULL removes it.
- * The fill value stays what it is: in a store with data it is what absent chunks mean. */
-enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const void *value, struct zs_error *err);
-
 /* Sets the fill value itself (NULL: as it is), together with `_FillValue`, and the filter of blosc (NULL: as it is), of
  * an array that has no chunks yet. The array's node is replaced by *replacement, in the store at once; arrays opened
  * from the old one are to be opened again. */
@@ -59,8 +54,9 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
                                      const struct zs_blosc_settings *filter, const struct zs_node **replacement,
                                      struct zs_error *err);
 
-/* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that
- * all have as zs_update_nodata(). */
+/* Sets properties `which` of all bands of the array and its overviews, as zs_bands_write(); a nodata value that all
+ * have as `_FillValue` of the array. The fill value stays what it is: in a store with data it is what absent chunks
+ * mean. */
 enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
                                const struct zs_band_properties *bands, size_t count, unsigned which,
                                struct zs_error *err);

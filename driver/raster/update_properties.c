@@ -56,70 +56,32 @@ enum zs_status zs_update_empty_array(struct zs_hierarchy *h, const struct zs_nod
     return zs_hierarchy_flush(h, err);
 }
 
-/* Writes what the caller passes as `wanted` into the attributes of an array or of one of its overviews. */
-typedef enum zs_status (*write_fn)(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
-                                   struct zs_error *err);
-
-static enum zs_status update_one(struct zs_hierarchy *h, const struct zs_node *node, write_fn write, const void *wanted,
-                                 struct zs_error *err)
+static bool has_one_nodata(const struct zs_band_properties *bands, size_t count, size_t size)
 {
-    zs_json *attributes;
-    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
-    return write(attributes, node->array, wanted, err);
+    bool is_same = true;
+    for (size_t i = 1; i < count && is_same; i++)
+        is_same = bands[i].has_nodata == bands[0].has_nodata &&
+                  (!bands[0].has_nodata || memcmp(bands[i].nodata, bands[0].nodata, size) == 0);
+    return is_same;
 }
 
-/* Changes the array, and its overviews by a function of their own. */
-static enum zs_status update_family(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                    write_fn write, write_fn write_level, const void *wanted, struct zs_error *err)
-{
-    struct zs_names overviews;
-    if (node->array == NULL)
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an array", zs_hierarchy_store(h)->root, node->path);
-    ZS_TRY(zs_overviews_find(h, node, axes, &overviews, err));
-    enum zs_status status = update_one(h, node, write, wanted, err);
-    for (size_t i = 0; i < overviews.count && status == ZS_OK; i++) {
-        const struct zs_node *level;
-        if (zs_hierarchy_node(h, overviews.list[i], &level, NULL) == ZS_OK)
-            status = update_one(h, level, write_level, wanted, err);
-    }
-    zs_names_free(overviews.list);
-    return status;
-}
-
-static enum zs_status write_nodata(zs_json *attributes, const struct zs_array_meta *meta, const void *value,
-                                   struct zs_error *err)
-{
-    remove_band_nodata(attributes);
-    return zs_write_nodata(attributes, &meta->dtype, value, false, err);
-}
-
-enum zs_status zs_update_nodata(struct zs_hierarchy *h, const struct zs_node *node, struct zs_axes axes,
-                                const void *value, struct zs_error *err)
-{
-    return update_family(h, node, axes, write_nodata, write_nodata, value, err);
-}
-
-struct bands {
-    const struct zs_band_properties *bands;
-    size_t count;
-    unsigned which;
-};
-
-static enum zs_status write_bands(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
+/* Writes the properties into the attributes of the array, or of an overview of it. */
+static enum zs_status write_bands(struct zs_hierarchy *h, const struct zs_node *node, bool is_level,
+                                  const struct zs_band_properties *bands, size_t count, unsigned which,
                                   struct zs_error *err)
 {
-    const struct bands *m = wanted;
-    return zs_bands_write(attributes, &meta->dtype, meta, false, m->bands, m->count, m->which, err);
-}
-
-/* Statistics are those of the array's own pixels. */
-static enum zs_status write_level_bands(zs_json *attributes, const struct zs_array_meta *meta, const void *wanted,
-                                        struct zs_error *err)
-{
-    const struct bands *m = wanted;
-    ZS_TRY(write_bands(attributes, meta, wanted, err));
-    if ((m->which & ZS_BAND_METADATA) != 0)
-        zs_remove_statistics(attributes, true);
+    const struct zs_dtype *dtype = &node->array->dtype;
+    zs_json *attributes;
+    ZS_TRY(zs_hierarchy_edit(h, node, &attributes, err));
+    if ((which & ZS_BAND_NODATA) != 0 && has_one_nodata(bands, count, dtype->size)) { /* the array's, for all */
+        remove_band_nodata(attributes);
+        ZS_TRY(zs_write_nodata(attributes, dtype, bands[0].has_nodata ? bands[0].nodata : NULL, false, err));
+        which &= ~(unsigned)ZS_BAND_NODATA;
+    }
+    if (which != 0)
+        ZS_TRY(zs_bands_write(attributes, dtype, node->array, false, bands, count, which, err));
+    if (is_level && (which & ZS_BAND_METADATA) != 0)
+        zs_remove_statistics(attributes, true); /* of other pixels */
     return ZS_OK;
 }
 
@@ -127,18 +89,16 @@ enum zs_status zs_update_bands(struct zs_hierarchy *h, const struct zs_node *nod
                                const struct zs_band_properties *bands, size_t count, unsigned which,
                                struct zs_error *err)
 {
-    const struct zs_band_properties *first = &bands[0];
-    bool same = true;
-    for (size_t i = 1; i < count && same; i++)
-        same = bands[i].has_nodata == first->has_nodata &&
-               (!first->has_nodata || memcmp(bands[i].nodata, first->nodata, node->array->dtype.size) == 0);
-    if (same && (which & ZS_BAND_NODATA) != 0) {
-        ZS_TRY(zs_update_nodata(h, node, axes, first->has_nodata ? first->nodata : NULL, err));
-        which &= ~(unsigned)ZS_BAND_NODATA;
+    struct zs_names overviews;
+    ZS_TRY(zs_overviews_find(h, node, axes, &overviews, err));
+    enum zs_status status = write_bands(h, node, false, bands, count, which, err);
+    for (size_t i = 0; i < overviews.count && status == ZS_OK; i++) {
+        const struct zs_node *level;
+        if (zs_hierarchy_node(h, overviews.list[i], &level, NULL) == ZS_OK)
+            status = write_bands(h, level, true, bands, count, which, err);
     }
-    if (which == 0)
-        return ZS_OK;
-    return update_family(h, node, axes, write_bands, write_level_bands, &(struct bands){bands, count, which}, err);
+    zs_names_free(overviews.list);
+    return status;
 }
 
 /* ---- Metadata ---- */

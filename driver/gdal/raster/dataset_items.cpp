@@ -9,7 +9,7 @@
 extern "C"
 {
 #include "codec/description.h"
-#include "geo/georef_write.h"
+#include "geo/write.h"
 #include "raster/listing.h"
 #include "raster/update.h"
 }
