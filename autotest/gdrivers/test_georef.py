@@ -64,19 +64,6 @@ def test_spatial_and_proj_on_the_array_or_its_group(tmp_path, where):
     assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
 
 
-def test_attributes_of_the_array_win_over_those_of_its_group(tmp_path):
-    dataset = open_data(write_data(tmp_path, spatial_proj(NORTH_UP, UTM33), spatial_proj([1, 0, 0, 0, 1, 0], "EPSG:4326")))
-    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
-
-
-def test_attributes_of_a_group_are_not_those_of_its_grandchildren(tmp_path):
-    oracle.write(tmp_path, group_meta(spatial_proj(NORTH_UP, UTM33)))
-    oracle.write(tmp_path / "deep", group_meta())
-    oracle.write(tmp_path / "deep/data", array_meta(SHAPE, dimension_names=["y", "x"]), counting(SHAPE))
-    dataset = open_array(tmp_path, "/deep/data")
-    assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
-
-
 @pytest.mark.parametrize("registered", [
     [convention(SPATIAL, "spatial:"), convention(PROJ, "proj:")], [convention(SPATIAL, "spatial"), convention(PROJ, "proj")],
     [convention(PROJ, "whatever"), convention(SPATIAL)], [convention(SPATIAL.upper()), convention(PROJ.upper())],
@@ -142,11 +129,6 @@ def test_a_crs_that_proj_does_not_know_does_not_hide_the_pixels(tmp_path, crs):
     assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"), windows=1)
 
 
-def test_geographic_crs_has_traditional_axes(tmp_path):
-    dataset = open_data(write_data(tmp_path, spatial_proj([1, 0, -180, 0, -1, 90], "EPSG:4326")))
-    assert dataset.GetSpatialRef().GetDataAxisToSRSAxisMapping() == [2, 1]
-
-
 # ------------------------------------------------------------------------------------------------------------------- CF
 
 @pytest.mark.parametrize("attributes", [{"grid_mapping": "crs"}, {"grid_mapping": "crs: x y"}, {"coordinates": "crs"},
@@ -209,11 +191,6 @@ def test_wkt_in_an_attribute_is_the_crs_where_nothing_else_is(tmp_path, where, n
     assert same_crs(open_data(path), "EPSG:32634")
 
 
-@pytest.mark.parametrize("text", ["a park", "EPSG:99999999", 5, ["a", "b"], {"wkt": 3}, "PROJCS[", None], ids=str)
-def test_other_things_called_crs_are_none(tmp_path, text):
-    assert open_data(write_data(tmp_path, {"crs": text, "_CRS": text})).GetSpatialRef() is None
-
-
 @pytest.mark.parametrize("how", ["Create", "update", "multidimensional"])
 def test_a_coordinate_epoch_that_is_set_is_told_not_to_be_kept(tmp_path, how):
     path, srs = str(tmp_path / "a.zarr"), osr.SpatialReference()
@@ -271,33 +248,6 @@ def test_a_spatial_ref_is_of_the_arrays_that_name_it_and_of_all_where_none_names
     assert {name: code_of(root.OpenMDArray(name).GetSpatialRef()) for name in "ab"} == expected
 
 
-@pytest.mark.parametrize("api", ["raster", "multidimensional"])
-@pytest.mark.parametrize("edit", ["same", "other", "transform"])
-@pytest.mark.parametrize("names", ["a", "ab"])
-def test_an_edit_takes_the_spatial_ref_that_no_array_names_from_no_other_array(tmp_path, api, edit, names):
-    path = put_default(tmp_path, names)
-
-    def change():
-        if api == "raster":
-            changed = dataset = gdal.OpenEx(name_of(path, "/a"), gdal.OF_RASTER | gdal.OF_UPDATE)
-        else:
-            dataset = gdal.OpenEx(path, gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-            changed = dataset.GetRootGroup().OpenMDArray("a")
-        if edit == "transform":
-            dataset.SetGeoTransform((500100, 10, 0, 5000000, 0, -10))
-        else:
-            srs = osr.SpatialReference()
-            srs.ImportFromEPSG({"same": 32633, "other": 32634}[edit])
-            changed.SetSpatialRef(srs)
-        del changed
-        dataset.FlushCache() if api == "raster" else None
-    if edit == "transform" and api != "raster":
-        return
-    change()
-    ours = {"same": "32633", "other": "32634", "transform": "32633"}[edit]
-    assert codes(path, names) == {name: ours if name == "a" else "32633" for name in names}
-
-
 @pytest.mark.parametrize("more, is_there", [
     ({}, False), ({"epsg_code": "EPSG:32633"}, True), ({"spatial_epsg": 32633}, True), ({"esri_pe_string": wkt(UTM33, "WKT1_GDAL")}, True),
     ({"proj4": "+proj=utm +zone=33 +datum=WGS84 +units=m +no_defs"}, True), ({"latitude_of_projection_origin": 0}, False),
@@ -340,12 +290,6 @@ def test_a_parameter_that_cf_demands_and_is_absent_is_named_in_a_warning(tmp_pat
         assert "+lat_0=-90" in srs.ExportToProj4()
 
 
-def test_no_warning_of_a_grid_mapping_beside_a_crs_that_counts(tmp_path):
-    path = write_data(tmp_path, spatial_proj(NORTH_UP, UTM33, grid_mapping="crs"))
-    write_grid_mapping(path, "crs", grid_mapping_name="transverse_mercator")
-    assert warnings_of(lambda: same_crs(open_data(path), UTM33)) == (True, [])
-
-
 def test_geotransform_of_rioxarray(tmp_path):
     path = write_data(tmp_path, {"grid_mapping": "spatial_ref"})
     write_grid_mapping(path, crs_wkt=wkt(UTM33), GeoTransform="500000.0 10.0 0.5 5000000.0 0.25 -10.0")
@@ -371,26 +315,6 @@ def test_one_dimensional_coordinates_are_cell_centres(tmp_path, names, data_type
     assert_pixels(dataset, as_raster(counting(SHAPE), "uint16"), windows=1)
 
 
-def test_coordinates_in_float32_with_rounding_are_regular(tmp_path):
-    path = write_data(tmp_path)
-    write_xy(path, (7.05, 0.1), (50.05, -0.1), data_type="float32")
-    assert geotransform(open_data(path)) == pytest.approx((7, 0.1, 0, 50.1, 0, -0.1), rel=1e-5)
-
-
-def test_integer_coordinates(tmp_path):
-    path = write_data(tmp_path)
-    write_xy(path, (500005, 10), (4999995, -10), data_type="int64")
-    assert geotransform(open_data(path)) == NORTH_UP_GT
-
-
-def test_coordinates_in_shards_with_codecs(tmp_path):
-    path = write_data(tmp_path)
-    meta = array_meta([6], "float64", [4], dimension_names=["x"])
-    oracle.write(tmp_path / "x", meta, 500005 + 10.0 * np.arange(6))
-    write_coordinate(path, "y", 4999995 - 10.0 * np.arange(4))
-    assert geotransform(open_data(path)) == NORTH_UP_GT
-
-
 def test_coordinates_found_by_their_axis_attribute(tmp_path):
     path = write_data(tmp_path, names=("a", "b"))
     write_xy(path, (500005, 10), (4999995, -10), {"axis": "X"}, {"axis": "Y"}, names=("a", "b"))
@@ -402,13 +326,6 @@ def test_irregular_coordinates_give_no_geotransform(tmp_path, x):
     path = write_data(tmp_path)
     write_coordinate(path, "x", x)
     write_coordinate(path, "y", [3, 2, 1, 0])
-    assert geotransform(open_data(path)) is None
-
-
-def test_coordinates_whose_chunks_are_absent_give_no_geotransform(tmp_path):
-    path = write_data(tmp_path)
-    for name, size in (("x", 6), ("y", 4)):
-        oracle.write(tmp_path / name, plain_meta([size], "int64", dimension_names=[name]))
     assert geotransform(open_data(path)) is None
 
 
@@ -488,14 +405,6 @@ def test_wide_geolocation_arrays_without_chunks_take_no_memory(tmp_path, chunk):
     assert output.startswith("None {}") and "/lon2: too large" in output and megabytes < 200
 
 
-def test_long_axes_without_chunks_take_no_memory(tmp_path):
-    path = write_wide(tmp_path, 400000000)
-    oracle.put(path, {"x/zarr.json": array_meta([400000000], "float64", [2**20], [LITTLE], dimension_names=["x"])})
-    write_coordinate(path, "y", [3, 2, 1, 0])
-    output, megabytes = look(path)
-    assert output.startswith("None {}") and "/x: too large" in output and megabytes < 200
-
-
 def test_a_coordinate_whose_chunk_is_a_bomb_is_left_out(tmp_path):
     path = write_data(tmp_path)
     oracle.put(path, {"x/zarr.json": array_meta([6], "float64", [2**26], [LITTLE, GZIP], dimension_names=["x"]),
@@ -559,16 +468,6 @@ def test_conventions_count_by_their_priority(tmp_path):
 def test_a_crs_of_one_convention_goes_with_the_transform_of_another(tmp_path):
     path = write_data(tmp_path, spatial_proj(code=UTM33))
     write_xy(path, (500005, 10), (4999995, -10))
-    dataset = open_data(path)
-    assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
-
-
-def test_stale_georeferencing_of_another_level_is_ignored(tmp_path):
-    """EOPF leaves proj:transform, proj:shape and proj:bbox of 10 m on the arrays of every level."""
-    stale = {"proj:transform": [1, 0, 0, 0, -1, 0, 0, 0, 1], "proj:shape": [40, 60], "proj:bbox": [0, 0, 60, 40], "proj:epsg": 32632}
-    group = spatial_proj(None, UTM33, **{"spatial:bbox": [0.0, 0.0, 0.0, 0.0], "spatial:dimensions": ["y", "x"]})
-    path = write_data(tmp_path, stale, group)
-    write_xy(path, (500005, 10), (4999995, -10), data_type="int64")
     dataset = open_data(path)
     assert geotransform(dataset) == NORTH_UP_GT and same_crs(dataset, UTM33)
 

@@ -10,9 +10,9 @@ from osgeo import gdal, osr
 
 import oracle
 from stores import LITTLE, array_meta, group_meta
-from support import error_of, geotransform, held_band, name_of, open_array, open_ours, run_peer, warnings_of
+from support import error_of, geotransform, held_band, name_of, open_array, open_ours, run_peer
 from test_healpix import DGGS, PLANE, dggs, plane_cells, put_store, to_raster
-from writing import copy, created, driver, source
+from writing import copy, driver, source
 
 PLANE_CRS = "+proj=healpix +rot_xy=45 +ellps=WGS84"
 WIDTH, HEIGHT = 1001, 503  # so that no cell's middle is on the edge of a pixel
@@ -106,18 +106,6 @@ def test_gdalwarp_onto_a_map_that_is_there(tmp_path):
     assert np.array_equal(values, np.where(inside, nearest(pixels[0], lon, lat), -5))
 
 
-def test_on_a_sphere_the_store_says_so_and_latitudes_are_its_own(tmp_path):
-    crs = "+proj=healpix +rot_xy=45 +R=6370997"
-    pixels = world()[1]
-    ball = source(pixels, (-180, 360 / WIDTH, 0, 90, 0, -180 / HEIGHT), "+proj=longlat +R=6370997")
-    gdal.GetDriverByName("GTiff").CreateCopy(str(tmp_path / "in.tif"), ball)
-    done = gdalwarp("-et", 0, "-t_srs", crs, *extent(4, crs), "-co", "HEALPIX=4", "-co", "ARRAY_NAME=v", tmp_path / "in.tif", tmp_path / "s.zarr")
-    assert (done.returncode, done.stderr) == (0, "")
-    values, lon, lat = as_zarr_python(tmp_path / "s.zarr", "v", tmp_path)
-    assert np.array_equal(values, nearest(pixels[0], lon, lat))
-    assert open_ours(str(tmp_path / "s.zarr")).GetSpatialRef().GetSemiMajor() == 6370997
-
-
 def test_warping_healpix_back_has_the_value_at_each_location(tmp_path):
     values = np.arange(12 * 4**6, dtype="float32")
     put_store(tmp_path / "s.zarr", 6, values)
@@ -188,36 +176,12 @@ def test_bands_are_before_the_cells(tmp_path):
         assert json.load(file)["codecs"][0]["configuration"]["chunk_shape"] == [3, 256]
 
 
-def test_arrays_of_their_own_are_one_map_again(tmp_path):
-    dataset, _ = world(bands=2)
-    one = copy(tmp_path / "s.zarr", on_plane(dataset, 3), HEALPIX=3)
-    several = copy(tmp_path / "t.zarr", on_plane(dataset, 3), HEALPIX=3, SINGLE_ARRAY="NO")
-    assert np.array_equal(one.ReadAsArray(), several.ReadAsArray(), equal_nan=True)
-
-
-@pytest.mark.parametrize("data_type", ["uint8", "int16", "float64", "complex64"])
-def test_pixels_of_all_types(tmp_path, data_type):
-    dataset, pixels = world(data_type=data_type, nodata=None if data_type == "complex64" else 7)
-    made = copy(tmp_path / "s.zarr", on_plane(dataset, 4), HEALPIX=4, ARRAY_NAME="v")
-    values, lon, lat = as_zarr_python(tmp_path / "s.zarr", "v", tmp_path)
-    assert values.dtype == data_type and np.array_equal(values, nearest(pixels[0], lon, lat))
-    assert data_type == "complex64" or held_band(made).GetNoDataValue() == 7
-
-
 def test_a_map_is_copied_as_it_is(tmp_path):
     values = np.random.default_rng(0).normal(size=12 * 4**5).astype("float32")
     there = open_array(put_store(tmp_path / "s.zarr", 5, values), "/v")
     made = copy(tmp_path / "t.zarr", there, HEALPIX=5, ARRAY_NAME="v")
     assert np.array_equal(cells_of(tmp_path / "t.zarr")[0], values)
     assert geotransform(made) == geotransform(there) and made.GetSpatialRef().IsSame(there.GetSpatialRef())
-
-
-def test_beside_another_array(tmp_path):
-    dataset, pixels = world()
-    copy(tmp_path / "s.zarr", source(np.zeros((5, 5), "uint8")), ARRAY_NAME="other")
-    driver().CreateCopy(str(tmp_path / "s.zarr"), on_plane(dataset, 3), options=["APPEND_SUBDATASET=YES", "HEALPIX=3", "ARRAY_NAME=v"])
-    values, lon, lat = as_zarr_python(tmp_path / "s.zarr", "v/v", tmp_path)
-    assert np.array_equal(values, nearest(pixels[0], lon, lat))
 
 
 @pytest.mark.parametrize("crs, semi_major, flattening", [
@@ -268,40 +232,6 @@ def test_any_window_is_written(tmp_path, chunk, shard):
     assert np.array_equal(cells_of(tmp_path / "s.zarr"), expected)
 
 
-def test_buffers_of_another_type_with_strides(tmp_path):
-    n = 5 << 3
-    values = np.random.default_rng(3).integers(0, 250, (n, n)).astype("float64")
-    dataset = driver().Create(str(tmp_path / "s.zarr"), n, n, 1, gdal.GDT_Byte, options=["HEALPIX=3", "ARRAY_NAME=v"])
-    wide = np.full((n, n, 2), 99.0)
-    wide[:, :, 0] = values
-    dataset.WriteRaster(0, 0, n, n, wide.tobytes(), n, n, gdal.GDT_Float64, buf_pixel_space=16, buf_line_space=16 * n)
-    dataset = None
-    expected = np.zeros(768)
-    counts = pixels_that_count(3)
-    expected[plane_cells(3)[counts]] = values[counts]
-    assert np.array_equal(cells_of(tmp_path / "s.zarr")[0], expected)
-
-
-def test_blocks_are_written_as_windows_are(tmp_path):
-    values = np.random.default_rng(6).normal(size=(320, 320)).astype("float32")
-    dataset = driver().Create(str(tmp_path / "s.zarr"), 640, 640, 1, gdal.GDT_Float32, options=["HEALPIX=7", "ARRAY_NAME=v"])
-    dataset.WriteRaster(0, 0, 640, 640, values.tobytes(), 320, 320)  # of another size: GDAL goes by blocks
-    dataset = None
-    expected, counts = np.full(12 * 4**7, np.nan, "float32"), pixels_that_count(7)
-    expected[plane_cells(7)[counts]] = np.repeat(np.repeat(values, 2, 0), 2, 1)[counts]
-    assert np.array_equal(cells_of(tmp_path / "s.zarr")[0], expected)
-
-
-def test_a_face_is_written_by_itself(tmp_path):
-    created(tmp_path / "s.zarr", np.zeros((1, 40, 40), "int16"), HEALPIX=3, ARRAY_NAME="v")
-    values = np.random.default_rng(4).integers(1, 1000, (8, 8)).astype("int16")
-    face = gdal.OpenEx(name_of(tmp_path / "s.zarr", "/v:face=6"), gdal.OF_RASTER | gdal.OF_UPDATE)
-    face.WriteArray(values)
-    face = None
-    assert np.array_equal(open_ours(name_of(tmp_path / "s.zarr", "/v:face=6")).ReadAsArray(), values)
-    assert not open_ours(name_of(tmp_path / "s.zarr", "/v:face=5")).ReadAsArray().any()
-
-
 def test_unwritten_cells_are_nodata(tmp_path):
     dataset = driver().Create(str(tmp_path / "s.zarr"), 320, 320, 1, gdal.GDT_Int16, options=["HEALPIX=6", "ARRAY_NAME=v"])
     dataset.GetRasterBand(1).SetNoDataValue(-9)
@@ -322,18 +252,6 @@ def test_a_map_of_another_writer_is_changed(tmp_path):
     expected = np.arange(12 * 4**4)
     expected[plane_cells(4)[37, 40:43]] = -77
     assert np.array_equal(cells_of(path)[0], expected)
-
-
-def test_a_small_window_of_a_fine_order(tmp_path):
-    order = 20
-    dataset = driver().Create(str(tmp_path / "s.zarr"), 5 << order, 5 << order, 1, gdal.GDT_Float32, options=["HEALPIX=%d" % order, "ARRAY_NAME=v"])
-    values = np.random.default_rng(5).normal(size=(70, 90)).astype("float32")
-    x, y = (5 << order) // 2 - 45, (5 << order) // 2 - 35
-    dataset.GetRasterBand(1).WriteArray(values, x, y)
-    dataset = None
-    band = held_band(open_ours(str(tmp_path / "s.zarr")))
-    assert np.array_equal(band.ReadAsArray(x, y, 90, 70), values)
-    assert np.isnan(band.ReadAsArray(x - 5, y, 5, 70)).all()
 
 
 # ------------------------------------------------------------------------------------------------------------------- refusals
@@ -379,15 +297,6 @@ def test_overviews_and_masks_of_cells_are_refused(tmp_path):
     dataset = driver().Create(str(tmp_path / "s.zarr"), 40, 40, 1, gdal.GDT_Byte, options=["HEALPIX=3"])
     assert "HEALPix" in error_of(lambda: dataset.BuildOverviews("NEAREST", [2]))
     assert "HEALPix" in error_of(lambda: dataset.CreateMaskBand(gdal.GMF_PER_DATASET))
-
-
-def test_mask_that_is_lost_in_a_healpix_copy_is_warned_of(tmp_path):
-    dataset = on_plane(world()[0], 3)
-    dataset.CreateMaskBand(gdal.GMF_PER_DATASET)
-    dataset.GetRasterBand(1).GetMaskBand().Fill(255)
-    _, messages = warnings_of(lambda: driver().CreateCopy(str(tmp_path / "s.zarr"), dataset, False, options=["HEALPIX=3"]))
-    assert any("mask" in m for m in messages)
-    assert "mask" in error_of(lambda: driver().CreateCopy(str(tmp_path / "t.zarr"), dataset, True, options=["HEALPIX=3"]))
 
 
 def test_listed_cells_that_are_not_all_are_read_only(tmp_path):

@@ -64,10 +64,6 @@ def test_good_repositories_read_as_they_were_written(name):
     same(checked_all(fixture_path("icechunk", name)), GOOD[name])
 
 
-def test_a_repository_is_opened_by_the_object_at_its_root_too():
-    same(checked_all(fixture_path("icechunk", "sparse") + "/repo"), GOOD["sparse"])
-
-
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_repositories_are_errors_that_name_the_object(name):
     message = error_of(checked_all, fixture_path("icechunk", name))
@@ -215,10 +211,6 @@ def test_gdals_own_spelling_of_a_repository_opens(written):
     same_as_commit("ICECHUNK:" + written.repo(), written, 3)
 
 
-def test_a_repository_is_read_in_memory_and_from_an_archive(written, vsimem):
-    same_as_commit(vsimem(written.repo(), "r.icechunk"), written, 3)
-
-
 def test_an_open_dataset_stays_at_its_commit_and_a_new_one_sees_the_next(written, tmp_path):
     copy = str(tmp_path / "r.icechunk")
     shutil.copytree(written.repo(), copy)
@@ -259,20 +251,6 @@ def test_metadata_domain_names_the_opened_commit(written):
                              "TAGS": "first", **named}
 
 
-@pytest.mark.skipif(not hasattr(gdal.MDArray, "GetRawBlockInfo"), reason="GDAL 3.12 tells where blocks are")
-def test_raw_block_info_is_that_of_the_manifest(written):
-    group = open_mdim(written.repo()).GetRootGroup()
-    block = group.OpenMDArray("v").GetRawBlockInfo([0, 0, 0])
-    assert "/chunks/" in block.GetFilename() and block.GetOffset() + block.GetSize() <= os.path.getsize(block.GetFilename())
-    block = group.OpenMDArray("inline").GetRawBlockInfo([0])
-    assert not block.GetFilename() and len(block.GetInlineData()) == block.GetSize() > 0
-
-
-def test_copy_of_a_repository_does_not_claim_its_commit(written, tmp_path):
-    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "c.zarr"), gdal.Open("SHARDEDZARR:%s:/split" % written.repo()))
-    assert not gdal.Open(str(tmp_path / "c.zarr")).GetMetadata("ICECHUNK")
-
-
 def gdals_own(name):
     if gdal.GetDriverByName("Icechunk") is None:
         pytest.skip("GDAL reads Icechunk from 3.14 on")
@@ -287,15 +265,6 @@ def test_gdals_own_driver_reads_what_we_read(name):
 def test_gdals_own_driver_reads_sharded_arrays_as_we_do(written):
     for query in ("", "?tag=first", "?branch=dev"):
         same(gdals_own(written.repo(query)), checked_all(written.repo(query)))
-
-
-def test_gdals_view_of_a_repository_is_left_to_gdal(written):
-    """There a manifest that is missing looks like chunks that are absent."""
-    view = "/vsiicechunk/{%s}" % written.repo()
-    assert "Icechunk repository itself" in error_of(gdal.OpenEx, 'SHARDEDZARR:"%s"' % view, gdal.OF_MULTIDIM_RASTER)
-    if gdal.GetDriverByName("Icechunk") is not None:
-        for name in (view, 'ZARR:"%s"' % view):
-            assert gdal.OpenEx(name, gdal.OF_MULTIDIM_RASTER).GetDriver().ShortName == "Zarr"
 
 
 # --------------------------------------------------------------------------------------------------------- over a network
@@ -387,22 +356,6 @@ def test_writing_to_a_repository_is_refused_with_the_tool_to_use(written, tmp_pa
     assert {name: os.path.getmtime(name) for name in glob.glob(copy + "/**", recursive=True)} == before
 
 
-@pytest.mark.parametrize("change", ["copy of another driver", "copy", "delete", "rename"])
-def test_no_file_of_a_repository_goes_or_moves_by_its_list_of_files(written, tmp_path, change):
-    copy = str(tmp_path / "r.icechunk")
-    shutil.copytree(written.repo(), copy)
-    before = sorted(glob.glob(copy + "/**", recursive=True))
-    for name in (copy, "SHARDEDZARR:%s:/v" % copy):
-        assert not gdal.OpenEx(name, gdal.OF_RASTER).GetFileList()
-    memory = gdal.GetDriverByName("MEM").Create("", 10, 10)
-    other = gdal.GetDriverByName("Icechunk") or gdal.GetDriverByName("GTiff")  # has no callbacks: GDAL goes by the list
-    error_of({"copy of another driver": lambda: gdal.GetDriverByName("GTiff").CreateCopy(copy, memory),
-              "copy": lambda: gdal.GetDriverByName("ShardedZarr").CreateCopy(copy, memory),
-              "delete": lambda: other.Delete(copy), "rename": lambda: other.Rename(copy + "2", copy)}[change])
-    assert sorted(glob.glob(copy + "/**", recursive=True)) == before
-    same_as_commit(copy, written, 3)
-
-
 def test_repository_in_a_bucket_is_read_only(written, s3):
     for name in glob.glob(written.repo("/**"), recursive=True):
         if os.path.isfile(name):
@@ -430,11 +383,6 @@ def test_a_virtual_chunk_is_an_error_that_names_its_url(written, name, url):
     array = open_mdim(written.root / "virtual.icechunk").GetRootGroup().OpenMDArray(name)
     message = error_of(array.ReadAsArray)
     assert "virtual chunk" in message and url in message
-
-
-def test_a_compressed_url_of_a_virtual_chunk_is_named():
-    array = open_mdim(fixture_path("icechunk", "virtual_ref_compressed")).GetRootGroup().OpenMDArray("my_array")
-    assert "virtual chunk" in error_of(array.ReadAsArray)
 
 
 def test_a_repository_is_read_from_a_bucket(written, s3):

@@ -2,17 +2,13 @@
 import gc
 import json
 import os
-import signal
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 from osgeo import gdal, gdal_array, osr
 
-import oracle
 from mdim import attributes_of, random_steps, root_of
-from stores import array_meta, group_meta
 from support import GDAL, ask_peer, error_of, need, peak_memory, run_peer, warnings_of
 from writing import check_consolidated, check_not_consolidated, document, files_of
 
@@ -180,14 +176,6 @@ def test_text_is_written_as_zarr_python_reads_it(tmp_path):
     assert sorted(answer["members"]) == ["station", "value"]
 
 
-def test_numbers_are_converted_as_gdal_does(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    x, = dimensions(root, x=4)
-    array = root.CreateMDArray("v", [x], extended("int16"))
-    array.Write(np.array([1.4, -7, 40000, -40000]))
-    assert list(array.ReadAsArray()) == [1, -7, 32767, -32768]
-
-
 def test_strided_writes_keep_the_elements_between(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     y, x = dimensions(root, y=100, x=200)
@@ -237,26 +225,6 @@ def test_an_attribute_is_changed_by_writing_it_again(tmp_path):
     del attribute, root
     dataset = None
     assert attributes_of(root_of(tmp_path / "a.zarr")) == {"title": "two"}
-
-
-def test_an_attribute_written_with_its_present_value_keeps_its_spelling_and_position(tmp_path):
-    text = '{"zarr_format": 3, "node_type": "group", "attributes": {"a": 1E5, "b": [1.500, -0], "c": -0.0, "d": "x", "e": 5, "f": NaN, "z": 1}}'
-    (tmp_path / "a.zarr").mkdir()
-    (tmp_path / "a.zarr" / "zarr.json").write_text(text)
-    dataset, root = updated(tmp_path / "a.zarr")
-    for attribute in root.GetAttributes():
-        value = attribute.Read()
-        attribute.Write(list(value) if isinstance(value, tuple) else value)
-    del attribute, root
-    dataset = None
-    assert (tmp_path / "a.zarr" / "zarr.json").read_text() == text
-    dataset, root = updated(tmp_path / "a.zarr")
-    root.GetAttribute("d").Write("y")
-    root.GetAttribute("a").Write(2.5)
-    del root
-    dataset = None
-    attributes = json.loads((tmp_path / "a.zarr" / "zarr.json").read_text(), parse_float=str, parse_int=str)["attributes"]
-    assert list(attributes) == list("abcdefz") and attributes["a"] == "2.5" and attributes["b"] == ["1.500", "-0"] and attributes["d"] == "y"
 
 
 def test_nodata_scale_offset_unit_and_crs(tmp_path):
@@ -333,27 +301,6 @@ def test_options_for_all_arrays_apply_where_they_fit(tmp_path):
     assert layout_of(tmp_path / "c.zarr", (10, 100, 100), options=own, dataset_options=options)[0] == [5, 50, 50]
 
 
-@pytest.mark.parametrize("option, words", [
-    ("CHUNK_SHAPE=1,2,3", "CHUNK_SHAPE"), ("CHUNK_SHAPE=0", "CHUNK_SHAPE"), ("SHARD_SHAPE=5,7", "SHARD_SHAPE"), ("COMPRESS=LZW", "COMPRESS"),
-    ("BLOCKSIZE=5", "BLOCKSIZE"), ("BITROUND=3", "BITROUND"), ("OVERVIEWS=2", "OVERVIEWS"), ("LEVEL=99", "LEVEL")])
-def test_bad_options_are_named(tmp_path, option, words):
-    dataset, root = made(tmp_path / "a.zarr")
-    dims = dimensions(root, y=100, x=100)
-    options = [option] + ["CHUNK_SHAPE=4,4"] * option.startswith("SHARD")
-    assert words in error_of(root.CreateMDArray, "v", dims, extended("int16"), options)
-    assert not root.GetMDArrayNames()
-
-
-def test_copy_with_options_that_fit_no_array_is_refused(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    root.CreateMDArray("v", dimensions(root, x=4), extended("int16")).Write(np.arange(4, dtype="int16"))
-    del root
-    dataset = None
-    assert "CHUNK_SHAPE" in error_of(gdal.MultiDimTranslate, str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr",
-                                     creationOptions=["ARRAY:CHUNK_SHAPE=2,2"])
-    assert os.listdir(tmp_path) == ["a.zarr"]
-
-
 # ---------------------------------------------------------------------------------------------------------------- safety
 
 def test_names_that_no_store_may_have_are_refused(tmp_path):
@@ -395,14 +342,6 @@ def test_new_store_appears_when_closed_and_not_before(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_elements_written_after_the_dataset_was_closed_are_kept(tmp_path):
-    root = made(tmp_path / "a.zarr")[1]
-    array = root.CreateMDArray("v", dimensions(root, x=40), extended("int16"))
-    array.Write(np.arange(40, dtype="int16"))
-    del array, root
-    np.testing.assert_array_equal(root_of(tmp_path / "a.zarr").OpenMDArray("v").ReadAsArray(), np.arange(40))
-
-
 def two_arrays(path, value, *options):
     dataset, root = made(path, *options)
     dims = dimensions(root, y=64, x=64)
@@ -423,28 +362,6 @@ def test_older_store_is_replaced_on_request_when_the_new_one_is_complete(tmp_pat
     second = None
     assert second is None and root_of(path).OpenMDArray("b").ReadAsArray().min() == 2
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
-
-
-KILLED = """
-import os, signal
-import numpy as np
-dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(sys.argv[1], [], ["OVERWRITE=YES"])
-root = dataset.GetRootGroup()
-dims = [root.CreateDimension(name, None, None, 64) for name in "yx"]
-array = root.CreateMDArray("a", dims, gdal.ExtendedDataType.Create(gdal.GDT_Int32), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32"])
-array.Write(np.full((64, 64), 9, "int32"))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_writer_that_is_killed_leaves_the_older_store(tmp_path):
-    path = tmp_path / "a.zarr"
-    two_arrays(path, 1).FlushCache()
-    done = subprocess.run([sys.executable, "-c", "import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + KILLED, str(path)])
-    assert done.returncode == -signal.SIGKILL
-    assert root_of(path).OpenMDArray("a").ReadAsArray().max() == 1
-    two_arrays(path, 2, "OVERWRITE=YES").FlushCache()
-    assert os.listdir(tmp_path) == ["a.zarr"] and root_of(path).OpenMDArray("a").ReadAsArray().min() == 2
 
 
 @pytest.fixture
@@ -486,18 +403,6 @@ def test_store_with_a_failed_write_does_not_replace_another(small_disk):
     gc.collect()  # what the exceptions above hold
     gdal.PopErrorHandler()
     assert files_of(small_disk) == before
-
-
-def test_unreadable_source_array_fails_the_copy(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    root.CreateMDArray("v", dimensions(root, y=64, x=64), extended("int32"), ["CHUNK_SHAPE=16"]).Write(np.arange(4096, dtype="int32").reshape(64, 64))
-    del root
-    dataset = None
-    shard, = [name for name in files_of(tmp_path / "a.zarr") if "/c/" in name]
-    with open(tmp_path / "a.zarr" / shard, "r+b") as file:
-        file.write(b"\0" * 300)
-    assert error_of(gdal.MultiDimTranslate, str(tmp_path / "b.zarr"), str(tmp_path / "a.zarr"), format="ShardedZarr")
-    assert os.listdir(tmp_path) == ["a.zarr"]
 
 
 def test_copy_warns_of_what_it_leaves_out(tmp_path):
@@ -589,31 +494,6 @@ def test_added_array_is_listed_beside_the_former_ones(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-def test_a_store_without_consolidated_metadata_is_made_and_stays_without(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr", "CREATE_CONSOLIDATED_METADATA=NO")
-    values = np.arange(20 * 30, dtype="int16").reshape(20, 30)
-    for group in (root, root.CreateGroup("g")):
-        write(group.CreateMDArray("v", dimensions(group, y=20, x=30), extended("int16"), ["CHUNK_SHAPE=8"]), values)
-    dataset.FlushCache()  # it takes its place; what follows changes it there
-    write(root.CreateMDArray("w", dimensions(root, t=20, u=30), extended("int16")), values)
-    root.CreateAttribute("title", [], gdal.ExtendedDataType.CreateString()).Write("one")
-    del root, group
-    dataset = None
-    check_not_consolidated(tmp_path / "a.zarr")
-    dataset, root = updated(tmp_path / "a.zarr")
-    root.GetAttribute("title").Write("two")
-    assert root.CreateGroup("h") and sorted(root.GetGroupNames()) == ["g", "h"]  # though nothing of it is in the store yet
-    write(root.OpenGroup("g").CreateMDArray("z", dimensions(root.OpenGroup("g"), t=20, u=30), extended("int16")), values)
-    del root
-    dataset = None
-    check_not_consolidated(tmp_path / "a.zarr")
-    names = ["v", "w", "g/v", "g/z"]
-    for name, answer in zip(names, ask_peer("tensorstore", tmp_path, [("a.zarr", name) for name in names])):
-        np.testing.assert_array_equal(answer["values"][0], values, name)
-        np.testing.assert_array_equal(root_of(tmp_path / "a.zarr").OpenMDArrayFromFullname("/" + name).ReadAsArray(), values, name)
-    assert attributes_of(root_of(tmp_path / "a.zarr")) == {"title": "two"}
-
-
 def test_a_copy_of_a_store_is_consolidated_unless_that_is_not_wanted(tmp_path):
     two_arrays(tmp_path / "a.zarr", 1).FlushCache()
     for name, options, check in (("b.zarr", [], check_consolidated), ("c.zarr", ["CREATE_CONSOLIDATED_METADATA=NO"], check_not_consolidated)):
@@ -639,18 +519,6 @@ def test_crs_set_on_an_array_is_that_of_its_raster(tmp_path):
     raster = gdal.Open(str(tmp_path / "a.zarr"))
     assert raster.GetSpatialRef().GetAuthorityCode(None) == "32634" and raster.GetGeoTransform() == source.GetGeoTransform()
     assert raster.GetRasterBand(1).GetUnitType() == "m" and "32633" not in json.dumps(document(tmp_path / "a.zarr"))
-
-
-@pytest.mark.parametrize("unit, expected", [("", {}), ("K", {"units": "K", "unit": "m"})])
-def test_a_unit_that_is_removed_is_removed_under_each_of_its_names(tmp_path, unit, expected):
-    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta()})
-    oracle.write(tmp_path / "a.zarr/v", array_meta((8, 10), attributes={"unit": "m"}), np.ones((8, 10), "uint16"))
-    dataset, root = updated(tmp_path / "a.zarr")
-    v = root.OpenMDArray("v")
-    assert v.GetUnit() == "m" and v.SetUnit(unit) == gdal.CE_None and v.GetUnit() == unit
-    del v, root, dataset
-    assert root_of(tmp_path / "a.zarr").OpenMDArray("v").GetUnit() == unit
-    assert document(tmp_path / "a.zarr", "v")["attributes"] == expected
 
 
 @pytest.mark.skipif(GDAL < 3080000, reason="GDAL 3.8 deletes attributes")
@@ -711,45 +579,6 @@ def test_crs_of_an_array_does_not_change_its_siblings(tmp_path, before, set_to, 
     assert codes_of(path) == dict(zip("uvw", expected))
 
 
-def test_georeferencing_set_on_a_raster_keeps_the_crs_of_siblings(tmp_path):
-    path = tmp_path / "a.zarr"
-    dataset, root = made(path)
-    grid = dimensions(root, y=4, x=5)
-    for name, code in zip("uvw", (None, 32631, 32632)):
-        array = root.CreateMDArray(name, grid, extended("uint8"))
-        if code is not None:
-            array.SetSpatialRef(crs_of(code))
-        write(array, np.zeros((4, 5), "uint8"))
-    array = root = dataset = grid = None
-    raster = gdal.OpenEx('SHARDEDZARR:"%s":/v' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    raster.SetGeoTransform((500, 10, 0, 700, 0, -10))
-    raster = None
-    assert codes_of(path) == {"u": None, "v": 32631, "w": 32632}
-    raster = gdal.OpenEx('SHARDEDZARR:"%s":/u' % path, gdal.OF_RASTER | gdal.OF_UPDATE)
-    raster.SetProjection(crs_of(3857).ExportToWkt())
-    raster = None
-    assert codes_of(path) == {"u": 3857, "v": 32631, "w": 32632}
-    assert gdal.Open('SHARDEDZARR:"%s":/v' % path).GetGeoTransform() == (500, 10, 0, 700, 0, -10)
-    assert gdal.Open('SHARDEDZARR:"%s":/w' % path).GetGeoTransform(can_return_null=True) is None
-
-
-@pytest.mark.parametrize("sizes", [{}, {"station": 3}])
-def test_points_have_a_crs(tmp_path, sizes):
-    path = tmp_path / "a.zarr"
-    dataset, root = made(path)
-    array = root.CreateMDArray("v", dimensions(root, **sizes), extended("float32"))
-    array.SetSpatialRef(crs_of(32631))
-    write(array, np.zeros(tuple(sizes.values()), "float32"))
-    array = root = dataset = None
-    array = root_of(path).OpenMDArray("v")
-    assert array.GetSpatialRef().GetAuthorityCode(None) == "32631" and attributes_of(array) == {}
-    array = None
-    dataset, root = updated(path)
-    root.OpenMDArray("v").SetSpatialRef(crs_of(32632))
-    root = dataset = None
-    assert root_of(path).OpenMDArray("v").GetSpatialRef().GetAuthorityCode(None) == "32632"
-
-
 # ------------------------------------------------------------------------------------------------------------ attributes
 
 def test_nan_and_infinity_in_attributes_survive_as_numbers_in_strict_json(tmp_path):
@@ -792,16 +621,6 @@ def test_coordinates_are_those_of_the_source_and_come_first(tmp_path):
     copied = gdal.OpenEx(str(tmp_path / "b.nc"), gdal.OF_MULTIDIM_RASTER).GetRootGroup()
     assert attributes_of(copied.OpenMDArray("albedo"))["coordinates"] == "lat lon"
     assert attributes_of(copied.OpenMDArray("column_width")) == {} and copied.OpenMDArray("column_width").GetUnit() == ""
-
-
-def test_progress_ends_at_1(tmp_path):
-    told = []
-    source = gdal.GetDriverByName("MEM").CreateMultiDimensional("m")
-    root = source.GetRootGroup()
-    for number, grid in enumerate([[], dimensions(root, x=3), dimensions(root, b=64, a=64)]):
-        write(root.CreateMDArray("v%d" % number, grid, extended("float32")), np.ones([d.GetSize() for d in grid], "float32"))
-    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), source, callback=lambda part, *_: told.append(part) or 1)
-    assert told[-1] == 1 and told == sorted(told)
 
 
 LATIN_1_VRT = """<VRTDataset><Group name="/"><Dimension name="größe" size="3"/>

@@ -5,7 +5,7 @@ from osgeo import gdal
 
 import oracle
 from support import ask_peer, assert_pixels, error_of, name_of, need_zarr_python_34, open_ours, warnings_of
-from writing import UTM, arrays, change_document, copy, document, driver, pairs, source
+from writing import UTM, change_document, copy, document, driver, pairs, source
 
 DIGITS = np.random.default_rng(5).integers(1, 65535, (2, 40, 61)).astype("uint16")
 DIGITS[:, 3:9, 7:33] = 0
@@ -163,12 +163,6 @@ def test_a_nodata_value_that_the_integers_do_not_hold_becomes_nan_in_a_copy(tmp_
     assert np.isnan(dataset.GetRasterBand(1).GetNoDataValue())
 
 
-def test_an_integer_that_stands_for_missing_pixels_is_no_pixel_of_a_copy(tmp_path):
-    digits = np.full((4, 6), 255, "int32")
-    message = error_of(copy, tmp_path / "a.zarr", packed(digits, 0.5, 0, -9999), SCALE_OFFSET="UINT8")
-    assert message == "SCALE_OFFSET: expected no pixel of 255, which stands for nodata in uint8; choose a wider type"
-
-
 def test_a_value_out_of_the_range_of_the_integers_is_an_error(tmp_path):
     message = error_of(copy, tmp_path / "a.zarr", packed(np.full((4, 6), -3, "float32"), 0.01), SCALE_OFFSET="YES")
     assert message == "ShardedZarr: array /a: expected values from 0 to 655.34, or nodata; found -3, which has no value in uint16"
@@ -214,16 +208,6 @@ def test_a_value_out_of_the_range_of_a_reopened_raster_is_an_error_of_the_write(
     np.testing.assert_allclose(open_ours(str(tmp_path / "b.zarr")).ReadAsArray(), expected, atol=1e-3)
 
 
-def test_values_that_only_round_into_the_range_are_stored(tmp_path):
-    dataset = reopened(tmp_path / "a.zarr", SCALE="-1", SCALE_OFFSET="INT8")  # the least integer stands for nodata
-    values = np.full((2, 6, 8), 127.4, "float32")
-    values[0, 2, 3], values[1] = -127.4, 1e-3
-    dataset.WriteArray(values)
-    assert "from -127 to 127" in error_of(dataset.WriteArray, values - 1)
-    dataset = None
-    np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), np.rint(values))
-
-
 def test_a_nodata_value_that_the_integers_of_a_reopened_raster_do_not_hold_becomes_nan(tmp_path):
     dataset = reopened(tmp_path / "a.zarr")
     assert dataset.GetRasterBand(1).SetNoDataValue(-9999) == 0 and dataset.GetRasterBand(2).SetNoDataValue(5) == 0
@@ -256,41 +240,6 @@ def test_out_of_range_clamp_or_wrap_of_other_writers_applies_but_nodata_must_fit
     assert open_ours(str(path)).ReadAsArray().tolist() == [found]
 
 
-def test_a_value_out_of_the_range_is_an_error_of_a_multidimensional_write(tmp_path):
-    reopened(tmp_path / "a.zarr")
-    array = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE).GetRootGroup().OpenMDArray("a")
-    values = np.full((2, 6, 8), 3, "float64")
-    values[1, 5, 7] = -1
-    assert "from 0 to 6553.4, or nodata; found -1, which has no value in uint16" in error_of(array.Write, values)
-    assert array.Write(np.abs(values)) == 0
-    array = None
-    assert open_ours(str(tmp_path / "a.zarr")).ReadAsArray()[1, 5, 6:].tolist() == [3, 1]
-
-
-def test_a_nodata_value_that_is_deleted_again_is_no_fill_value(tmp_path):
-    for name in ("a.zarr", "a.tif"):
-        made = gdal.GetDriverByName("ShardedZarr" if name == "a.zarr" else "GTiff").Create(str(tmp_path / name), 8, 6, 2, gdal.GDT_Float32)
-        for b in (1, 2):
-            made.GetRasterBand(b).SetNoDataValue(5)
-        assert name == "a.tif" or (made.ReadAsArray() == 5).all()  # which GTiff would keep in GDAL's blocks
-        for b in (1, 2):
-            made.GetRasterBand(b).DeleteNoDataValue()
-        assert not made.ReadAsArray().any()
-        made.GetRasterBand(1).WriteArray(np.ones((1, 1)))
-        made = None
-        values = (open_ours if name == "a.zarr" else gdal.Open)(str(tmp_path / name)).ReadAsArray()
-        assert values.sum() == 1
-
-
-def test_statistics_of_packed_integers_are_not_copied_to_unpacked_values(tmp_path):
-    dataset = packed(DIGITS, 0.0001, -0.1, 0)
-    dataset.GetRasterBand(1).SetMetadataItem("STATISTICS_MAXIMUM", "65535")
-    dataset.GetRasterBand(1).SetMetadataItem("sensor", "MSI")
-    made = copy(tmp_path / "a.zarr", dataset, SCALE_OFFSET="YES")
-    metadata = made.GetRasterBand(1).GetMetadata()
-    assert metadata["sensor"] == "MSI" and "STATISTICS_MAXIMUM" not in metadata
-
-
 @pytest.mark.parametrize("array, options, words", [
     (DIGITS, {"SCALE_OFFSET": "YES"}, "neither scale nor offset"),
     (DIGITS, {"SCALE": "2"}, "are for SCALE_OFFSET=YES"),
@@ -308,37 +257,7 @@ def test_impossible_packing_options_are_refused_by_name(tmp_path, array, options
     assert not (tmp_path / "a.zarr").exists()
 
 
-def test_bands_of_different_scales_and_integers_of_create_are_refused(tmp_path):
-    dataset = packed(DIGITS, 0.5)
-    dataset.GetRasterBand(2).SetScale(2)
-    assert "others in band 2" in error_of(copy, tmp_path / "a.zarr", dataset, SCALE_OFFSET="YES")
-    assert "the type of the values" in error_of(driver().Create, str(tmp_path / "b.zarr"), 8, 8, 1, gdal.GDT_UInt16, ["SCALE_OFFSET=YES", "SCALE=2"])
-
-
 # ----------------------------------------------------------------------------------------------------------- bitround
-
-def test_scale_1_and_offset_0_of_a_source_are_not_stored(tmp_path):
-    given = source(np.array([[[1.25, 2.75]]], "float32"))
-    through = gdal.Translate("", given, format="VRT")
-    for dataset in (given, through, packed(np.array([[[1.25, 2.75]]], "float32"), 1, 0)):
-        assert "neither scale nor offset" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), dataset, options=["SCALE_OFFSET=YES"])
-    made = copy(tmp_path / "a.zarr", through, SCALE_OFFSET="YES", SCALE="0.25")
-    assert made.ReadAsArray().tolist() == [[1.25, 2.75]]
-
-
-@pytest.mark.parametrize("again", [False, True])
-def test_a_store_is_not_replaced_by_a_raster_of_which_a_write_was_refused(tmp_path, again):
-    path, options = str(tmp_path / "a.zarr"), ["SCALE_OFFSET=YES", "SCALE=0.01", "OFFSET=200"]
-    copy(tmp_path / "a.zarr", source(np.full((1, 8, 12), 9, "int16")))
-    dataset = driver().Create(path, 12, 8, 1, gdal.GDT_Float32, options)
-    assert "expected values from 200" in error_of(dataset.WriteArray, np.zeros((8, 12), "float32"))
-    if again:
-        assert "it is not made, and what was there stays" in error_of(dataset.FlushCache)
-    held = [dataset]
-    del dataset
-    warnings_of(held.clear)
-    assert (open_ours(path).ReadAsArray() == 9).all()
-
 
 def rounded(values, keepbits):
     bits = values.view("uint32")
@@ -356,12 +275,6 @@ def test_bitround_option_keeps_that_many_mantissa_bits(tmp_path):
             "name": "numcodecs.bitround", "configuration": {"keepbits": keep}}
         size[keep] = sum(f.stat().st_size for f in (path / path.stem / "c").rglob("*") if f.is_file())
     assert size[7] < 0.6 * size[23]
-
-
-def test_a_nodata_value_that_rounding_would_change_is_refused_with_the_digits_that_keep_it(tmp_path):
-    values = np.full((8, 8), -9999, "float32")
-    assert "-9999 needs BITROUND=13" in error_of(copy, tmp_path / "a.zarr", source(values, nodata=-9999), BITROUND="7")
-    np.testing.assert_array_equal(copy(tmp_path / "a.zarr", source(values, nodata=-9999), BITROUND="13").ReadAsArray(), values)
 
 
 # -------------------------------------------------------------------------------------------------------------- peers

@@ -145,44 +145,6 @@ static void test_datetime_types_have_unit_and_scale(void)
     check_type_refused("{\"name\":\"numpy.datetime64\",\"configuration\":[]}", ZS_INVALID, "configuration");
 }
 
-static void test_other_types_are_refused_by_name(void)
-{
-    static const char *const names[] = {"string",
-                                        "bytes",
-                                        "complex_bfloat16",
-                                        "optional",
-                                        "variable_length_bytes",
-                                        "numpy.void",
-                                        "Int8",
-                                        "",
-                                        "float128",
-                                        "r",
-                                        "rx8",
-                                        "complex_float16"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char json[64];
-        (void)snprintf(json, sizeof json, "\"%s\"", names[i]);
-        check_type_refused(json, ZS_UNSUPPORTED, json);
-    }
-    check_type_refused("{\"name\":\"fixed_length_utf32\",\"configuration\":{\"length_bytes\":16}}", ZS_UNSUPPORTED,
-                       "fixed_length_utf32");
-    check_type_refused("{\"name\":\"struct\",\"configuration\":{\"fields\":[]}}", ZS_UNSUPPORTED, "struct");
-    check_type_refused("{\"name\":\"int8\",\"configuration\":{\"x\":1}}", ZS_UNSUPPORTED, "int8");
-    check_type_refused("\"r136\"", ZS_UNSUPPORTED, "r136");
-    check_type_refused("\"r99999999999999999999992\"", ZS_INVALID, "r9999");
-    check_type_refused("\"r12\"", ZS_INVALID, "r12");
-    check_type_refused("\"r0\"", ZS_INVALID, "r0");
-    check_type_refused("\"r08\"", ZS_INVALID, "r08");
-    check_type_refused("3", ZS_INVALID, "data_type");
-    check_type_refused("null", ZS_INVALID, "data_type");
-    check_type_refused("{\"type\":\"int8\"}", ZS_INVALID, "name");
-    check_type_refused("{\"name\":8}", ZS_INVALID, "name");
-    struct zs_error err;
-    struct zs_dtype dtype;
-    CHECK(zs_dtype_parse(NULL, &dtype, &err) == ZS_INVALID);
-    CHECK_CONTAINS(err.message, "missing");
-}
-
 static void test_integer_fill_values_are_exact(void)
 {
     check_fill("int8", "-128", "\x80");
@@ -364,7 +326,6 @@ int main(void)
 {
     RUN(test_every_type_has_its_size_and_swap_unit);
     RUN(test_datetime_types_have_unit_and_scale);
-    RUN(test_other_types_are_refused_by_name);
     RUN(test_integer_fill_values_are_exact);
     RUN(test_float_fill_values);
     RUN(test_null_and_absent_fill_values_are_zero_bits);

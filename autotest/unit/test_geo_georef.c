@@ -38,35 +38,6 @@ static void check_epsg(const struct zs_georef *g, const char *code)
     CHECK_EQ_STR(g->srs != NULL ? OSRGetAuthorityCode(g->srs, NULL) : NULL, code);
 }
 
-static void test_spatial_and_proj_on_the_array(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0",
-              "{" DECLARED ",'proj:code':'EPSG:32631','spatial:dimensions':['y','x'],"
-              "'spatial:transform':[10,0.5,1000,0.25,-20,2000]}");
-    struct zs_georef g = read_georef(&s, "ar");
-    check_transform(&g, 1000, 10, 0.5, 2000, 0.25, -20);
-    check_epsg(&g, "32631");
-    CHECK(!g.pixel_is_point);
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_registration_node_shifts_half_a_pixel(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0",
-              "{" DECLARED ",'spatial:dimensions':['y','x'],'spatial:registration':'node',"
-              "'spatial:transform':[10,0,1005,0,-20,1990]}");
-    struct zs_georef g = read_georef(&s, "ar");
-    check_transform(&g, 1000, 10, 0, 2000, 0, -20);
-    CHECK(g.pixel_is_point);
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
 static void test_array_with_x_first(void)
 {
     struct geo_store s = {0};
@@ -80,34 +51,6 @@ static void test_array_with_x_first(void)
     CHECK_EQ_I64(axes.y, 1);
     struct zs_georef g = read_georef(&s, "ar");
     check_transform(&g, 1000, 10, 0, 2000, 0, -20);
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_group_definitions_hold_for_direct_children_only(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "",
-              "{'zarr_conventions':{'F17CB550-5864-4468-aeb7-f3180cfb622f':{'version':'0.1.0'},'689b58e2-cf7b-45e0-9f"
-              "ff-9cfc0883d6b4':{}},'proj:code':'EPSG:3857','spatial:dimensions':['y','x'],'spatial:transform':[10,0,"
-              "1000,0,-20,2000],'spatial:shape':[3,4]}");
-    put_array(&s, "ar", "[3,4]", "['y','x']", "uint8", "0", "{}");
-    put_array(&s, "other_size", "[30,40]", "['y','x']", "uint8", "0", "{}");
-    put_array(&s, "other_names", "[3,4]", "['v','u']", "uint8", "0", "{}");
-    put_group(&s, "sub", "{}");
-    put_array(&s, "sub/ar", "[3,4]", "['y','x']", "uint8", "0", "{}");
-    struct zs_georef g = read_georef(&s, "ar");
-    check_transform(&g, 1000, 10, 0, 2000, 0, -20);
-    check_epsg(&g, "3857");
-    zs_georef_clear(&g);
-    g = read_georef(&s, "other_size");
-    CHECK(!g.has_transform);
-    zs_georef_clear(&g);
-    g = read_georef(&s, "other_names");
-    CHECK(!g.has_transform);
-    zs_georef_clear(&g);
-    g = read_georef(&s, "sub/ar");
-    CHECK(!g.has_transform && g.srs == NULL);
     zs_georef_clear(&g);
     close_store(&s);
 }
@@ -153,20 +96,6 @@ static void test_overview_of_gdal_inherits_georeferencing_of_its_base(void)
     struct zs_georef g = read_georef(&s, "ovr_2x/a");
     check_transform(&g, 1000, 20, 0, 2000, 0, -20);
     check_epsg(&g, "32632");
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_cf_coordinates_south_up(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "t", "[2,5,4]", "['time','lat','lon']", "float32", "'NaN'", "{}");
-    put_axis(&s, "lat", "lat", 5, -10, 5, "{'units':'degrees_north','_FillValue':'AAAAAAAA+H8='}");
-    put_axis(&s, "lon", "lon", 4, 0.25, 0.5, "{'units':'degrees_east'}");
-    struct zs_georef g = read_georef(&s, "t");
-    check_transform(&g, 0, 0.5, 0, -12.5, 0, 5);
-    check_epsg(&g, "4326"); /* degrees and nothing else said */
     zs_georef_clear(&g);
     close_store(&s);
 }
@@ -269,125 +198,6 @@ static void test_longitudes_across_the_antimeridian_are_a_line(void)
     close_store(&s);
 }
 
-static void test_grid_mapping_only_in_coordinates(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'coordinates':'latitude spatial_ref'}");
-    put_array(&s, "x", "[4]", "['x']", "float64", "'NaN'", "{}"); /* no chunks: not believed */
-    put_array(&s, "y", "[5]", "['y']", "float64", "'NaN'", "{}");
-    put_array(&s, "latitude", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degree_north'}");
-    put_array(&s, "spatial_ref", "[]", "[]", "int64", "0",
-              "{'grid_mapping_name':'lambert_conformal_conic','standard_parallel':[38.5,38.5],'earth_radius':6371229."
-              "0,'latitude_of_projection_origin':38.5,'longitude_of_central_meridian':'-97.5','GeoTransform':'-269902"
-              "0.142521929 3000.0 0.0 1588193.847443335 0.0 -3000.0'}");
-    struct zs_georef g = read_georef(&s, "t");
-    check_transform(&g, -2699020.142521929, 3000, 0, 1588193.847443335, 0, -3000);
-    if (CHECK(g.srs != NULL)) {
-        CHECK_EQ_F64(OSRGetSemiMajor(g.srs, NULL), 6371229.0);
-        CHECK_EQ_F64(OSRGetProjParm(g.srs, "central_meridian", 0, NULL), -97.5);
-    }
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_extended_grid_mapping_in_a_parent_group(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "crs", "[]", "[]", "int32", "0",
-              "{'grid_mapping_name':'transverse_mercator','longitude_of_central_meridian':9,'latitude_of_projection_"
-              "origin':0,'scale_factor_at_central_"
-              "meridian':0.9996,'false_easting':500000,'GeoTransform':'7 1 0 7 0 -1'}");
-    put_group(&s, "g", "{}");
-    put_array(&s, "g/t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'grid_mapping':'crs: x y'}");
-    put_axis(&s, "g/x", "x", 4, 505, 10, "{'units':'m'}");
-    put_axis(&s, "g/y", "y", 5, 95, -10, "{'units':'m'}");
-    struct zs_georef g = read_georef(&s, "g/t");
-    check_transform(&g, 500, 10, 0, 100, 0, -10);
-    CHECK(g.srs != NULL && OSRIsProjected(g.srs));
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_irregular_coordinates_give_no_transform_but_2d_ones_a_geolocation(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "t", "[5,4]", "['y','x']", "float32", "'NaN'", "{'coordinates':'lat lon'}");
-    const double x[4] = {0, 1, 2, 4};
-    put_array(&s, "x", "[4]", "['x']", "float64", "'NaN'", "{}");
-    put(&s, "x/c/0", x, sizeof x);
-    put_axis(&s, "y", "y", 5, 0, 1, "{}");
-    put_array(&s, "lat", "[5,4]", "['y','x']", "float32", "'NaN'", "{'standard_name':'latitude'}");
-    put_array(&s, "lon", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degrees_east'}");
-    put_array(&s, "u", "[5,4]", "['y','x']", "float32", "'NaN'", "{'coordinates':'lat empty'}");
-    put_array(&s, "empty", "[5,4]", "['y','x']", "float32", "'NaN'", "{'units':'degrees_east'}");
-    const float places[20] = {0};
-    put(&s, "lat/c/0/0", places, sizeof places);
-    put(&s, "lon/c/0/0", places, sizeof places);
-    struct zs_georef g = read_georef(&s, "u");
-    CHECK(g.geolocation_x == NULL && g.geolocation_y == NULL); /* its chunks are not there */
-    zs_georef_clear(&g);
-    g = read_georef(&s, "t");
-    CHECK(!g.has_transform);
-    CHECK_EQ_STR(g.geolocation_x, "lon");
-    CHECK_EQ_STR(g.geolocation_y, "lat");
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_gdal_crs_and_geotransform(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "a", "[5,4]", "['y','x']", "uint8", "0",
-              "{'_CRS':{'url':'http://www.opengis.net/def/crs/EPSG/0/26711'},'gdal:geotransform':[1,2,0.5,3,0.25,-2]}");
-    struct zs_georef g = read_georef(&s, "a");
-    check_transform(&g, 1, 2, 0.5, 3, 0.25, -2);
-    check_epsg(&g, "26711");
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_ome_scale_and_translation_are_of_pixel_centres(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "",
-              "{'ome':{'version':'0.5','multiscales':[{'datasets':[{'path':'0','coordinateTransformations':[{'type':'"
-              "scale','scale':[1,0.5,0.25]}]},{'path':'1','coordinateTransformations':[{'type':'scale','scale':[1,1,0"
-              ".5]},{'type':'translation','translation':[0,0.25,0.125]}]}],'coordinateTransformations':[{'type':'scal"
-              "e','scale':[1,2,2]}]}]}}");
-    put_array(&s, "0", "[3,8,8]", "['c','y','x']", "uint8", "0", "{}");
-    put_array(&s, "1", "[3,4,4]", "['c','y','x']", "uint8", "0", "{}");
-    struct zs_georef g = read_georef(&s, "0");
-    check_transform(&g, -0.25, 0.5, 0, -0.5, 0, 1);
-    CHECK(g.srs == NULL);
-    zs_georef_clear(&g);
-    g = read_georef(&s, "1");
-    check_transform(&g, -0.25, 1, 0, -0.5, 0, 2);
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
-static void test_malformed_georeferencing_is_ignored_silently(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{" DECLARED "}");
-    put_array(
-        &s, "a", "[5,4]", "['y','x']", "uint8", "0",
-        "{'proj:code':'/etc/passwd','proj:wkt2':'PROJCRS[nonsense]','proj:projjson':{'type':'nothing'},'spatial:trans"
-        "form':[0,0,0,0,0,0],'grid_mapping':'nowhere','_CRS':{'url':'http://localhost/x','wkt':5}}");
-    CPLErrorReset();
-    CPLErrorSetState(CE_Warning, 7, "mine");
-    struct zs_georef g = read_georef(&s, "a");
-    CHECK(!g.has_transform && g.srs == NULL);
-    CHECK_EQ_I64(CPLGetLastErrorNo(), 7);
-    CHECK_EQ_STR(CPLGetLastErrorMsg(), "mine");
-    zs_georef_clear(&g);
-    close_store(&s);
-}
-
 static void test_axes(void)
 {
     struct geo_store s = {0};
@@ -449,23 +259,13 @@ static void test_labels(void)
 
 int main(void)
 {
-    RUN(test_spatial_and_proj_on_the_array);
-    RUN(test_registration_node_shifts_half_a_pixel);
     RUN(test_array_with_x_first);
-    RUN(test_group_definitions_hold_for_direct_children_only);
     RUN(test_multiscales_entries_and_ratio);
     RUN(test_overview_of_gdal_inherits_georeferencing_of_its_base);
-    RUN(test_cf_coordinates_south_up);
     RUN(test_a_geostationary_view_is_in_metres);
     RUN(test_perspectives_and_oblique_mercators);
     RUN(test_kilometres_beside_a_crs_in_metres);
     RUN(test_longitudes_across_the_antimeridian_are_a_line);
-    RUN(test_grid_mapping_only_in_coordinates);
-    RUN(test_extended_grid_mapping_in_a_parent_group);
-    RUN(test_irregular_coordinates_give_no_transform_but_2d_ones_a_geolocation);
-    RUN(test_gdal_crs_and_geotransform);
-    RUN(test_ome_scale_and_translation_are_of_pixel_centres);
-    RUN(test_malformed_georeferencing_is_ignored_silently);
     RUN(test_axes);
     RUN(test_labels);
     return check_result();

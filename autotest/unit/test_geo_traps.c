@@ -56,44 +56,6 @@ static void test_bbox_serves_where_there_is_no_transform(void)
     close_store(&s);
 }
 
-static void test_invalid_bbox_is_ignored(void)
-{
-    static const char *const members[] = {"'spatial:bbox':[0,0,0,0]",
-                                          "'spatial:bbox':[1000,2000,1060,1960]",
-                                          "'spatial:bbox':[1060,1960,1000,2000]",
-                                          "'spatial:bbox':[1000,1960,1060,2000],'spatial:shape':[8,12]",
-                                          "'spatial:bbox':[NaN,0,1,1]",
-                                          "'spatial:bbox':[-1e308,0,1e308,1]",
-                                          "'spatial:bbox':[0,0,Infinity,1]",
-                                          "'spatial:bbox':[0,0,1]",
-                                          "'spatial:bbox':'all'",
-                                          "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform_type':'polynomial'",
-                                          "'spatial:bbox':[1000,1960,1060,2000],'spatial:transform':[1,2,3]"};
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        char *attributes = zs_format("{" DECLARED "," YX ",%s}", members[i]);
-        check_one(attributes, NULL, NULL);
-        free(attributes);
-    }
-    check_one("{" DECLARED ",'spatial:dimensions':['v','u'],'spatial:bbox':[1000,1960,1060,2000]}", NULL, NULL);
-}
-
-static void test_bbox_yields_to_cf(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{" DECLARED "," YX ",'spatial:bbox':[0,0,7,7]}");
-    put_array(&s, "ar", "[4,6]", "['y','x']", "uint16", "0", "{'grid_mapping':'crs'}");
-    put_array(&s, "crs", "[]", "[]", "int32", "0", "{'GeoTransform':'1000 10 0 2000 0 -10'}");
-    put_group(&s, "g", "{" DECLARED "," YX ",'spatial:bbox':[0,0,7,7]}");
-    put_array(&s, "g/ar", "[4,6]", "['y','x']", "uint16", "0", "{}");
-    put_axis(&s, "g/x", "x", 6, 1005, 10, "{}");
-    put_axis(&s, "g/y", "y", 4, 1995, -10, "{}");
-    put_array(&s, "gdal", "[4,6]", "['y','x']", "uint16", "0", "{'gdal:geotransform':[1000,10,0,2000,0,-10]}");
-    check_place(&s, "ar", north_up, NULL);
-    check_place(&s, "g/ar", north_up, NULL);
-    check_place(&s, "gdal", north_up, NULL);
-    close_store(&s);
-}
-
 static void test_bbox_of_a_pyramid_is_of_every_level(void)
 {
     static const double half[6] = {1000, 20, 0, 2000, 0, -20};
@@ -137,27 +99,6 @@ static void test_conventions_are_known_by_uuid_alone(void)
               "32633");
 }
 
-static void test_stale_members_of_older_drafts_yield(void)
-{
-    /* EOPF: a bbox of zeros, and proj:transform, proj:bbox, proj:epsg of another level. */
-    struct geo_store s = {0};
-    put_group(&s, "",
-              "{" DECLARED ",'proj:code':'EPSG:32632'," YX ",'spatial:bbox':[0,0,0,0],'spatial:registration':'pixel'}");
-    put_array(&s, "ar", "[4,6]", "['y','x']", "uint16", "0",
-              "{'proj:epsg':4326,'proj:transform':[5,0,1,0,-5,2,0,0,1],'proj:bbox':[1,2,3,4],'proj:shape':[8,12]}");
-    put_axis(&s, "x", "x", 6, 1005, 10, "{}");
-    put_axis(&s, "y", "y", 4, 1995, -10, "{}");
-    check_place(&s, "ar", north_up, "32632");
-    close_store(&s);
-    check_one("{'proj:transform':[5,0,1,0,-5,2,0,0,1],'proj:bbox':[1,2,3,4],'proj:shape':[8,12]}", NULL, NULL);
-}
-
-static void test_south_up_transform_stays(void)
-{
-    static const double south_up[6] = {-169, 0.01, 0, 7, 0, 0.01};
-    check_one("{" DECLARED "," YX ",'spatial:transform':[0.01,0,-169,0,0.01,7]}", south_up, NULL);
-}
-
 static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void)
 {
     struct geo_store s = {0};
@@ -182,47 +123,11 @@ static void test_scale_of_all_dimensions_and_translation_do_not_move_levels(void
     close_store(&s);
 }
 
-static void test_fill_value_attribute_in_base64(void)
-{
-    struct geo_store s = {0};
-    struct zs_error err = {""};
-    struct zs_band_properties m;
-    put_group(&s, "", "{}");
-    put_array(&s, "ar", "[4,6]", "['y','x']", "float32", "0", "{'_FillValue':'AAAAAAAA+H8='}"); /* a float64 */
-    if (CHECK(zs_band_properties_read(open_node(&s, "ar"), &m, &err) == ZS_OK && m.has_nodata)) {
-        float nodata;
-        memcpy(&nodata, m.nodata, sizeof nodata);
-        CHECK(isnan(nodata));
-    }
-    zs_band_properties_clear(&m);
-    close_store(&s);
-}
-
-static void test_grid_mapping_that_only_coordinates_name(void)
-{
-    struct geo_store s = {0};
-    put_group(&s, "", "{}");
-    put_array(&s, "t", "[4,6]", "['y','x']", "float32", "'NaN'", "{'coordinates':'valid_time spatial_ref'}");
-    put_array(&s, "spatial_ref", "[]", "null", "int64", "0",
-              "{'grid_mapping_name':'latitude_longitude','spatial_ref':'GEOGCS[\\u0022WGS "
-              "84\\u0022,DATUM[\\u0022WGS_1984\\u0022,SPHEROID[\\u0022WGS "
-              "84\\u0022,6378137,298.257223563]],PRIMEM[\\u0022Greenwich\\u0022,0],UNIT[\\u0022degree\\u0022,0.017453"
-              "2925199433],AUTHORITY[\\u0022EPSG\\u0022,\\u00224326\\u0022]]','GeoTransform':'1000 10 0 2000 0 -10'}");
-    check_place(&s, "t", north_up, "4326");
-    close_store(&s);
-}
-
 int main(void)
 {
     RUN(test_bbox_serves_where_there_is_no_transform);
-    RUN(test_invalid_bbox_is_ignored);
-    RUN(test_bbox_yields_to_cf);
     RUN(test_bbox_of_a_pyramid_is_of_every_level);
     RUN(test_conventions_are_known_by_uuid_alone);
-    RUN(test_stale_members_of_older_drafts_yield);
-    RUN(test_south_up_transform_stays);
     RUN(test_scale_of_all_dimensions_and_translation_do_not_move_levels);
-    RUN(test_fill_value_attribute_in_base64);
-    RUN(test_grid_mapping_that_only_coordinates_name);
     return check_result();
 }

@@ -107,23 +107,6 @@ def test_what_is_written_is_read_back_with_overviews_and_updated(python):
     """)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_random_rasters_are_written_and_read_back(python, seed):
-    python("""
-        import rasterio, shardedzarr
-        random = np.random.default_rng(int(sys.argv[1]))
-        for number in range(10):
-            dtype = random.choice("uint8 uint16 int16 uint32 int32 float32 float64".split())
-            pixels = random.integers(0, 100, (random.integers(1, 4), *random.integers(1, 400, 2))).astype(dtype)
-            count, height, width = pixels.shape
-            options = {"compress": random.choice(["deflate", "zstd", "none"]), "interleave": random.choice(["band", "pixel"])}
-            with rasterio.open("b.zarr", "w", driver="ShardedZarr", width=width, height=height, count=count, dtype=dtype, **options) as made:
-                made.write(pixels)
-            with rasterio.open("b.zarr") as dataset:
-                assert np.array_equal(dataset.read(), pixels), number
-    """, str(seed))
-
-
 @pytest.mark.parametrize("order", ["""
         import shardedzarr, rasterio""", """
         import rasterio, shardedzarr""", """
@@ -184,26 +167,6 @@ def test_nothing_is_logged_and_no_file_stays_open(python):
     """)
 
 
-def test_threads_read_one_store_side_by_side(python):
-    python("""
-        import rasterio, shardedzarr
-        from concurrent.futures import ThreadPoolExecutor
-        write()
-        def read(number):
-            with rasterio.open("a.zarr") as dataset:
-                return np.array_equal(dataset.read(), PIXELS)
-        with ThreadPoolExecutor(8) as pool:
-            assert all(pool.map(read, range(40)))
-            try:
-                shared = rasterio.open("a.zarr", thread_safe=True)  # from 1.5 on
-            except (TypeError, rasterio.errors.RasterioError):
-                assert rasterio.__version__ < "1.5", rasterio.__version__
-            else:
-                with shared:
-                    assert all(pool.map(lambda _: np.array_equal(shared.read(), PIXELS), range(40)))
-    """)
-
-
 def test_other_processes_need_an_import_and_no_more(python):
     (python.folder / "work.py").write_text(textwrap.dedent("""
         import rasterio, shardedzarr
@@ -226,17 +189,6 @@ def test_other_processes_need_an_import_and_no_more(python):
     """, stderr=None, PYTHONPATH=str(python.folder))
 
 
-def test_rioxarray_reads_and_writes_stores(python):
-    python("""
-        import rioxarray, shardedzarr
-        with rioxarray.open_rasterio(write()) as image:
-            assert np.array_equal(image.values, PIXELS) and image.rio.crs.to_epsg() == 32633
-            image.rio.to_raster("b.zarr", driver="ShardedZarr")
-        with rioxarray.open_rasterio("b.zarr", chunks=(1, 100, 100)) as again:
-            assert np.array_equal(again.compute().values, PIXELS)
-    """)
-
-
 def test_a_store_behind_http_is_read_by_the_wheels_own_curl(python):
     sys.path.insert(0, str(Path(__file__).parent.parent / "gdrivers"))
     from webserver import RangeServer
@@ -248,24 +200,6 @@ def test_a_store_behind_http_is_read_by_the_wheels_own_curl(python):
                 with rasterio.open(name + "/zarr.json") as dataset:
                     assert dataset.driver == "ShardedZarr" and np.array_equal(dataset.read(), PIXELS)
         """, server.vsi("a.zarr"))
-
-
-def test_tiles_of_rio_tiler_are_those_of_a_cog(python):
-    python("""
-        import morecantile, rasterio, shardedzarr
-        from rio_tiler.io import Reader
-        write(blockxsize=64, blockysize=64, tiled=True)
-        from rasterio.shutil import copy
-        copy("a.zarr", "a.tif", driver="COG", blocksize=64, resampling="average")  # overviews of overviews that there are
-        tiles = list(morecantile.tms.get("WebMercatorQuad").tiles(*rasterio.warp.transform_bounds(
-            "EPSG:32633", "EPSG:4326", 500000, 4997000, 502600, 5000000), zooms=[12, 14, 15]))
-        assert len(tiles) > 10
-        with Reader("a.zarr") as store, Reader("a.tif") as cog:
-            assert store.dataset.driver == "ShardedZarr" and store.bounds == cog.bounds
-            for tile in tiles:
-                one, other = store.tile(tile.x, tile.y, tile.z), cog.tile(tile.x, tile.y, tile.z)
-                assert np.array_equal(one.array.filled(0), other.array.filled(0)) and np.array_equal(one.mask, other.mask), tile
-    """)
 
 
 def test_two_gdals_in_a_process_each_have_the_driver(python):
@@ -283,23 +217,6 @@ def test_two_gdals_in_a_process_each_have_the_driver(python):
         with rasterio.open(write()) as dataset:
             assert np.array_equal(dataset.read(), PIXELS)
     """)
-
-
-def test_a_plugin_of_another_gdal_in_the_environment_is_passed_over(python):
-    """GDAL loads it, and with it the GDAL that it was linked with. The driver says so, unless the wheel's is there already."""
-    plugins = str(Path(__file__).parents[2] / "build/gdalplugins")
-    if subprocess.run(["gdalinfo", "--format", "ShardedZarr"], env={**os.environ, "GDAL_DRIVER_PATH": plugins}, capture_output=True).returncode:
-        pytest.skip("no plugin for this Debian's GDAL in build/")
-    for first in ("", "rasterio.drivers.raster_driver_extensions(); rasterio.Env().__enter__()"):
-        done = python.run(python.bin / "python", "-W", "ignore", "-c", textwrap.dedent(BEGIN) + textwrap.dedent("""
-            import rasterio
-            %s
-            import shardedzarr
-            with rasterio.open(write()) as dataset:
-                assert dataset.driver == "ShardedZarr" and np.array_equal(dataset.read(), PIXELS)
-        """ % first), stderr=None, GDAL_DRIVER_PATH=plugins)
-        lines = done.stderr.splitlines()
-        assert [line for line in lines if "ShardedZarr is not available" not in line] == [] and len(lines) == (1 if first else 0), lines
 
 
 def test_a_gdal_without_plugin_is_named(python):
