@@ -26,12 +26,12 @@ done <<END
 gdal 19869
 validate 1229
 raster 6338
-geo 9289
+geo 9287
 array 6189
 shard 1942
 icechunk 2056
 codec 5017
-zarr 9497
+zarr 8025
 store 6834
 base 1975
 END

@@ -298,11 +298,10 @@ static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct 
     struct zs_slot slot = *found;
     struct zs_store *store = zs_hierarchy_store(hierarchy);
     struct zs_node *made = NULL;
-    zs_json *stored = NULL;
     double *values = zs_axis_values(geo, is_x);
     enum zs_status status = values != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK && slot.own != NULL && !zs_hierarchy_is_unpublished(hierarchy, slot.own))
-        status = zs_hierarchy_take_stored(hierarchy, &slot.own, &stored, err); /* new chunks must not have its keys */
+        status = zs_hierarchy_take_stored(hierarchy, &slot.own, err); /* new chunks must not have its keys */
     zs_json *document = status == ZS_OK ? new_axis_document(&slot, name, is_x ? geo->width : geo->height) : NULL;
     if (status == ZS_OK)
         status = document != NULL ? zs_node_create(slot.path, document, true, &made, err) : zs_fail_memory(err);
@@ -310,10 +309,9 @@ static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct 
         status = zs_write_small_array(store, made, true, values, err);
     free(values);
     if (status == ZS_OK)
-        status = zs_hierarchy_replace(hierarchy, made, stored, err);
+        status = zs_hierarchy_replace(hierarchy, made, err);
     else
         zs_node_free(made);
-    zs_json_free(stored);
     return status == ZS_OK ? describe_axis(hierarchy, made, geo, is_x, err) : status;
 }
 

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
+
 /* The document that is spelled, and which members count. Functions that return bool give false without memory only. */
 struct spelling {
     const struct zs_array_meta *meta; /* NULL: not known */
@@ -252,4 +255,86 @@ bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_
     zs_json_free(x);
     zs_json_free(y);
     return alike;
+}
+
+/* ---- Checking, before chunks are written, that an array is still the one that was opened ---- */
+
+static enum zs_status check_members(const struct zs_node *node, const struct zs_change *change,
+                                    const zs_json *document, struct zs_error *err)
+{
+    /* which determine where chunks are stored and how they are decoded */
+    static const char *const members[] = {"node_type", "data_type",          "fill_value", "chunk_grid",
+                                          "codecs",    "chunk_key_encoding", "shape",      "storage_transformers",
+                                          NULL};
+    for (const char *const *name = members; *name != NULL; name++) {
+        const zs_json *is = zs_json_get(document, *name);
+        if (!zs_is_alike(node->array, *name, is, zs_json_get(node->document, *name)) &&
+            (change == NULL || !zs_is_alike(node->array, *name, is, zs_json_get(change->before, *name))))
+            return zs_fail(err, ZS_INVALID,
+                           "\"%s\" changed since this array was opened, by another writer: no pixels are written",
+                           *name);
+    }
+    return ZS_OK;
+}
+
+static enum zs_status check_document(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                     const struct zs_change *change, uint64_t *version, struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    uint64_t found = 0;
+    if (!hierarchy->store->is_remote) { /* opening is cheaper than reading here */
+        ZS_TRY(zs_object_open(hierarchy->store, node->key, &object, err));
+        found = object->is_versioned ? object->version : 0;
+        zs_object_close(object);
+    }
+    if (found != 0 && found == *version)
+        return ZS_OK;
+    zs_json *document = NULL;
+    zs_store_forget(hierarchy->store, node->key);
+    ZS_TRY(zs_document_get(hierarchy->store, node->key, &document, err));
+    enum zs_status status = check_members(node, change, document, err);
+    zs_json_free(document);
+    *version = status == ZS_OK ? found : 0;
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "%s/%s", hierarchy->store->root, node->key);
+}
+
+/* Fails where another writer made an array, or a group, at the path of a new one: the chunks there are not ours. */
+static enum zs_status check_is_absent(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                      struct zs_error *err)
+{
+    struct zs_object *object = NULL;
+    struct zs_error ignored;
+    zs_store_forget(hierarchy->store, node->key);
+    const enum zs_status status = zs_object_open(hierarchy->store, node->key, &object, &ignored);
+    zs_object_close(object);
+    if (status == ZS_NOT_FOUND)
+        return ZS_OK;
+    return status != ZS_OK ? zs_fail(err, status, "%s", ignored.message)
+                           : zs_fail(err, ZS_INVALID,
+                                     "/%s: another writer made it meanwhile: it stays as it is, and no pixels are "
+                                     "written",
+                                     node->path);
+}
+
+/* Whether the document of a new array is certainly not stored, unless another writer made one. A remote store is not
+ * asked for each shard. */
+static bool must_be_absent(const struct zs_hierarchy *hierarchy, const struct zs_change *change)
+{
+    return change != NULL && change->kind == ZS_CHANGE_NEW && !change->was_removed && !change->is_sent &&
+           !hierarchy->is_new && !hierarchy->store->is_remote;
+}
+
+enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                        uint64_t *version, struct zs_error *err)
+{
+    const struct zs_change *change = zs_change_at(hierarchy, node->path);
+    if (must_be_absent(hierarchy, change))
+        return check_is_absent(hierarchy, node, err);
+    if (change != NULL && (change->kind != ZS_CHANGE_EDIT || change->may_be_gone))
+        return ZS_OK;
+    const enum zs_status status = check_document(hierarchy, node, change, version, err);
+    if (status == ZS_NOT_FOUND)
+        return zs_fail(err, ZS_INVALID, "%s/%s: this array was removed after it was opened: no pixels are written",
+                       hierarchy->store->root, node->key);
+    return status;
 }

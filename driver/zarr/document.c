@@ -285,8 +285,8 @@ static enum zs_status parse_object(const char *text, size_t size, zs_json **docu
     return ZS_OK;
 }
 
-static enum zs_status get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
-                                 struct zs_error *err)
+enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
+                                      struct zs_error *err)
 {
     struct zs_buffer text = {0};
     enum zs_status status = zs_store_get_tagged(store, key, ZS_JSON_MAX_BYTES, &text, etag, err);
@@ -301,7 +301,7 @@ static enum zs_status get_tagged(struct zs_store *store, const char *key, zs_jso
 
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err)
 {
-    return get_tagged(store, key, document, NULL, err);
+    return zs_document_get_tagged(store, key, document, NULL, err);
 }
 
 enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
@@ -310,7 +310,7 @@ enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path,
     *document = NULL;
     char *key = zs_document_key(path);
     ZS_TRY_MEMORY(key, err);
-    const enum zs_status status = get_tagged(store, key, document, etag, err);
+    const enum zs_status status = zs_document_get_tagged(store, key, document, etag, err);
     free(key);
     return status == ZS_NOT_FOUND ? ZS_OK : status;
 }

@@ -77,9 +77,12 @@ char *zs_document_key(const char *path);
  * with the file's name when it is no JSON object: a file that was cut, or another answer of a server. */
 enum zs_status zs_document_get(struct zs_store *store, const char *key, zs_json **document, struct zs_error *err);
 
-/* Like zs_document_get(), by the node's path: *document is NULL when there is no object. */
+/* ... and returns the ETag as zs_store_get_tagged() does (NULL: not asked for). */
+enum zs_status zs_document_get_tagged(struct zs_store *store, const char *key, zs_json **document, char **etag,
+                                      struct zs_error *err);
+
+/* The same by the node's path: *document is NULL when there is no object. */
 enum zs_status zs_document_load(struct zs_store *store, const char *path, zs_json **document, struct zs_error *err);
-/* ... and returns the ETag, "" when there is no object (NULL: not asked for). */
 enum zs_status zs_document_load_tagged(struct zs_store *store, const char *path, zs_json **document, char **etag,
                                        struct zs_error *err);
 /* Returns a copy of a document without its consolidated metadata, which belong to other nodes; NULL without memory. */

@@ -11,6 +11,9 @@
 void zs_hierarchy_entry_free(struct zs_hierarchy_entry *entry)
 {
     zs_node_free(entry->node);
+    if (entry->change != NULL)
+        zs_json_free(entry->change->before);
+    free(entry->change);
     free(entry->path);
     free(entry->message);
     *entry = (struct zs_hierarchy_entry){0};
@@ -59,6 +62,8 @@ const struct zs_hierarchy_entry *zs_hierarchy_insert(struct zs_hierarchy *hierar
     if (is_there) {
         struct zs_hierarchy_entry older = hierarchy->entries[i];
         if (older.node == NULL && entry.node != NULL) {
+            entry.change = older.change;
+            older.change = NULL;
             hierarchy->entries[i] = entry;
             entry = older;
         }
@@ -209,7 +214,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     (void)pthread_mutex_unlock(&hierarchy->lock);
     if (is_there)
         return status;
-    if (zs_changes_hide(&hierarchy->pending, path)) /* the store may still have the removed node */
+    if (zs_changes_hide(hierarchy, path)) /* the store may still have the removed node */
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
     if (hierarchy->is_consolidated)
         return not_listed(hierarchy, path, err);
@@ -356,12 +361,13 @@ void zs_hierarchy_free(struct zs_hierarchy *hierarchy)
         return;
     zs_hierarchy_remove_marks(hierarchy);
     zs_names_free(hierarchy->marks.list);
+    zs_changes_clear(hierarchy);
     /* The root, the first entry, owns the documents of consolidated nodes: free it last. */
     while (hierarchy->count > 0)
         zs_hierarchy_entry_free(&hierarchy->entries[--hierarchy->count]);
     while (hierarchy->retired_count > 0)
         zs_node_free(hierarchy->retired[--hierarchy->retired_count]);
-    zs_changes_clear(&hierarchy->pending);
+    free(hierarchy->undo);
     free(hierarchy->retired);
     free(hierarchy->entries);
     free(hierarchy->listing);

@@ -104,25 +104,18 @@ enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *hierarchy, const cha
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err);
 
-/* Makes the next flush write an edited document after documents of the same or a greater depth with a lower rank, and
- * before those of the groups above: the last document marks an edit of several as complete. A new document is always
- * written before those that refer to it. */
-void zs_hierarchy_put_last(struct zs_hierarchy *hierarchy, const char *path, int rank);
-
 /* Adds a node that owns its document; takes over both, also on failure. Replaces a node at the same path, whose chunks
  * the caller must deal with. No removal of a group above it may be pending. ZS_INVALID when its path is not valid
  * inside a store (name.h). */
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
 /* Like zs_hierarchy_add(), for an array whose chunks are already stored. The flush removes the chunks of the array that
- * it replaces, which have other keys, after writing its document. stored: the document of the replaced array, as
- * zs_hierarchy_take_stored() read it; NULL where it was not called, or read none. */
-enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, const zs_json *stored,
-                                    struct zs_error *err);
+ * it replaces, which have other keys, after writing its document. */
+enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
 /* Replaces the node at the path of `node`, which is taken over, also on failure; the array keeps its chunks. The next
- * flush merges the members that differ into the node's own zarr.json. ZS_INVALID there when another writer changed one
- * of these members: the stored document (not a consolidated copy) no longer has the value that was read. */
+ * flush puts the members that differ over those of the node's own zarr.json. ZS_INVALID there when another writer made
+ * the array longer than the shape that is put. */
 enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err);
 
 /* Removes the node at `path` and all nodes below it. The flush removes their objects (zarr/contents.h; files of others
@@ -130,11 +123,8 @@ enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct z
  * changes. ZS_ARGUMENT for the root, ZS_INVALID when the path is not valid inside a store. */
 enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
-/* Like zs_hierarchy_remove(), but keeps the objects: the caller is about to rename the node. */
-enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
-
 /* A savepoint: all changes made after it are kept or undone together, so that a failed edit of several documents
- * publishes nothing. Savepoints may be nested. Undoing keeps pointers to nodes valid; documents that were published
+ * publishes nothing. Savepoints may be nested. Undoing keeps pointers to nodes valid; documents that were flushed
  * meanwhile and elements that were written stay as they are. */
 struct zs_savepoint {
     size_t count; /* number of changes before it */
@@ -150,11 +140,9 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy);
  * once, with the root's consolidated metadata. Without these, has no effect: each document is visible by itself. */
 void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
 
-/* Replaces an array, whose chunks are about to get other keys, by the one that is stored, where consolidated metadata
- * still list it with keys that it had before: its writer ended before it could list it, and the next flush does.
- * ZS_INVALID where somebody gave it other keys since it was opened. *stored: the document that was read of an array
- * that stays, NULL where there is none; the caller frees it. */
-enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node, zs_json **stored,
+/* Replaces an array, whose chunks are about to get other keys, by what is stored, where that has other keys than the
+ * node: consolidated metadata may be older. */
+enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node,
                                         struct zs_error *err);
 
 /* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got
@@ -169,22 +157,20 @@ bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const str
 enum zs_status zs_hierarchy_check_array(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
                                         uint64_t *version, struct zs_error *err);
 
-/* Writes the pending changes. Reads each zarr.json again and merges only the changed members into it; writes the
- * document of a group after those of its members, the root's last. Updates inline consolidated metadata of any group
- * above, where present, to match the document of each changed node. ZS_INVALID, naming the node, when an edited node is
- * gone or is of another type, or when another writer has added a node at the same path; ZS_ARGUMENT for a document that
- * would be too large to read: nothing is written then. After a failure everything stays pending. */
+/* Writes the pending changes, all of them or none (flush.c). Puts the names that were touched over each zarr.json as it
+ * is then; updates inline consolidated metadata of any group above, where present. ZS_INVALID, naming the node, when an
+ * edited node is gone or is of another type, or when another writer has added a node at the same path; ZS_ARGUMENT for
+ * a document that would be too large to read: nothing is written then. After another failure the next writer finishes
+ * it. After any failure everything stays pending. */
 enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_error *err);
 
-/* Removes the nodes at and below `path` that were added through the hierarchy, published or not, and the chunks there
- * that no document describes, from the store (the hierarchy's own, or opened anew). What others have put there,
- * replaced or changed stays, and so do the documents of groups in which that is, and all marks. When metadata list the
- * nodes and cannot be changed, nothing is removed. */
+/* Removes what an append that failed has made at and below `path`, published or not, and chunks there; nothing where
+ * documents are that the hierarchy does not know. Marks stay. */
 enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
                                       struct zs_error *err);
 
-/* Finishes the changes that a killed writer began, in stores with locks, which show that the writer is dead. Call it
- * before zs_hierarchy_open() of a store that is to be changed. */
+/* Finishes the changes that a killed writer began (flush.c), in a store that is not remote: there the next flush does.
+ * Call it before zs_hierarchy_open() of a store that is to be changed. */
 enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err);
 
 /* Limits of the walk by listing: the metadata come from strangers, and every directory costs requests. Nodes beyond

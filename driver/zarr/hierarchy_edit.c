@@ -1,9 +1,11 @@
-/* Changes nodes in memory, and notes each change for the next flush (editing.h). */
+/* Changes nodes in memory, and notes each change for the next flush (flush.c). */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "store/mark.h"
 #include "zarr/alike.h"
+#include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
@@ -44,8 +46,8 @@ static void shorten_listing(struct zs_hierarchy *hierarchy, const char *path)
     hierarchy->listing_count = kept;
 }
 
-/* Removes the node from an entry, which then has status ZS_NOT_FOUND. */
-static enum zs_status vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry, struct zs_error *err)
+enum zs_status zs_hierarchy_vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry,
+                                   struct zs_error *err)
 {
     if (entry->node == NULL)
         return ZS_OK;
@@ -56,23 +58,19 @@ static enum zs_status vacate(struct zs_hierarchy *hierarchy, struct zs_hierarchy
         return status;
     }
     entry->node = NULL;
-    entry->is_added = false;
     entry->status = ZS_NOT_FOUND;
     free(entry->message);
     entry->message = message;
     return ZS_OK;
 }
 
-/* Puts a node, which it takes over, into the table, and retires the node at the same path. */
-static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
+enum zs_status zs_hierarchy_put_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
     struct zs_hierarchy_entry entry = {.path = zs_strdup(node->path), .node = node};
     enum zs_status status = entry.path != NULL ? check_path(entry.path, err) : zs_fail_memory(err);
     struct zs_hierarchy_entry *present = zs_hierarchy_entry_at(hierarchy, node->path);
-    if (status == ZS_OK && present != NULL) {
-        entry.is_added = present->is_added;
-        status = vacate(hierarchy, present, err);
-    }
+    if (status == ZS_OK && present != NULL)
+        status = zs_hierarchy_vacate(hierarchy, present, err);
     if (status == ZS_OK && (!zs_hierarchy_name_dimensions(hierarchy, node) ||
                             zs_hierarchy_insert(hierarchy, entry) == NULL))
         status = zs_fail_memory(err);
@@ -81,6 +79,17 @@ static enum zs_status put_node(struct zs_hierarchy *hierarchy, struct zs_node *n
     else
         zs_hierarchy_forget_listing(hierarchy);
     return status;
+}
+
+/* Adds an entry with status ZS_NOT_FOUND for a path that is not in the table. */
+static enum zs_status note_absence(struct zs_hierarchy *hierarchy, const char *path, const char *message,
+                                   struct zs_error *err)
+{
+    struct zs_hierarchy_entry entry = {.path = zs_strdup(path), .status = ZS_NOT_FOUND, .message = zs_strdup(message)};
+    if (entry.path != NULL && entry.message != NULL && zs_hierarchy_insert(hierarchy, entry) != NULL)
+        return ZS_OK;
+    zs_hierarchy_entry_free(&entry);
+    return zs_fail_memory(err);
 }
 
 /* Returns the entry of a path that was looked up and not found; NULL when there is no such entry. */
@@ -97,27 +106,213 @@ static bool is_known_empty(const struct zs_hierarchy *hierarchy, const char *pat
     return entry != NULL && (entry->is_empty || !hierarchy->store->is_remote);
 }
 
-/* ---- Editing attributes ---- */
+/* ---- Pending changes ---- */
 
-/* Notes that the document of a node is about to change, and keeps its present state. Not needed for a new document,
- * which is written whole. */
-static enum zs_status note_edit(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_error *err)
+struct zs_change *zs_change_at(const struct zs_hierarchy *hierarchy, const char *path)
 {
-    const struct zs_change *known = zs_changes_find(&hierarchy->pending, node->path);
-    if (known != NULL && !zs_change_is_removal(known))
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
+    return entry != NULL ? entry->change : NULL;
+}
+
+bool zs_changes_hide(const struct zs_hierarchy *hierarchy, const char *path)
+{
+    bool hides = false;
+    char *above = zs_strdup(path); /* without memory: false, and the store is read */
+    while (above != NULL && !hides) {
+        const struct zs_change *change = zs_change_at(hierarchy, above);
+        hides = change != NULL && (change->was_removed || change->is_fresh);
+        char *next = zs_path_parent(above);
+        free(above);
+        above = next;
+    }
+    free(above);
+    return hides;
+}
+
+bool zs_change_has_new_keys(const struct zs_change *change, const struct zs_node *node)
+{
+    const struct zs_array_meta *old = change->replaced != NULL ? change->replaced->array : NULL;
+    return old != NULL && node->array != NULL &&
+           (old->key_is_v2 != node->array->key_is_v2 || old->key_separator != node->array->key_separator);
+}
+
+bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *hierarchy)
+{
+    const struct zs_change *root = zs_change_at(hierarchy, "");
+    return root != NULL && root->kind == ZS_CHANGE_NEW;
+}
+
+bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy)
+{
+    for (size_t i = 0; i < hierarchy->count; i++)
+        if (hierarchy->entries[i].change != NULL)
+            return true;
+    return false;
+}
+
+bool zs_hierarchy_is_unpublished(const struct zs_hierarchy *hierarchy, const struct zs_node *node)
+{
+    const struct zs_change *change = zs_change_at(hierarchy, node->path);
+    return change != NULL && !change->is_sent &&
+           (change->kind == ZS_CHANGE_NEW || zs_change_has_new_keys(change, node));
+}
+
+static void free_change(struct zs_hierarchy_entry *entry)
+{
+    if (entry->change != NULL)
+        zs_json_free(entry->change->before);
+    free(entry->change);
+    entry->change = NULL;
+}
+
+static void forget_undo(struct zs_hierarchy *hierarchy)
+{
+    hierarchy->published += hierarchy->undo_count;
+    while (hierarchy->undo_count > 0) {
+        struct zs_undo *undo = &hierarchy->undo[--hierarchy->undo_count];
+        free(undo->path);
+        zs_json_free(undo->attributes);
+    }
+}
+
+void zs_changes_clear(struct zs_hierarchy *hierarchy)
+{
+    for (size_t i = 0; i < hierarchy->count; i++)
+        free_change(&hierarchy->entries[i]);
+    forget_undo(hierarchy);
+}
+
+/* Keeps the state of a path for open savepoints. */
+static enum zs_status note_undo(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+{
+    if (hierarchy->savepoints == 0)
         return ZS_OK;
-    zs_json *before = zs_document_own(node->document);
-    struct zs_change *change = before != NULL ? zs_changes_note(&hierarchy->pending, node->path) : NULL;
-    if (change == NULL) {
-        zs_json_free(before);
+    ZS_TRY_GROW(hierarchy->undo, hierarchy->undo_count, &hierarchy->undo_capacity, err);
+    const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
+    struct zs_undo undo = {.path = zs_strdup(path), .was_known = entry != NULL};
+    undo.node = entry != NULL ? entry->node : NULL;
+    undo.was_implicit = undo.node != NULL && undo.node->document == NULL;
+    undo.had_change = entry != NULL && entry->change != NULL;
+    if (undo.had_change)
+        undo.change = *entry->change;
+    const zs_json *attributes = undo.node != NULL ? zs_json_get(undo.node->document, "attributes") : NULL;
+    undo.attributes = attributes != NULL ? zs_json_copy(attributes) : NULL;
+    if (undo.path == NULL || (attributes != NULL && undo.attributes == NULL)) {
+        free(undo.path);
+        zs_json_free(undo.attributes);
         return zs_fail_memory(err);
     }
-    change->kind = ZS_CHANGE_EDIT;
-    change->may_be_gone = node->document == NULL;
-    change->is_copy = node->document != NULL && !node->owns_document;
-    change->before = before;
+    hierarchy->undo[hierarchy->undo_count++] = undo;
     return ZS_OK;
 }
+
+/* Notes a change of a path, whose present state is kept; *change is the pending one, new or not. */
+static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, struct zs_change **change,
+                           struct zs_error *err)
+{
+    ZS_TRY(note_undo(hierarchy, path, err));
+    if (zs_hierarchy_entry_at(hierarchy, path) == NULL)
+        ZS_TRY(note_absence(hierarchy, path, "there is nothing", err));
+    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
+    const struct zs_node *node = entry->node;
+    if (entry->change == NULL) {
+        zs_json *before = node != NULL && node->document != NULL ? zs_document_own(node->document) : NULL;
+        entry->change = zs_calloc(1, sizeof *entry->change);
+        if (entry->change == NULL || (before == NULL && node != NULL && node->document != NULL)) {
+            zs_json_free(before);
+            free_change(entry);
+            return zs_fail_memory(err);
+        }
+        entry->change->before = before;
+        entry->change->kind = node != NULL ? ZS_CHANGE_EDIT : ZS_CHANGE_NEW;
+        entry->change->is_fresh = node == NULL && is_known_empty(hierarchy, path);
+        entry->change->may_be_gone = node != NULL && node->document == NULL;
+    } else if (entry->change->kind == ZS_CHANGE_REMOVED) {
+        entry->change->kind = ZS_CHANGE_NEW;
+    }
+    *change = entry->change;
+    return ZS_OK;
+}
+
+/* ---- Savepoints: what is noted while one is open is undone in reverse order ---- */
+
+/* Restores the attributes of a node, which are edited in place. */
+static void restore_attributes(struct zs_undo *undo)
+{
+    struct zs_node *node = undo->node;
+    node->attributes = NULL;
+    if (undo->was_implicit) {
+        if (node->owns_document)
+            zs_json_free(node->document);
+        node->document = NULL;
+        node->owns_document = false;
+        node->is_implicit = true;
+    } else if (undo->attributes == NULL) {
+        zs_json_remove(node->document, "attributes");
+    } else {
+        const zs_json *attributes = zs_json_set(node->document, "attributes", undo->attributes);
+        node->attributes = zs_json_is_object(attributes) ? attributes : NULL;
+        undo->attributes = NULL;
+    }
+}
+
+/* Puts a retired node back into an entry, and retires the one that is there, in its position. */
+static void swap_nodes(struct zs_hierarchy *hierarchy, struct zs_hierarchy_entry *entry, struct zs_node *node)
+{
+    size_t i = 0;
+    while (i < hierarchy->retired_count && hierarchy->retired[i] != node)
+        i++;
+    if (entry->node == node || i == hierarchy->retired_count)
+        return;
+    hierarchy->retired[i] = entry->node;
+    entry->node = node;
+    if (hierarchy->retired[i] == NULL)
+        hierarchy->retired[i] = hierarchy->retired[--hierarchy->retired_count];
+}
+
+static void undo_last(struct zs_hierarchy *hierarchy)
+{
+    struct zs_undo undo = hierarchy->undo[--hierarchy->undo_count];
+    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, undo.path);
+    if (entry != NULL && entry->change != NULL) {
+        if (undo.had_change)
+            *entry->change = undo.change;
+        else
+            free_change(entry);
+    }
+    if (entry != NULL && undo.node != NULL)
+        swap_nodes(hierarchy, entry, undo.node);
+    else if (entry != NULL) /* without memory the node stays */
+        (void)zs_hierarchy_vacate(hierarchy, entry, NULL);
+    if (undo.node != NULL)
+        restore_attributes(&undo);
+    if (entry != NULL && !undo.was_known && entry->node == NULL) {
+        zs_hierarchy_entry_free(entry);
+        memmove(entry, entry + 1, (size_t)(hierarchy->entries + hierarchy->count - (entry + 1)) * sizeof *entry);
+        hierarchy->count--;
+    }
+    free(undo.path);
+    zs_json_free(undo.attributes);
+}
+
+struct zs_savepoint zs_savepoint_begin(struct zs_hierarchy *hierarchy)
+{
+    hierarchy->savepoints++;
+    return (struct zs_savepoint){hierarchy->published + hierarchy->undo_count};
+}
+
+void zs_savepoint_end(struct zs_hierarchy *hierarchy, struct zs_savepoint savepoint, bool keeps)
+{
+    const size_t before = savepoint.count > hierarchy->published ? savepoint.count - hierarchy->published : 0;
+    if (!keeps && hierarchy->undo_count > before)
+        zs_hierarchy_forget_listing(hierarchy);
+    while (!keeps && hierarchy->undo_count > before)
+        undo_last(hierarchy);
+    if (--hierarchy->savepoints == 0)
+        forget_undo(hierarchy);
+}
+
+/* ---- Editing attributes ---- */
 
 enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs_node *node, zs_json **attributes,
                                  struct zs_error *err)
@@ -125,10 +320,10 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     const struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, node->path);
     struct zs_node *present = entry != NULL ? entry->node : NULL; /* it may have replaced the caller's */
+    struct zs_change *change;
     if (present == NULL)
         return zs_fail(err, ZS_INVALID, "/%s: was removed", node->path);
-    ZS_TRY(zs_savepoint_note(hierarchy, present->path, err));
-    ZS_TRY(note_edit(hierarchy, present, err));
+    ZS_TRY(note(hierarchy, present->path, &change, err));
     if (present->document == NULL) { /* an implicit group becomes an explicit one */
         present->document = zs_group_document();
         ZS_TRY_MEMORY(present->document, err);
@@ -143,53 +338,7 @@ enum zs_status zs_hierarchy_edit(struct zs_hierarchy *hierarchy, const struct zs
     return ZS_OK;
 }
 
-void zs_hierarchy_put_last(struct zs_hierarchy *hierarchy, const char *path, int rank)
-{
-    struct zs_change *change = zs_changes_find(&hierarchy->pending, path);
-    if (change != NULL && change->kind == ZS_CHANGE_EDIT)
-        change->rank = rank;
-}
-
 /* ---- Adding and replacing nodes ---- */
-
-/* Reads a node's own document before a change of more than attributes: consolidated metadata may be older. `stored` is
- * that document where the caller has just read it, else NULL. *is_there tells whether the store has it. */
-static enum zs_status note_own(struct zs_hierarchy *hierarchy, const char *path, const zs_json *stored, bool *is_there,
-                               struct zs_error *err)
-{
-    struct zs_change *change = zs_changes_find(&hierarchy->pending, path);
-    *is_there = true;
-    if (change->kind != ZS_CHANGE_EDIT || !change->is_copy || change->own != NULL)
-        return ZS_OK;
-    if (stored == NULL)
-        ZS_TRY(zs_document_load(hierarchy->store, path, &change->own, err));
-    else if ((change->own = zs_json_copy(stored)) == NULL)
-        return zs_fail_memory(err);
-    *is_there = change->own != NULL;
-    return ZS_OK;
-}
-
-/* Notes a document for `path`, which replaces the present one or is new. stored: as in note_own(). */
-static enum zs_status note_node(struct zs_hierarchy *hierarchy, const char *path, const zs_json *stored,
-                                struct zs_error *err)
-{
-    const struct zs_node *older = zs_hierarchy_known(hierarchy, path);
-    bool is_there = older != NULL;
-    if (is_there) {
-        ZS_TRY(note_edit(hierarchy, older, err));
-        ZS_TRY(note_own(hierarchy, path, stored, &is_there, err));
-    }
-    if (is_there) { /* the caller may have removed the stored node */
-        zs_changes_find(&hierarchy->pending, path)->may_be_gone = true;
-        return ZS_OK;
-    }
-    const bool is_fresh = zs_changes_find(&hierarchy->pending, path) == NULL && is_known_empty(hierarchy, path);
-    struct zs_change *change = zs_changes_note(&hierarchy->pending, path);
-    ZS_TRY_MEMORY(change, err);
-    change->kind = ZS_CHANGE_NEW;
-    change->is_fresh |= is_fresh;
-    return ZS_OK;
-}
 
 /* Checks that a path is within the limits of listing. */
 static enum zs_status check_depth(const char *path, struct zs_error *err)
@@ -203,147 +352,71 @@ static enum zs_status check_depth(const char *path, struct zs_error *err)
     return ZS_OK;
 }
 
-static enum zs_status note_addition(struct zs_hierarchy *hierarchy, const char *path, const zs_json *stored,
+static enum zs_status note_addition(struct zs_hierarchy *hierarchy, const char *path, struct zs_change **change,
                                     struct zs_error *err)
 {
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(check_path(path, err));
     ZS_TRY(check_depth(path, err));
-    ZS_TRY(zs_savepoint_note(hierarchy, path, err));
-    return note_node(hierarchy, path, stored, err);
-}
-
-/* Adds or replaces a node, which it takes over. stored: as in note_own(). *change: that of its path. */
-static enum zs_status add_node(struct zs_hierarchy *hierarchy, struct zs_node *node, const zs_json *stored,
-                               struct zs_change **change, struct zs_error *err)
-{
-    const enum zs_status status = note_addition(hierarchy, node->path, stored, err);
-    if (status != ZS_OK) {
-        zs_node_free(node);
-        return status;
-    }
-    *change = zs_changes_find(&hierarchy->pending, node->path);
-    ZS_TRY(put_node(hierarchy, node, err));
-    zs_hierarchy_entry_at(hierarchy, (*change)->path)->is_added |= (*change)->kind == ZS_CHANGE_NEW;
+    ZS_TRY(note(hierarchy, path, change, err));
+    (*change)->may_be_gone |= (*change)->kind == ZS_CHANGE_EDIT; /* the caller may have removed the stored node */
     return ZS_OK;
 }
 
 enum zs_status zs_hierarchy_add(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
     struct zs_change *change;
-    return add_node(hierarchy, node, NULL, &change, err);
-}
-
-enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, const zs_json *stored,
-                                    struct zs_error *err)
-{
-    const struct zs_node *old = zs_hierarchy_known(hierarchy, node->path);
-    struct zs_change *change;
-    ZS_TRY(add_node(hierarchy, node, stored, &change, err));
-    if (change->replaced == NULL || change->is_stored)
-        change->replaced = old;
-    return ZS_OK;
-}
-
-enum zs_status zs_hierarchy_relist(struct zs_hierarchy *hierarchy, struct zs_node *node, const zs_json *before,
-                                   const zs_json *own, struct zs_error *err)
-{
-    zs_json *before_copy = zs_document_own(before), *own_copy = own != NULL ? zs_document_own(own) : NULL;
-    const bool are_copied = before_copy != NULL && (own == NULL || own_copy != NULL);
-    struct zs_change *change = are_copied ? zs_changes_note(&hierarchy->pending, node->path) : NULL;
-    if (change == NULL) {
-        zs_json_free(before_copy);
-        zs_json_free(own_copy);
-        zs_node_free(node);
-        return zs_fail_memory(err);
-    }
-    zs_json_free(change->before);
-    zs_json_free(change->own);
-    change->kind = ZS_CHANGE_EDIT;
-    change->before = before_copy;
-    change->own = own_copy;
-    return put_node(hierarchy, node, err);
-}
-
-/* Notes that the document of the node at a path is replaced. The flush reports one that is gone. */
-static enum zs_status note_update(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    const struct zs_node *old = NULL;
-    bool is_there;
-    ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
-    ZS_TRY(zs_hierarchy_find(hierarchy, path, false, &old, err));
-    ZS_TRY(zs_savepoint_note(hierarchy, path, err));
-    ZS_TRY(note_edit(hierarchy, old, err));
-    return note_own(hierarchy, path, NULL, &is_there, err);
-}
-
-enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
-{
-    const enum zs_status status = note_update(hierarchy, node->path, err);
+    const enum zs_status status = note_addition(hierarchy, node->path, &change, err);
     if (status == ZS_OK)
-        return put_node(hierarchy, node, err);
+        return zs_hierarchy_put_node(hierarchy, node, err);
     zs_node_free(node);
     return status;
 }
 
-/* ---- Arrays whose chunks get other keys ---- */
-
-/* Whether documents of an array have their chunks under the same keys. */
-static bool has_same_keys(const struct zs_node *node, const zs_json *document)
+enum zs_status zs_hierarchy_replace(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
-    static const char member[] = "chunk_key_encoding";
-    return zs_is_alike(node->array, member, zs_json_get(document, member), zs_json_get(node->document, member));
-}
-
-/* Whether the root's consolidated metadata, as they are stored, list the keys that the node has. */
-static enum zs_status is_listed_still(struct zs_hierarchy *hierarchy, const struct zs_node *node, bool *is,
-                                      struct zs_error *err)
-{
-    zs_json *root = NULL;
-    ZS_TRY(zs_document_load(hierarchy->store, "", &root, err));
-    const zs_json *consolidated = zs_json_get(root, "consolidated_metadata");
-    const zs_json *listed = zs_json_get(zs_json_get(consolidated, "metadata"), node->path);
-    *is = listed != NULL && has_same_keys(node, listed);
-    zs_json_free(root);
+    const struct zs_node *old = zs_hierarchy_known(hierarchy, node->path);
+    const char *path = node->path;
+    ZS_TRY(zs_hierarchy_add(hierarchy, node, err));
+    struct zs_change *change = zs_change_at(hierarchy, path);
+    if (change->replaced == NULL || change->is_sent)
+        change->replaced = old;
     return ZS_OK;
 }
 
-/* Replaces an array by what is stored of it, where consolidated metadata list its older keys. */
-static enum zs_status take_document(struct zs_hierarchy *hierarchy, const struct zs_node **node, const zs_json *stored,
-                                    struct zs_error *err)
+enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct zs_node *node, struct zs_error *err)
 {
-    const struct zs_node *known = *node;
-    struct zs_node *made;
-    bool is_older = false;
-    if (!known->owns_document && zs_changes_find(&hierarchy->pending, known->path) == NULL)
-        ZS_TRY(is_listed_still(hierarchy, known, &is_older, err));
-    if (!is_older)
-        return zs_fail(err, ZS_INVALID, "/%s: somebody else gave this array other values meanwhile: they stay",
-                       known->path);
-    ZS_TRY(zs_savepoint_note(hierarchy, known->path, err));
-    zs_json *copy = zs_json_copy(stored);
-    ZS_TRY_MEMORY(copy, err);
-    ZS_TRY(zs_node_create(known->path, copy, true, &made, err));
-    ZS_TRY(zs_hierarchy_relist(hierarchy, made, stored, NULL, err));
-    *node = made;
-    return ZS_OK;
+    const struct zs_node *old = NULL;
+    struct zs_change *change;
+    enum zs_status status = zs_hierarchy_check_writable(hierarchy, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_find(hierarchy, node->path, false, &old, err);
+    if (status == ZS_OK)
+        status = note(hierarchy, node->path, &change, err);
+    if (status == ZS_OK)
+        return zs_hierarchy_put_node(hierarchy, node, err);
+    zs_node_free(node);
+    return status;
 }
 
-enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node, zs_json **stored,
+enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node,
                                         struct zs_error *err)
 {
-    const struct zs_node *known = *node;
-    zs_json *found = NULL;
-    *stored = NULL;
-    zs_store_forget(hierarchy->store, known->key);
-    ZS_TRY(zs_document_load(hierarchy->store, known->path, &found, err));
-    if (found == NULL || has_same_keys(known, found)) {
-        *stored = found;
+    const struct zs_array_meta *known = (*node)->array;
+    struct zs_node *made = NULL;
+    zs_json *document = NULL;
+    zs_store_forget(hierarchy->store, (*node)->key);
+    ZS_TRY(zs_document_load(hierarchy->store, (*node)->path, &document, err));
+    if (document == NULL)
+        return ZS_OK;
+    ZS_TRY(zs_node_create((*node)->path, document, true, &made, err));
+    if (made->array == NULL || known == NULL ||
+        (made->array->key_is_v2 == known->key_is_v2 && made->array->key_separator == known->key_separator)) {
+        zs_node_free(made);
         return ZS_OK;
     }
-    const enum zs_status status = take_document(hierarchy, node, found, err);
-    zs_json_free(found);
-    return status;
+    *node = made;
+    return zs_hierarchy_put_node(hierarchy, made, err);
 }
 
 /* ---- What is stored where a node is to be made ---- */
@@ -354,9 +427,8 @@ static enum zs_status read_stored(struct zs_hierarchy *hierarchy, const char *pa
 {
     zs_json *document = NULL;
     *node = NULL;
-    if (hierarchy->is_new || zs_changes_hide(&hierarchy->pending, path))
+    if (hierarchy->is_new || zs_changes_hide(hierarchy, path))
         return ZS_OK;
-    ZS_TRY(zs_hierarchy_recover(hierarchy->store, err)); /* else the next flush may remove what is found here */
     ZS_TRY(zs_document_load(hierarchy->store, path, &document, err));
     return document != NULL ? zs_node_create(path, document, true, node, err) : ZS_OK;
 }
@@ -375,7 +447,7 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const ch
     }
     if (stored != NULL) {
         *node = stored;
-        status = put_node(hierarchy, stored, err);
+        status = zs_hierarchy_put_node(hierarchy, stored, err);
     }
     free(clean);
     return status;
@@ -426,17 +498,6 @@ static enum zs_status has_nodes_below(struct zs_store *store, const char *path, 
     return status;
 }
 
-/* Adds an entry with status ZS_NOT_FOUND for a path that is not in the table. */
-static enum zs_status note_absence(struct zs_hierarchy *hierarchy, const char *path, const char *message,
-                                   struct zs_error *err)
-{
-    struct zs_hierarchy_entry entry = {.path = zs_strdup(path), .status = ZS_NOT_FOUND, .message = zs_strdup(message)};
-    if (entry.path != NULL && entry.message != NULL && zs_hierarchy_insert(hierarchy, entry) != NULL)
-        return ZS_OK;
-    zs_hierarchy_entry_free(&entry);
-    return zs_fail_memory(err);
-}
-
 enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
     if (find_absent(hierarchy, path) == NULL)
@@ -461,47 +522,80 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
     *node = NULL;
     if (hierarchy->is_consolidated && zs_hierarchy_find(hierarchy, path, false, node, NULL) == ZS_OK)
         return ZS_OK; /* consolidated metadata list nodes below it */
-    if (!hierarchy->store->is_remote && !hierarchy->is_new && !zs_changes_hide(&hierarchy->pending, path))
+    if (!hierarchy->store->is_remote && !hierarchy->is_new && !zs_changes_hide(hierarchy, path))
         ZS_TRY(has_nodes_below(hierarchy->store, path, 0, &is_group, err));
     if (!is_group)
         return note_absence(hierarchy, path, reason.message, err);
     ZS_TRY(zs_node_create_implicit(path, &group, err));
     *node = group;
-    return put_node(hierarchy, group, err);
+    return zs_hierarchy_put_node(hierarchy, group, err);
 }
 
 /* ---- Removing nodes ---- */
 
-static enum zs_status take_out(struct zs_hierarchy *hierarchy, const char *path, enum zs_change_kind kind,
-                               struct zs_error *err)
+enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
     if (path[0] == '\0')
         return zs_fail(err, ZS_ARGUMENT, "the root of a store cannot be removed from it");
     ZS_TRY(zs_hierarchy_check_writable(hierarchy, err));
     ZS_TRY(check_path(path, err));
-    ZS_TRY(zs_savepoint_note_within(hierarchy, path, err));
+    struct zs_change *change;
     size_t first, end;
+    ZS_TRY(note(hierarchy, path, &change, err));
     zs_hierarchy_within(hierarchy, path, &first, &end);
-    for (size_t i = first; i < end; i++)
-        ZS_TRY(vacate(hierarchy, &hierarchy->entries[i], err));
-    zs_changes_forget(&hierarchy->pending, path); /* drop pending changes below: the whole tree is removed */
+    for (size_t i = first; i < end; i++) {
+        struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
+        if (entry->node == NULL && entry->change == NULL)
+            continue;
+        ZS_TRY(note(hierarchy, entry->path, &change, err));
+        change->kind = ZS_CHANGE_REMOVED;
+        change->was_removed = true;
+        ZS_TRY(zs_hierarchy_vacate(hierarchy, entry, err));
+    }
     shorten_listing(hierarchy, path);
-    struct zs_change *change = zs_changes_note(&hierarchy->pending, path);
-    ZS_TRY_MEMORY(change, err);
-    change->kind = kind;
-    change->was_removed = true;
-    change->number = ++hierarchy->pending.removals;
     return ZS_OK;
 }
 
-enum zs_status zs_hierarchy_remove(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+/* ---- Taking back what an append that failed has made ---- */
+
+/* Whether all documents at and below a path are of nodes that this hierarchy knows. *has: there are some. */
+static bool are_known(const struct zs_hierarchy *hierarchy, const struct zs_contents *found, bool *has)
 {
-    return take_out(hierarchy, path, ZS_CHANGE_REMOVED, err);
+    *has = false;
+    for (size_t i = 0; i < found->own.count; i++) {
+        char *path = zs_is_document(found->own.list[i]) ? zs_path_parent(found->own.list[i]) : NULL;
+        const bool is_known = path != NULL && zs_hierarchy_known(hierarchy, path) != NULL;
+        *has = *has || path != NULL;
+        free(path);
+        if (zs_is_document(found->own.list[i]) && !is_known)
+            return false;
+    }
+    return true;
 }
 
-enum zs_status zs_hierarchy_unlist(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+static enum zs_status remove_published(struct zs_store *store, const char *path, struct zs_error *err)
 {
-    return take_out(hierarchy, path, ZS_CHANGE_UNLISTED, err);
+    struct zs_hierarchy *now = NULL;
+    ZS_TRY(zs_hierarchy_open(store, true, &now, err));
+    enum zs_status status = zs_hierarchy_remove(now, path, err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_flush(now, err);
+    zs_hierarchy_free(now);
+    return status;
+}
+
+enum zs_status zs_hierarchy_take_back(const struct zs_hierarchy *hierarchy, struct zs_store *store, const char *path,
+                                      struct zs_error *err)
+{
+    struct zs_contents found = {0};
+    bool has_documents = false;
+    ZS_TRY(zs_edits_redo(store, err)); /* else its documents might be put when its chunks are gone */
+    enum zs_status status = zs_contents_find_below(store, path, &found, err);
+    if (status == ZS_OK && are_known(hierarchy, &found, &has_documents))
+        status = has_documents ? remove_published(store, path, err)
+                               : zs_contents_remove(store, &found, ZS_MARKS_STAY, err);
+    zs_contents_clear(&found);
+    return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
 }
 
 /* ---- The state of a store ---- */

@@ -229,11 +229,11 @@ static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
     const size_t found = w->count;
     qsort(w->nodes, found, sizeof *w->nodes, compare_nodes);
-    for (size_t i = 0; i < w->hierarchy->pending.count; i++) {
-        const struct zs_change *change = w->hierarchy->pending.list[i];
-        const struct zs_node *node = change->kind == ZS_CHANGE_NEW
-            ? zs_hierarchy_known(w->hierarchy, change->path) : NULL;
-        if (node == NULL || bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
+    for (size_t i = 0; i < w->hierarchy->count; i++) {
+        const struct zs_change *change = w->hierarchy->entries[i].change;
+        const struct zs_node *node = w->hierarchy->entries[i].node;
+        if (change == NULL || change->kind != ZS_CHANGE_NEW || node == NULL ||
+            bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
             continue;
         ZS_TRY(append(w, node, err));
     }

@@ -124,13 +124,6 @@ void zs_json_remove(zs_json *object, const char *name);
 /* Sets a member to a value; false without memory. `value` may be of the object itself. */
 bool zs_json_set_string(zs_json *object, const char *name, const char *value);
 bool zs_json_set_double(zs_json *object, const char *name, double value);
-/* What changed from object `before` to `mine` put over `now`, as a new object: what one side alone changed is as there,
- * what both did is merged in the same way where it is
- *   - objects, by their members (PROJJSON and others with a "type" and parts are one value);
- *   - lists of objects that "asset", "path", "uuid" or "id" identifies, by these: now's, then those that I added;
- *   - other lists of objects, of one length, by their indices;
- * and else mine. A side that lacks an object counts as an empty one. NULL without memory. */
-zs_json *zs_json_merge(const zs_json *before, const zs_json *mine, const zs_json *now);
 /* A mutable view of a member, for documents the caller owns. */
 zs_json *zs_json_get_mutable(zs_json *object, const char *name);
 

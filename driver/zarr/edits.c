@@ -1,0 +1,482 @@
+/* Puts a list of edits into the documents of a store (flush.c commits it).
+ *
+ * The pending changes of a hierarchy become a list of edits in JSON, one for each path:
+ *
+ *   {"path": p, "new": document}         a new node ("over": over what is stored there; "replaces": a removed node, of
+ *                                        which all below goes, too)
+ *   {"path": p, "node_type": t, "set": {...}, "drop": [...], "attributes": {"set": {...}, "drop": [...]}}
+ *                                        the members and attributes that were touched ("new": the document, where the
+ *                                        stored one may be gone)
+ *   {"path": p, "removed": document}     the node goes, with all below it
+ *   {"path": p, "to": q}                 the node is renamed
+ *
+ * An edit is put over the document that is stored by then: names that were not touched stay as others made them, of
+ * two editors of one name the last wins. Consolidated metadata of groups above get the documents as they were put. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
+
+const char *zs_edit_path(const zs_json *edit)
+{
+    return zs_json_text(edit, "path", "");
+}
+
+/* ---- Touched names ---- */
+
+static bool is_touchable(const char *name)
+{
+    return strcmp(name, "attributes") != 0 && strcmp(name, "consolidated_metadata") != 0;
+}
+
+/* Adds the names whose values differ as {"set", "drop"}: all names, or those of members of a document. */
+static bool add_touched(zs_json *to, const zs_json *before, const zs_json *after, bool are_members)
+{
+    zs_json *set = zs_json_add_object(to, "set"), *drop = zs_json_add_array(to, "drop");
+    bool ok = set != NULL && drop != NULL;
+    for (const zs_json *m = zs_json_first(after); m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if ((!are_members || is_touchable(name)) && !zs_json_is_same(m, zs_json_get(before, name)))
+            ok = zs_json_add(set, name, zs_json_copy(m)) != NULL;
+    }
+    for (const zs_json *m = zs_json_first(before); m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        if ((!are_members || is_touchable(name)) && zs_json_get(after, name) == NULL)
+            ok = zs_json_add_string(drop, NULL, name) != NULL;
+    }
+    return ok;
+}
+
+/* Puts touched names over those of an object; false without memory. */
+static bool put_touched(zs_json *object, const zs_json *touched, bool *is_changed)
+{
+    for (const zs_json *m = zs_json_first(zs_json_get(touched, "set")); m != NULL; m = zs_json_next(m)) {
+        if (zs_json_is_same(m, zs_json_get(object, zs_json_name(m))))
+            continue;
+        *is_changed = true;
+        if (zs_json_set(object, zs_json_name(m), zs_json_copy(m)) == NULL)
+            return false;
+    }
+    for (const zs_json *d = zs_json_first(zs_json_get(touched, "drop")); d != NULL; d = zs_json_next(d)) {
+        const char *name;
+        if (!zs_json_string(d, &name) || zs_json_get(object, name) == NULL)
+            continue;
+        *is_changed = true;
+        zs_json_remove(object, name);
+    }
+    return true;
+}
+
+/* ---- From pending changes to edits ---- */
+
+static bool add_edit(zs_json *edits, const struct zs_hierarchy_entry *entry)
+{
+    const struct zs_change *change = entry->change;
+    const zs_json *document = entry->node != NULL ? entry->node->document : NULL;
+    zs_json *edit = zs_json_add_object(edits, NULL);
+    bool ok = zs_json_add_string(edit, "path", entry->path) != NULL;
+    if (change->kind == ZS_CHANGE_REMOVED)
+        return ok && zs_json_add_null(edit, "removed") != NULL; /* the stored document, when that is read */
+    if (change->was_removed)
+        ok = ok && zs_json_add_bool(edit, "replaces", true) != NULL;
+    if (change->kind == ZS_CHANGE_NEW && (change->was_removed || change->is_sent))
+        ok = ok && zs_json_add_bool(edit, "over", true) != NULL;
+    if (change->kind == ZS_CHANGE_NEW || change->may_be_gone)
+        ok = ok && zs_json_add(edit, "new", zs_json_copy(document)) != NULL;
+    if (change->kind == ZS_CHANGE_NEW)
+        return ok;
+    const char *type = entry->node->type == ZS_NODE_ARRAY ? "array" : "group";
+    return ok && zs_json_add_string(edit, "node_type", type) != NULL &&
+           add_touched(edit, change->before, document, true) &&
+           add_touched(zs_json_add_object(edit, "attributes"), zs_json_get(change->before, "attributes"),
+                       zs_json_get(document, "attributes"), false);
+}
+
+zs_json *zs_edits_make(const struct zs_hierarchy *hierarchy)
+{
+    zs_json *edits = zs_json_new_array();
+    const char *removed = NULL;
+    bool ok = edits != NULL;
+    for (size_t i = 0; i < hierarchy->count && ok; i++) {
+        const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
+        const bool goes = entry->change != NULL && entry->change->kind == ZS_CHANGE_REMOVED;
+        if (entry->change == NULL || (!goes && entry->node == NULL) ||
+            (goes && removed != NULL && zs_path_is_within(entry->path, removed)))
+            continue;
+        ok = add_edit(edits, entry);
+        removed = goes ? entry->path : removed;
+    }
+    if (ok)
+        return edits;
+    zs_json_free(edits);
+    return NULL;
+}
+
+/* ---- One document ---- */
+
+static enum zs_status fail_changed(const char *path, const char *what, struct zs_error *err)
+{
+    return zs_fail(err, ZS_INVALID, "/%s: another writer %s meanwhile: it stays as it is", path, what);
+}
+
+/* Whether a shape has along some dimension less than another. */
+static bool is_less(const zs_json *shape, const zs_json *other)
+{
+    uint64_t size, other_size;
+    const zs_json *o = zs_json_first(other);
+    for (const zs_json *s = zs_json_first(shape); s != NULL && o != NULL; s = zs_json_next(s), o = zs_json_next(o))
+        if (zs_json_uint64(s, &size) && zs_json_uint64(o, &other_size) && size < other_size)
+            return true;
+    return false;
+}
+
+/* Puts the touched names over the stored document. */
+static enum zs_status apply_touched(struct zs_edit_item *item, bool *is_changed, struct zs_error *err)
+{
+    const zs_json *edit = item->edit, *type = zs_json_get(item->document, "node_type");
+    if (!zs_json_is_same(type, zs_json_get(edit, "node_type")))
+        return fail_changed(item->path, "put something else there", err);
+    const zs_json *shape = zs_json_get(zs_json_get(edit, "set"), "shape"), *is = zs_json_get(item->document, "shape");
+    if (shape != NULL && (zs_json_size(shape) != zs_json_size(is) || is_less(shape, is)))
+        return fail_changed(item->path, "made this array longer than it is to be", err);
+    const zs_json *touched = zs_json_get(edit, "attributes");
+    zs_json *attributes = zs_json_get_mutable(item->document, "attributes");
+    if (!zs_json_is_object(attributes) && zs_json_size(zs_json_get(touched, "set")) > 0)
+        attributes = zs_json_set(item->document, "attributes", zs_json_new_object());
+    const bool ok = put_touched(item->document, edit, is_changed) &&
+                    (attributes == NULL || put_touched(attributes, touched, is_changed));
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Makes the document what it is to be by the edit of its path. */
+static enum zs_status apply(struct zs_edit_item *item, bool *is_changed, struct zs_error *err)
+{
+    const zs_json *document = zs_json_get(item->edit, "new");
+    const bool is_edit = zs_json_get(item->edit, "set") != NULL;
+    if (item->document != NULL && is_edit)
+        return apply_touched(item, is_changed, err);
+    if (document == NULL)
+        return is_edit ? zs_fail(err, ZS_INVALID,
+                                 "/%s: another writer removed this %s meanwhile: its changes are not written",
+                                 item->path, zs_json_text(item->edit, "node_type", "node"))
+                       : ZS_OK;
+    if (item->document != NULL && zs_json_is_same(item->document, document))
+        return ZS_OK;
+    if (item->document != NULL && zs_json_get(item->edit, "over") == NULL)
+        return fail_changed(item->path, "made it", err);
+    *is_changed = true;
+    zs_json_free(item->document);
+    item->document = zs_json_copy(document);
+    return item->document != NULL ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Reads the stored document. A damaged one stays as it is, with all that is to be put over it, but the root's may be
+ * half written: it is waited for. */
+static enum zs_status load(const struct zs_edit_work *work, struct zs_edit_item *item, struct zs_error *err)
+{
+    zs_json_free(item->document);
+    free(item->etag);
+    item->document = NULL;
+    item->etag = NULL;
+    const bool is_known = work->is_new && zs_json_get(item->edit, "set") == NULL;
+    const enum zs_status status =
+        is_known ? ZS_OK : zs_document_load_tagged(work->store, item->path, &item->document, &item->etag, err);
+    if (status != ZS_CORRUPT || !work->is_redo)
+        return status;
+    return item->path[0] == '\0' ? ZS_IO : ZS_OK;
+}
+
+/* ---- Consolidated metadata ---- */
+
+/* The members of consolidated metadata by name. */
+struct listing {
+    zs_json *metadata;
+    const zs_json **members; /* sorted */
+    size_t count;
+    bool is_changed, has_new;
+};
+
+static int compare_members(const void *a, const void *b)
+{
+    return strcmp(zs_json_name(*(const zs_json *const *)a), zs_json_name(*(const zs_json *const *)b));
+}
+
+static int compare_name(const void *name, const void *member)
+{
+    return strcmp(name, zs_json_name(*(const zs_json *const *)member));
+}
+
+static bool sort_members(struct listing *listing)
+{
+    const size_t count = zs_json_size(listing->metadata);
+    listing->members = zs_calloc(count + 1, sizeof(zs_json *));
+    if (listing->members == NULL)
+        return false;
+    for (const zs_json *m = zs_json_first(listing->metadata); m != NULL; m = zs_json_next(m))
+        listing->members[listing->count++] = m;
+    qsort(listing->members, listing->count, sizeof *listing->members, compare_members);
+    return true;
+}
+
+/* Whether nested consolidated metadata list nodes. zarr-python nests empty ones in each group that it lists. */
+static bool lists_nodes(const zs_json *member)
+{
+    return zs_json_size(zs_json_get(zs_json_get(member, "consolidated_metadata"), "metadata")) > 0;
+}
+
+/* Lists a document, with the empty nested metadata that were listed; false without memory. */
+static bool list_document(struct listing *listing, const char *name, const zs_json *document)
+{
+    const zs_json **found = bsearch(name, listing->members, listing->count, sizeof *listing->members, compare_name);
+    const zs_json *nested = found != NULL ? zs_json_get(*found, "consolidated_metadata") : NULL;
+    zs_json *copy = zs_document_own(document);
+    bool ok = copy != NULL;
+    if (ok && nested != NULL && !lists_nodes(*found))
+        ok = zs_json_add(copy, "consolidated_metadata", zs_json_copy(nested)) != NULL;
+    if (ok && found != NULL && zs_json_is_same(*found, copy)) {
+        zs_json_free(copy);
+        return true;
+    }
+    listing->is_changed = true;
+    listing->has_new = listing->has_new || found == NULL;
+    if (!ok) {
+        zs_json_free(copy);
+        return false;
+    }
+    zs_json *listed = found == NULL ? zs_json_add(listing->metadata, name, copy)
+                                    : zs_json_set(listing->metadata, name, copy);
+    if (found != NULL && listed != NULL)
+        *found = listed;
+    return listed != NULL;
+}
+
+/* Takes a path, and all below it, out of the metadata. */
+static void unlist(struct listing *listing, const char *name)
+{
+    const zs_json *next;
+    for (const zs_json *m = zs_json_first(listing->metadata); m != NULL; m = next) {
+        next = zs_json_next(m);
+        if (!zs_path_is_within(zs_json_name(m), name))
+            continue;
+        listing->is_changed = true;
+        zs_json_remove(listing->metadata, zs_json_name(m));
+    }
+}
+
+/* Drops what others nested in the groups of the metadata and is not true any more. */
+static void drop_nested(struct listing *listing)
+{
+    for (const zs_json *m = zs_json_first(listing->metadata); m != NULL && listing->is_changed; m = zs_json_next(m))
+        if (lists_nodes(m))
+            zs_json_remove(zs_json_get_mutable(listing->metadata, zs_json_name(m)), "consolidated_metadata");
+}
+
+/* Returns the path of an edit relative to a group, borrowed; NULL when it is not below it. */
+static const char *below(const char *group, const char *path)
+{
+    const char *name = zs_path_below(group, path);
+    return name != NULL && name[0] != '\0' ? name : NULL;
+}
+
+static bool list_all(const struct zs_edit_work *work, const struct zs_edit_item *group, struct listing *listing)
+{
+    bool ok = true;
+    for (const zs_json *e = zs_json_first(work->edits); e != NULL; e = zs_json_next(e)) {
+        const bool goes = zs_json_get(e, "removed") != NULL || zs_json_get(e, "unlisted") != NULL ||
+                          zs_json_get(e, "replaces") != NULL;
+        const char *name = goes ? below(group->path, zs_edit_path(e)) : NULL;
+        if (name != NULL)
+            unlist(listing, name);
+    }
+    ok = sort_members(listing);
+    for (size_t i = 0; i < work->count && ok; i++) {
+        const struct zs_edit_item *item = &work->items[i];
+        const char *name = below(group->path, item->path);
+        if (name != NULL && item->edit != NULL && item->document != NULL)
+            ok = list_document(listing, name, item->document);
+    }
+    return ok;
+}
+
+/* Updates the consolidated metadata of a group, if it has some. Empty ones are none: a first entry would hide all nodes
+ * that they do not list. So they go with their last entry. */
+static enum zs_status update_listing(const struct zs_edit_work *work, struct zs_edit_item *group, bool *is_changed,
+                                     struct zs_error *err)
+{
+    zs_json *consolidated = zs_json_get_mutable(group->document, "consolidated_metadata");
+    struct listing listing = {.metadata = zs_json_get_mutable(consolidated, "metadata")};
+    if (!zs_json_is_object(listing.metadata) || zs_json_size(listing.metadata) == 0)
+        return ZS_OK;
+    bool ok = list_all(work, group, &listing);
+    free(listing.members);
+    drop_nested(&listing);
+    if (ok && zs_json_size(listing.metadata) == 0)
+        zs_json_remove(group->document, "consolidated_metadata");
+    else if (ok && listing.has_new)
+        ok = zs_document_sort_consolidated(consolidated);
+    *is_changed = *is_changed || listing.is_changed;
+    return ok ? ZS_OK : zs_fail_memory(err);
+}
+
+/* ---- Building and putting documents ---- */
+
+/* Builds a document over the stored one; those below it are built. */
+static enum zs_status build(struct zs_edit_work *work, struct zs_edit_item *item, struct zs_error *err)
+{
+    bool is_changed = false;
+    free(item->text);
+    item->text = NULL;
+    ZS_TRY(load(work, item, err));
+    if (item->edit != NULL) {
+        const enum zs_status status = apply(item, &is_changed, err);
+        if (status != ZS_OK && (status != ZS_INVALID || !work->is_redo))
+            return status;
+        is_changed = is_changed && status == ZS_OK;
+    } else if (item->path[0] == '\0' && item->document == NULL && work->has_root) {
+        return zs_fail(err, ZS_INVALID, "%s: another writer removed this store meanwhile: nothing is added to it",
+                       work->store->root);
+    }
+    if (item->document != NULL)
+        ZS_TRY(update_listing(work, item, &is_changed, err));
+    return is_changed ? zs_document_print(work->store, item->path, item->document, &item->text, err) : ZS_OK;
+}
+
+static bool is_new(const struct zs_edit_item *item)
+{
+    return item->path[0] != '\0' && zs_json_get(item->edit, "new") != NULL && zs_json_get(item->edit, "set") == NULL;
+}
+
+/* Reads the edited documents below a group again: another writer may have put newer ones, and listed them. */
+static enum zs_status reload_below(struct zs_edit_work *work, const struct zs_edit_item *group, struct zs_error *err)
+{
+    for (size_t i = 0; i < work->count; i++)
+        if (work->items[i].edit != NULL && below(group->path, work->items[i].path) != NULL)
+            ZS_TRY(load(work, &work->items[i], err));
+    return ZS_OK;
+}
+
+static enum zs_status put(struct zs_edit_work *work, struct zs_edit_item *item, struct zs_error *err)
+{
+    if (!is_new(item)) /* it is written behind the objects that it refers to */
+        ZS_TRY(zs_store_wait_commits(work->store, err));
+    if (work->has_conflict)
+        ZS_TRY(build(work, item, err));
+    const bool expects = !work->is_new && zs_store_has_conditions(work->store);
+    for (int tries = 0; item->text != NULL;) {
+        const char *etag = expects ? zs_store_expected(work->store, item->etag) : NULL;
+        const enum zs_status status = zs_document_put_text(work->store, item->path, etag, item->text, err);
+        if (status != ZS_CONFLICT || !zs_conflict_again(&tries))
+            return status;
+        work->has_conflict = true;
+        ZS_TRY(reload_below(work, item, err));
+        ZS_TRY(build(work, item, err));
+    }
+    return ZS_OK;
+}
+
+/* ---- All documents ---- */
+
+static size_t depth_of(const char *path)
+{
+    size_t depth = path[0] != '\0';
+    for (; *path != '\0'; path++)
+        depth += *path == '/';
+    return depth;
+}
+
+/* Orders by path; what is edited comes before a group that is only above something. */
+static int compare_paths(const void *a, const void *b)
+{
+    const struct zs_edit_item *first = a, *second = b;
+    const int order = zs_path_compare(first->path, second->path);
+    return order != 0 ? order : (first->edit == NULL) - (second->edit == NULL);
+}
+
+/* Orders new documents before those that refer to them, then deeper ones first, so that a group follows its members. */
+static int compare_order(const void *a, const void *b)
+{
+    const struct zs_edit_item *first = a, *second = b;
+    if (is_new(first) != is_new(second))
+        return is_new(first) ? -1 : 1;
+    if (first->depth != second->depth)
+        return second->depth < first->depth ? -1 : 1;
+    return zs_path_compare(second->path, first->path);
+}
+
+/* Takes over the path. */
+static bool add_item(struct zs_edit_work *work, char *path, const zs_json *edit)
+{
+    struct zs_edit_item *grown =
+        path != NULL ? zs_grow(work->items, work->count, &work->capacity, sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(path);
+        return false;
+    }
+    work->items = grown;
+    grown[work->count++] = (struct zs_edit_item){.path = path, .edit = edit, .depth = depth_of(path)};
+    return true;
+}
+
+bool zs_edit_has_document(const zs_json *edit)
+{
+    return zs_json_get(edit, "removed") == NULL && zs_json_get(edit, "unlisted") == NULL;
+}
+
+/* Lists the documents of edits, and of all groups above them, in the order of writing. */
+static enum zs_status list_items(struct zs_edit_work *work, struct zs_error *err)
+{
+    bool ok = true;
+    for (const zs_json *e = zs_json_first(work->edits); e != NULL && ok; e = zs_json_next(e)) {
+        if (zs_edit_has_document(e))
+            ok = add_item(work, zs_strdup(zs_edit_path(e)), e);
+        char *above = zs_path_parent(zs_edit_path(e));
+        while (above != NULL && ok) {
+            char *next = zs_path_parent(above);
+            ok = add_item(work, above, NULL);
+            above = next;
+        }
+    }
+    if (!ok)
+        return zs_fail_memory(err);
+    if (work->count > 1)
+        qsort(work->items, work->count, sizeof *work->items, compare_paths);
+    size_t kept = 0;
+    for (size_t i = 0; i < work->count; i++) {
+        if (kept > 0 && strcmp(work->items[kept - 1].path, work->items[i].path) == 0)
+            free(work->items[i].path);
+        else
+            work->items[kept++] = work->items[i];
+    }
+    work->count = kept;
+    if (kept > 1)
+        qsort(work->items, kept, sizeof *work->items, compare_order);
+    return ZS_OK;
+}
+
+enum zs_status zs_edits_build(struct zs_edit_work *work, struct zs_error *err)
+{
+    ZS_TRY(list_items(work, err));
+    for (size_t i = 0; i < work->count; i++)
+        ZS_TRY(build(work, &work->items[i], err));
+    return ZS_OK;
+}
+
+enum zs_status zs_edits_put(struct zs_edit_work *work, struct zs_error *err)
+{
+    for (size_t i = 0; i < work->count; i++)
+        ZS_TRY(put(work, &work->items[i], err));
+    return zs_store_wait_commits(work->store, err);
+}
+
+void zs_edits_free(struct zs_edit_work *work)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        free(work->items[i].path);
+        free(work->items[i].text);
+        free(work->items[i].etag);
+        zs_json_free(work->items[i].document);
+    }
+    free(work->items);
+}

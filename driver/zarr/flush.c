@@ -1,0 +1,478 @@
+/* Writes edits of documents: all of them or none, beside other writers, and after a kill. What they are, and how they
+ * are put over what is stored by then, is in edits.c.
+ *
+ * A flush takes these steps. Where there are locks, it holds that of the root's document.
+ *   1 a journal that is there is done first: its maker was killed, or is slow
+ *   2 all documents are built in memory: what cannot be written is found out here, and nothing has changed
+ *   3 the list is put as the journal, on the condition that none is there; one document alone needs none
+ *   4 documents are put on the condition of the version that was read, else built again over the newer one: new ones
+ *     first, then edited ones, groups behind their members, the root last
+ *   5 objects of removed nodes, and chunks of replaced arrays, go
+ *   6 the journal goes
+ * After step 3 there is only one way, forward: whoever finds the journal takes steps 4 to 6, also beside its maker. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/memory.h"
+#include "zarr/contents.h"
+#include "zarr/document.h"
+#include "zarr/hierarchy_private.h"
+
+/* How often a journal is looked at again, within a second, before it is done beside a maker who may be at work. */
+#define LOOKS 5
+
+/* Puts what a list tells of documents, as far as it is possible by now. */
+static enum zs_status redo_documents(struct zs_store *store, const zs_json *edits, struct zs_error *err)
+{
+    struct zs_edit_work work = {.store = store, .edits = edits, .is_redo = true};
+    enum zs_status status = zs_edits_build(&work, err);
+    if (status == ZS_OK)
+        status = zs_edits_put(&work, err);
+    zs_edits_free(&work);
+    return status;
+}
+
+/* ---- Objects that go ---- */
+
+/* Notes the stored document of a node that is removed: a journal removes no other one. */
+static enum zs_status note_removed(struct zs_store *store, zs_json *edit, struct zs_error *err)
+{
+    zs_json *stored = NULL;
+    const enum zs_status status = zs_document_load(store, zs_edit_path(edit), &stored, err);
+    zs_json *own = stored != NULL ? zs_document_own(stored) : NULL;
+    const bool has_memory = stored == NULL || (own != NULL && zs_json_set(edit, "removed", own) != NULL);
+    zs_json_free(stored);
+    if (status != ZS_OK && status != ZS_CORRUPT)
+        return status;
+    return has_memory ? ZS_OK : zs_fail_memory(err);
+}
+
+/* Finds the objects of removed nodes and of all below them, without files of others. In a store that cannot be listed,
+ * only the documents are found. */
+static enum zs_status find_removed(struct zs_store *store, zs_json *edits, struct zs_contents *removed,
+                                   struct zs_error *err)
+{
+    for (const zs_json *e = zs_json_first(edits); e != NULL; e = zs_json_next(e)) {
+        if (zs_json_get(e, "removed") == NULL)
+            continue;
+        ZS_TRY(note_removed(store, (zs_json *)(uintptr_t)e, err)); /* of the list, which is ours */
+        const enum zs_status status = zs_contents_find_below(store, zs_edit_path(e), removed, err);
+        if (status == ZS_UNSUPPORTED)
+            ZS_TRY(zs_names_add(&removed->own, zs_document_key(zs_edit_path(e)), err));
+        else
+            ZS_TRY(status);
+    }
+    return ZS_OK;
+}
+
+/* Whether the node at a path is the one that was removed, or what is left of it. */
+static enum zs_status is_as_removed(struct zs_store *store, const zs_json *edit, bool *is, struct zs_error *err)
+{
+    zs_json *stored = NULL;
+    const enum zs_status status = zs_document_load(store, zs_edit_path(edit), &stored, err);
+    zs_json *own = stored != NULL ? zs_document_own(stored) : NULL;
+    *is = status == ZS_OK && (stored == NULL || zs_json_is_same(own, zs_json_get(edit, "removed")));
+    zs_json_free(stored);
+    zs_json_free(own);
+    return status == ZS_CORRUPT ? ZS_OK : status;
+}
+
+/* Removes what a journal removes. What cannot be removed stays: it hinders no writer. */
+static enum zs_status redo_removals(struct zs_store *store, const zs_json *edits, struct zs_error *err)
+{
+    for (const zs_json *e = zs_json_first(edits); e != NULL; e = zs_json_next(e)) {
+        bool is = false;
+        if (zs_json_get(e, "removed") != NULL)
+            ZS_TRY(is_as_removed(store, e, &is, err));
+        if (is && zs_contents_remove_below(store, zs_edit_path(e), ZS_MARKS_GO, err) == ZS_NO_MEMORY)
+            return ZS_NO_MEMORY;
+    }
+    return ZS_OK;
+}
+
+/* Upper limit of the chunks that are removed: coordinates have one or a few. */
+#define MOST_CHUNKS 100000
+
+/* Removes the chunks of an array of one dimension, and leaves its document. */
+static enum zs_status remove_chunks(const struct zs_hierarchy *hierarchy, const struct zs_node *node,
+                                    struct zs_error *err)
+{
+    struct zs_names keys = {0};
+    enum zs_status status = ZS_OK;
+    if (node->array->ndim != 1)
+        return ZS_OK;
+    const uint64_t length = node->array->chunk_shape[0], all = node->array->shape[0];
+    for (uint64_t i = 0; i < MOST_CHUNKS && all > 0 && i <= (all - 1) / length && status == ZS_OK; i++)
+        status = zs_names_add(&keys, zs_chunk_key(node->array, node->path, &i), err);
+    if (status == ZS_OK && keys.count > 0)
+        status = zs_store_remove_all(hierarchy->store, (const char *const *)keys.list, keys.count, err);
+    char *folder = zs_path_join(node->path, "c");
+    if (status == ZS_OK && folder != NULL && !hierarchy->store->is_remote)
+        zs_store_remove_directory(hierarchy->store, folder);
+    free(folder);
+    zs_names_free(keys.list);
+    return status;
+}
+
+/* Removes the chunks of replaced arrays. */
+static enum zs_status remove_replaced(const struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    for (size_t i = 0; i < hierarchy->count; i++) {
+        const struct zs_hierarchy_entry *entry = &hierarchy->entries[i];
+        if (entry->change != NULL && entry->node != NULL && zs_change_has_new_keys(entry->change, entry->node))
+            ZS_TRY(remove_chunks(hierarchy, entry->change->replaced, err));
+    }
+    return ZS_OK;
+}
+
+/* ---- Renames ---- */
+
+/* Adds an edit that only lists a stored document, or takes a path out of consolidated metadata. */
+static bool add_listing(zs_json *edits, const char *path, const char *what)
+{
+    zs_json *edit = zs_json_add_object(edits, NULL);
+    return zs_json_add_string(edit, "path", path) != NULL && zs_json_add_bool(edit, what, true) != NULL;
+}
+
+/* Puts the consolidated metadata above without a path, or with the nodes that are stored at and below it. */
+static enum zs_status list_again(struct zs_store *store, const char *path, bool is_listed, struct zs_error *err)
+{
+    struct zs_hierarchy *stored = NULL;
+    const struct zs_node **nodes = NULL;
+    size_t count = 0;
+    zs_json *edits = zs_json_new_array();
+    bool ok = edits != NULL && (is_listed || add_listing(edits, path, "unlisted"));
+    enum zs_status status = is_listed ? zs_hierarchy_open(store, false, &stored, err) : ZS_OK;
+    if (status == ZS_OK && is_listed)
+        status = zs_hierarchy_list(stored, &nodes, &count, err);
+    for (size_t i = 0; i < count && ok; i++)
+        if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
+            ok = add_listing(edits, nodes[i]->path, "listed");
+    if (status == ZS_OK)
+        status = ok ? redo_documents(store, edits, err) : zs_fail_memory(err);
+    free(nodes);
+    zs_hierarchy_free(stored);
+    zs_json_free(edits);
+    return status;
+}
+
+/* Renames a node. Nothing lists it while its directory moves: readers must not take moved chunks for absent ones. One
+ * that could not be moved is listed again where it is. *is_whole: it is listed where it is, on failure too. */
+static enum zs_status rename_node(struct zs_store *store, const char *from, const char *to, bool *is_whole,
+                                  struct zs_error *err)
+{
+    struct zs_error ignored;
+    zs_json *document = NULL;
+    *is_whole = false;
+    ZS_TRY(zs_document_load(store, from, &document, err));
+    const bool is_there = document != NULL;
+    zs_json_free(document);
+    ZS_TRY(list_again(store, from, false, err));
+    enum zs_status status = is_there ? zs_store_rename(store, from, to, err) : ZS_OK;
+    if (status == ZS_OK) {
+        status = list_again(store, to, true, err);
+        *is_whole = status == ZS_OK;
+        return status;
+    }
+    *is_whole = list_again(store, from, true, &ignored) == ZS_OK;
+    return status;
+}
+
+/* ---- The journal ---- */
+
+/* Reads the journal: *json is NULL when there is none that tells something, *etag what its successor can expect. */
+static enum zs_status read_journal(struct zs_store *store, zs_json **json, char **etag, struct zs_error *err)
+{
+    char *key = zs_journal_key("zarr.json");
+    ZS_TRY_MEMORY(key, err);
+    *json = NULL;
+    zs_store_forget(store, key);
+    const enum zs_status status = zs_document_get_tagged(store, key, json, etag, err);
+    free(key);
+    if (status == ZS_OK && !zs_json_is_array(zs_json_get(*json, "edits"))) {
+        zs_json_free(*json);
+        *json = NULL;
+    }
+    return status == ZS_NOT_FOUND || status == ZS_CORRUPT ? ZS_OK : status;
+}
+
+static enum zs_status put_journal(struct zs_store *store, const char *text, const char *etag, struct zs_error *err)
+{
+    char *key = zs_journal_key("zarr.json");
+    const char *expected = zs_store_has_conditions(store) ? zs_store_expected(store, etag) : NULL;
+    const enum zs_status status =
+        key != NULL ? zs_store_put_over(store, key, expected, text, strlen(text), err) : zs_fail_memory(err);
+    free(key);
+    return status;
+}
+
+/* Removes the journal with this "id", or makes it an empty one where nothing may be removed. Without a lock another
+ * writer may have done it and put the next one. */
+static enum zs_status remove_journal(struct zs_store *store, const zs_json *id, bool is_locked, struct zs_error *err)
+{
+    zs_json *now = NULL;
+    char *etag = NULL;
+    if (!is_locked) {
+        ZS_TRY(read_journal(store, &now, &etag, err));
+        const bool is_it = now != NULL && zs_json_is_same(zs_json_get(now, "id"), id);
+        zs_json_free(now);
+        free(etag);
+        if (!is_it)
+            return ZS_OK;
+    }
+    struct zs_error ignored;
+    char *key = zs_journal_key("zarr.json");
+    const enum zs_status status = key != NULL ? zs_store_remove(store, key, err) : zs_fail_memory(err);
+    free(key);
+    return status == ZS_IO && put_journal(store, "{}", NULL, &ignored) == ZS_OK ? ZS_OK : status;
+}
+
+/* Whether an edit has a path of a node in the store. */
+static bool is_edit(const zs_json *edit)
+{
+    const char *path, *to;
+    const zs_json *renamed = zs_json_get(edit, "to");
+    return zs_json_string(zs_json_get(edit, "path"), &path) && (path[0] == '\0' || zs_path_is_clean(path)) &&
+           (path[0] != '\0' || zs_edit_has_document(edit)) &&
+           (renamed == NULL || (path[0] != '\0' && zs_json_string(renamed, &to) && zs_path_is_clean(to)));
+}
+
+/* Does what a journal tells, in part or again where it was done. */
+static enum zs_status redo_all(struct zs_store *store, const zs_json *edits, struct zs_error *err)
+{
+    bool are_edits = true;
+    const zs_json *first = zs_json_first(edits);
+    for (const zs_json *e = first; e != NULL && are_edits; e = zs_json_next(e))
+        are_edits = is_edit(e);
+    if (!are_edits || first == NULL)
+        return ZS_OK;
+    if (zs_json_get(first, "to") != NULL) {
+        bool is_whole;
+        const char *to = zs_json_text(first, "to", "");
+        const enum zs_status status = rename_node(store, zs_edit_path(first), to, &is_whole, err);
+        return is_whole ? ZS_OK : status;
+    }
+    ZS_TRY(redo_documents(store, edits, err));
+    return redo_removals(store, edits, err);
+}
+
+/* Waits until no journal is there, and does one that stays. *etag: what the next journal can expect. */
+static enum zs_status enter(struct zs_store *store, bool is_locked, char **etag, struct zs_error *err)
+{
+    struct zs_error reason = {0};
+    for (int looks = is_locked ? LOOKS : 0;;) {
+        zs_json *json;
+        ZS_TRY(read_journal(store, &json, etag, err));
+        if (json == NULL)
+            return ZS_OK;
+        enum zs_status status = ZS_OK;
+        if (looks < LOOKS) {
+            (void)zs_conflict_again(&looks);
+        } else {
+            status = redo_all(store, zs_json_get(json, "edits"), &reason);
+            if (status == ZS_OK || status == ZS_NOT_FOUND || status == ZS_INVALID)
+                status = remove_journal(store, zs_json_get(json, "id"), is_locked, &reason);
+        }
+        zs_json_free(json);
+        free(*etag);
+        *etag = NULL;
+        if (status != ZS_OK)
+            return zs_fail(err, status, "%s: cannot finish what another writer began: %s", store->root, reason.message);
+    }
+}
+
+enum zs_status zs_edits_redo(struct zs_store *store, struct zs_error *err)
+{
+    char *etag = NULL;
+    struct zs_lock *lock = NULL;
+    ZS_TRY(zs_store_lock(store, "zarr.json", &lock, err));
+    const enum zs_status status = enter(store, lock != NULL, &etag, err);
+    zs_store_unlock(store, lock);
+    free(etag);
+    return status;
+}
+
+enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err)
+{
+    zs_json *json;
+    char *etag = NULL;
+    if (store->is_remote) /* a request more: the next flush does it */
+        return ZS_OK;
+    ZS_TRY(read_journal(store, &json, &etag, err)); /* without waiting for a present writer */
+    free(etag);
+    const bool is_there = json != NULL;
+    zs_json_free(json);
+    return is_there ? zs_edits_redo(store, err) : ZS_OK;
+}
+
+/* Makes the text of a journal, and its "id", of 16 digits; NULL without memory. */
+static char *journal_text(const zs_json *edits, zs_json **journal)
+{
+    uint64_t random = 0;
+    (void)getrandom(&random, sizeof random, GRND_NONBLOCK);
+    char *id = zs_format("%016llx", (unsigned long long)random), *text = NULL;
+    *journal = zs_json_new_object();
+    if (id != NULL && zs_json_add_string(*journal, "id", id) != NULL &&
+        zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
+        text = zs_json_print(*journal);
+    free(id);
+    return text;
+}
+
+/* ---- The flush ---- */
+
+/* Whether a kill could leave a part of the work. */
+static bool needs_journal(const struct zs_edit_work *work, const struct zs_contents *removed)
+{
+    size_t count = removed->own.count;
+    for (size_t i = 0; i < work->count; i++)
+        count += work->items[i].text != NULL;
+    return count > 1 && !work->is_new;
+}
+
+static void note_sent(struct zs_hierarchy *hierarchy)
+{
+    for (size_t i = 0; i < hierarchy->count; i++)
+        if (hierarchy->entries[i].change != NULL)
+            hierarchy->entries[i].change->is_sent = true;
+}
+
+/* Steps 4 and 5. */
+static enum zs_status put_and_remove(struct zs_hierarchy *hierarchy, struct zs_edit_work *work,
+                                     const struct zs_contents *removed, struct zs_error *err)
+{
+    note_sent(hierarchy);
+    ZS_TRY(zs_edits_put(work, err));
+    ZS_TRY(zs_contents_remove(hierarchy->store, removed, ZS_MARKS_GO, err));
+    return remove_replaced(hierarchy, err);
+}
+
+/* Steps 3 to 6. */
+static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work *work,
+                             const struct zs_contents *removed, const char *etag, bool is_locked, struct zs_error *err)
+{
+    zs_json *journal = NULL;
+    char *text = NULL;
+    enum zs_status status = ZS_OK;
+    if (needs_journal(work, removed)) {
+        text = journal_text(work->edits, &journal);
+        status = text == NULL                           ? zs_fail_memory(err)
+                 : strlen(text) <= ZS_JSON_MAX_BYTES ? put_journal(hierarchy->store, text, etag, err)
+                                                      : ZS_OK; /* a longer one could not be read */
+        const bool is_put = status == ZS_OK;
+        if (status == ZS_NO_SPACE && removed->own.count > 0) /* removing makes room */
+            status = ZS_OK;
+        if (!is_put) {
+            free(text);
+            text = NULL;
+        }
+    }
+    if (status == ZS_OK)
+        status = put_and_remove(hierarchy, work, removed, err);
+    if (status == ZS_OK && text != NULL)
+        status = remove_journal(hierarchy->store, zs_json_get(journal, "id"), is_locked, err);
+    free(text);
+    zs_json_free(journal);
+    return status;
+}
+
+/* All steps, for a holder of the lock where there is one. ZS_CONFLICT: another writer put a journal meanwhile. */
+static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, bool is_locked,
+                                  struct zs_error *err)
+{
+    const struct zs_node *root = zs_hierarchy_known(hierarchy, "");
+    struct zs_edit_work work = {.store = hierarchy->store, .edits = edits};
+    work.is_new = zs_hierarchy_root_is_pending(hierarchy);
+    work.has_root = root != NULL && root->document != NULL && !root->is_implicit;
+    struct zs_contents removed = {0};
+    char *etag = NULL;
+    enum zs_status status = work.is_new ? ZS_OK : enter(hierarchy->store, is_locked, &etag, err);
+    if (status == ZS_OK)
+        status = zs_edits_build(&work, err);
+    if (status == ZS_OK) /* when the objects cannot be listed, nothing has changed yet */
+        status = find_removed(hierarchy->store, edits, &removed, err);
+    if (status == ZS_OK)
+        status = commit(hierarchy, &work, &removed, etag, is_locked, err);
+    zs_contents_clear(&removed);
+    zs_edits_free(&work);
+    free(etag);
+    return status;
+}
+
+static enum zs_status lock_and_flush(struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    struct zs_lock *lock = NULL;
+    enum zs_status status;
+    zs_json *edits = zs_edits_make(hierarchy);
+    ZS_TRY_MEMORY(edits, err);
+    status = zs_store_wait_commits(hierarchy->store, err); /* of chunks that documents refer to, or that go */
+    if (status == ZS_OK && !zs_hierarchy_root_is_pending(hierarchy))
+        status = zs_store_lock(hierarchy->store, "zarr.json", &lock, err);
+    int tries = 0;
+    if (status == ZS_OK) {
+        do
+            status = flush_edits(hierarchy, edits, lock != NULL, err);
+        while (status == ZS_CONFLICT && zs_conflict_again(&tries));
+    }
+    zs_store_unlock(hierarchy->store, lock);
+    zs_json_free(edits);
+    return status;
+}
+
+enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_error *err)
+{
+    if (hierarchy->is_deferred)
+        return ZS_OK;
+    if (zs_hierarchy_is_changed(hierarchy)) {
+        ZS_TRY(lock_and_flush(hierarchy, err)); /* after a failure all stays pending */
+        zs_changes_clear(hierarchy);
+    }
+    hierarchy->is_new = false; /* others see it from now on, and may add to it */
+    zs_hierarchy_remove_marks(hierarchy);
+    return ZS_OK;
+}
+
+enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+{
+    bool is_pending = false;
+    char *above = zs_strdup(path);
+    ZS_TRY_MEMORY(above, err);
+    while (above != NULL && !is_pending) {
+        const struct zs_change *change = zs_change_at(hierarchy, above);
+        is_pending = change != NULL && change->kind == ZS_CHANGE_REMOVED;
+        char *next = zs_path_parent(above);
+        free(above);
+        above = next;
+    }
+    free(above);
+    return is_pending && !zs_hierarchy_root_is_pending(hierarchy) ? zs_hierarchy_flush(hierarchy, err) : ZS_OK;
+}
+
+enum zs_status zs_edits_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+{
+    struct zs_lock *lock = NULL;
+    zs_json *edits = zs_json_new_array(), *journal = NULL, *edit = zs_json_add_object(edits, NULL);
+    const bool ok = zs_json_add_string(edit, "path", from) != NULL && zs_json_add_string(edit, "to", to) != NULL;
+    char *text = ok ? journal_text(edits, &journal) : NULL, *etag = NULL;
+    enum zs_status status = text != NULL ? zs_store_lock(store, "zarr.json", &lock, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = enter(store, lock != NULL, &etag, err);
+    if (status == ZS_OK)
+        status = put_journal(store, text, etag, err);
+    bool is_whole = false;
+    if (status == ZS_OK)
+        status = rename_node(store, from, to, &is_whole, err);
+    struct zs_error ignored;
+    if (is_whole) {
+        const enum zs_status removed =
+            remove_journal(store, zs_json_get(journal, "id"), lock != NULL, status == ZS_OK ? err : &ignored);
+        status = status == ZS_OK ? removed : status;
+    }
+    zs_store_unlock(store, lock);
+    free(etag);
+    free(text);
+    zs_json_free(journal);
+    zs_json_free(edits);
+    return status;
+}
