@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "array/array_private.h"
-#include "array/shard_list.h"
+#include "array/indexes.h"
 #include "array_store.h"
 #include "fault_store.h"
 #include "shard/writer.h"

@@ -52,7 +52,7 @@ typedef void (*zs_take_fn)(void *ctx, void *data, const uint64_t *start, const u
 enum zs_status zs_array_take_windows(struct zs_array *array, const struct zs_window *windows, size_t n, zs_take_fn take,
                                      void *ctx, struct zs_error *err);
 
-/* ---- Windows with steps (steps.c) ---- */
+/* ---- Windows with steps ---- */
 
 /* Elements of an array, `step` apart in each dimension, and their places in the caller's memory: i[d] < count[d] is
  * element start[d] + i[d] * step[d], at data + sum of i[d] * stride[d] (bytes). */

@@ -59,7 +59,7 @@ struct zs_array {
     uint64_t max_chunk; /* bytes: larger chunks are refused */
     int decode_slots;   /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
     uint64_t block_threshold; /* bytes: smaller chunks are never read block by block (plan.h) */
-    uint64_t plan_overlaps;   /* most of one plan; a read with more is split (cut.c) */
+    uint64_t plan_overlaps;   /* most of one plan; a read with more is split (windows.c) */
 
     struct zs_grid grid;
 
@@ -67,9 +67,9 @@ struct zs_array {
      * of innermost chunks (struct zs_blob) */
     struct zs_cache *chunks;
     /* space k: indexes of level-k shards; ZS_SPACE_TABLES: the blocks of innermost chunks (struct zs_blocks);
-     * ZS_SPACE_SHARD_LIST: shard_list.h */
+     * ZS_SPACE_SHARD_LIST: shard_list.c */
     struct zs_cache *indexes;
-    /* look-ups of absent shards since the store was listed, and how many make it worth listing again (shard_list.h) */
+    /* look-ups of absent shards since the store was listed, and how many make it worth listing again (indexes.h) */
     atomic_uint_least64_t missed, list_due;
     struct zs_cache *objects; /* space 0: opened shard objects, each counting as one byte */
 
@@ -127,7 +127,7 @@ void zs_pins_release(struct zs_array *array, struct zs_pins *pins);
 
 /* Finds the bytes of n innermost chunks of one level-0 chunk, for readers of pixels. Indexes are read, verified and
  * cached on the way. Blobs that locations point into are pinned in `pins`. Asks for no shard that the list of a store's
- * shards lacks, and lists the store when that costs less than the look-ups of absent shards did (shard_list.h). */
+ * shards lacks, and lists the store when that costs less than the look-ups of absent shards did (indexes.h). */
 enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
                          struct zs_error *err);
 

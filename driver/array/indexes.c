@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "array/shard_list.h"
 #include "shard/journal.h"
 
 /* A shard without a valid index is opened so many times: it may be being appended to. */

@@ -5,7 +5,6 @@
 
 #include "array/indexes.h"
 #include "array/pending.h"
-#include "array/shard_list.h"
 
 /* Decoded size of the largest remote shard that is fetched as a whole when all of it is wanted: larger ones come faster
  * in several requests side by side. */

@@ -133,7 +133,7 @@ bool zs_is_at_hand(const struct zs_planned *planned);
 bool zs_chunk_is_to_decode(const struct zs_planned *planned);
 bool zs_item_is_to_decode(const struct zs_plan *plan, const struct zs_item *item);
 
-/* ---- cut.c: reads that are too large for one plan ---- */
+/* ---- windows.c: reads that are too large for one plan ---- */
 
 /* Splits the windows into parts with at most array->plan_overlaps overlaps (or in one chunk), and calls `run` with one
  * after another. Cuts go between shards, inside of a shard between its chunks. No chunk is in two parts. Stops at the

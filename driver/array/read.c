@@ -4,7 +4,6 @@
 
 #include "array/indexes.h"
 #include "array/plan.h"
-#include "array/shard_list.h"
 #include "base/parallel.h"
 #include "base/strided.h"
 

@@ -11,7 +11,6 @@
 
 #include "array/indexes.h"
 #include "array/plan.h"
-#include "array/shard_list.h"
 #include "base/parallel.h"
 
 /* Besides decoding it, the cost of a block: finding it in the cache, memory, keeping it there. */
@@ -394,33 +393,24 @@ static enum zs_status add_items(struct zs_plan *plan, struct zs_planned *planned
 }
 
 /* The cost of reading the blocks of a chunk that are items and not cached. */
-static enum zs_status cost_of_blocks(const struct zs_plan *plan, const struct zs_planned *planned,
-                                     const struct zs_blocks *blocks, uint64_t *cost, struct zs_error *err)
+static uint64_t cost_of_blocks(const struct zs_plan *plan, const struct zs_planned *planned,
+                               const struct zs_blocks *blocks)
 {
-    const struct zs_item *items = &plan->items[planned->first_item];
-    size_t missing = 0, n = 0;
-    *cost = 0;
-    for (size_t i = 0; i < planned->item_count; i++)
-        missing += items[i].kept == NULL;
-    if (missing == 0)
-        return ZS_OK;
-    struct zs_range *ranges = zs_calloc(missing, sizeof *ranges);
-    struct zs_range_group *groups = zs_calloc(missing, sizeof *groups);
-    const bool has_memory = ranges != NULL && groups != NULL;
-    for (size_t i = 0; i < planned->item_count && has_memory; i++) {
-        if (items[i].kept != NULL)
+    const bool is_fetched = planned->where.kind == ZS_LOCATION_RANGE;
+    const uint64_t gap = plan->array->ranges.max_gap;
+    uint64_t cost = 0, end = 0, offset, size;
+    for (size_t i = 0; i < planned->item_count; i++) {
+        const struct zs_item *item = &plan->items[planned->first_item + i];
+        if (item->kept != NULL)
             continue;
-        zs_block_range(blocks, items[i].block, &ranges[n].offset, &ranges[n].size);
-        n++;
-        *cost += BLOCK_COST + zs_block_decoded(blocks, items[i].block);
+        cost += BLOCK_COST + zs_block_decoded(blocks, item->block);
+        zs_block_range(blocks, item->block, &offset, &size);
+        const bool is_joined = end > 0 && offset >= end && offset - end <= gap;
+        if (is_fetched)
+            cost += is_joined ? offset - end + size : size + gap; /* in the same request, or another */
+        end = offset + size;
     }
-    const bool is_fetched = has_memory && planned->where.kind == ZS_LOCATION_RANGE;
-    const size_t requests = is_fetched ? zs_range_plan(ranges, n, plan->array->ranges, groups) : 0;
-    for (size_t i = 0; i < requests; i++)
-        *cost += groups[i].size + plan->array->ranges.max_gap;
-    free(ranges);
-    free(groups);
-    return has_memory ? ZS_OK : zs_fail_memory(err);
+    return cost;
 }
 
 /* The cost of reading a chunk as a whole. */
@@ -456,7 +446,7 @@ static enum zs_status choose(struct zs_plan *plan, struct zs_planned *planned, s
     planned->first_item = plan->item_count;
     if (has_blocks) {
         ZS_TRY(add_items(plan, planned, blocks, level, err));
-        ZS_TRY(cost_of_blocks(plan, planned, blocks, &cost, err));
+        cost = cost_of_blocks(plan, planned, blocks);
     }
     if (!has_blocks || cost > cost_of_chunk(array, planned, level) / 4 * 3)
         drop_table(plan, planned);

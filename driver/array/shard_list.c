@@ -1,4 +1,4 @@
-#include "array/shard_list.h"
+#include "array/indexes.h"
 
 #include <stdlib.h>
 #include <string.h>

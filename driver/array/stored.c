@@ -6,7 +6,6 @@
 #include "array/indexes.h"
 #include "array/pending.h"
 #include "array/plan.h"
-#include "array/shard_list.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/parallel.h"
