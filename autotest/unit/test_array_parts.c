@@ -302,45 +302,6 @@ static void test_any_failing_call_is_an_error_and_the_next_read_succeeds(void)
     }
 }
 
-struct together {
-    struct deep *d;
-    uint64_t seed;
-};
-
-static void *read_maps(void *ctx)
-{
-    struct together *t = ctx;
-    uint64_t rng = t->seed;
-    for (int i = 0; i < 40; i++)
-        if (!read_window(t->d, (uint64_t[]){rng_below(&rng, DEPTH), rng_below(&rng, 40), 0}, (uint64_t[]){1, 50, 96}))
-            break;
-    return NULL;
-}
-
-static void test_eight_threads_read_parts_of_the_same_chunks(void)
-{
-    for (size_t l = 0; l < LAYOUTS; l++) {
-        struct deep d;
-        pthread_t threads[8];
-        struct together each[8];
-        if (!is_here(layouts[l].codecs))
-            continue;
-        open_deep(&d, layouts[l].chunks, layouts[l].codecs, l % 2 == 1, false);
-        if (l % 3 == 0) { /* nothing stays */
-            zs_array_close(d.array);
-            d.array = open_node(&d.store.base, d.node, 2, 1);
-            d.array->block_threshold = SMALL;
-        }
-        for (size_t i = 0; i < 8; i++) {
-            each[i] = (struct together){&d, i};
-            CHECK(pthread_create(&threads[i], NULL, read_maps, &each[i]) == 0);
-        }
-        for (size_t i = 0; i < 8; i++)
-            (void)pthread_join(threads[i], NULL);
-        close_deep(&d);
-    }
-}
-
 int main(void)
 {
     RUN(test_small_windows_of_any_layout_read_as_written);
@@ -351,6 +312,5 @@ int main(void)
     RUN(test_a_broken_block_is_an_error_and_the_others_are_read);
     RUN(test_replaced_shard_is_read_by_its_own_block_table);
     RUN(test_any_failing_call_is_an_error_and_the_next_read_succeeds);
-    RUN(test_eight_threads_read_parts_of_the_same_chunks);
     return check_result();
 }

@@ -149,121 +149,6 @@ static void test_readers_beside_a_writer_see_whole_writes_and_never_go_back(void
         "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes']}},'crc32c']");
 }
 
-/* ---- Readers of what was published ---- */
-
-/* Two threads that open objects, each as many: one waits for the other before each. */
-struct meeting {
-    struct fault_store store;
-    struct zs_array *array;
-    atomic_bool is_on, is_missed; /* one waited in vain */
-    atomic_int opens, readers;
-};
-
-static void meet(struct fault_store *s, enum fault_call call, void *ctx)
-{
-    struct meeting *m = ctx;
-    (void)s;
-    if (!m->is_on || call != FAULT_OPEN)
-        return;
-    const int number = atomic_fetch_add(&m->opens, 1) + 1;
-    const time_t began = time(NULL);
-    while (m->opens < number + number % 2 && time(NULL) < began + 10)
-        (void)sched_yield(); /* and not asleep when the other one comes */
-    if (m->opens < number + number % 2)
-        m->is_missed = true;
-}
-
-static void *read_a_shard(void *ctx)
-{
-    struct meeting *m = ctx;
-    const uint64_t start[2] = {0, 16 * (uint64_t)atomic_fetch_add(&m->readers, 1)}, count[2] = {4, 4};
-    struct zs_error err = {""};
-    uint16_t out[16] = {0};
-    CHECK(zs_array_read(m->array, start, count, out, &err) == ZS_OK && out[15] == 7);
-    return NULL;
-}
-
-static void test_two_readers_of_an_array_whose_writes_are_published_are_in_the_store_at_once(void)
-{
-    struct zs_store *memory = memory_store();
-    struct zs_node *node = array_node(
-        "[16,32]", "[16,16]", "uint16", "0",
-        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
-    struct meeting m = {.is_on = false};
-    pthread_t threads[2];
-    struct zs_error err;
-    uint16_t sevens[16 * 32];
-    for (size_t i = 0; i < 16 * 32; i++)
-        sevens[i] = 7;
-    fault_store_init(&m.store, memory);
-    m.store.before = meet;
-    m.store.ctx = &m;
-    m.array = open_node(&m.store.base, node, 1, 0);
-    const struct zs_window w = {.count = {16, 32}, .data = sevens, .stride = {64, 2}};
-    must(zs_array_write_windows(m.array, &w, 1, 2, NULL, NULL, &err), &err);
-    must(zs_array_flush(m.array, &err), &err);
-    m.is_on = true;
-    for (int i = 0; i < 2; i++)
-        CHECK(pthread_create(&threads[i], NULL, read_a_shard, &m) == 0);
-    for (int i = 0; i < 2; i++)
-        (void)pthread_join(threads[i], NULL);
-    CHECK(!m.is_missed);
-    zs_array_close(m.array);
-    zs_node_free(node);
-    zs_store_free(memory);
-}
-
-/* ---- Shards that are sent side by side ---- */
-
-static void write_row(struct zs_array *array, uint64_t row, uint16_t value)
-{
-    uint16_t data[32];
-    struct zs_error err;
-    for (size_t i = 0; i < 32; i++)
-        data[i] = value;
-    const struct zs_window w = {.start = {row, 0}, .count = {1, 32}, .data = data, .stride = {64, 2}};
-    must(zs_array_write_windows(array, &w, 1, 2, NULL, NULL, &err), &err);
-}
-
-/* Both are opened at once, to see what another writer made of them. */
-static void test_shards_that_another_writer_changed_are_published_side_by_side(void)
-{
-    struct zs_store *memory = memory_store();
-    struct zs_node *node = array_node(
-        "[16,32]", "[16,16]", "uint16", "0",
-        "[{'name':'sharding_indexed','configuration':{'chunk_shape':[4,4],'codecs':['bytes','crc32c']}}]");
-    struct meeting m = {.is_on = false};
-    struct zs_error err;
-    uint16_t out[16 * 32];
-    fault_store_init(&m.store, memory);
-    struct zs_store_ops ops = *m.store.base.ops;
-    ops.locks = NULL; /* as of stores that have no locks: that in memory has one for all shards */
-    m.store.base.ops = &ops;
-    m.store.base.is_remote = true;
-    m.store.before = meet;
-    m.store.ctx = &m;
-    m.array = open_node(&m.store.base, node, 4, 0);
-    struct zs_array *theirs = open_node(memory, node, 4, 0);
-    write_row(theirs, 0, 1);
-    must(zs_array_flush(theirs, &err), &err);
-    write_row(m.array, 1, 2);
-    write_row(theirs, 2, 3);
-    must(zs_array_flush(theirs, &err), &err);
-    m.is_on = true;
-    must(zs_array_flush(m.array, &err), &err);
-    CHECK(!m.is_missed);
-    CHECK_EQ_I64(m.opens, 2); /* each once */
-    zs_array_close(m.array);
-    zs_array_close(theirs);
-    struct zs_array *array = open_node(memory, node, 1, 0);
-    must(zs_array_read(array, (uint64_t[]){0, 0}, (uint64_t[]){16, 32}, out, &err), &err);
-    for (size_t i = 0; i < 16 * 32; i++)
-        CHECK_EQ_U64(out[i], i / 32 < 3 ? i / 32 + 1 : 0);
-    zs_array_close(array);
-    zs_node_free(node);
-    zs_store_free(memory);
-}
-
 /* ---- First writes at once ---- */
 
 static void *write_own_row(void *ctx)
@@ -344,8 +229,6 @@ int main(void)
 {
     RUN(test_eight_threads_read_the_same_as_one);
     RUN(test_readers_beside_a_writer_see_whole_writes_and_never_go_back);
-    RUN(test_two_readers_of_an_array_whose_writes_are_published_are_in_the_store_at_once);
-    RUN(test_shards_that_another_writer_changed_are_published_side_by_side);
     RUN(test_eight_threads_write_at_once);
     RUN(test_a_prefetch_beside_the_first_write_leaves_nothing_old_in_the_cache);
     return check_result();

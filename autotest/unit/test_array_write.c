@@ -320,35 +320,6 @@ static void test_neighbours_of_a_changed_chunk_stay_byte_for_byte(void)
     small_free(&s);
 }
 
-static void test_pending_chunks_are_stored_when_the_budget_is_full(void)
-{
-    struct small s = small_of("['bytes']", 40); /* chunks of 16: two fit */
-    for (uint64_t i = 0; i < 4; i++)
-        put(&s, 16 * i + 1, "x");
-    CHECK(has_object(s.store, "a/c/0"));
-    CHECK(zs_budget_used() <= 40);
-    flush(&s);
-    CHECK(has_object(s.store, "a/c/3"));
-    CHECK_EQ_U64(zs_budget_used(), 0);
-    small_free(&s);
-}
-
-static void test_complete_pending_chunk_is_stored_before_an_older_partial_one(void)
-{
-    struct small s = small_of("['bytes']", 62); /* three chunks fit */
-    put(&s, 0, "half a c");
-    put(&s, 16, "in two h");
-    put(&s, 24, "alves...");
-    put(&s, 32, "half a c");
-    CHECK(!has_object(s.store, "a/c/1"));
-    put(&s, 48, "a fourth");
-    CHECK(has_object(s.store, "a/c/1"));
-    CHECK(!has_object(s.store, "a/c/0") && !has_object(s.store, "a/c/2"));
-    flush(&s);
-    CHECK(has_object(s.store, "a/c/0") && has_object(s.store, "a/c/2"));
-    small_free(&s);
-}
-
 /* A shard of 256 chunks, whose encoded sizes differ, in windows of so many elements. */
 static struct zs_buffer written_with(int threads, size_t at_once)
 {
@@ -412,19 +383,6 @@ static void test_more_shards_than_may_be_open_are_all_written(void)
         zs_node_free(node);
         zs_store_free(store);
     }
-}
-
-static void test_closing_without_a_flush_drops_pending_writes(void)
-{
-    struct small s = small_of(PLAIN, 0);
-    put(&s, 0, "aaaa");
-    put(&s, 20, "x");
-    zs_array_close(s.array);
-    CHECK(!has_object(s.store, "a/c/0"));
-    CHECK(!has_object(s.store, "a/c/1"));
-    s.array = open_node(s.store, s.node, 2, 0);
-    flush(&s); /* of an array that was not written to */
-    small_free(&s);
 }
 
 static void test_wrong_requests_are_refused(void)
@@ -533,24 +491,6 @@ static void test_shard_removed_or_created_by_another_writer_is_merged(void)
 
 #define NESTED SHARDS("[8]", SHARDS("[4]", "['bytes']", "") "]", "") "]"
 
-static void test_in_nested_shards_neighbours_stay_byte_for_byte(void)
-{
-    struct small s = small_of(NESTED, 0); /* shards of 16 hold shards of 8, which hold chunks of 4 */
-    put(&s, 0, "aaaabbbbccccdddd");
-    struct zs_buffer before = get_object(s.store, "a/c/0");
-    put(&s, 9, "X");
-    flush(&s);
-    struct zs_buffer after = get_object(s.store, "a/c/0");
-    enum { INNER = 8 + 2 * 16 + 4 };
-    if (CHECK(before.size == 2 * INNER + 36 && after.size == before.size)) {
-        CHECK_EQ_MEM(after.data, before.data, INNER);
-        CHECK_EQ_MEM(after.data + INNER, "cXccdddd", 8);
-    }
-    zs_buffer_free(&before);
-    zs_buffer_free(&after);
-    small_free(&s);
-}
-
 /* An inner shard that nobody could decode: it is copied, not looked into. */
 static void test_unchanged_inner_shard_is_not_read(void)
 {
@@ -652,16 +592,12 @@ int main(void)
     RUN(test_chunks_of_nothing_but_fill_are_not_stored);
     RUN(test_published_chunks_of_a_new_array_are_kept);
     RUN(test_neighbours_of_a_changed_chunk_stay_byte_for_byte);
-    RUN(test_pending_chunks_are_stored_when_the_budget_is_full);
-    RUN(test_complete_pending_chunk_is_stored_before_an_older_partial_one);
     RUN(test_a_shard_is_the_same_however_many_threads_encode_it);
     RUN(test_more_shards_than_may_be_open_are_all_written);
-    RUN(test_closing_without_a_flush_drops_pending_writes);
     RUN(test_wrong_requests_are_refused);
     RUN(test_several_writers_of_one_chunk_lose_no_element);
     RUN(test_a_chunk_that_was_put_whole_wins_and_its_neighbours_stay);
     RUN(test_shard_removed_or_created_by_another_writer_is_merged);
-    RUN(test_in_nested_shards_neighbours_stay_byte_for_byte);
     RUN(test_unchanged_inner_shard_is_not_read);
     RUN(test_a_pixel_in_a_huge_nested_shard_needs_no_memory_for_the_rest);
     RUN(test_pending_chunks_of_all_arrays_count_in_the_process_budget);

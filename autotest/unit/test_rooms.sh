@@ -27,7 +27,7 @@ gdal 19869
 validate 1229
 raster 6338
 geo 9287
-array 6189
+array 6171
 shard 1942
 icechunk 2056
 codec 5017

@@ -517,45 +517,6 @@ static void test_hard_linked_files_are_not_changed_in_place(void)
     remove_all(root, (const char *const[]){"a/c/0/0", "a/c/0", "a/c", "a", NULL});
 }
 
-/* Writers of all ways, each with a store of its own, of which none loses another's chunk: sizes and times of files
- * alone would not tell. */
-static void test_update_methods_can_be_mixed_by_concurrent_writers(void)
-{
-    char root[100];
-    (void)snprintf(root, sizeof root, "/tmp/shardedzarr_mixed_%ld", (long)getpid());
-    struct zs_error err;
-    static const char *const layouts[] = {SHARD("'bytes','crc32c'", ""), SHARD("'bytes'", START)};
-    for (size_t k = 0; k < 2; k++) {
-        struct zs_node *node = node_of(layouts[k]);
-        struct zs_store *stores[3] = {NULL};
-        struct zs_array *arrays[3];
-        uint16_t model[SIDE * SIDE];
-        uint64_t rng = 9;
-        for (int i = 0; i < 3; i++)
-            must(zs_store_open(root, &stores[i], &err), &err);
-        fill(stores[0], node, 14, model);
-        for (int i = 0; i < 3; i++)
-            arrays[i] = open_with(stores[i], node, (enum zs_update)i);
-        for (int round = 0; round < 60; round++) {
-            uint16_t value = (uint16_t)(100 * round);
-            /* quarters of chunks, the same ones for all now and then; read before the others are published */
-            for (int i = 0; i < 3; i++)
-                must(write_box(arrays[i], 2 * rng_below(&rng, 8), (uint64_t)(2 * (3 * (round % 2) + i)), 2, 2, model,
-                               ++value, &err),
-                     &err);
-            for (int i = 0; i < 3; i++)
-                must(zs_array_flush(arrays[(round + i) % 3], &err), &err);
-            check_content(stores[0], node, model);
-        }
-        for (int i = 0; i < 3; i++) {
-            zs_array_close(arrays[i]);
-            zs_store_free(stores[i]);
-        }
-        zs_node_free(node);
-        remove_all(root, (const char *const[]){"a/c/0/0", "a/c/0", "a/c", "a", NULL});
-    }
-}
-
 int main(void)
 {
     RUN(test_appending_leaves_all_old_bytes_where_they_are);
@@ -569,6 +530,5 @@ int main(void)
     RUN(test_a_kill_at_any_call_in_place_leaves_chunks_old_or_new_or_known_to_be_torn);
     RUN(test_invalid_or_foreign_journal_is_ignored);
     RUN(test_hard_linked_files_are_not_changed_in_place);
-    RUN(test_update_methods_can_be_mixed_by_concurrent_writers);
     return check_result();
 }
