@@ -108,12 +108,6 @@ def test_damaged_archive_is_reported_as_damaged(tmp_path, how):
     assert "the archive is cut or damaged" in error_of(gdal.OpenEx, str(path), RASTER, ["ShardedZarr"])
 
 
-def test_an_absent_archive_is_absent(tmp_path):
-    for name in ("SHARDEDZARR:%s/b.zarr.zip", 'SHARDEDZARR:"/vsizip/{%s/b.zarr.zip}"'):
-        message = error_of(gdal.OpenEx, name % tmp_path, RASTER)
-        assert "the archive is not there" in message and "damaged" not in message, message
-
-
 def test_refusals_of_archives_name_the_archive_and_no_temporary_path(tmp_path):
     path = archive(tmp_path)
     before, pixels = path.read_bytes(), source(np.ones((1, 5, 5), "uint8"))
@@ -166,7 +160,7 @@ print(done.returncode, (done.stdout + done.stderr).replace("\\n", " "))
 '''
 
 
-@pytest.mark.parametrize("above, overviews", [(0o777, "2"), (0o555, "2"), (0o555, "NONE")])
+@pytest.mark.parametrize("above, overviews", [(0o777, "2"), (0o555, "2")])
 def test_gdaladdo_without_write_permission_is_an_error_that_says_so(tmp_path, above, overviews):
     need("gdaladdo", shutil.which("gdaladdo"))
     path = tmp_path / "a.zarr"
@@ -181,7 +175,7 @@ def test_gdaladdo_without_write_permission_is_an_error_that_says_so(tmp_path, ab
 # ------------------------------------------------------------------------------------------------------------------ options
 
 @pytest.mark.parametrize("options, said", [
-    (["CHUNK_SHAPE=1,2,3"], "array /t: CHUNK_SHAPE: expected at most 2 numbers or lists, found 3"),
+    (["CHUNK_SHAPE=1,2,3"], "array /t: CHUNK_SHAPE: expected at most 2 numbers, found 3"),
     (["COMPRESS=LZW"], "array /t: COMPRESS: expected NONE"), (["COLOUR=red"], "array /t: creation option of an array: expected one of")])
 def test_an_option_that_does_not_suit_an_array_names_the_array(tmp_path, options, said):
     dataset = driver().CreateMultiDimensional(str(tmp_path / "a.zarr"))
@@ -190,19 +184,6 @@ def test_an_option_that_does_not_suit_an_array_names_the_array(tmp_path, options
     assert said in error_of(root.CreateMDArray, "t", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
     group = root.CreateGroup("g")
     assert said.replace("/t", "/g/u") in error_of(group.CreateMDArray, "u", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte), options)
-
-
-@pytest.mark.parametrize("compress, level, range_", [(None, 99, "0 to 9 for BLOSC"), ("BLOSC", -1, "0 to 9 for BLOSC"), ("GZIP", 99, "0 to 9 for GZIP"),
-                                                     ("DEFLATE", 10, "0 to 9 for GZIP"), ("ZSTD", 99, "-131072 to 22 for ZSTD"),
-                                                     ("ZSTD", 10 ** 12, "-131072 to 22 for ZSTD"), ("ZSTD", -10 ** 12, "-131072 to 22 for ZSTD")])
-def test_the_range_of_a_level_is_that_of_the_codec(tmp_path, compress, level, range_):
-    options = ["LEVEL=%d" % level] + ["COMPRESS=%s" % compress] * (compress is not None)
-    pixels = source(np.ones((1, 5, 5), "uint8"))
-    gdal.PushErrorHandler("CPLQuietErrorHandler")
-    try:
-        assert "LEVEL: expected an integer from " + range_ in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), pixels, options=options)
-    finally:
-        gdal.PopErrorHandler()
 
 
 # ------------------------------------------------------------------------------------------------------------- colour tables
@@ -354,11 +335,3 @@ def test_pixels_that_gdal_unscaled_do_not_take_the_scale_along(tmp_path):
     run("gdal_translate", "-q", "-of", "ShardedZarr", tmp_path / "a.nc", tmp_path / "b.zarr")
     attributes = document(tmp_path / "b.zarr", "b")["attributes"]
     assert attributes["scale_factor"] == 0.01 and attributes["add_offset"] == 5, "which GDAL has not applied"
-
-
-def test_nodata_outside_the_stored_type_is_refused_with_that_type(tmp_path):
-    values = source(np.array([[[1, 2, 3]]], "uint16"))
-    copy(tmp_path / "a.zarr", values, SCALE_OFFSET="YES", SCALE="0.5")
-    dataset = gdal.OpenEx(str(tmp_path / "a.zarr"), gdal.OF_UPDATE)
-    assert error_of(dataset.GetRasterBand(1).SetNoDataValue, -9999).endswith(
-        "nodata value -9999 cannot be a uint16, as which pixels are stored, and which cannot hold NaN")

@@ -10,7 +10,7 @@ from osgeo import gdal
 
 import oracle
 from stores import array_meta, counting, group_meta, random_values, sharding, spatial_proj, write_coordinate
-from support import (GDAL, as_raster, assert_same, error_of, geotransform, held_band, name_of, open_array, open_ours, random_window, read_all, run_peer,
+from support import (as_raster, assert_same, error_of, geotransform, held_band, name_of, open_array, open_ours, random_window, read_all, run_peer,
                      same_crs, warnings_of)
 from test_published import product  # noqa: F401
 from writing import UTM, check_consolidated, document, driver, source
@@ -82,13 +82,6 @@ def value_of(scene, *path):
 
 def scene_values(scene, group, names):
     return [value_of(scene, *group.strip("/").split("/"), name) for name in names]
-
-
-def test_groups_of_one_kind_are_listed_before_the_arrays_of_others(scene):
-    dataset = open_ours(str(scene / "scene.zarr"))
-    assert dataset.RasterCount == 0
-    assert listed(dataset) == [COARSE] + ["/cube/mask", "/cube/t2m", "/cube/tp"] + [FINE + "/" + name for name in ("b10", "b2", "b3", "b8a", "half")]
-    assert dataset.GetSubDatasets()[0][1] == "measurements/reflectance/r20m - [2x75x85] b05, b06 (UInt32)"
 
 
 def follow(name, options=()):
@@ -174,20 +167,6 @@ def test_group_selection_by_dimension_name(scene):
     assert [band.GetMetadata() for band in bands_of(dataset)] == [{}, {"cell_methods": "point"}, {}]
     assert names_of(open_ours(name_of(scene / "scene.zarr", "/cube:time=1..last")))[-2:] == ["tp, time=2026-05-01T06:00:00", "tp, time=2026-05-01T12:00:00"]
     assert "no array of the group has a dimension step" in error_of(open_ours, name_of(scene / "scene.zarr", "/cube:step=1"))
-
-
-@pytest.mark.parametrize("group", [FINE, "/cube"])
-def test_the_programs_take_a_group(scene, tmp_path, group):
-    name = name_of(scene / "scene.zarr", group)
-    expected = read64(open_ours(name))
-    subprocess.run(["gdal_translate", "-q", "-ot", "Float64", name, str(tmp_path / "a.tif")], check=True)
-    np.testing.assert_array_equal(gdal.Open(str(tmp_path / "a.tif")).ReadAsArray(), expected)
-    subprocess.run(["gdal_translate", "-q", "-of", "VRT", name, str(tmp_path / "a.vrt")], check=True)
-    np.testing.assert_array_equal(read64(gdal.Open(str(tmp_path / "a.vrt"))), expected)
-    subprocess.run(["gdalwarp", "-q", "-of", "ShardedZarr", "-co", "OVERVIEWS=NONE", "-ts", "170", "150", "-wt", "Float64", "-ot", "Float64", name, str(tmp_path / "a.zarr")], check=True)
-    np.testing.assert_array_equal(read_all(open_ours(str(tmp_path / "a.zarr"))), expected)
-    told = json.loads(subprocess.run(["gdalinfo", "-json", name], check=True, capture_output=True, text=True).stdout)
-    assert [band["description"] for band in told["bands"]] == names_of(open_ours(name))
 
 
 # ---------------------------------------------------------------------------------------------------------------- what opens
@@ -450,25 +429,3 @@ def test_overviews_are_made_for_all_arrays(tmp_path):
 
 
 # -------------------------------------------------------------------------------------------------------------------- threads
-
-def test_threads_share_a_group(tmp_path):
-    if GDAL < 3100000:
-        pytest.skip("GDAL 3.10 has thread-safe datasets")
-    path, values = three(tmp_path / "s", ("uint8", "int16", "int32"), (90, 80))
-    dataset = gdal.OpenEx(name_of(path, "/"), gdal.OF_RASTER | gdal.OF_THREAD_SAFE)
-    wrong = []
-
-    def work(seed):
-        rng = np.random.default_rng(seed)
-        for _ in range(20):
-            x, y, w, h = random_window(rng, 80, 90)
-            band = int(rng.integers(3))
-            got = dataset.GetRasterBand(band + 1).ReadAsArray(x, y, w, h)
-            if not np.array_equal(got, values[band][y:y + h, x:x + w]):  # GDAL's bands for many threads have no description
-                wrong.append((seed, band))
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []

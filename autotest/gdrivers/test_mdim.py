@@ -203,14 +203,6 @@ def forecast(tmp_path):
     return str(tmp_path)
 
 
-def test_netcdf_survives_conversion_to_a_sharded_store_and_back(forecast):
-    run("gdalmdimtranslate", "-q", forecast + "/a.zarr", forecast + "/b.nc")
-    run_peer("mdim_netcdf.py", forecast, "compare")
-    a, b = (gdal.OpenEx(forecast + name, gdal.OF_MULTIDIM_RASTER).GetRootGroup() for name in ("/a.nc", "/b.nc"))
-    for name in ("t2m", "count"):
-        assert b.OpenMDArray(name).GetSpatialRef().ExportToWkt() == a.OpenMDArray(name).GetSpatialRef().ExportToWkt()
-
-
 def test_gdalmdiminfo_of_a_store_equals_that_of_its_netcdf_source(forecast):
     zarr = json.loads(run("gdalmdiminfo", "-stats", forecast + "/a.zarr"))
     netcdf = json.loads(run("gdalmdiminfo", "-stats", forecast + "/a.nc"))

@@ -126,15 +126,3 @@ def test_raw_block_info_of_a_written_chunk_exists_after_the_flush(tmp_path):
     assert "flush it first" in error_of(array.GetRawBlockInfo, [1, 1])
     dataset.FlushCache()
     assert array.GetRawBlockInfo([1, 0]).GetFilename() is None and bytes_of(array.GetRawBlockInfo([1, 1])) == values[4:, 4:].tobytes()
-
-
-def test_raw_block_info_over_http_requests_only_indexes(tmp_path, server):
-    values = np.random.default_rng(1).integers(0, 65535, (64, 128)).astype("uint16")
-    oracle.write(tmp_path / "a.zarr", array_meta([64, 128], "uint16", [64, 64], [sharding([16, 16], LITTLE)]), values)
-    array = only_array(server.vsi("a.zarr"))
-    before = len(server.log)
-    found = {number: array.GetRawBlockInfo(list(number)) for number in blocks_of(array)}
-    assert len(server.log) - before == len(server.requests("c/0/")) == 2
-    for (y, x), info in found.items():
-        assert info.GetFilename() == server.vsi("a.zarr") + "/c/0/%d" % (x // 4)
-        assert bytes_of(info) == values[16 * y:16 * y + 16, 16 * x:16 * x + 16].tobytes()

@@ -2,7 +2,6 @@
 import glob
 import json
 import random
-import subprocess
 
 import numpy as np
 import pytest
@@ -10,9 +9,9 @@ from osgeo import gdal
 
 import oracle
 from mdim import random_steps, root_of
-from stores import array_meta, group_meta, plain_meta, sharding
-from support import GDAL, ask_peer, error_of, open_array, warnings_of
-from test_validate import assert_clean, validate
+from stores import array_meta, group_meta, plain_meta
+from support import GDAL, ask_peer, error_of, warnings_of
+from test_validate import assert_clean
 from test_mdim_write import dimensions, extended, made, random_values, updated, values_of, write
 from writing import check_consolidated, copy, document, files_of, source
 
@@ -77,43 +76,6 @@ def test_growing_an_array_warns_that_its_overviews_are_outdated(tmp_path):
     check_consolidated(tmp_path / "a.zarr")
 
 
-@pytest.mark.parametrize("consolidated", [True, False])
-@pytest.mark.parametrize("shape", [(300, 256), (256, 301), (257, 257), (256, 257), (512, 512), (3, 256, 256)], ids=str)
-def test_outdated_overviews_are_not_read_and_are_removed_by_the_next_build(tmp_path, shape, consolidated):
-    """Along X, Y, or another dimension; by hand or by another program, which leaves them behind as well."""
-    path, old = str(tmp_path / "a.zarr"), (2,) * (len(shape) == 3) + (256, 256)
-    pixels = np.random.default_rng(3).integers(1, 200, shape).astype("uint8")
-    start = tuple(slice(n) for n in old)
-    copy(path, source(pixels[start].reshape((-1, 256, 256))), CHUNK_SHAPE="64", OVERVIEWS="2,4,8", ARRAY_NAME="v", RESAMPLING="NEAREST",
-         CREATE_CONSOLIDATED_METADATA="YES" if consolidated else "NO")
-    dataset, root = updated(path)
-    v = root.OpenMDArray("v")
-    assert v.Resize(shape) == gdal.CE_None
-    write(v, pixels)
-    del v, root, dataset
-    assert validate(path).status == 1 and all("multiscales" in finding[2] for finding in validate(path).findings)
-    raster = gdal.Open(path)
-    assert raster.RasterXSize == shape[-1] and not raster.GetSubDatasets() and raster.GetRasterBand(1).GetOverviewCount() == 0
-    expected = pixels.reshape((-1,) + shape[-2:])
-    small = raster.ReadAsArray(buf_xsize=shape[-1] // 4, buf_ysize=shape[-2] // 4)
-    raster = None
-    mem = gdal.GetDriverByName("MEM").Create("", shape[-1], shape[-2], len(expected))
-    mem.WriteArray(expected)
-    np.testing.assert_array_equal(small, mem.ReadAsArray(buf_xsize=shape[-1] // 4, buf_ysize=shape[-2] // 4))
-    subprocess.run(["gdaladdo", "-q", path, "2", "4"], check=True)  # as the warning says
-    raster = gdal.Open(path)
-    band = raster.GetRasterBand(1)
-    assert [band.GetOverview(i).YSize for i in range(band.GetOverviewCount())] == [-(-shape[-2] // 2), -(-shape[-2] // 4)]
-    mem.BuildOverviews("NEAREST", [2, 4])
-    for level in range(2):
-        np.testing.assert_array_equal(band.GetOverview(level).ReadAsArray(), mem.GetRasterBand(1).GetOverview(level).ReadAsArray())
-    band = raster = None
-    assert not glob.glob(path + "/ovr_8x*")
-    assert_clean(path)
-    if consolidated:
-        check_consolidated(tmp_path / "a.zarr")
-
-
 def pyramid_with_mask(path, names=("v", "u"), **options):
     """A store of rasters with overviews, of which the first has a mask, with overviews of its own; what is read of each."""
     pixels = np.random.default_rng(5).integers(1, 200, (100, 80)).astype("uint8")
@@ -152,24 +114,6 @@ def test_a_renamed_array_keeps_its_overviews_and_its_mask(tmp_path, names, conso
     assert_clean(tmp_path / "a.zarr")
     if consolidated == "YES":
         check_consolidated(tmp_path / "a.zarr")
-
-
-def statistics_of(path):
-    raster = open_array(str(path))
-    items = raster.GetRasterBand(1).GetMetadata()
-    return {key: value for key, value in items.items() if key.startswith("STATISTICS_")}
-
-
-@pytest.mark.parametrize("what", ["array", "dimension"])
-def test_a_rename_keeps_statistics(tmp_path, what):
-    path = tmp_path / "a.zarr"
-    copy(path, source(np.arange(6400, dtype="int16").reshape(80, 80)), ARRAY_NAME="v", STATISTICS="YES", OVERVIEWS="2", CHUNK_SHAPE="16")
-    before = statistics_of(path)
-    dataset, root = updated(path)
-    v = root.OpenMDArray("v")
-    assert (v if what == "array" else v.GetDimensions()[1]).Rename("w") == gdal.CE_None
-    del v, root, dataset
-    assert len(before) >= 4 and statistics_of(path) == before
 
 
 @pytest.mark.parametrize("name, value", [("SetNoDataValueDouble", 5), ("SetScale", 2.5), ("SetOffset", -3), ("SetUnit", "K")])
@@ -330,21 +274,6 @@ def test_refused_growth_is_explained_and_changes_nothing(tmp_path):
     assert "update mode" in error_of(root_of(tmp_path / "a.zarr").OpenMDArray("a").Resize, [6, 20, 24])
 
 
-def test_chunks_of_listed_lengths_do_not_grow(tmp_path):
-    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[2, 3], 4]}}
-    (tmp_path / "a.zarr").mkdir()
-    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(array_meta([5, 8], "uint8", codecs=[{"name": "bytes"}], chunk_grid=grid)))
-    dataset, root = updated(tmp_path / "a.zarr")
-    array = root.OpenMDArray(root.GetMDArrayNames()[0])
-    assert "lengths of chunks" in error_of(array.Resize, [6, 8])
-    assert array.Resize([5, 9]) == gdal.CE_None
-    write(array, np.full((5, 9), 7, "uint8"))
-    del array, root
-    dataset = None
-    meta, values = oracle.read(tmp_path / "a.zarr")
-    assert meta["chunk_grid"] == grid and (values == np.full((5, 9), 7)).all()
-
-
 def test_size_changed_by_another_writer_is_kept(tmp_path):
     series(tmp_path / "a.zarr")
     dataset, root = updated(tmp_path / "a.zarr")
@@ -358,19 +287,6 @@ def test_size_changed_by_another_writer_is_kept(tmp_path):
     dataset = None
     gdal.PopErrorHandler()
     assert document(tmp_path / "a.zarr", "a")["shape"] == [9, 20, 24]
-
-
-def test_growing_an_array_keeps_attributes_of_other_writers(tmp_path):
-    series(tmp_path / "a.zarr")
-    dataset, root = updated(tmp_path / "a.zarr")
-    assert root.OpenMDArray("time").Resize([6]) == gdal.CE_None
-    meta = document(tmp_path / "a.zarr", "time")
-    meta["attributes"] = {**meta.get("attributes", {}), "other": "new"}
-    (tmp_path / "a.zarr" / "time" / "zarr.json").write_text(json.dumps(meta))
-    del root
-    dataset = None
-    found = document(tmp_path / "a.zarr", "time")
-    assert found["shape"] == [6] and found["attributes"]["other"] == "new"
 
 
 def properties(band):
@@ -415,36 +331,6 @@ def test_properties_of_bands_stay_with_their_slices_when_an_array_grows(tmp_path
     assert {number: properties(raster.GetRasterBand(after)) for number, after in stays.items()} == before
     assert all(properties(raster.GetRasterBand(number))[0] == "" for number in set(range(1, raster.RasterCount + 1)) - set(stays.values()))
     check_consolidated(path)
-
-
-def test_growing_an_array_keeps_lists_that_are_not_per_slice(tmp_path):
-    series(tmp_path / "a.zarr")
-    lists = {"gdal:bands": [{"unit": "m"}] * 6, "long_name": ["one", "two"]}
-    meta = document(tmp_path / "a.zarr", "a")
-    meta["attributes"] = {**meta.get("attributes", {}), **lists}
-    (tmp_path / "a.zarr" / "a" / "zarr.json").write_text(json.dumps(meta))
-    root_document = document(tmp_path / "a.zarr")
-    root_document.pop("consolidated_metadata", None)
-    (tmp_path / "a.zarr" / "zarr.json").write_text(json.dumps(root_document))
-    dataset, root = updated(tmp_path / "a.zarr")
-    assert root.OpenMDArray("a").Resize([7, 20, 24]) == gdal.CE_None
-    del root
-    dataset = None
-    found = document(tmp_path / "a.zarr", "a")
-    assert found["shape"] == [7, 20, 24] and {name: found["attributes"][name] for name in lists} == lists
-
-
-def test_refused_growth_of_a_coordinate_keeps_lists_of_slices(tmp_path):
-    series(tmp_path / "a.zarr")
-    put_listed(tmp_path / "a.zarr")
-    dataset, root = updated(tmp_path / "a.zarr")
-    a = root.OpenMDArray("a")
-    a.CreateAttribute("long_name", [5], gdal.ExtendedDataType.CreateString()).Write(["d%d" % day for day in range(5)])
-    assert "listed" in error_of(a.Resize, [6, 20, 24])
-    del a, root
-    dataset = None
-    found = document(tmp_path / "a.zarr", "a")
-    assert found["shape"] == [5, 20, 24] and found["attributes"]["long_name"] == ["d0", "d1", "d2", "d3", "d4"]
 
 
 def test_appending_a_day_writes_only_new_chunks_and_an_index(tmp_path):
@@ -517,25 +403,6 @@ def test_arrays_of_a_new_store_are_deleted_before_the_first_flush(tmp_path):
     expected = np.zeros(41, "uint8")
     assert not (tmp_path / "a.zarr" / "v" / "c").exists()
     assert_content(tmp_path / "a.zarr", {"v": expected, "g/v": np.concatenate([np.full(1, 3, "uint8"), expected[1:]])})
-
-
-def test_a_group_is_deleted_with_what_is_in_it(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    x, = dimensions(root, x=8)
-    write(root.CreateGroup("g").CreateGroup("h").CreateMDArray("v", [x], extended("uint8")), np.full(8, 9, "uint8"))
-    write(root.CreateMDArray("gg", [x], extended("uint8")), np.full(8, 9, "uint8"))
-    del x, root
-    dataset = None
-    dataset, root = updated(tmp_path / "a.zarr")
-    inner = root.OpenGroupFromFullname("/g/h").OpenMDArray("v")
-    assert root.DeleteGroup("g") == gdal.CE_None and not root.GetGroupNames() and root.GetMDArrayNames() == ["gg"]
-    assert error_of(inner.Read)
-    del inner, root
-    dataset = None
-    assert not (tmp_path / "a.zarr" / "g").exists()
-    assert_content(tmp_path / "a.zarr", {"gg": np.full(8, 9, "uint8")})
-    root = root_of(tmp_path / "a.zarr")
-    assert "update mode" in error_of(root.DeleteMDArray, "gg")
 
 
 def test_attributes_are_renamed(tmp_path):
@@ -632,30 +499,6 @@ def test_a_group_is_renamed_with_what_is_in_it(tmp_path, is_there):
     assert not (tmp_path / "a.zarr" / "g" / "h").exists()
 
 
-def test_only_array_of_a_store_is_renamed_or_replaced_for_all_readers(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    write(root.CreateMDArray("a", dimensions(root, x=9), extended("uint8")), np.arange(9, dtype="uint8"))
-    del root
-    dataset = None
-    dataset, root = updated(tmp_path / "a.zarr")
-    assert root.OpenMDArray("a").Rename("b") == gdal.CE_None
-    del root
-    dataset = None
-    assert_content(tmp_path / "a.zarr", {"b": np.arange(9, dtype="uint8")})
-    assert list(document(tmp_path / "a.zarr")["consolidated_metadata"]["metadata"]) == ["b"]
-    dataset, root = updated(tmp_path / "a.zarr")
-    assert root.DeleteMDArray("b") == gdal.CE_None
-    del root
-    dataset = None
-    assert document(tmp_path / "a.zarr").get("consolidated_metadata") is None  # empty ones would hide what comes
-    dataset, root = updated(tmp_path / "a.zarr")
-    write(root.CreateMDArray("c", dimensions(root, x=9), extended("uint8")), np.arange(9, dtype="uint8"))
-    del root
-    dataset = None
-    assert document(tmp_path / "a.zarr").get("consolidated_metadata") is None and root_of(tmp_path / "a.zarr").GetMDArrayNames() == ["c"]
-    np.testing.assert_array_equal(ask_peer("tensorstore", tmp_path, [("a.zarr", "c")])[0]["values"][0], np.arange(9))
-
-
 def test_rename_to_a_taken_name_is_refused_and_changes_nothing(tmp_path):
     content = series(tmp_path / "a.zarr")
     (tmp_path / "a.zarr" / "mine").mkdir()
@@ -701,24 +544,6 @@ def test_a_dimension_is_renamed_in_all_arrays_that_have_it(tmp_path):
     assert root.OpenMDArray("b").GetDimensions()[2].GetIndexingVariable().GetName() == "column"
 
 
-def test_new_dimension_is_renamed_with_or_without_arrays(tmp_path):
-    dataset, root = made(tmp_path / "a.zarr")
-    y, x = dimensions(root, y=3, x=4)
-    assert y.Rename("row") == gdal.CE_None and y.GetName() == "row"
-    array = root.CreateMDArray("v", [y, x], extended("uint8"))
-    write(array, np.arange(12, dtype="uint8").reshape(3, 4))
-    assert x.Rename("column") == gdal.CE_None
-    assert [d.GetName() for d in array.GetDimensions()] == ["row", "column"]
-    assert "already" in error_of(x.Rename, "row") and "name" in error_of(x.Rename, "") and "name" in error_of(x.Rename, "a/b")
-    variable = root.CreateMDArray("column", [x], extended("float64"))
-    write(variable, np.arange(4.0))
-    assert x.GetIndexingVariable().GetName() == "column"
-    del y, x, array, variable, root
-    dataset = None
-    assert names_in(tmp_path / "a.zarr", "v", "column") == [["row", "column"], ["column"]]
-    assert_content(tmp_path / "a.zarr", {"v": np.arange(12, dtype="uint8").reshape(3, 4), "column": np.arange(4.0)})
-
-
 def test_attributes_that_name_a_dimension_follow_its_rename(tmp_path):
     gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), gdal.Open(str(placed(tmp_path))),
                                                    options=["ARRAY_NAME=v", "OVERVIEWS=NONE", "GEOREFERENCING=SPATIAL_PROJ"])
@@ -752,17 +577,3 @@ def test_dimensions_that_cannot_be_renamed_stay(tmp_path):
     del time, root
     dataset = None
     assert {name: (tmp_path / "a.zarr" / name).read_bytes() for name in files_of(tmp_path / "a.zarr")} == before
-
-
-def test_a_dimension_is_renamed_and_grows_in_one_session(tmp_path):
-    content = series(tmp_path / "a.zarr")
-    dataset, root = updated(tmp_path / "a.zarr")
-    a = root.OpenMDArray("a")
-    assert a.Resize([6, 20, 24]) == gdal.CE_None and a.GetDimensions()[0].Rename("day") == gdal.CE_None
-    write(a, np.full((1, 20, 24), 3, "int16"), start=[5, 0, 0])
-    del a, root
-    dataset = None
-    content["a"] = np.concatenate([content["a"], np.full((1, 20, 24), 3, "int16")])
-    content["b"], content["time"] = grown(content["b"], 6, np.nan), grown(content["time"], 6)
-    assert_content(tmp_path / "a.zarr", content)
-    assert names_in(tmp_path / "a.zarr", "a", "time") == [["day", "y", "x"], ["day"]]

@@ -61,16 +61,6 @@ def test_any_start_count_and_step_of_every_rank_and_type(ranks, rank, name):
         check_bands(open_array(ranks / "ranks.zarr", key), expected, rank, name)
 
 
-@pytest.mark.parametrize("seed", range(51))
-def test_random_stores_by_steps_and_the_same_by_bands(tmp_path, seed):
-    meta, values, layout = stores.random_store(4000 + seed)
-    path = oracle.write(tmp_path / "random.zarr", meta, values, layout)
-    expected = as_mdim(values, meta["data_type"])
-    array = only_array(path)
-    check_parts(array, expected, seed)
-    assert_same(as_raster(array.ReadAsArray().reshape(expected.shape), meta["data_type"]), read_all(open_array(path)))
-
-
 def test_random_stores_of_zarr_python_by_steps_and_the_same_by_bands(tmp_path):
     run_peer("zarr_python_random.py", tmp_path, 7000, 32)
     for seed in range(7000, 7032):

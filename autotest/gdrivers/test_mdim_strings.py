@@ -12,7 +12,7 @@ import pytest
 from osgeo import gdal
 
 from mdim import attributes_of, random_steps, root_of
-from support import GDAL, error_of, run_peer
+from support import error_of, run_peer
 from test_mdim_write import dimensions, made, updated
 from writing import check_consolidated, files_of
 
@@ -172,22 +172,6 @@ def test_latin_1_text_is_stored_as_utf_8(own_texts, kind):
     del array, root
     dataset = None
     assert updated(own_texts / "texts.zarr")[1].OpenMDArray(kind).Read()[1] == "größe"
-
-
-@pytest.mark.skipif(GDAL < 3070000, reason="GDAL has no Resize()")
-@pytest.mark.parametrize("kind", ["fixed_sharded_2", "variable_plain_2", "variable_transposed_2", "bytes_sharded_2"])
-def test_texts_grow(own_texts, kind):
-    fill = {"fixed": "none", "variable": "missing", "bytes": "-"}[kind.split("_")[0]]
-    expected = np.pad(np.load(own_texts / (kind + ".npy")), [(0, 4), (0, 3)], constant_values=fill)
-    dataset, root = updated(own_texts / "texts.zarr")
-    array = root.OpenMDArray(kind)
-    assert array.Resize([9, 10]) == gdal.CE_None
-    write_texts(array, [["new", "one"]], [8, 8], [1, 2])
-    expected[8, 8:] = ["new", "one"]
-    np.testing.assert_array_equal(read_texts(array, (9, 10)), expected)
-    del array, root
-    dataset = None
-    assert_texts(own_texts / "texts.zarr", {kind: expected})
 
 
 def test_text_chunk_with_inconsistent_lengths_is_an_error(own_texts):

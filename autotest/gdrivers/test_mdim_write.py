@@ -350,20 +350,6 @@ def two_arrays(path, value, *options):
     return dataset
 
 
-def test_older_store_is_replaced_on_request_when_the_new_one_is_complete(tmp_path):
-    path = tmp_path / "a.zarr"
-    two_arrays(path, 1).FlushCache()
-    assert "OVERWRITE=YES" in error_of(made, path)
-    (tmp_path / "b.zarr").mkdir()
-    (tmp_path / "b.zarr" / "mine.txt").write_text("mine")
-    assert "not a Zarr store" in error_of(made, tmp_path / "b.zarr", "OVERWRITE=YES")
-    second = two_arrays(path, 2, "OVERWRITE=YES")
-    assert root_of(path).OpenMDArray("b").ReadAsArray().max() == 1
-    second = None
-    assert second is None and root_of(path).OpenMDArray("b").ReadAsArray().min() == 2
-    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     place = tmp_path / "small"
@@ -372,21 +358,6 @@ def small_disk(tmp_path):
         pytest.skip("mounting a tmpfs is not allowed here")
     yield place
     subprocess.run(["umount", str(place)], check=True)
-
-
-def test_copy_to_a_full_disk_is_an_error_and_keeps_the_older_store(small_disk, tmp_path):
-    noise = np.random.default_rng(0).integers(0, 2**31, (30, 200, 200), "int32")
-    dataset, root = made(tmp_path / "large.zarr")
-    root.CreateMDArray("v", dimensions(root, t=30, y=200, x=200), extended("int32")).Write(noise)
-    del root
-    dataset = None
-    two_arrays(small_disk / "a.zarr", 1).FlushCache()
-    before = files_of(small_disk)
-    for strict in ([], ["-strict"]):
-        assert error_of(gdal.MultiDimTranslate, str(small_disk / "a.zarr"), str(tmp_path / "large.zarr"), format="ShardedZarr",
-                        options=strict + ["-co", "OVERWRITE=YES"])
-        assert files_of(small_disk) == before
-    assert root_of(small_disk / "a.zarr").OpenMDArray("a").ReadAsArray().min() == 1
 
 
 def test_store_with_a_failed_write_does_not_replace_another(small_disk):
@@ -492,15 +463,6 @@ def test_added_array_is_listed_beside_the_former_ones(tmp_path):
     assert [d.GetFullName() for d in found.GetDimensions()] == ["/y", "/x"]
     assert before == {name: (tmp_path / "a.zarr" / name).read_bytes() for name in before}
     check_consolidated(tmp_path / "a.zarr")
-
-
-def test_a_copy_of_a_store_is_consolidated_unless_that_is_not_wanted(tmp_path):
-    two_arrays(tmp_path / "a.zarr", 1).FlushCache()
-    for name, options, check in (("b.zarr", [], check_consolidated), ("c.zarr", ["CREATE_CONSOLIDATED_METADATA=NO"], check_not_consolidated)):
-        gdal.MultiDimTranslate(str(tmp_path / name), str(tmp_path / "a.zarr"), format="ShardedZarr", creationOptions=options).FlushCache()
-        check(tmp_path / name)
-        for array in root_of(tmp_path / "a.zarr").GetMDArrayNames():
-            assert (root_of(tmp_path / name).OpenMDArray(array).ReadAsArray() == root_of(tmp_path / "a.zarr").OpenMDArray(array).ReadAsArray()).all()
 
 
 def test_crs_set_on_an_array_is_that_of_its_raster(tmp_path):

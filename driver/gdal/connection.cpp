@@ -91,51 +91,46 @@ static std::string storeOfPath(std::string path)
 
 /* ---- Names of arrays ---- */
 
-/* Between a store and an array's indices these would be taken for what separates them; and rasterio leaves out all
- * quotes. */
-static const struct
+/* The byte that %XX at text[i] stands for; -1 where there is none. */
+static int escapeAt(const std::string &text, size_t i)
 {
-    char character;
-    const char *escape;
-} ESCAPES[] = {{':', "%3A"}, {'"', "%22"}, {'%', "%25"}};
-
-/* The character that an escape at text[i] stands for; 0 where there is none. */
-static char escapeAt(const std::string &text, size_t i)
-{
-    for (const auto &e : ESCAPES)
-    {
-        if (EQUALN(text.c_str() + i, e.escape, 3))
-            return e.character;
-    }
-    return 0;
+    const auto isDigit = [&text](size_t at) { return isxdigit(static_cast<unsigned char>(text[at])) != 0; };
+    const bool isByte = text[i] == '%' && i + 2 < text.size() && isDigit(i + 1) && isDigit(i + 2);
+    return isByte ? static_cast<int>(std::strtol(text.substr(i + 1, 2).c_str(), nullptr, 16)) : -1;
 }
 
-static std::string escaped(const std::string &path)
-{
-    std::string out;
-    for (size_t i = 0; i < path.size(); i++)
-    {
-        std::string c(1, path[i]);
-        for (const auto &e : ESCAPES)
-        {
-            // A percent sign may stay, unless it would be taken for an escape.
-            if (path[i] == e.character && (path[i] != '%' || escapeAt(path, i) != 0))
-                c = e.escape;
-        }
-        out += c;
-    }
-    return out;
-}
-
-static std::string unescaped(const std::string &text)
+/* A text with %XX for the special characters. A percent sign may stay, unless it would be taken for an escape. */
+static std::string escaped(const std::string &text, const char *special)
 {
     std::string out;
     for (size_t i = 0; i < text.size(); i++)
     {
-        const char c = escapeAt(text, i);
-        out += c != 0 ? c : text[i];
-        i += c != 0 ? 2 : 0;
+        const bool isSpecial = strchr(special, text[i]) != nullptr || escapeAt(text, i) >= 0;
+        out += isSpecial ? std::string(CPLSPrintf("%%%02X", static_cast<unsigned char>(text[i])))
+                         : std::string(1, text[i]);
     }
+    return out;
+}
+
+std::string zsUnescapedWord(const std::string &text)
+{
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++)
+    {
+        const int byte = escapeAt(text, i);
+        out += byte >= 0 ? static_cast<char>(byte) : text[i];
+        i += byte >= 0 ? 2 : 0;
+    }
+    return out;
+}
+
+std::string zsEscapedWord(const std::string &word)
+{
+    std::string out = escaped(word, ":\"%=/");
+    if (word == "first" || word == "last") // keywords
+        out = CPLSPrintf("%%%02X", word[0]) + word.substr(1);
+    for (size_t dots = out.find(".."); dots != std::string::npos; dots = out.find("..")) // makes a range
+        out.replace(dots, 1, "%2E");
     return out;
 }
 
@@ -146,36 +141,7 @@ static std::string arrayPath(const ZSConnection &c, std::string text)
         text.erase(0, 1);
     while (!text.empty() && text.back() == '/')
         text.pop_back();
-    return c.prefix == ZSConnection::Prefix::OWN ? unescaped(text) : text;
-}
-
-std::string zsUnescapedWord(const std::string &text)
-{
-    std::string out;
-    for (size_t i = 0; i < text.size(); i++)
-    {
-        const bool isByte = text[i] == '%' && i + 2 < text.size() &&
-                            isxdigit(static_cast<unsigned char>(text[i + 1])) != 0 &&
-                            isxdigit(static_cast<unsigned char>(text[i + 2])) != 0;
-        out += isByte ? static_cast<char>(std::strtol(text.substr(i + 1, 2).c_str(), nullptr, 16)) : text[i];
-        i += isByte ? 2 : 0;
-    }
-    return out;
-}
-
-std::string zsEscapedWord(const std::string &word)
-{
-    // "first" and "last" are keywords, ".." makes a range.
-    const bool isKeyword = word == "first" || word == "last";
-    std::string out;
-    for (size_t i = 0; i < word.size(); i++)
-    {
-        const bool isDots = word.compare(i, 2, "..") == 0;
-        out += (isKeyword && i == 0) || isDots || strchr(":\"%=/", word[i]) != nullptr
-                   ? std::string(CPLSPrintf("%%%02X", static_cast<unsigned char>(word[i])))
-                   : std::string(1, word[i]);
-    }
-    return out;
+    return c.prefix == ZSConnection::Prefix::OWN ? zsUnescapedWord(text) : text;
 }
 
 /* Position of ":name="; the end of the text where there is none. */
@@ -337,7 +303,7 @@ std::string ZSConnection::SubdatasetName(const std::string &path) const
     // Quotes only where the parser needs them.
     const bool isQuoted = store[0] == '"';
     const std::string location = store + (commit.empty() ? "" : "?") + commit;
-    return OWN_PREFIX + (isQuoted ? '"' + location + '"' : location) + ":/" + escaped(path);
+    return OWN_PREFIX + (isQuoted ? '"' + location + '"' : location) + ":/" + escaped(path, ":\"");
 }
 
 bool zsParseConnection(const char *name, ZSConnection &c, std::string &reason)
@@ -583,15 +549,6 @@ bool zsIsNoRepository(const ZSConnection &connection)
 
 /* ---- Which commit ---- */
 
-/* A value with %XX for what would end it. */
-static std::string escapedValue(const std::string &value)
-{
-    std::string out;
-    for (const char c : value)
-        out += strchr("&?%\"", c) != nullptr ? std::string(CPLSPrintf("%%%02X", c)) : std::string(1, c);
-    return out;
-}
-
 bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::string &reason)
 {
     const CPLStringList words(CSLTokenizeString2(connection.commit.c_str(), "&", 0));
@@ -608,7 +565,8 @@ bool zsTakeCommitOptions(CSLConstList options, ZSConnection &connection, std::st
             return false;
         }
         if (named == nullptr)
-            connection.commit += (connection.commit.empty() ? "" : "&") + std::string(name) + "=" + escapedValue(given);
+            connection.commit +=
+                (connection.commit.empty() ? "" : "&") + std::string(name) + "=" + escaped(given, "&?%\"");
     }
     return true;
 }
