@@ -32,7 +32,7 @@ shard 1942
 icechunk 2056
 codec 5017
 zarr 8025
-store 6834
+store 6816
 base 1975
 END
 for path in */; do

@@ -33,6 +33,109 @@ struct http_object {
     struct zs_http_answer whole; /* the whole object, once it is needed and fits the process's budget; else empty */
 };
 
+/* ---- What this process remembers of remote objects ----
+ *
+ * Their first or last bytes, where shard indexes are: programs open the same store again and again (QGIS for every
+ * thread that draws), and an index costs a round trip. Only objects with a strong ETag are remembered. Later reads send
+ * it along (If-Match), so that bytes of another object never pass for it. */
+
+/* Indexes of 2000 shards of 1024 chunks. */
+#define MEMORY_BYTES ((uint64_t)32 << 20)
+
+struct remembered {
+    uint64_t size; /* of the object */
+    const char *etag, *generation; /* "": none */
+    const unsigned char *bytes; /* n of them */
+};
+
+/* One end of an object. The key of the cache is a hash of the name, so the name itself is compared as well. */
+struct memory {
+    struct remembered what;
+    size_t n;
+    char *name; /* root, 0, key; then etag, then generation, then bytes */
+    size_t name_size;
+    unsigned char data[];
+};
+
+static struct zs_cache *cache;
+
+static struct zs_cache *the_cache(void)
+{
+    return zs_cache_once(&cache, MEMORY_BYTES, free);
+}
+
+static struct zs_cache_key key_of(const char *root, const char *key, bool tail)
+{
+    const uint64_t of_root = zs_hash(ZS_HASH, root, strlen(root) + 1);
+    return (struct zs_cache_key){tail, zs_hash(of_root, key, strlen(key) + 1)};
+}
+
+static bool is_named(const struct memory *m, const char *root, const char *key)
+{
+    const size_t r = strlen(root) + 1, k = strlen(key) + 1;
+    return m->name_size == r + k && memcmp(m->name, root, r) == 0 && memcmp(m->name + r, key, k) == 0;
+}
+
+static void remembered_release(void *entry)
+{
+    zs_cache_release(cache, entry);
+}
+
+/* Finds the first (or last, `tail`) n bytes of the object `key` below `root`. *found is valid until *entry is released.
+ * False where nothing is remembered. */
+static bool remembered_find(const char *root, const char *key, bool tail, size_t n, struct remembered *found,
+                            void **entry)
+{
+    *entry = the_cache() != NULL ? zs_cache_get(cache, key_of(root, key, tail)) : NULL;
+    if (*entry == NULL)
+        return false;
+    const struct memory *m = zs_cache_value(*entry);
+    if (m->n == n && is_named(m, root, key)) {
+        *found = m->what;
+        return true;
+    }
+    remembered_release(*entry);
+    return false;
+}
+
+/* Remembers the first (or last, `tail`) n bytes of an object with a strong ETag, all copied. Does nothing without
+ * memory. */
+static void remembered_put(const char *root, const char *key, bool tail, size_t n, const struct remembered *what)
+{
+    const size_t r = strlen(root) + 1, k = strlen(key) + 1, e = strlen(what->etag) + 1;
+    const size_t g = strlen(what->generation) + 1, size = sizeof(struct memory) + r + k + e + g + n;
+    if (the_cache() == NULL || n > MEMORY_BYTES / 8)
+        return;
+    struct memory *m = malloc(size);
+    if (m == NULL)
+        return; /* the next opening requests it again */
+    unsigned char *at = m->data;
+    m->n = n;
+    m->name_size = r + k;
+    m->name = memcpy(at, root, r);
+    memcpy(at + r, key, k);
+    at += r + k;
+    m->what = (struct remembered){what->size, memcpy(at, what->etag, e), memcpy(at + e, what->generation, g),
+                                  memcpy(at + e + g, what->bytes, n)};
+    struct zs_cache_entry *entry = zs_cache_put(cache, key_of(root, key, tail), m, size);
+    if (entry != NULL)
+        zs_cache_release(cache, entry);
+    else
+        free(m);
+}
+
+void zs_store_forget_all(void)
+{
+    if (the_cache() != NULL)
+        zs_cache_clear(cache);
+}
+
+static void remembered_forget(const char *root, const char *key)
+{
+    for (int tail = 0; tail < 2 && the_cache() != NULL; tail++)
+        zs_cache_remove(cache, key_of(root, key, tail));
+}
+
 /* ---- Requests ---- */
 
 static enum zs_status request(struct http_store *h, const char *key, const char *range, const char *etag, size_t limit,
@@ -160,7 +263,7 @@ static enum zs_status object_from_answer(struct http_store *h, const char *key, 
         return ZS_OK;
     memcpy(data, a->kind == ZS_HTTP_WHOLE && tail ? a->bytes + (a->size - n) : a->bytes, n);
     if (n > 0 && a->is_strong_etag && !atomic_load(&h->no_if_match))
-        zs_http_remembered_put(h->base.path, key, tail, n, &(struct zs_remembered){size, a->tag, a->generation, data});
+        remembered_put(h->base.path, key, tail, n, &(struct remembered){size, a->tag, a->generation, data});
     return ZS_OK;
 }
 
@@ -217,11 +320,11 @@ static enum zs_status open_whole(struct http_store *h, const char *key, bool was
 static enum zs_status object_from_memory(struct http_store *h, const char *key, bool tail, size_t n, void *data,
                                          struct zs_object **object, struct zs_error *err)
 {
-    struct zs_remembered found;
+    struct remembered found;
     void *entry;
     *object = NULL;
     if (n == 0 || atomic_load(&h->no_if_match) ||
-        !zs_http_remembered_find(h->base.path, key, tail, n, &found, &entry))
+        !remembered_find(h->base.path, key, tail, n, &found, &entry))
         return ZS_OK;
     const enum zs_status status = object_new(h, key, found.size, found.etag, true, object, err);
     if (status == ZS_OK) {
@@ -229,7 +332,7 @@ static enum zs_status object_from_memory(struct http_store *h, const char *key, 
         keep_generation(*object, found.generation);
         memcpy(data, found.bytes, n);
     }
-    zs_http_remembered_release(entry);
+    remembered_release(entry);
     return status;
 }
 
@@ -534,7 +637,7 @@ static enum zs_status http_list(struct zs_store *store, const char *prefix, char
 
 static void http_forget(struct zs_store *store, const char *key)
 {
-    zs_http_remembered_forget(store->path, key);
+    remembered_forget(store->path, key);
     try_plain_again((struct http_store *)store);
 }
 

@@ -74,28 +74,3 @@ char *zs_http_headers_with(const char *path, const char *line);
  * ZS_HTTP_REFUSED where the path has no URL, ZS_HTTP_BEYOND for an object without bytes. `found`, of `n` bytes (0:
  * NULL), gets the server's answer, for a message. */
 enum zs_http_kind zs_http_probe(const char *path, char *found, size_t n);
-
-/* ---- What this process remembers of remote objects (http_remembered.c) ----
- *
- * Their first or last bytes, where shard indexes are: programs open the same store again and again (QGIS for every
- * thread that draws), and an index costs a round trip. Only objects with a strong ETag are remembered. Later reads send
- * it along (If-Match), so that bytes of another object never pass for it. */
-
-struct zs_remembered {
-    uint64_t size; /* of the object */
-    const char *etag, *generation; /* "": none */
-    const unsigned char *bytes; /* n of them */
-};
-
-/* Finds the first (or last, `tail`) n bytes of the object `key` below `root`. *found is valid until *entry is released
- * with zs_http_remembered_release(). False where nothing is remembered. */
-bool zs_http_remembered_find(const char *root, const char *key, bool tail, size_t n, struct zs_remembered *found,
-                             void **entry);
-void zs_http_remembered_release(void *entry);
-
-/* Remembers the first (or last, `tail`) n bytes of an object with a strong ETag, all copied. Does nothing without
- * memory. */
-void zs_http_remembered_put(const char *root, const char *key, bool tail, size_t n, const struct zs_remembered *what);
-
-/* Forgets all of an object. */
-void zs_http_remembered_forget(const char *root, const char *key);

@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
  * (directories) and vsi.c (every GDAL virtual file system). A store may stand before another: http.c reads objects by
- * plain GET requests, uploads.c overlaps commits (open.c puts both there); others show a format of their own as Zarr.
+ * plain GET requests, uploads.c overlaps commits (store.c puts both there); others show a format of their own as Zarr.
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
  * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
