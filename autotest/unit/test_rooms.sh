@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 19827
 validate 1229
-raster 6338
+raster 6332
 geo 9287
 array 6171
 shard 1942

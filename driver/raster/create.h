@@ -84,9 +84,6 @@ static inline struct zs_axes zs_raster_axes(const struct zs_raster_spec *spec)
     return spec->healpix != NULL ? (struct zs_axes){y, -1} : (struct zs_axes){y + 1, y};
 }
 
-/* Where a raster lies. Borrows from the spec. */
-struct zs_georef_out zs_raster_georef(const struct zs_raster_spec *spec);
-
 /* Finds which dimensions (zs_raster_ndim(), in the array's order) of a new raster in the group at `group` have the name
  * of another dimension in a group above: one of another size or with other coordinates. Y and X both have one, or
  * neither. xarray's DataTree refuses such a store, and a reader that searches groups above for a coordinate finds the
