@@ -24,14 +24,14 @@ while read -r room most; do
     [ "$lines" -le "$most" ] || complain "$room/ has $lines lines, expected at most $most"
 done <<END
 gdal 19827
-validate 1229
+validate 1221
 raster 6332
 geo 9287
 array 6171
 shard 1942
 icechunk 2056
 codec 5017
-zarr 8025
+zarr 7894
 store 6816
 base 1975
 END

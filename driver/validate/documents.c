@@ -71,16 +71,14 @@ void zs_check_document(struct zs_check *check, const struct zs_node *node)
 
 /* ---- Consolidated metadata ---- */
 
-/* The first member in which two documents differ. */
-static const char *different_member(const zs_json *a, const zs_json *b)
+/* The first member in which two documents differ; writers may spell defaults out, and numbers differently. */
+static const char *different_member(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
 {
-    for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m)) {
-        const zs_json *other = zs_json_get(b, zs_json_name(m));
-        if (other == NULL || !zs_json_is_same(m, other))
+    for (const zs_json *m = zs_json_first(a); m != NULL; m = zs_json_next(m))
+        if (!zs_is_alike(meta, zs_json_name(m), m, zs_json_get(b, zs_json_name(m)), false))
             return zs_json_name(m);
-    }
     for (const zs_json *m = zs_json_first(b); m != NULL; m = zs_json_next(m))
-        if (zs_json_get(a, zs_json_name(m)) == NULL)
+        if (zs_json_get(a, zs_json_name(m)) == NULL && !zs_is_alike(meta, zs_json_name(m), NULL, m, false))
             return zs_json_name(m);
     return NULL;
 }
@@ -94,30 +92,24 @@ static void show(const zs_json *value, char text[SHOWN + 4])
     free(printed);
 }
 
-/* Compares in one spelling: writers may spell defaults out, and numbers differently. */
-static enum zs_status compare(struct zs_check *check, const struct zs_node *group, const zs_json *listed,
-                              const struct zs_node *node, struct zs_error *err)
+static void compare(struct zs_check *check, const struct zs_node *group, const zs_json *listed,
+                    const struct zs_node *node)
 {
-    zs_json *there = zs_spelled(node->array, listed), *own = zs_spelled(node->array, node->document);
-    const bool has_memory = there != NULL && own != NULL;
-    const zs_json *a = own, *b = there;
-    const char *member = has_memory ? different_member(a, b) : NULL;
+    const zs_json *a = node->document, *b = listed;
+    const char *member = different_member(node->array, a, b);
     if (member != NULL && strcmp(member, "attributes") == 0) { /* of these, the one */
         a = zs_json_get(a, member);
         b = zs_json_get(b, member);
-        member = different_member(a, b);
+        member = different_member(NULL, a, b);
     }
-    if (member != NULL) {
-        char what[512], expected[SHOWN + 4], found[SHOWN + 4];
-        show(zs_json_get(a, member), expected);
-        show(zs_json_get(b, member), found);
-        snprintf(what, sizeof what, "consolidated metadata of \"%.100s\": %s%.80s", zs_json_name(listed),
-                 a != own ? "attributes." : "", member);
-        report(check, group, ZS_SEVERITY_ERROR, what, expected, found);
-    }
-    zs_json_free(there);
-    zs_json_free(own);
-    return has_memory ? ZS_OK : zs_fail_memory(err);
+    if (member == NULL)
+        return;
+    char what[512], expected[SHOWN + 4], found[SHOWN + 4];
+    show(zs_json_get(a, member), expected);
+    show(zs_json_get(b, member), found);
+    snprintf(what, sizeof what, "consolidated metadata of \"%.100s\": %s%.80s", zs_json_name(listed),
+             a != node->document ? "attributes." : "", member);
+    report(check, group, ZS_SEVERITY_ERROR, what, expected, found);
 }
 
 static enum zs_status check_entry(struct zs_check *check, const struct zs_node *group, const zs_json *listed,
@@ -130,8 +122,8 @@ static enum zs_status check_entry(struct zs_check *check, const struct zs_node *
     if (zs_path_is_clean(zs_json_name(listed))) {
         status = zs_hierarchy_node_at(check->hierarchy, group->path, zs_json_name(listed), &node, err);
         if (status == ZS_OK && !node->is_implicit)
-            return compare(check, group, listed, node, err);
-        if (status == ZS_OK || status == ZS_NOT_FOUND)
+            compare(check, group, listed, node);
+        else if (status == ZS_OK || status == ZS_NOT_FOUND)
             report(check, group, ZS_SEVERITY_ERROR, what, "a node that is there", "no zarr.json");
         return status == ZS_NO_MEMORY ? status : ZS_OK; /* a broken document is reported by itself */
     }

@@ -6,142 +6,74 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* The document that is spelled, and which members count. Functions that return bool give false without memory only. */
-struct spelling {
-    const struct zs_array_meta *meta; /* NULL: not known */
-    bool is_stored;                   /* only what stores and decodes chunks counts, not how they are encoded */
-    bool is_typed;                    /* values that the codecs here get are of the array's data type */
-};
-
-/* Members that a configuration may leave out. A codec's own file reads them with the same defaults, or ignores those
- * that only an encoder needs; for these zarr-python's count, since it spells them out. */
+/* Members of configurations whose absence has a meaning that decides where bytes are. Of any other the absence is taken
+ * for the value that the other side spells out. */
 static const struct {
     const char *extension, *member, *value;
-} defaults[] = {
-    {"default", "separator", "\"/\""},
-    {"v2", "separator", "\".\""},
-    {"bytes", "endian", "\"little\""},
-    {"sharding_indexed", "index_location", "\"end\""},
-    {"sharding_indexed", "index_codecs", "[\"bytes\", \"crc32c\"]"},
-    {"zstd", "level", "0"},
-    {"zstd", "checksum", "false"},
-    {"gzip", "level", "5"},
-    {"blosc", "cname", "\"zstd\""},
-    {"blosc", "clevel", "5"},
-    {"blosc", "blocksize", "0"},
-    {"packbits", "padding_encoding", "\"none\""},
-    {"scale_offset", "scale", "1"},
-    {"scale_offset", "offset", "0"},
-    {"cast_value", "rounding", "\"nearest-even\""},
-};
+} defaults[] = {{"default", "separator", "/"}, {"v2", "separator", "."}, {"sharding_indexed", "index_location", "end"}};
 
-/* ---- Values ---- */
-
-/* Copies a value with its numbers printed in one way. */
-static bool add_value(zs_json *parent, const char *name, const zs_json *value)
+/* Whether numbers are equal, however they are written, and other values, with their members in any order. */
+static bool are_equal(const zs_json *a, const zs_json *b)
 {
-    int64_t i;
-    uint64_t u;
-    double d;
-    if (zs_json_int64(value, &i))
-        return zs_json_add_int64(parent, name, i) != NULL;
-    if (zs_json_uint64(value, &u))
-        return zs_json_add_uint64(parent, name, u) != NULL;
-    if (zs_json_double(value, &d) && isfinite(d))
-        return zs_json_add_double(parent, name, d) != NULL;
-    if (!zs_json_is_object(value) && !zs_json_is_array(value))
-        return zs_json_add(parent, name, zs_json_copy(value)) != NULL;
-    zs_json *copy = zs_json_is_object(value) ? zs_json_add_object(parent, name) : zs_json_add_array(parent, name);
-    bool ok = copy != NULL;
-    for (const zs_json *c = zs_json_first(value); ok && c != NULL; c = zs_json_next(c))
-        ok = add_value(copy, zs_json_name(c), c);
-    return ok;
+    int64_t i, j;
+    double d, e;
+    if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
+        return i == j;
+    if (zs_json_double(a, &d) && zs_json_double(b, &e))
+        return d == e || (isnan(d) && isnan(e));
+    if (zs_json_typeof(a) != zs_json_typeof(b) || zs_json_size(a) != zs_json_size(b) || zs_json_size(a) == 0)
+        return zs_json_is_same(a, b);
+    const zs_json *y = zs_json_first(b);
+    for (const zs_json *x = zs_json_first(a); x != NULL; x = zs_json_next(x)) {
+        if (!are_equal(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
+            return false;
+        y = zs_json_next(y);
+    }
+    return true;
 }
 
 /* NaN is one value: zarr-python does not keep which of them it is. */
-static bool is_nan(const struct zs_dtype *dtype, const void *value)
+static bool are_same_fills(const struct zs_array_meta *meta, const zs_json *a, const zs_json *b)
 {
-    const bool is_float = dtype->type == ZS_FLOAT16 || dtype->type == ZS_FLOAT32 || dtype->type == ZS_FLOAT64;
-    return is_float && isnan(zs_dtype_to_double(dtype, value));
+    unsigned char x[ZS_MAX_ITEM_SIZE] = {0}, y[ZS_MAX_ITEM_SIZE] = {0};
+    bool is_null[2] = {false, false};
+    if (meta == NULL || zs_fill_value_parse(&meta->dtype, a, x, &is_null[0], NULL) != ZS_OK ||
+        zs_fill_value_parse(&meta->dtype, b, y, &is_null[1], NULL) != ZS_OK)
+        return are_equal(a, b);
+    const enum zs_data_type type = meta->dtype.type;
+    const bool is_float = type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
+    if (is_null[0] || is_null[1])
+        return is_null[0] && is_null[1];
+    return memcmp(x, y, sizeof x) == 0 || (is_float && isnan(zs_dtype_to_double(&meta->dtype, x)) &&
+                                           isnan(zs_dtype_to_double(&meta->dtype, y)));
 }
 
-static bool add_fill_value(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value)
+/* Units have default factors, and microseconds several names. */
+static bool are_same_types(const zs_json *a, const zs_json *b)
 {
-    unsigned char bits[ZS_MAX_ITEM_SIZE] = {0};
-    bool is_null = false;
-    if (s->meta == NULL || zs_fill_value_parse(&s->meta->dtype, value, bits, &is_null, NULL) != ZS_OK)
-        return add_value(parent, name, value);
-    if (is_null) /* as if it were absent */
-        return true;
-    if (is_nan(&s->meta->dtype, bits))
-        return zs_json_add_string(parent, name, "NaN") != NULL;
-    return zs_fill_value_add(parent, name, &s->meta->dtype, bits) != NULL;
+    struct zs_dtype x, y;
+    return zs_dtype_parse(a, &x, NULL) == ZS_OK && zs_dtype_parse(b, &y, NULL) == ZS_OK && x.type == y.type &&
+           x.size == y.size && strcmp(x.name, y.name) == 0 && strcmp(x.unit, y.unit) == 0 &&
+           x.unit_scale == y.unit_scale;
 }
 
-/* ---- Extensions ---- */
+static bool are_same_codecs(const zs_json *a, const zs_json *b, bool is_stored);
 
-static bool add_extension(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value);
-
-static bool add_codecs(const struct spelling *s, zs_json *parent, const char *name, const zs_json *codecs)
+/* Whether the members of a configuration are in the other one, too, or may be left out there. */
+static bool is_within(const char *extension, const zs_json *configuration, const zs_json *other, bool is_stored)
 {
-    struct spelling inner = *s;
-    zs_json *copy = zs_json_add_array(parent, name);
-    bool ok = copy != NULL;
-    for (const zs_json *c = zs_json_first(codecs); ok && c != NULL; c = zs_json_next(c)) {
-        const char *codec = zs_extension_name(c, NULL);
-        ok = add_extension(&inner, copy, NULL, c);
-        /* the data type is another one behind it */
-        inner.is_typed = inner.is_typed && codec != NULL && strcmp(codec, "cast_value") != 0;
-    }
-    return ok;
-}
-
-/* Codecs within a codec. An index is of other values than the array. */
-static bool add_member(const struct spelling *s, zs_json *configuration, const char *name, const zs_json *value)
-{
-    struct spelling inner = *s;
-    inner.is_typed = s->is_typed && strcmp(name, "index_codecs") != 0;
-    const bool are_codecs = strcmp(name, "codecs") == 0 || strcmp(name, "index_codecs") == 0;
-    return are_codecs && zs_json_is_array(value) ? add_codecs(&inner, configuration, name, value)
-                                                 : add_value(configuration, name, value);
-}
-
-static bool add_default(const struct spelling *s, zs_json *configuration, const char *member, const char *text)
-{
-    zs_json *holder = zs_json_new_object();
-    const zs_json *value = zs_json_add_raw(holder, member, text);
-    const bool ok = value != NULL && add_member(s, configuration, member, value);
-    zs_json_free(holder);
-    return ok;
-}
-
-/* blosc: by the size of elements, as zarr-python chooses. */
-static bool add_blosc_defaults(const struct spelling *s, zs_json *configuration)
-{
-    const int64_t size = s->meta != NULL && s->is_typed ? (int64_t)zs_dtype_stored_size(&s->meta->dtype) : 1;
-    return (zs_json_get(configuration, "typesize") != NULL ||
-            zs_json_add_int64(configuration, "typesize", size) != NULL) &&
-           (zs_json_get(configuration, "shuffle") != NULL ||
-            zs_json_add_string(configuration, "shuffle", size == 1 ? "bitshuffle" : "shuffle") != NULL);
-}
-
-/* Elements of one byte each. */
-static bool has_no_order(const struct spelling *s)
-{
-    return s->meta != NULL && s->is_typed &&
-           (s->meta->dtype.swap_unit == 1 || zs_dtype_stored_size(&s->meta->dtype) == 1);
-}
-
-static bool add_defaults(const struct spelling *s, zs_json *configuration, const char *extension)
-{
-    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
-        if (strcmp(defaults[i].extension, extension) == 0 &&
-            zs_json_get(configuration, defaults[i].member) == NULL &&
-            !add_default(s, configuration, defaults[i].member, defaults[i].value))
+    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        const zs_json *o = zs_json_get(other, name);
+        const bool are_codecs = strcmp(name, "codecs") == 0 || strcmp(name, "index_codecs") == 0;
+        if (o != NULL && !(are_codecs ? are_same_codecs(m, o, is_stored) : are_equal(m, o)))
             return false;
-    if (strcmp(extension, "bytes") == 0 && has_no_order(s))
-        zs_json_remove(configuration, "endian");
-    return strcmp(extension, "blosc") != 0 || add_blosc_defaults(s, configuration);
+        for (size_t i = 0; i < sizeof defaults / sizeof defaults[0] && o == NULL; i++)
+            if (strcmp(defaults[i].extension, extension) == 0 && strcmp(defaults[i].member, name) == 0 &&
+                !zs_json_equals(m, defaults[i].value))
+                return false;
+    }
+    return true;
 }
 
 /* Codecs whose chunks hold the parameters of decoding. */
@@ -150,111 +82,53 @@ static bool is_self_describing(const char *codec)
     return strcmp(codec, "blosc") == 0 || strcmp(codec, "gzip") == 0 || strcmp(codec, "zstd") == 0;
 }
 
-static bool add_configuration(const struct spelling *s, zs_json *parent, const char *extension,
-                              const zs_json *configuration)
+/* Whether two extensions are the same; each may be a name alone. */
+static bool are_same_extensions(const zs_json *a, const zs_json *b, bool is_stored)
 {
-    zs_json *copy = zs_json_add_object(parent, "configuration");
-    bool ok = copy != NULL;
-    if (s->is_stored && is_self_describing(extension))
-        return ok;
-    for (const zs_json *m = zs_json_first(configuration); ok && m != NULL; m = zs_json_next(m))
-        ok = zs_json_typeof(m) == ZS_JSON_NULL || add_member(s, copy, zs_json_name(m), m);
-    return ok && add_defaults(s, copy, extension);
+    const zs_json *x = NULL, *y = NULL;
+    const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
+    if (name == NULL || other == NULL || strcmp(name, other) != 0)
+        return are_equal(a, b);
+    return (is_stored && is_self_describing(name)) ||
+           (is_within(name, x, y, is_stored) && is_within(name, y, x, is_stored));
 }
 
-/* Adds an extension, which may be a name alone. */
-static bool add_extension(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value)
+static bool are_same_codecs(const zs_json *a, const zs_json *b, bool is_stored)
 {
-    const zs_json *configuration = NULL;
-    const char *extension = zs_extension_name(value, &configuration);
-    if (extension == NULL || (configuration != NULL && !zs_json_is_object(configuration)))
-        return add_value(parent, name, value);
-    zs_json *copy = zs_json_add_object(parent, name);
-    bool ok =
-        zs_json_add_string(copy, "name", extension) != NULL && add_configuration(s, copy, extension, configuration);
-    for (const zs_json *m = zs_json_first(value); ok && m != NULL; m = zs_json_next(m)) {
-        bool is_understood = false;
-        const bool is_default = strcmp(zs_json_name(m), "must_understand") == 0 && zs_json_bool(m, &is_understood) &&
-                                is_understood;
-        if (!is_default && strcmp(zs_json_name(m), "name") != 0 && strcmp(zs_json_name(m), "configuration") != 0)
-            ok = add_value(copy, zs_json_name(m), m);
+    const zs_json *x = zs_json_first(a), *y = zs_json_first(b);
+    while (x != NULL && y != NULL && are_same_extensions(x, y, is_stored)) {
+        x = zs_json_next(x);
+        y = zs_json_next(y);
     }
-    return ok;
-}
-
-/* Units and their factors have defaults, and microseconds several names. */
-static bool add_data_type(const struct spelling *s, zs_json *parent, const char *name, const zs_json *value)
-{
-    struct zs_dtype dtype;
-    if (zs_dtype_parse(value, &dtype, NULL) != ZS_OK || dtype.unit[0] == '\0')
-        return add_extension(s, parent, name, value);
-    zs_json *copy = zs_json_add_object(parent, name);
-    zs_json *configuration = zs_json_add_object(copy, "configuration");
-    return zs_json_add_string(copy, "name", dtype.name) != NULL &&
-           zs_json_add_string(configuration, "unit", dtype.unit) != NULL &&
-           zs_json_add_int64(configuration, "scale_factor", dtype.unit_scale) != NULL;
-}
-
-/* ---- Members of a document ---- */
-
-/* Whether a value is null, or holds nothing but that. */
-static bool is_empty(const zs_json *value)
-{
-    const enum zs_json_type type = zs_json_typeof(value);
-    const zs_json *c = zs_json_first(value);
-    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
-        c = zs_json_next(c);
-    return c == NULL && (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
+    return x == NULL && y == NULL;
 }
 
 /* Whether a member has the meaning of an absent one. */
 static bool has_no_meaning(const char *name, const zs_json *value)
 {
-    if (strcmp(name, "attributes") == 0)
-        return zs_json_first(value) == NULL && is_empty(value);
-    return strcmp(name, "consolidated_metadata") == 0 ||
-           ((strcmp(name, "storage_transformers") == 0 || strcmp(name, "dimension_names") == 0) && is_empty(value));
+    const zs_json *c = zs_json_first(value);
+    while (c != NULL && zs_json_typeof(c) == ZS_JSON_NULL)
+        c = zs_json_next(c);
+    const bool is_optional = strcmp(name, "attributes") == 0 || strcmp(name, "storage_transformers") == 0 ||
+                             strcmp(name, "dimension_names") == 0 || strcmp(name, "fill_value") == 0;
+    const enum zs_json_type type = zs_json_typeof(value);
+    return is_optional && c == NULL && (type == ZS_JSON_NULL || type == ZS_JSON_ARRAY || type == ZS_JSON_OBJECT);
 }
 
-static bool add_document_member(const struct spelling *s, zs_json *copy, const char *name, const zs_json *value)
+bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_json *a, const zs_json *b,
+                 bool is_stored)
 {
-    if (has_no_meaning(name, value))
+    if (zs_json_is_same(a, b) || strcmp(member, "consolidated_metadata") == 0)
         return true;
-    if (strcmp(name, "fill_value") == 0)
-        return add_fill_value(s, copy, name, value);
-    if (strcmp(name, "data_type") == 0)
-        return add_data_type(s, copy, name, value);
-    if (strcmp(name, "chunk_grid") == 0 || strcmp(name, "chunk_key_encoding") == 0)
-        return add_extension(s, copy, name, value);
-    return strcmp(name, "codecs") == 0 && zs_json_is_array(value) ? add_codecs(s, copy, name, value)
-                                                                  : add_value(copy, name, value);
-}
-
-zs_json *zs_spelled(const struct zs_array_meta *meta, const zs_json *document)
-{
-    const struct spelling s = {.meta = meta, .is_typed = true};
-    zs_json *copy = zs_json_new_object();
-    bool ok = copy != NULL;
-    for (const zs_json *m = zs_json_first(document); ok && m != NULL; m = zs_json_next(m))
-        ok = add_document_member(&s, copy, zs_json_name(m), m);
-    if (ok)
-        return copy;
-    zs_json_free(copy);
-    return NULL;
-}
-
-bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_json *a, const zs_json *b)
-{
-    if (zs_json_is_same(a, b))
-        return true;
-    const struct spelling s = {.meta = meta, .is_stored = true, .is_typed = true};
-    zs_json *x = zs_json_new_object(), *y = zs_json_new_object();
-    const bool ok = x != NULL && y != NULL && (a == NULL || add_document_member(&s, x, member, a)) &&
-                    (b == NULL || add_document_member(&s, y, member, b));
-    const bool alike = ok && zs_json_is_same(x, y);
-    zs_json_free(x);
-    zs_json_free(y);
-    return alike;
+    if (has_no_meaning(member, a) || has_no_meaning(member, b))
+        return has_no_meaning(member, a) && has_no_meaning(member, b);
+    if (strcmp(member, "fill_value") == 0)
+        return are_same_fills(meta, a, b);
+    if (strcmp(member, "data_type") == 0)
+        return are_same_types(a, b) || are_same_extensions(a, b, is_stored);
+    if (strcmp(member, "codecs") == 0)
+        return are_same_codecs(a, b, is_stored);
+    return are_same_extensions(a, b, is_stored);
 }
 
 /* ---- Checking, before chunks are written, that an array is still the one that was opened ---- */
@@ -268,8 +142,8 @@ static enum zs_status check_members(const struct zs_node *node, const struct zs_
                                           NULL};
     for (const char *const *name = members; *name != NULL; name++) {
         const zs_json *is = zs_json_get(document, *name);
-        if (!zs_is_alike(node->array, *name, is, zs_json_get(node->document, *name)) &&
-            (change == NULL || !zs_is_alike(node->array, *name, is, zs_json_get(change->before, *name))))
+        if (!zs_is_alike(node->array, *name, is, zs_json_get(node->document, *name), true) &&
+            (change == NULL || !zs_is_alike(node->array, *name, is, zs_json_get(change->before, *name), true)))
             return zs_fail(err, ZS_INVALID,
                            "\"%s\" changed since this array was opened, by another writer: no pixels are written",
                            *name);
