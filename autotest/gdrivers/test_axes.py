@@ -241,12 +241,6 @@ def test_times_of_grib_become_a_dimension(tmp_path):
     np.testing.assert_array_equal(read_all(made), read_all(dataset))
 
 
-def test_levels_of_grib_become_a_dimension(tmp_path):
-    copy(tmp_path / "c.zarr", grib(tmp_path / "a.grib2", field(6, 100000), field(6, 85000), field(6, 50000)))
-    values, attributes = axis(tmp_path / "c.zarr", "isbl")
-    assert values == [100000, 85000, 50000] and attributes == {"units": "Pa", "long_name": "Isobaric surface"}
-
-
 @pytest.mark.parametrize("fields", [(field(0), field(0, parameter=4)), (field(0), field(6, 50000)), (field(0), field(0)),
                                     (field(0), field(6), field(6, 50000))], ids=["elements", "both", "twice", "ragged"])
 def test_grib_fields_that_differ_in_more_are_counted(tmp_path, fields):

@@ -92,25 +92,6 @@ def test_the_codecs_are_as_asked_for(tmp_path, options, codecs):
         assert {k: conf[k] for k in expected} == expected
 
 
-@pytest.mark.parametrize("kind", ["scene", "terrain", "scaled", "scaled double"])
-@pytest.mark.parametrize("way", ["copy", "create"])
-def test_level_and_blocks_are_those_of_the_filter_that_the_pixels_get(tmp_path, kind, way):
-    """The filter of Create() changes with the first window."""
-    need("blosc", oracle.available("blosc:zstd"))
-    pixels, path = KINDS[kind](surface(512)), tmp_path / "a.zarr"
-    options, given = ["CHUNK_SHAPE=512", "OVERVIEWS=NONE", "ARRAY_NAME=a"], source(pixels)
-    if way == "copy":
-        gdal.GetDriverByName("ShardedZarr").CreateCopy(str(path), given, options=options)
-    else:
-        made = gdal.GetDriverByName("ShardedZarr").Create(str(path), 512, 512, 1, given.GetRasterBand(1).DataType, options)
-        made.WriteArray(pixels)
-        del made
-    found = dict(oracle.named(c) for c in inner(document(path, "a"))["codecs"])["blosc"]
-    is_small = found["shuffle"] == "noshuffle" and pixels.itemsize < 8
-    assert (found["clevel"], found["blocksize"]) == ((1, 524288) if found["shuffle"] == "bitshuffle" else (2, 262144 if is_small else 1048576))
-    assert np.array_equal(open_ours(str(path)).ReadAsArray(), pixels)
-
-
 def surface(side, seed=1):
     """Values of a surface with some noise, -1 to 1."""
     y, x = np.mgrid[:side, :side] / side
@@ -154,41 +135,6 @@ def physical_order(path, meta, name="a"):
     data = shards(path, name)["c/0/0"]
     found = chunks_of(meta, data)
     return sorted(found, key=lambda cell: data.index(found[cell]))
-
-
-@pytest.mark.parametrize("nodata", [None, 100000])
-@pytest.mark.parametrize("how", ["copy", "create", "fill", "warp", "overviews", "later", "changed"])
-def test_every_way_of_writing_keeps_the_order_asked_for(tmp_path, how, nodata):
-    path, array = tmp_path / "a.zarr", np.arange(1, 64 * 64 + 1, dtype="uint32").reshape(64, 64)
-    options = pairs(dict(CHUNK_SHAPE=4, SHARD_SHAPE=32, COMPRESS="NONE", ARRAY_NAME="a", CHUNK_ORDER="MORTON", OVERVIEWS="2" if how == "copy" else "NONE"))
-    from_raster = source(array, UTM, "EPSG:32633")
-    if how == "copy":
-        made = driver().CreateCopy(str(path), from_raster, options=options)
-    elif how == "warp":
-        made = gdal.Warp(str(path), from_raster, format="ShardedZarr", creationOptions=options, dstNodata=nodata)
-    else:
-        made = driver().Create(str(path), 64, 64, 1, gdal.GDT_UInt32, options=options)
-        if nodata is not None:  # becomes the fill value: the array is opened anew
-            made.GetRasterBand(1).SetNoDataValue(nodata)
-        for y in range(0, 64, 4) if how != "fill" else ():
-            made.GetRasterBand(1).WriteArray(array[y:y + 4], 0, y)
-        if how == "fill":
-            for y in range(60, -1, -4):
-                made.GetRasterBand(1).WriteRaster(0, y, 64, 4, np.repeat(array[y:y + 4], 2, 1)[:, ::2].tobytes())
-        if how == "overviews":
-            made.BuildOverviews("NEAREST", [2])
-        if how in ("later", "changed"):
-            made = None
-            made = gdal.Open(str(path), gdal.GA_Update)
-        if how == "later":
-            made.BuildOverviews("NEAREST", [2])
-        if how == "changed":
-            made.GetRasterBand(1).WriteArray(array[8:40, 3:60], 3, 8)
-    made = None
-    morton = sorted(np.ndindex(8, 8), key=lambda c: sum(((c[d] >> b) & 1) << (2 * b + 1 - d) for b in range(3) for d in range(2)))
-    for name in ["a"] + ["ovr_2x/a"] * (how in ("copy", "overviews", "later")):
-        assert physical_order(path, document(path, *name.split("/")), name) == morton, name
-    assert_same(open_ours(str(path)).ReadAsArray(), array)
 
 
 def test_chunks_lie_in_the_order_asked_for(tmp_path):

@@ -458,14 +458,6 @@ def test_broken_document_is_never_taken_for_an_absent_node(tmp_path, way, broken
         assert support.open_array(path, "/a").ReadAsArray().shape == (64, 64)
 
 
-def test_directory_at_the_key_of_a_shard_is_an_error(tmp_path):
-    path = str(tmp_path / "s.zarr")
-    oracle.write(path, array_meta((4, 6), dimension_names=["y", "x"]), counting((4, 6)))
-    os.remove(path + "/c/0/0")
-    os.mkdir(path + "/c/0/0")
-    assert "expected a file, found a directory" in error_of(support.open_array(path).ReadAsArray)
-
-
 def test_broken_geolocation_arrays_are_an_error(tmp_path):
     path = str(tmp_path / "s.zarr")
     oracle.write(path, group_meta())
@@ -475,14 +467,3 @@ def test_broken_geolocation_arrays_are_an_error(tmp_path):
         oracle.write("%s/%s" % (path, name), meta, np.random.default_rng(1).random((4, 6)))
     break_object(path + "/lat/c/0/0", "short")
     assert "s.zarr/lat/c/0/0" in error_of(support.open_array(path, "/data").GetMetadata, "GEOLOCATION")
-
-
-def test_coordinate_with_an_unsupported_codec_is_ignored_silently(tmp_path):
-    path = write_with_coordinates(tmp_path / "s.zarr")
-    with open(path + "/x/zarr.json") as file:
-        meta = json.load(file)
-    meta["codecs"] = [LITTLE, {"name": "somebody.else", "configuration": {}}]
-    oracle.put(path, {"x/zarr.json": meta})
-    dataset, messages = warnings_of(lambda: support.open_array(path, "/data"))
-    assert warnings_of(lambda: dataset.GetGeoTransform(can_return_null=True)) == (None, [])
-    assert messages == []

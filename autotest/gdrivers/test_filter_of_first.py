@@ -57,21 +57,6 @@ def test_constant_first_window_keeps_the_filter_of_the_data_type(tmp_path, first
     np.testing.assert_array_equal(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), values)
 
 
-def test_choosing_the_filter_keeps_nodata_and_other_edits(tmp_path):
-    values = np.where(surface(600) < -0.5, np.float32(-9999), KINDS["scaled"](surface(600)))
-    dataset = created(tmp_path / "a.zarr", 2)
-    for b in (1, 2):
-        dataset.GetRasterBand(b).SetNoDataValue(-9999)
-    dataset.SetGeoTransform((5, 1, 0, 6, 0, -1))
-    dataset.SetMetadataItem("who", "me")
-    dataset.WriteArray(np.stack([values[:300], values[300:]]), 0, 0)
-    dataset = None
-    after = open_ours(str(tmp_path / "a.zarr"))
-    assert chosen(after) == "NONE" and after.GetMetadataItem("who") == "me" and after.GetGeoTransform()[0] == 5
-    np.testing.assert_array_equal(after.ReadAsArray()[:, :300], np.stack([values[:300], values[300:]]))
-    assert (after.ReadAsArray()[:, 300:] == -9999).all()
-
-
 def test_overviews_have_the_filter_too(tmp_path):
     dataset = created(tmp_path / "a.zarr", OVERVIEWS="2")
     dataset.GetRasterBand(1).WriteArray(KINDS["scaled"](surface(600)))

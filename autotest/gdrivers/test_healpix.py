@@ -214,22 +214,6 @@ def test_without_nodata_a_mask_marks_pixels_without_a_cell(tmp_path):
     assert np.array_equal(np.isnan(band.ReadAsArray()), plane_cells(order) < 0)
 
 
-def test_empty_shards_are_reported_as_empty_coverage(tmp_path):
-    order = 7
-    values = np.full(12 * 4**order, -1, "int32")
-    values[4 * 4**order:4 * 4**order + 4**6] = 1  # a quarter of face 4
-    path = tmp_path / "s.zarr"
-    oracle.put(path, {"zarr.json": group_meta(dggs(order))})
-    meta = array_meta(values.shape, "int32", [4**7], [sharding([4**5], LITTLE)], fill_value=-1, dimension_names=["cells"])
-    oracle.write(path / "v", meta, values, oracle.Layout(leave_out_chunks=True, leave_out_shards=True))
-    band = held_band(open_array(str(path), "/v"))
-    n = 1 << order
-    assert band.GetDataCoverageStatus(0, 0, n, n) == [gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, 0]
-    assert band.GetDataCoverageStatus(4 * n, 0, n, n) == [gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY, 0]
-    flags, percent = band.GetDataCoverageStatus(2 * n, 2 * n, n, n)
-    assert flags == gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY | gdal.GDAL_DATA_COVERAGE_STATUS_DATA and percent == 25
-
-
 # ------------------------------------------------------------------------------------------------------------------- faces
 
 def test_faces_open_by_name_and_are_not_listed(tmp_path, places):

@@ -9,8 +9,8 @@ import pytest
 from osgeo import gdal
 
 import oracle
-from stores import array_meta, group_meta, spatial_proj
-from support import GDAL, error_of, geotransform, held_band, name_of, need, open_array, open_ours, run_peer, same_crs, warnings_of
+from stores import array_meta, group_meta
+from support import error_of, geotransform, held_band, name_of, need, open_array, open_ours, run_peer, same_crs, warnings_of
 from writing import UTM, arrays, check_consolidated, copy, document, driver, pairs, source
 
 RNG = np.random.default_rng(12)
@@ -213,17 +213,6 @@ def test_a_mask_is_made_and_written_after_create(tmp_path, steps, options):
     if options["OVERVIEWS"] == "2":
         blocks = MASK.reshape(75, 2, 95, 2).max(axis=(1, 3))
         np.testing.assert_array_equal(levels_of(store)[0][1], blocks)
-
-
-@pytest.mark.skipif(GDAL < 3070000, reason="Dataset.WriteArray() is of GDAL 3.7")
-def test_unwritten_pixels_of_a_new_mask_are_invalid(tmp_path):
-    for form, path in (("GTiff", "a.tif"), ("ShardedZarr", "a.zarr")):
-        dataset = gdal.GetDriverByName(form).Create(str(tmp_path / path), 190, 150, 3)
-        dataset.CreateMaskBand(PER_DATASET)
-        held_band(dataset).GetMaskBand().WriteArray(np.full((10, 20), 7, "uint8"), 30, 40)
-        dataset.WriteArray(PIXELS)
-        del dataset
-    np.testing.assert_array_equal(mask_of(open_ours(str(tmp_path / "a.zarr"))), mask_of(gdal.Open(str(tmp_path / "a.tif"))))
 
 
 def test_a_mask_is_made_once_for_all_bands_and_only_in_update_mode(tmp_path):
@@ -459,22 +448,6 @@ def test_area_of_interest_of_zagg_is_the_mask_of_arrays_without_nodata(tmp_path)
     assert flags_of(open_ours(str(tmp_path / "a.zarr"))) == [gdal.GMF_NODATA]
     rectilinear(tmp_path / "c.zarr", counts, with_mask=False)
     assert flags_of(open_ours(str(tmp_path / "c.zarr"))) == [gdal.GMF_NODATA]
-
-
-def test_scales_of_embeddings_mask_unwritten_pixels(tmp_path):
-    oracle.put(tmp_path / "a.zarr", {"zarr.json": group_meta(), "utm33/zarr.json": group_meta(spatial_proj(list((10.0, 0.0, 5e5, 0.0, -10.0, 5e6)), "EPSG:32633"))})
-    embeddings = np.random.default_rng(9).integers(-128, 128, (2, 4) + SHAPE).astype("int8")
-    scales = np.random.default_rng(9).random((2,) + SHAPE).astype("float32")
-    scales[0, 3:5] = np.inf
-    scales[1, 7] = np.nan
-    oracle.write(str(tmp_path / "a.zarr" / "utm33" / "embeddings"),
-                 array_meta(embeddings.shape, "int8", [1, 4, 6, 8], dimension_names=["time", "band", "y", "x"]), embeddings)
-    put(tmp_path / "a.zarr", "scales", scales, group="utm33")
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    assert dataset.RasterCount == 8 and flags_of(dataset) == [0] * 8
-    for band in range(8):
-        np.testing.assert_array_equal(mask_of(dataset, band + 1), np.isfinite(scales[band // 4]) * 255)
-    np.testing.assert_array_equal(open_array(tmp_path / "a.zarr", "utm33/scales").ReadAsArray(), scales)
 
 
 def test_mask_flags_follow_a_nodata_value_that_is_set_later(tmp_path):

@@ -79,15 +79,6 @@ def test_a_colour_table_survives(tmp_path, count):
     assert after.GetRasterBand(1).GetColorInterpretation() == gdal.GCI_PaletteIndex
 
 
-def test_statistics_of_the_source_are_copied_and_none_are_invented(tmp_path):
-    before = source(values((2, 30, 40), "int16"))
-    first, second = before.GetRasterBand(1), before.GetRasterBand(2)
-    first.SetStatistics(*first.ComputeStatistics(False))
-    after = copy(tmp_path / "a.zarr", before)
-    assert after.GetRasterBand(1).GetStatistics(False, False) == pytest.approx(first.GetStatistics(False, False))
-    assert "STATISTICS_MINIMUM" not in after.GetRasterBand(2).GetMetadata() and "STATISTICS_MINIMUM" not in second.GetMetadata()
-
-
 def statistics_in(path):
     """Those that a store holds, by band: [(minimum, maximum, mean, standard deviation) or None]."""
     keys = ["STATISTICS_" + key for key in ("MINIMUM", "MAXIMUM", "MEAN", "STDDEV")]
@@ -243,12 +234,6 @@ def test_latin_1_texts_are_copied_as_utf_8_with_one_warning(tmp_path, kind):
     written = json.dumps(all_documents(tmp_path / "a.zarr"), ensure_ascii=False)
     words = [word for word in ("größe", "Müller", "Höhe", "Straße", "°C", "Wälder") if word in "".join(LATIN_1[kind])]
     assert [word for word in words if word not in written] == []
-
-
-def test_a_store_whose_name_is_not_utf_8_names_its_array_in_utf_8(tmp_path):
-    name = os.fsencode(tmp_path) + b"/M\xfcller.zarr"
-    assert driver().CreateCopy(name, source(values((10, 20)))) is not None
-    assert [meta["node_type"] for meta in all_documents(tmp_path)] == ["group", "array"] and (tmp_path / os.fsdecode(name) / "Müller").is_dir()
 
 
 @pytest.mark.parametrize("data_type, fill, attributes", [("uint8", 0, {}), ("float32", "NaN", {}), ("int64", 9, {"_FillValue": 3})])

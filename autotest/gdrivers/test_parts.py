@@ -97,15 +97,6 @@ def test_parts_of_any_chain_read_as_the_oracle_wrote_them(tmp_path, chain):
     check_parts("SHARDEDZARR:%s" % (tmp_path / "a.zarr"), values, 1)
 
 
-def test_parts_of_a_rectilinear_grid(tmp_path):
-    values = np.arange(48 * 250 * 220, dtype="int32").reshape(48, 250, 220)
-    grid = {"name": "rectilinear", "configuration": {"kind": "inline", "chunk_shapes": [[48], [100, 110, 40], [[110, 2]]]}}
-    meta = array_meta(values.shape, "int32", None, [LITTLE, blosc("lz4", "shuffle", 4)], chunk_grid=grid)
-    need_codecs(meta)
-    oracle.write(tmp_path / "a.zarr", meta, values)
-    check_parts("SHARDEDZARR:%s" % (tmp_path / "a.zarr"), values, 1)
-
-
 def test_broken_blosc_block_is_an_error_only_for_windows_that_need_it(tmp_path):
     values = write_deep(tmp_path / "a.zarr", "unsharded")
     path = tmp_path / "a.zarr" / "c" / "0" / "0" / "0"

@@ -109,20 +109,6 @@ def test_deleting_a_store_with_foreign_files_is_refused_or_keeps_them(tmp_path, 
     assert {key: data for key, data in snapshot(path).items() if data is not None} == {name: b"precious"}
 
 
-def test_folder_with_a_stray_zarr_json_loses_nothing(tmp_path):
-    folder = tmp_path / "home"
-    (folder / "work").mkdir(parents=True)
-    for name in ("thesis.txt", "work/data.bin", "zarr.json"):
-        (folder / name).write_text("precious")
-    before = snapshot(tmp_path)
-    if int(gdal.VersionInfo()) < 3130000:  # then GDAL deletes what its own Zarr driver takes for a store, before ours is asked
-        error_of(driver().CreateCopy, str(folder), source(NEW))
-        error_of(driver().CreateCopy, str(folder), source(NEW), options=["OVERWRITE=YES"])
-        error_of(driver().Create, str(folder), 10, 10, 1)
-    error_of(driver().Delete, str(folder))
-    assert snapshot(tmp_path) == before
-
-
 def test_deleting_a_store_removes_everything_it_wrote(tmp_path):
     path = several(tmp_path / "a.zarr")
     for name in ("zarr.json.aux.xml", "red/zarr.json.aux.xml", TEMPORARY, "red/c/0/" + TEMPORARY, "red/" + TEMPORARY):
@@ -231,23 +217,6 @@ def test_create_over_a_store_leaves_the_old_one_until_the_first_flush(tmp_path):
     assert (open_ours(path).GetRasterBand(1).ReadAsArray() == 4).all() and open_ours(path).GetMetadataItem("key") == "value"
 
 
-def test_create_over_a_store_in_memory():
-    try:
-        copy("/vsimem/rp/a.zarr", source(OLD), OVERVIEWS="2")
-        dataset = driver().Create("/vsimem/rp/a.zarr", 40, 50, 2, gdal.GDT_Int16)
-        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), OLD)
-        dataset.WriteArray(NEW)
-        dataset = None
-        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), NEW)
-        assert gdal.ReadDir("/vsimem/rp") == ["a.zarr"]
-        with pytest.raises(RuntimeError):
-            driver().CreateCopy("/vsimem/rp/a.zarr", source(OLD), callback=lambda *_: 0)
-        assert_same(read_all(open_ours("/vsimem/rp/a.zarr")), NEW)
-        assert gdal.ReadDir("/vsimem/rp") == ["a.zarr"]
-    finally:
-        gdal.RmdirRecursive("/vsimem/rp")
-
-
 # ------------------------------------------------------------------------------------------------------------------ kills
 
 REPLACE = """
@@ -343,37 +312,6 @@ def test_one_of_two_concurrent_copies_to_a_new_path_wins_whole(tmp_path):
         value = pixels.shape[-1] - 150
         assert value in (1, 2) and (pixels == value).all()
     assert sorted(os.listdir(str(tmp_path))) == sorted("%d.zarr" % number for number in range(20))
-
-
-@pytest.mark.parametrize("smaller", [False, True])
-def test_a_dataset_of_a_store_that_was_replaced_reads_its_old_pixels_or_fails(tmp_path, smaller, config):
-    config("SHARDEDZARR_DELETE", "ALL")
-
-    def raster(value):
-        made = gdal.GetDriverByName("MEM").Create("", 256, 256, 1)
-        made.GetRasterBand(1).Fill(value)
-        if smaller:  # the most of its shards are not there
-            made.GetRasterBand(1).WriteArray(np.zeros((250, 256), "uint8"))
-        return made
-    path, options = str(tmp_path / "a.zarr"), ["CHUNK_SHAPE=16", "SHARD_SHAPE=32", "ARRAY_NAME=v", "OVERVIEWS=NONE", "BLOSC_CNAME=lz4"]
-    full = gdal.GetDriverByName("MEM").Create("", 256, 256, 1)
-    full.GetRasterBand(1).Fill(1)
-    right = wrong = 0
-    for action in (lambda: driver().CreateCopy(path, raster(2), options=options), lambda: driver().Delete(path),
-                   lambda: (open(path + "/notes", "w").close(), warnings_of(lambda: driver().Delete(path)))):
-        shutil.rmtree(path, ignore_errors=True)
-        driver().CreateCopy(path, full, options=options)
-        dataset = gdal.Open(path)
-        assert dataset.ReadAsArray(0, 0, 40, 40).all()
-        action()
-        for x, y in ((0, 0), (100, 100), (200, 10), (10, 200), (240, 240)):
-            try:
-                assert (dataset.ReadAsArray(x, y, 16, 16) == 1).all()
-                right += 1
-            except RuntimeError as error:
-                assert "after it was opened" in str(error)
-                wrong += 1
-    assert right >= 1 and wrong >= 10
 
 
 def test_reading_while_a_store_is_replaced_gives_the_old_or_the_new(tmp_path):

@@ -110,13 +110,6 @@ def test_a_shard_of_64_mib_comes_in_one_request_and_goes_in_one(s3):
     assert [method for method, key in log] == ["GET", "GET", "GET", "PUT"]  # metadata, index, neighbours
 
 
-def test_the_first_and_the_last_block_of_a_shard_with_its_index_in_front(s3):
-    array = noise(1, 512, 512)
-    copy(PATH, source(array), CHUNK_SHAPE=32, SHARD_SHAPE=512, ARRAY_NAME="v", INDEX_LOCATION="START").FlushCache()
-    assert len(changed(s3, array, 0, 0, 32)) == 4
-    assert len(changed(s3, array, 480, 480, 32)) == 4
-
-
 def test_concurrent_changes_of_a_shard_are_merged(s3):
     array = noise(1, 256, 256)
     copy(PATH, source(array), CHUNK_SHAPE=64, SHARD_SHAPE=256, ARRAY_NAME="v").FlushCache()
@@ -204,17 +197,6 @@ def test_overviews_of_a_store_that_is_there_go_side_by_side_and_are_not_read_bac
     gdal.RmdirRecursive("/vsimem/a.zarr")
 
 
-def test_an_overview_that_cannot_be_stored_leaves_the_store_as_it_was(s3):
-    made(noise(3, 600, 500), OVERVIEWS="NONE")
-    before = dict(s3.objects)
-    dataset = opened()
-    s3.gather(4, puts_shards)
-    s3.refuse = lambda method, key: method == "PUT" and key.endswith("/ovr_2x/v/c/1/1/1")
-    assert "/ovr_2x/v/c/1/1/1" in error_of(dataset.BuildOverviews, "AVERAGE", [2, 4])
-    dataset = None
-    assert s3.objects == before
-
-
 # --------------------------------------------------------------------------------------------------------- new stores
 
 def made(array, path=PATH, **options):
@@ -255,24 +237,6 @@ def test_shards_of_a_new_store_go_side_by_side(s3):
     s3.gather(4, puts_shards)
     log = requests_of_new(s3, noise(1, 1024, 1024))
     assert len([key for _, key in log if "/v/c/" in key]) == 64 and 4 <= s3.most <= MOST
-
-
-def test_overviews_beyond_the_memory_budget_are_read_back(s3):
-    array = noise(1, 2048, 2048)
-    before = gdal.GetCacheMax()
-    gdal.SetCacheMax(1 << 20)
-    try:
-        log = requests_of_new(s3, array, OVERVIEWS="2,4", OVERVIEW_RESAMPLING="BILINEAR")  # means are made while pixels are copied
-    finally:
-        gdal.SetCacheMax(before)
-    assert ("GET", "bucket/a.zarr/v/c/0/0") in log
-    dataset = open_array(PATH, "/v")
-    assert_same(read_all(dataset), array)
-    dataset = driver().CreateCopy("/vsimem/a.zarr", source(array, UTM, "EPSG:32633"), options=["ARRAY_NAME=v", "OVERVIEWS=2,4", "OVERVIEW_RESAMPLING=BILINEAR"])
-    dataset = None
-    for actual, expected in zip(levels(PATH), levels("/vsimem/a.zarr")):
-        assert_same(actual, expected)
-    gdal.RmdirRecursive("/vsimem/a.zarr")
 
 
 @pytest.mark.parametrize("refused", ["/v/c/3/0", "/v/c/7/7", "/ovr_2x/v/c/3/3", "/ovr_2x/v/zarr.json", "/x/c/0"])
@@ -321,18 +285,6 @@ def test_puts_of_new_arrays_whose_answers_are_lost_or_refused_once_are_sent_agai
     WRITING[how]()
     assert tried > set(expected) - set(before) and s3.objects == expected
     gdal.RmdirRecursive("/vsimem/from.zarr")
-
-
-@pytest.mark.parametrize("key", ["v/c/0/0", "v/zarr.json"])
-def test_put_that_failed_is_not_sent_over_an_object_of_another_writer(s3, key):
-    """Whose it is, and from when, is not known."""
-    def fault(method, name, query):
-        if method == "PUT" and name == "bucket/a.zarr/" + key:
-            s3.objects[name] = b"theirs"
-            return 503
-    s3.fault = fault
-    assert key + ": writing failed" in error_of(made, noise(1, 64, 64))
-    assert s3.log.count(("PUT", "bucket/a.zarr/" + key)) == 1
 
 
 @pytest.mark.parametrize("fails", [0, 1, 99], ids=["made", "not at first", "not made"])
@@ -432,11 +384,6 @@ def test_a_store_that_is_renamed_or_copied_is_whole_wherever_it_opens(s3, how, f
             assert_same(read_all(open_array(PATH.replace("a.zarr", name), "/z")), array)
 
 
-def test_buckets_of_others_are_not_asked_whether_a_new_store_lies_in_a_repository(s3):
-    made(noise(1, 40, 40), OVERVIEWS="NONE")
-    assert {key.split("/")[0] for _, key in s3.log} == {"bucket"}
-
-
 def test_metadata_of_a_new_store_come_after_the_chunks_that_they_speak_of(s3):
     s3.gather(4, puts_shards)
     log = requests_of_new(s3, noise(1, 1000, 1000), OVERVIEWS="2")
@@ -502,23 +449,6 @@ def test_a_raster_that_took_the_place_of_another_goes_on_there(s3):
     gdal.VSICurlClearCache()
     assert_same(read_all(open_array(PATH)), array)
     assert not [key for key in s3.objects if not key.startswith("bucket/a.zarr/")]
-
-
-def test_replacement_with_other_dimensions_ignores_cached_listings(s3):
-    made(noise(3, 200, 200), OVERVIEWS="2")
-    gdal.ReadDirRecursive(PATH)  # v/c/0/0 is a directory
-    array = noise(1, 200, 200)
-    made(array, OVERVIEWS="2")
-    assert_same(read_all(open_array(PATH, "/v")), array)
-    assert {key.split("/")[1] for key in s3.objects} == {"a.zarr"}
-
-
-def test_what_a_killed_writer_left_of_an_upload_is_deleted_with_the_store(s3):
-    made(noise(1, 200, 200))
-    s3.objects["bucket/a.zarr/v/c/.shardedzarr-0123456789abcdef0123456789abcdef.tmp"] = b"x"
-    gdal.VSICurlClearCache()
-    assert driver().Delete(PATH) == gdal.CE_None
-    assert not s3.objects
 
 
 # ------------------------------------------------------------------------------------------------------------ reading
@@ -618,11 +548,6 @@ def listings(s3):
     return sum(method == "GET" and key.endswith("/") and "/" not in key[:-1] for method, key in s3.log)
 
 
-def is_empty(dataset, x, y, width, height):
-    status = dataset.GetRasterBand(1).GetDataCoverageStatus(x, y, width, height, gdal.GDAL_DATA_COVERAGE_STATUS_DATA)[0]
-    return status == gdal.GDAL_DATA_COVERAGE_STATUS_EMPTY
-
-
 @pytest.mark.parametrize("resampling", ["AVERAGE", "NEAREST"])
 def test_overviews_of_a_terapixel_with_one_shard_do_not_ask_for_each_shard(s3, resampling):
     """There were 20,400 requests."""
@@ -635,38 +560,6 @@ def test_overviews_of_a_terapixel_with_one_shard_do_not_ask_for_each_shard(s3, r
     dataset = gdal.Open(PATH)
     level = dataset.GetRasterBand(1).GetOverview(1)
     assert (level.ReadAsArray(125010, 83340, 60, 60) == 7).all() and not level.ReadAsArray(0, 0, 60, 60).any()
-
-
-@pytest.mark.parametrize("fault", ["refused", "a page of a proxy"])
-def test_where_a_listing_fails_each_shard_is_looked_up(s3, fault):
-    sparse()
-    if fault == "refused":
-        s3.refuse = lambda method, key: method == "GET" and "/" not in key.rstrip("/")
-    else:
-        s3.fault = lambda method, key, query: b"<html></html>" if method == "GET" and "/" not in key.rstrip("/") else None
-    dataset = gdal.Open(PATH)
-    assert [is_empty(dataset, x, 40 * SHARD, 10 * SHARD, 10 * SHARD) for x in (0, 20 * SHARD, 60 * SHARD)] == [True, True, False]
-
-
-def test_windows_of_few_shards_share_a_listing(s3):
-    """Windows of few shards share one; one's own shards are seen at once (and others' later: test_array_requests.c)."""
-    sparse()
-    dataset = gdal.OpenEx(PATH, gdal.OF_UPDATE)
-    s3.log.clear()
-    assert all(is_empty(dataset, x * SHARD, 0, 5 * SHARD, 5 * SHARD) for x in range(0, 120, 5))
-    assert len(s3.log) < 70 and 0 < listings(s3) < 10, "600 shards"
-    dataset.GetRasterBand(1).WriteArray(np.full((10, 10), 5, "uint8"), 90 * SHARD, 90 * SHARD)
-    dataset.FlushCache()
-    assert not is_empty(dataset, 90 * SHARD, 90 * SHARD, SHARD, SHARD)
-
-
-def test_listing_costs_no_more_requests_than_looking_up(s3):
-    """A row of shards is a folder: here each of 40."""
-    sparse([(row * SHARD, row * SHARD) for row in range(40)])
-    dataset = gdal.Open(PATH)
-    s3.log.clear()
-    assert all(is_empty(dataset, x * SHARD, 60 * SHARD, SHARD, SHARD) for x in range(60))
-    assert listings(s3) <= 4 and len(s3.log) <= 66
 
 
 MANY = 6000  # pixels along a raster of 47 x 47 shards, or of as many chunks that are objects
@@ -694,32 +587,6 @@ def mostly_empty(sharded=True):
     return array
 
 
-def translated(dataset, **options):
-    return gdal.Translate("", dataset, format="MEM", **options).ReadAsArray()
-
-
-WHOLE_READS = {
-    "statistics": lambda dataset: np.array(dataset.GetRasterBand(1).ComputeStatistics(False)),
-    "histogram": lambda dataset: np.array(dataset.GetRasterBand(1).GetHistogram(approx_ok=False)),
-    "checksum": lambda dataset: np.array(dataset.GetRasterBand(1).Checksum()),
-    "pixels": lambda dataset: dataset.ReadAsArray(),
-    "nearest": lambda dataset: dataset.ReadAsArray(buf_xsize=500, buf_ysize=500),
-    "average": lambda dataset: dataset.ReadAsArray(buf_xsize=500, buf_ysize=500, resample_alg=gdal.GRIORA_Average),
-    "translate": translated,
-    "reduced": lambda dataset: translated(dataset, width=300, height=300)}
-
-
-@pytest.mark.parametrize("sharded", [True, False], ids=["shards", "chunks"])
-@pytest.mark.parametrize("how", WHOLE_READS)
-def test_a_whole_read_of_a_nearly_empty_raster_does_not_ask_for_each_shard(s3, how, sharded):
-    """There were 2,200 requests."""
-    array = mostly_empty(sharded)
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
-    s3.log.clear()
-    assert_same(WHOLE_READS[how](dataset), WHOLE_READS[how](source(array[np.newaxis])))
-    assert len(s3.log) < 150 and 0 < listings(s3) < 50
-
-
 @pytest.mark.parametrize("fault", ["refused", "a page of a proxy", "later"])
 @pytest.mark.parametrize("sharded", [True, False], ids=["shards", "chunks"])
 def test_failed_listing_does_not_make_shards_absent(s3, fault, sharded):
@@ -744,28 +611,6 @@ def test_a_shard_that_another_made_after_the_listing_is_there_for_who_opens_late
     other = None
     fresh = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
     assert (fresh.ReadAsArray(128 * 40, 128 * 41, 128, 128) == 5).all()
-
-
-def test_shards_of_this_session_are_not_absent_by_an_older_listing(s3):
-    array = mostly_empty()
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH, gdal.OF_RASTER | gdal.OF_UPDATE)
-    assert_same(dataset.ReadAsArray(), array)
-    dataset.GetRasterBand(1).WriteArray(np.full((100, 100), 5, "uint8"), 128 * 40, 128 * 41)
-    array[128 * 41:128 * 41 + 100, 128 * 40:128 * 40 + 100] = 5
-    assert_same(dataset.ReadAsArray(), array)
-    dataset.FlushCache()
-    assert_same(dataset.ReadAsArray(), array)
-
-
-def test_listing_for_a_reader_costs_no_more_requests_than_looking_up(s3):
-    """All shards lie in one folder, whose listing could have 100 pages: a window of few absent shards is no reason to list it."""
-    dataset = driver().Create(PATH, 32000, 16000, 1, gdal.GDT_Byte, ["ARRAY_NAME=v", "CHUNK_SHAPE=64", "SHARD_SHAPE=64", "OVERVIEWS=NONE", "DIM_SEPARATOR=."])
-    dataset = None
-    gdal.VSICurlClearCache()
-    dataset = gdal.OpenEx('SHARDEDZARR:"%s"' % PATH)
-    s3.log.clear()
-    assert not dataset.ReadAsArray(0, 0, 640, 640).any()
-    assert listings(s3) == 0 and len(s3.log) == 100
 
 
 @pytest.mark.parametrize("kind", ["GLACIER", "DEEP_ARCHIVE"])

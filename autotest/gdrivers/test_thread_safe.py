@@ -129,22 +129,6 @@ def test_a_dataset_that_is_open_becomes_thread_safe(tmp_path):
     in_threads(lambda seed: assert_windows(dataset, VALUES, seed))
 
 
-def test_dataset_may_be_closed_before_the_threads_that_read_it(tmp_path):
-    write_pyramid(tmp_path)
-    gone = threading.Event()
-
-    def read(held):
-        assert_windows(held.pop(), VALUES, 0)
-        gone.wait()
-        return True
-    dataset = open_thread_safe(tmp_path, "/a/v")
-    with ThreadPoolExecutor(THREADS) as pool:
-        running = [pool.submit(read, [dataset]) for _ in range(THREADS)]
-        del dataset
-        gone.set()
-        assert all(future.result() for future in running)
-
-
 def test_error_is_raised_in_every_thread(tmp_path):
     write_pyramid(tmp_path)
     (tmp_path / "a/v/c/0/0/0").write_bytes(b"spoilt")

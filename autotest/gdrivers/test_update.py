@@ -9,10 +9,9 @@ import pytest
 from osgeo import gdal, osr
 
 import oracle
-from stores import (BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, spatial_proj, transpose,
-                    write_coordinate)
-from support import AS_NOBODY, as_raster, assert_same, error_of, geotransform, in_process, name_of, need_codecs, open_array, open_ours, \
-    raster_dtype, random_window, read_all, same_crs, tried
+from stores import BIG, CRC32C, GZIP, LITTLE, array_meta, group_meta, random_store, random_values, sharding, transpose
+from support import AS_NOBODY, as_raster, assert_same, error_of, in_process, name_of, need_codecs, open_array, open_ours, raster_dtype, \
+    random_window, read_all, same_crs
 from writing import UTM, change_document, check_consolidated, chunks_of, copy, created, document, only_array, shards, source
 
 
@@ -229,31 +228,6 @@ def test_many_processes_writing_into_the_same_shards_lose_no_block(tmp_path, kin
     assert not [name for _, _, names in os.walk(path) for name in names if name.startswith(".") or "lock" in name]
 
 
-@pytest.mark.parametrize("bands", [[2], [3, 1]], ids=["band", "bands"])
-@pytest.mark.parametrize("size, buffer", [((20, 14), (10, 7)), ((9, 13), (20, 30)), ((50, 40), (7, 3)), ((33, 1), (4, 1)), ((64, 48), (3, 5))], ids=str)
-def test_resized_buffer_writes_keep_concurrent_writes_beside_them(tmp_path, size, buffer, bands):
-    """As GDAL writes it, whose cache of blocks writes all of a block."""
-    rng, path = np.random.default_rng(3), str(tmp_path / "a.zarr")
-    array = rng.integers(1, 60000, (3, 70, 80)).astype("uint16")
-    pixels = rng.integers(1, 250, (len(bands), buffer[1], buffer[0])).astype("uint8")
-    copy(path, source(array), CHUNK_SHAPE=16, SHARD_SHAPE=32, OVERVIEWS="NONE").FlushCache()
-    expected = gdal.GetDriverByName("MEM").Create("", 80, 70, 3, gdal.GDT_UInt16)
-    expected.WriteArray(array)
-    ours, other = update(path), update(path)
-    for dataset in (expected, ours):
-        if len(bands) > 1:
-            dataset.WriteRaster(5, 9, *size, pixels.tobytes(), *buffer, gdal.GDT_Byte, band_list=bands)
-        else:
-            dataset.GetRasterBand(bands[0]).WriteRaster(5, 9, *size, pixels.tobytes(), *buffer, gdal.GDT_Byte)
-    for dataset in (expected, other):  # left of the window, and below it
-        dataset.WriteArray(np.full((3, 3, 2), 60001, "uint16"), 3, 8)
-        dataset.WriteArray(np.full((3, 1, 9), 60001, "uint16"), 4, 9 + size[1])
-    other.FlushCache()
-    ours.FlushCache()
-    ours = other = None
-    assert_same(read_all(open_ours(path)), expected.ReadAsArray())
-
-
 # ----------------------------------------------------------------------------------------------------- what is known of it
 
 def test_georeferencing_and_metadata_are_updated_for_all_readers(tmp_path):
@@ -285,47 +259,6 @@ def test_georeferencing_and_metadata_are_updated_for_all_readers(tmp_path):
     assert oracle.read(tmp_path / "a.zarr" / "ovr_2x" / "y_2x")[1][0] == pytest.approx(50 - 0.25 * 70 / 35 / 2)
 
 
-def test_removed_metadata_is_gone_for_all_readers(tmp_path):
-    path = str(tmp_path / "a.zarr")
-    before = source(np.ones((30, 40), "uint8"), UTM, "EPSG:32633", 9)
-    before.SetMetadata({"a": "1", "b": "2"})
-    copy(path, before)
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.GetRasterBand(1).DeleteNoDataValue()
-    dataset.SetMetadataItem("a", None)
-    dataset.SetSpatialRef(None)
-    dataset = None
-    again = open_ours(path)
-    assert again.GetRasterBand(1).GetNoDataValue() is None and "a" not in again.GetMetadata() and again.GetMetadata()["b"] == "2"
-    assert again.GetSpatialRef() is None and again.GetGeoTransform() == UTM
-    check_consolidated(path)
-    assert "_FillValue" not in only_array(path)[1]["attributes"]
-
-
-def test_attributes_of_others_keep_their_form(tmp_path):
-    odd = {"number": 1.50, "big": 12345678901234567890, "list": [1, {"deep": None}], "long_name": "theirs", **spatial_proj([1, 0, 5, 0, -1, 9], "EPSG:32633")}
-    array = random_values(np.random.default_rng(4), "uint16", (20, 30))
-    path = oracle.write(tmp_path / "a.zarr", group_meta({"title": "t", "nested": {"x": [1.0, 2]}}))
-    oracle.write(path + "/v", array_meta((20, 30), dimension_names=["y", "x"], attributes=odd, storage_transformers=[]), array)
-    write_coordinate(path, "x", np.arange(30) + 5.5)
-    write_coordinate(path, "y", 8.5 - np.arange(20))
-    oracle.consolidate(path)
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.SetMetadataItem("mine", "yes")
-    dataset.GetRasterBand(1).SetScale(2)
-    dataset.SetGeoTransform([100, 2, 0, 200, 0, -2])
-    dataset = None
-    after, root = document(path, "v"), document(path)
-    assert {k: after["attributes"][k] for k in ("number", "big", "list", "long_name", "proj:code")} == {k: odd[k] for k in ("number", "big", "list", "long_name", "proj:code")}
-    assert root["attributes"]["nested"] == {"x": [1.0, 2]} and after["storage_transformers"] == []
-    assert after["attributes"]["spatial:transform"] == [2, 0, 100, 0, -2, 200] and after["attributes"]["scale_factor"] == 2
-    assert oracle.read(path + "/x")[1][0] == 101 and oracle.read(path + "/y")[1][0] == 199
-    check_consolidated(path)
-    again = open_ours(path)
-    assert geotransform(again) == (100, 2, 0, 200, 0, -2) and again.GetMetadataItem("mine") == "yes"
-    assert_same(again.ReadAsArray(), array)
-
-
 def test_statistics_in_update_mode_go_to_the_store(scene):
     path, array = scene
     dataset = gdal.Open(path, gdal.GA_Update)
@@ -335,73 +268,6 @@ def test_statistics_in_update_mode_go_to_the_store(scene):
     found = again.GetRasterBand(1).GetMetadata()
     assert float(found["STATISTICS_MAXIMUM"]) == array.max()
     assert not os.path.exists(path + ".aux.xml") and not os.path.exists(path + "/zarr.json.aux.xml")
-
-
-@pytest.mark.parametrize("level", [False, True])
-def test_an_edit_keeps_what_is_newer_than_the_consolidated_metadata(tmp_path, level):
-    path = str(tmp_path / "a.zarr")
-    copy(path, source(np.ones((40, 40), "uint8"), UTM, "EPSG:32633"), ARRAY_NAME="v", CHUNK_SHAPE=16, OVERVIEWS="2")
-    node = ("ovr_2x", "v") if level else ("v",)
-    theirs = {**document(path, *node)["attributes"], "theirs": {"deep": [1.50]}, "long_name": "newer"}
-    change_document(path, *node, attributes=theirs)  # as zarr-python does: in the node's own file alone
-    dataset = gdal.Open(path, gdal.GA_Update)
-    dataset.SetMetadataItem("mine", "yes")
-    dataset.GetRasterBand(1).SetNoDataValue(9)
-    dataset.SetGeoTransform([100, 2, 0, 200, 0, -2])
-    dataset = None
-    after = document(path, *node)["attributes"]
-    assert after["theirs"] == {"deep": [1.50]} and after["long_name"] == "newer" and after["_FillValue"] == 9
-    check_consolidated(path)
-    assert open_ours(path).GetGeoTransform() == (100, 2, 0, 200, 0, -2)
-
-
-# --------------------------------------------------------------------------------------------------------- only what was set
-
-def gaussian_store(path):
-    """Latitudes that are on no line."""
-    latitudes = 87.8 - 2.8 * np.arange(16)
-    latitudes[1] -= 0.04
-    oracle.write("%s/t" % path, array_meta((16, 8), dimension_names=["lat", "lon"]), np.ones((16, 8), "uint16"))
-    write_coordinate(path, "lat", latitudes, {"units": "degrees_north"})
-    write_coordinate(path, "lon", 2.8 * np.arange(8), {"units": "degrees_east"})
-    oracle.write(path, group_meta())
-
-
-@pytest.mark.parametrize("face", ["raster", "multidim"])
-def test_a_crs_changes_no_coordinate(tmp_path, face):
-    gaussian_store(tmp_path / "a.zarr")
-    before = {name: file for name, file in stat(tmp_path / "a.zarr").items() if name.startswith("l")}
-    assert len(before) == 4
-    if face == "raster":
-        dataset = update(tmp_path / "a.zarr", "t")
-        dataset.SetSpatialRef(srs_of(4258))
-    else:
-        dataset = gdal.OpenEx(name_of(tmp_path / "a.zarr"), gdal.OF_MULTIDIM_RASTER | gdal.OF_UPDATE)
-        dataset.GetRootGroup().OpenMDArray("t").SetSpatialRef(srs_of(4258))
-    dataset = None
-    after = stat(tmp_path / "a.zarr")
-    assert {name: after[name] for name in before} == before
-    assert same_crs(open_array(tmp_path / "a.zarr", "t"), "EPSG:4258")
-
-
-@pytest.mark.parametrize("array", ["", "/a"])
-def test_an_array_without_names_is_georeferenced_validly(tmp_path, array):
-    store, transform = tmp_path / "a.zarr", (500000, 100, 0, 5000000, 0, -100)
-    oracle.write("%s%s" % (store, array), array_meta((16, 8)), np.ones((16, 8), "uint16"))
-    if array:
-        oracle.write(store, group_meta())
-    dataset = update(store)
-    dataset.SetGeoTransform(transform)
-    dataset.SetSpatialRef(srs_of(32631))
-    dataset = None
-    program = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
-    answer = subprocess.run([program, str(store)], capture_output=True, text=True)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    dataset = open_ours(name_of(store))
-    assert same_crs(dataset, "EPSG:32631") and geotransform(dataset) == transform
-    if tried(str(store) + array, ["Zarr"])[0]:  # GDAL's own driver, of 3.13
-        dataset = gdal.OpenEx(str(store) + array, allowed_drivers=["Zarr"])
-        assert same_crs(dataset, "EPSG:32631") and geotransform(dataset) == transform
 
 
 # -------------------------------------------------------------------------------------------------- signed types that are unsigned
