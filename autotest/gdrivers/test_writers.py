@@ -464,11 +464,11 @@ def test_writing_without_a_condition_because_of_path_headers_warns(s3, of_path, 
 
 
 @pytest.mark.parametrize("setting, option, is_sent", [("NO", None, False), ("YES", "NO", False), ("NO", "YES", True), (None, None, True)])
-def test_conditions_are_sent_unless_the_configuration_or_before_it_the_open_option_says_no(s3, setting, option, is_sent):
+def test_conditions_are_sent_unless_the_configuration_or_before_it_the_open_option_says_no(s3, config, setting, option, is_sent):
     made()
     conditions = []
     s3.sees = lambda headers: conditions.append("If-Match" in headers or "If-None-Match" in headers)
-    gdal.SetConfigOption("SHARDEDZARR_CONDITIONAL_PUT", setting)
+    config("SHARDEDZARR_CONDITIONAL_PUT", setting)
     s3.log.clear()
     ours = update(*["CONDITIONAL_PUT=" + option] if option else [])
     ours.SetMetadataItem("k", "1")

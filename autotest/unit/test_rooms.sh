@@ -32,7 +32,7 @@ shard 1942
 icechunk 2056
 codec 5017
 zarr 7894
-store 6816
+store 6782
 base 1975
 END
 for path in */; do

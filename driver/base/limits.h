@@ -26,7 +26,7 @@
 #define ZS_MOST_SYNCS 16
 
 /* How often a change is repeated because another writer published first, in stores with conditional commits
- * (conditional.c). Beyond, it is an error, and pending writes stay for another flush. With the waits between
+ * (commits.c). Beyond, it is an error, and pending writes stay for another flush. With the waits between
  * (zs_conflict_again()) that is half a minute. */
 #define ZS_MOST_CONFLICTS 60
 /* How often a commit to a remote store is sent again, when it failed and the store is as it was. With the waits between

@@ -18,7 +18,6 @@ enum zs_status zs_store_open_local(const char *root, struct zs_store **store, st
 struct folder {
     struct folder *next; /* of the same hash */
     char *prefix;
-    uint64_t mount; /* files can be renamed between folders of the same mount */
     bool is_clean;  /* no files of dead writers */
     bool is_dirty;  /* zs_folders_sync() must flush it */
 };

@@ -1,5 +1,5 @@
 /* The folders of a local store: each is checked once, and not for every chunk. */
-#define _GNU_SOURCE /* statx(), O_DIRECTORY */
+#define _GNU_SOURCE /* realpath() */
 #include "store/local.h"
 
 #include <fcntl.h>
@@ -149,14 +149,6 @@ static enum zs_status check_link(const struct local_store *store, const char *pa
                                "%s: this link leads out of the store: nothing is written or removed there", path);
 }
 
-static uint64_t mount_of(const char *path)
-{
-    struct statx st;
-    if (statx(AT_FDCWD, path, 0, STATX_MNT_ID, &st) != 0)
-        return 0;
-    return (st.stx_mnt_id << 40) ^ ((uint64_t)st.stx_dev_major << 20) ^ st.stx_dev_minor;
-}
-
 /* Checks one folder whose parents are known to lie in the store, and makes it if wanted. ZS_NOT_FOUND when it is
  * absent. */
 static enum zs_status check_folder(struct local_store *store, const char *prefix, const char *path, bool make,
@@ -212,7 +204,6 @@ enum zs_status zs_folder_enter(struct local_store *store, const char *prefix, bo
     if (status == ZS_OK)
         status = check_folder(store, prefix, path, make, &f->is_clean, err);
     if (status == ZS_OK) {
-        f->mount = mount_of(path);
         f->next = zs_map_get(&store->folders, hash);
         status = zs_map_set(&store->folders, hash, f) ? ZS_OK : zs_fail_memory(err);
     }

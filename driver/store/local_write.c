@@ -50,7 +50,7 @@ static enum zs_status make_temporary(struct local_store *store, struct folder *f
 }
 
 /* Makes the temporary file in the root, where the next writer finds those of a dead one in a single directory; or
- * beside the object where it could not be renamed from the root. */
+ * beside the object where the root cannot be written to. */
 static enum zs_status open_temporary(struct local_store *store, struct local_writer *w, struct zs_error *err)
 {
     struct folder *root, *parent;
@@ -59,12 +59,8 @@ static enum zs_status open_temporary(struct local_store *store, struct local_wri
     free(prefix);
     ZS_TRY(status);
     ZS_TRY(zs_folder_enter(store, "", true, &root, err));
-    if (root->mount == parent->mount) {
-        status = make_temporary(store, root, w, err);
-        if (status != ZS_IO || root == parent)
-            return status;
-    }
-    return make_temporary(store, parent, w, err);
+    status = make_temporary(store, root, w, err);
+    return status != ZS_IO || root == parent ? status : make_temporary(store, parent, w, err);
 }
 
 static void writer_free(struct local_writer *w)

@@ -145,17 +145,6 @@ enum zs_status zs_mark_check(struct zs_store *store, const char *key, bool overw
     return status;
 }
 
-bool zs_mark_is_own(struct zs_store *store, const char *key)
-{
-    struct maker us, maker;
-    bool has_maker;
-    char *etag = NULL;
-    describe(&us);
-    (void)read_mark(store, key, &maker, &has_maker, &etag, NULL);
-    free(etag);
-    return has_maker && is_us(&maker, &us);
-}
-
 /* ---- Putting and removing ---- */
 
 /* Puts a mark where a lock keeps other makers away, or nothing does. */

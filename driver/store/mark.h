@@ -17,5 +17,3 @@ enum zs_status zs_mark_remove(struct zs_store *store, const char *key, struct zs
 
 /* Whether the key is that of a mark. */
 bool zs_is_mark(const char *key);
-/* Whether this process has put the mark at the key. */
-bool zs_mark_is_own(struct zs_store *store, const char *key);

@@ -545,11 +545,6 @@ bool zs_object_is_changed(const struct zs_object *object, bool or_recently)
     return change != NULL && change->is_changed != NULL && change->is_changed(object, or_recently);
 }
 
-bool zs_store_has_locks(struct zs_store *store)
-{
-    return find_locks(store) != NULL;
-}
-
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err)
 {
     *lock = NULL;

@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
  * (directories) and vsi.c (every GDAL virtual file system). A store may stand before another: http.c reads objects by
- * plain GET requests, uploads.c overlaps commits (store.c puts both there); others show a format of their own as Zarr.
+ * plain GET requests, commits.c overlaps commits (store.c puts both there); others show a format of their own as Zarr.
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
  * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
@@ -161,7 +161,7 @@ enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, str
 /* Drops the object and releases the writer. NULL is allowed. */
 void zs_writer_abort(struct zs_writer *writer);
 
-/* ---- Commits that expect a version (conditional.c) ----
+/* ---- Commits that expect a version (commits.c) ----
  *
  * Object stores have no locks. Many of them refuse a commit instead, unless the object under its key is still the one
  * that was read: If-Match and If-None-Match of RFC 9110 with its ETag. Google's takes these for reading alone, and
@@ -219,7 +219,6 @@ bool zs_object_is_changed(const struct zs_object *object, bool or_recently);
 /* Locks an object: waits for other writers, in this process and others. ZS_OK with *lock NULL where the file system has
  * no locks. A thread must not hold two locks (deadlock). */
 struct zs_lock;
-bool zs_store_has_locks(struct zs_store *store);
 enum zs_status zs_store_lock(struct zs_store *store, const char *key, struct zs_lock **lock, struct zs_error *err);
 void zs_store_unlock(struct zs_store *store, struct zs_lock *lock); /* NULL is allowed */
 
@@ -374,7 +373,7 @@ enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
 void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
 /* Puts a store before a remote one, whose writers have their keys, and which it takes over, also on failure. It adds
- * nothing until zs_store_overlap() (uploads.c). */
+ * nothing until zs_store_overlap() (commits.c). */
 enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store, struct zs_error *err);
 
 /* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */

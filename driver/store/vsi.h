@@ -15,7 +15,7 @@ struct zs_path_kind {
     bool is_remote;   /* behind a network */
     bool speaks_http; /* ... and failures come with the status of an answer */
     bool is_listable; /* directories can be listed, even if one attempt may fail; a web server may have no listings */
-    bool sends_conditions; /* an object is put with one request, which can carry a condition (conditional.c) */
+    bool sends_conditions; /* an object is put with one request, which can carry a condition (commits.c) */
     bool has_generations; /* ... of the number of an object and not its ETag (Google) */
     bool picks_names; /* a server lists only those names that begin with something, when it is asked to */
     const char *page_option; /* GDAL's setting for the length of one page of a listing; NULL where there are none */
