@@ -5,7 +5,6 @@
 #include "codec/codec.h"
 #include "icechunk_make.h"
 #include "memory_store.h"
-#include "icechunk/flatbuffer.h"
 #include "zarr/hierarchy.h"
 #include "icechunk/icechunk_private.h"
 

@@ -29,8 +29,8 @@ raster 6332
 geo 9287
 array 6171
 shard 1942
-icechunk 2056
-codec 5017
+icechunk 2050
+codec 5002
 zarr 7894
 store 6782
 base 1975

@@ -7,7 +7,7 @@
 
 #include "array/plan.h"
 #include "base/utf8.h"
-#include "codec/texts.h"
+#include "codec/codec.h"
 
 struct texts {
     struct zs_node node; /* that of the text, with the metadata of an array of pointers */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "codec/texts.h"
 
 /* Largest decoded innermost chunk: it must fit in memory whole, and its size in what every codec library takes. */
 #define MAX_LEAF_BYTES ((uint64_t)INT32_MAX)

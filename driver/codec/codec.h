@@ -2,6 +2,7 @@
  * a codec is one file, or a few lines in the file of its family, and one row. */
 #pragma once
 
+#include "base/checked.h"
 #include "base/memory.h"
 #include "zarr/dtype.h"
 #include "zarr/json.h"
@@ -53,7 +54,7 @@ void *zs_scratch_context(struct zs_scratch *scratch, enum zs_scratch_context_use
 void zs_scratch_set_context(struct zs_scratch *scratch, enum zs_scratch_context_use use, int tag, void *context,
                             void (*destroy)(void *));
 
-/* ---- The blocks of an encoded chunk, which can be decoded one by one (blocks.c) ---- */
+/* ---- The blocks of an encoded chunk, which can be decoded one by one (codec.c) ---- */
 
 /* Bytes that a codec keeps of the beginning of a chunk. */
 #define ZS_BLOCKS_HEAD 16
@@ -107,10 +108,6 @@ struct zs_form {
     unsigned char fill[ZS_MAX_ITEM_SIZE];
 };
 
-/* Which elements an elementwise stage may be unable to encode. ENDS: the largest and the smallest, and not numbers;
- * SOME: also those between, for what it makes of them is in another order. */
-enum zs_refusal { ZS_REFUSES_NONE, ZS_REFUSES_ENDS, ZS_REFUSES_SOME };
-
 /* How a member of a codec's configuration is read: into the state of the stage, as int64_t unless said otherwise. */
 enum zs_member_kind {
     ZS_MEMBER_OTHER,   /* by configure() of the codec, or not at all: what an encoder or another reader needs */
@@ -137,7 +134,7 @@ struct zs_stage {
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void; /* it changes nothing for this array, and is left out of the chain */
-    enum zs_refusal refuses;
+    bool refuses; /* elementwise: elements that it cannot encode, beyond the ends of a type or no numbers */
     unsigned char fill[ZS_MAX_ITEM_SIZE]; /* of the array before it, as in struct zs_form */
 };
 
@@ -334,7 +331,7 @@ bool zs_is_integer(enum zs_data_type type);
  * none in the other type. Infinite results of finite values are out of range; clamped they are infinite. */
 enum zs_status zs_cast_elements(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err);
 
-/* Checksums (crc32c.c): the Castagnoli CRC of RFC 3720, as the crc32c codec and shard indexes use it, and those that
+/* Checksums (checksums.c): the Castagnoli CRC of RFC 3720, as the crc32c codec and shard indexes use it, and those that
  * come with libdeflate (gzip.c). */
 
 /* CRC32C of n bytes (initial value and final inversion included): "123456789" gives 0xE3069283. */
@@ -354,3 +351,29 @@ uint32_t zs_adler32(const void *data, size_t n);
  * no zstd. */
 enum zs_status zs_zstd_decode(const void *dictionary, size_t dictionary_size, const void *src, size_t n, size_t limit,
                               struct zs_buffer *out, struct zs_error *err);
+
+/* ---- Texts (texts.c): arrays of text are arrays of pointers. An element in memory is a `const unsigned char *` to
+ * what is stored of a text: dtype.text_size bytes, code points of UTF-32 as little-endian uint32; or, of texts of any
+ * length, a little-endian uint32 and as many bytes of UTF-8. So elements of any length are copied, merged and compared
+ * with the fill value as others are; only these codecs, and who makes texts of them (array/strings.c), follow the
+ * pointer. An element that equals the fill value is that pointer. ---- */
+
+/* Bytes that are stored of a text. */
+static inline size_t zs_text_stored_size(const struct zs_dtype *dtype, const unsigned char *stored)
+{
+    return dtype->text_size != 0 ? dtype->text_size : 4 + (size_t)zs_load_le32(stored);
+}
+
+/* Whether two texts of an array are stored alike. */
+bool zs_text_equals(const struct zs_dtype *dtype, const unsigned char *a, const unsigned char *b);
+
+/* Sets *codec to the one that encodes texts under the same name; transposes, shards and codecs of bytes stay.
+ * ZS_UNSUPPORTED for codecs of numbers, ZS_INVALID for one that is not of this type of text. */
+enum zs_status zs_codec_of_texts(const struct zs_dtype *dtype, const struct zs_codec **codec, struct zs_error *err);
+
+/* What elements of decoded chunks point to. NULL without memory; freed with free() after zs_texts_drop(). */
+struct zs_kept_texts *zs_kept_texts_create(void);
+/* Takes over the memory of `bytes`. Thread-safe. */
+enum zs_status zs_texts_keep(struct zs_kept_texts *kept, struct zs_buffer *bytes, struct zs_error *err);
+/* Frees all; no such element is used any more. NULL is allowed. */
+void zs_texts_drop(struct zs_kept_texts *kept);

@@ -96,7 +96,7 @@ static enum zs_status configure_fixed(const zs_json *configuration, struct zs_st
 {
     const struct scaling *s = stage->state;
     ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", false, err));
-    stage->refuses = zs_is_integer(stage->out.type) ? ZS_REFUSES_ENDS : ZS_REFUSES_NONE;
+    stage->refuses = zs_is_integer(stage->out.type);
     if (s->scale == 0)
         return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0",
                        stage->codec->name);
@@ -117,8 +117,7 @@ static enum zs_status configure_quantize(const zs_json *configuration, struct zs
 static enum zs_status configure_astype(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
     ZS_TRY(read_dtypes(stage, configuration, "decode_dtype", "encode_dtype", false, err));
-    if (zs_is_integer(stage->out.type) && !zs_is_integer(stage->in.type))
-        stage->refuses = ZS_REFUSES_ENDS;
+    stage->refuses = zs_is_integer(stage->out.type) && !zs_is_integer(stage->in.type);
     return ZS_OK;
 }
 

@@ -322,13 +322,10 @@ static bool is_float(const struct zs_dtype *dtype)
 struct zs_storable zs_storable_of(const struct zs_stage *stages, int count)
 {
     struct zs_storable s = {0};
-    bool is_ordered = true;
-    for (int i = 0; i < count; i++) {
-        s.count = stages[i].refuses != ZS_REFUSES_NONE ? i + 1 : s.count;
-        is_ordered = is_ordered && stages[i].refuses != ZS_REFUSES_SOME;
-    }
+    for (int i = 0; i < count; i++)
+        s.count = stages[i].refuses ? i + 1 : s.count;
     double a, b;
-    if (s.count == 0 || !is_ordered || !is_float(&stages[0].in) || !zs_is_integer(stages[s.count - 1].out.type) ||
+    if (s.count == 0 || !is_float(&stages[0].in) || !zs_is_integer(stages[s.count - 1].out.type) ||
         !find_end(stages, s.count, 1, &a) || !find_end(stages, s.count, -1, &b))
         return s;
     const float nan32 = NAN;

@@ -1,6 +1,6 @@
 /* Codecs of text: what is stored of each element, one after another. "bytes" for texts of one length; "vlen-utf8"
  * (zarr-extensions) for others, with the number of elements before them, and before each its length. */
-#include "codec/texts.h"
+#include "codec/codec.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

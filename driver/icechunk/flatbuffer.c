@@ -1,6 +1,5 @@
-#include "icechunk/flatbuffer.h"
-
 #include "base/checked.h"
+#include "icechunk/icechunk_private.h"
 
 static bool has(const struct zs_flat *flat, size_t at, size_t n)
 {
