@@ -24,14 +24,14 @@ while read -r room most; do
     [ "$lines" -le "$most" ] || complain "$room/ has $lines lines, expected at most $most"
 done <<END
 gdal 19827
-validate 1221
+validate 1220
 raster 6332
 geo 9287
 array 6171
 shard 1942
 icechunk 2050
 codec 5002
-zarr 7894
+zarr 7888
 store 6782
 base 1975
 END

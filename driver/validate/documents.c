@@ -6,7 +6,6 @@
 
 #include "geo/multiscales.h"
 #include "validate/validate_private.h"
-#include "zarr/alike.h"
 #include "zarr/document.h"
 
 /* How much of a value is shown. */

@@ -1,5 +1,4 @@
-#include "zarr/alike.h"
-
+/* Compares members of documents by their meaning: texts differ where one writer spells out a default. */
 #include <math.h>
 #include <string.h>
 

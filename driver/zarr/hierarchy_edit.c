@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "store/mark.h"
-#include "zarr/alike.h"
 #include "zarr/contents.h"
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
