@@ -2,7 +2,7 @@
 #include "driver.h"
 
 #include "guard.h"
-#include "options.h"
+#include "creation_options.h"
 
 #include <dlfcn.h>
 

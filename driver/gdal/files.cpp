@@ -278,7 +278,7 @@ CPLErr zsCopyFiles(const char *newName, const char *oldName)
         return CE_Failure;
     // Like any other new store it appears when it is complete.
     ZSTarget target;
-    if (!target.Open(to, nullptr, false, true))
+    if (!target.Open(to, false, true))
         return CE_Failure;
     if (zs_path_is_remote(to.c_str()))
         return target.CopyFrom(from) && target.Commit() ? CE_None : CE_Failure;

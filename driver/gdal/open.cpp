@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "guard.h"
-#include "options.h"
+#include "creation_options.h"
 
 extern "C"
 {

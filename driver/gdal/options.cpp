@@ -1,10 +1,9 @@
-#include "options.h"
+#include "creation_options.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
-#include "creation_options.h"
 #include "handles.h"
 
 extern "C"

@@ -63,7 +63,7 @@ bool ZSTarget::PutMark(const std::string &root)
             (c.Find(root, true) && (c.IsEmpty() || zsMayReplace(root, m_overwrite, m_canAppend, m_replaces))));
 }
 
-bool ZSTarget::Open(const std::string &root, GDALDataset *, bool overwrite, bool fsync, bool canAppend)
+bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool canAppend)
 {
     m_canAppend = canAppend;
     m_overwrite = overwrite;
@@ -204,7 +204,7 @@ bool ZSTarget::CopyFrom(const std::string &store)
 bool zsMoveStore(const std::string &from, const std::string &to)
 {
     ZSTarget target;
-    return target.Open(to, nullptr, false, true) && target.CopyFrom(from) && target.Commit() &&
+    return target.Open(to, false, true) && target.CopyFrom(from) && target.Commit() &&
            zsRemoveReplaced(from, false);
 }
 

@@ -61,7 +61,7 @@ class ZSTarget
      * store, a store with files that are not its own, and unless `overwrite` one of more than one raster. Then makes
      * what is to be written to. With `fsync` the commit is on the disk when it is done. A refusal speaks of
      * APPEND_SUBDATASET where the caller has that. */
-    bool Open(const std::string &root, GDALDataset *source, bool overwrite, bool fsync, bool canAppend = true);
+    bool Open(const std::string &root, bool overwrite, bool fsync, bool canAppend = true);
 
     /* Whether what is written is flushed to the disk. */
     bool IsSynced() const

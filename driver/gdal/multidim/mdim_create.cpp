@@ -10,7 +10,6 @@
 #include "gdal/creation_options.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
-#include "gdal/options.h"
 #include "gdal/files.h"
 #include "gdal/target.h"
 #include "gdal/types.h"
@@ -70,7 +69,7 @@ static std::shared_ptr<ZSMdimStore> createStore(const char *name, GDALDataset *s
     if (source != nullptr)
         warnOfRasterOptions(arrays.List());
     auto target = std::make_unique<ZSTarget>();
-    if (!target->Open(connection.store, source, options.overwrite, options.fsync, false))
+    if (!target->Open(connection.store, options.overwrite, options.fsync, false))
         return nullptr;
     const auto store = std::make_shared<ZSStore>();
     const struct zs_node *root = nullptr;

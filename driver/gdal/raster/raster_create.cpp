@@ -87,7 +87,7 @@ class NewRaster
     bool CheckBands(int bands) const;
     bool StartSpec(int width, int height, GDALDataType type);
     std::string ArrayName(GDALDataset *source) const;
-    bool OpenTarget(GDALDataset *source);
+    bool OpenTarget();
     bool CreateArrays();
     std::unique_ptr<ShardedZarrDataset> OpenArray(size_t number) const;
 
@@ -154,10 +154,10 @@ std::string NewRaster::ArrayName(GDALDataset *source) const
 }
 
 /* Opens where the raster is written: an existing store that is appended to, or a target of its own. */
-bool NewRaster::OpenTarget(GDALDataset *source)
+bool NewRaster::OpenTarget()
 {
     if (!m_options.append)
-        return m_new->target->Open(m_connection.store, source, m_options.overwrite, m_options.fsync);
+        return m_new->target->Open(m_connection.store, m_options.overwrite, m_options.fsync);
     m_new->group = m_arrays.Name(0); // of its own, so that its coordinates do not collide with others
     const std::string group = m_connection.store + "/" + m_new->group;
     return zsHasRoot(m_connection.store, "there is no Zarr store to append to") &&
@@ -485,7 +485,7 @@ GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
     const ZSNodata nodata(*m_source.GetRasterBand(1));
     if (!m_factors.empty() && !zsMayResample(m_name, m_type, m_spec.has_nodata ? nodata : ZSNodata(), m_resampling))
         return nullptr;
-    if (!OpenTarget(&m_source))
+    if (!OpenTarget())
         return nullptr;
     // The user's name of it, unless that is the working directory, which the store replaces.
     const std::string root = m_connection.store == "." ? m_new->target->Root() : m_connection.store;
@@ -630,7 +630,7 @@ bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
 bool BlankRaster::Start()
 {
     struct zs_error err;
-    if (!OpenTarget(nullptr) || !CreateArrays())
+    if (!OpenTarget() || !CreateArrays())
         return false;
     enum zs_status status = zs_raster_publish(m_raster.get(), m_new->store->hierarchy, &err);
     m_raster.reset();
