@@ -405,10 +405,10 @@ static enum zs_status keep_waiting(const struct batch *batch, uint64_t number, c
     struct zs_array *array = batch->array;
     struct zs_pending *pending = array->pending;
     struct zs_dirty *dirty = zs_dirty_find(array, number);
-    if (dirty != NULL && dirty->blob == NULL)
+    if (dirty == NULL || dirty->blob == NULL) { /* what was encoded of it is not needed */
         zs_dirty_drop(array, number);
-    if (dirty == NULL || dirty->blob == NULL)
         ZS_TRY(zs_dirty_create(array, number, true, &dirty, err));
+    }
     zs_dirty_set_written(array, dirty, NULL);
     dirty->stamp = ++pending->stamp;
     gather(batch, number, window, dirty->blob->data, NULL);
