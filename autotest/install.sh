@@ -4,7 +4,7 @@
 set -eu
 if [ "$1" = --build ]; then
     shift
-    set -- gcc g++ make cmake pkgconf libgdal-dev libdeflate-dev libcjson-dev libzstd-dev libblosc-dev libbz2-dev libzfp-dev "$@"
+    set -- gcc g++ make cmake pkgconf libgdal-dev zlib1g-dev libdeflate-dev libcjson-dev libzstd-dev libblosc-dev libbz2-dev libzfp-dev "$@"
 fi
 missing=
 for package in "$@"; do

@@ -31,9 +31,9 @@ install_gzipped(driver/doc/shardedzarr-mosaic.1 shardedzarr-mosaic.1 ${CMAKE_INS
 
 install(TARGETS shardedzarr_core ARCHIVE COMPONENT development)
 install(FILES include/shardedzarr.h TYPE INCLUDE COMPONENT development)
-set(requires gdal libdeflate libcjson)
+set(requires gdal zlib libdeflate libcjson)
 set(libraries)
-set(development_depends libgdal-dev libdeflate-dev libcjson-dev)
+set(development_depends libgdal-dev zlib1g-dev libdeflate-dev libcjson-dev)
 if(TARGET PkgConfig::ZSTD)
   list(APPEND requires libzstd)
   list(APPEND development_depends libzstd-dev)

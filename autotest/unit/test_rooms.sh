@@ -30,7 +30,7 @@ geo 9287
 array 6171
 shard 1942
 icechunk 2050
-codec 5002
+codec 5101
 zarr 7888
 store 6782
 base 1975

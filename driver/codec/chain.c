@@ -44,21 +44,21 @@ static enum zs_status packed_bound(const struct zs_level *level, uint64_t *bound
     return packer_of(level)->codec->packed_bound(packer_of(level), &chunk, bound, err);
 }
 
-/* Undoes the bytes codecs. How long texts become is not known: there is room for a likely size first, and for more only
- * if that is too little. */
+/* Undoes the bytes codecs. Texts are rarely much longer than their encoded bytes: decoders whose output does not grow
+ * get room for a likely size first, and for the most only if that is too little. */
 static enum zs_status unpack_bytes(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                    struct zs_buffer *packed, struct zs_error *err)
 {
-    const size_t most = (size_t)level->stored_size;
-    size_t room = level->texts != NULL && n < most / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : most;
-    for (; room < most; room = room < most / LIKELY_RATIO ? LIKELY_RATIO * room : most)
-        if (zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, room, packed, NULL) ==
-            ZS_OK)
-            return ZS_OK;
+    const size_t room = (size_t)level->stored_size;
+    const bool grows = zs_bytes_grow(level->bytes_codecs, level->bytes_codec_count);
+    const size_t likely = !grows && n < room / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : room;
     if (level->texts == NULL)
-        ZS_TRY(zs_buffer_reset(packed, most, err));
-    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, most, packed, err));
-    return level->texts == NULL ? zs_buffer_reserve(packed, most, err) : ZS_OK;
+        ZS_TRY(zs_buffer_reset(packed, room, err));
+    else if (likely < room && zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n,
+                                                    likely, packed, NULL) == ZS_OK)
+        return ZS_OK;
+    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, room, packed, err));
+    return level->texts == NULL ? zs_buffer_reserve(packed, room, err) : ZS_OK;
 }
 
 /* Like zs_chunk_decode() and zs_chunk_encode(), for such a chunk. */

@@ -192,12 +192,18 @@ static struct zs_buffer *other_buffer(struct zs_scratch *scratch, const void *da
 }
 
 /* Decodes *n bytes of *data, to at most `limit` bytes, into dst or, where that is NULL, into one of the two codec
- * buffers. */
+ * buffers. `grows`: how many there will be is not known, and dst is NULL. */
 static enum zs_status decode_one(const struct zs_stage *stage, struct zs_scratch *scratch, const unsigned char **data,
-                                 size_t *n, unsigned char *dst, size_t limit, struct zs_error *err)
+                                 size_t *n, unsigned char *dst, size_t limit, bool grows, struct zs_error *err)
 {
+    struct zs_buffer *out = other_buffer(scratch, *data);
+    if (grows && stage->codec->decode_growing != NULL) {
+        ZS_TRY(stage->codec->decode_growing(stage, scratch, *data, *n, limit, out, err));
+        *data = out->data;
+        *n = out->size;
+        return ZS_OK;
+    }
     if (dst == NULL) {
-        struct zs_buffer *out = other_buffer(scratch, *data);
         ZS_TRY(zs_buffer_reset(out, limit, err));
         dst = out->data;
     }
@@ -211,13 +217,15 @@ static enum zs_status decode_one(const struct zs_stage *stage, struct zs_scratch
 /* Decodes with codecs[first..count-1] in reverse; the result stays where it is (src, or one of the two codec
  * buffers). */
 static enum zs_status decode_down_to(const struct zs_stage *codecs, int first, int count, struct zs_scratch *scratch,
-                                     const unsigned char **data, size_t *n, size_t limit, struct zs_error *err)
+                                     const unsigned char **data, size_t *n, size_t limit, bool grows,
+                                     struct zs_error *err)
 {
     for (int i = count - 1; i >= first; i--) {
-        if (codecs[i].codec->strip != NULL)
-            ZS_TRY(codecs[i].codec->strip(&codecs[i], data, n, err));
+        const struct zs_codec *codec = codecs[i].codec;
+        if (codec->strip != NULL)
+            ZS_TRY(codec->strip(&codecs[i], data, n, err));
         else
-            ZS_TRY(decode_one(&codecs[i], scratch, data, n, NULL, limit, err));
+            ZS_TRY(decode_one(&codecs[i], scratch, data, n, NULL, limit, grows, err));
     }
     return ZS_OK;
 }
@@ -235,10 +243,11 @@ static enum zs_status decode_within(const struct zs_stage *codecs, int count, st
         inside++;
     if (inside < count) {
         const size_t capacity = limit + ZS_STRIP_BYTES * (size_t)inside;
-        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, data, n, zs_bytes_bound(limit), err));
-        ZS_TRY(decode_one(&codecs[inside], scratch, data, n, inside == 0 ? dst : NULL, capacity, err));
+        const bool grows = dst == NULL;
+        ZS_TRY(decode_down_to(codecs, inside + 1, count, scratch, data, n, zs_bytes_bound(limit), grows, err));
+        ZS_TRY(decode_one(&codecs[inside], scratch, data, n, inside == 0 ? dst : NULL, capacity, grows, err));
     }
-    return decode_down_to(codecs, 0, inside, scratch, data, n, 0, err);
+    return decode_down_to(codecs, 0, inside, scratch, data, n, 0, false, err);
 }
 
 enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
@@ -263,6 +272,14 @@ enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, s
         return zs_fail(err, ZS_CORRUPT, "expected at most %zu bytes after decoding, found %zu", limit, n);
     ZS_TRY(zs_buffer_reset(out, n, err));
     return zs_buffer_append(out, data, n, err);
+}
+
+bool zs_bytes_grow(const struct zs_stage *codecs, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (codecs[i].codec->strip == NULL && codecs[i].codec->decode_growing == NULL)
+            return false;
+    return true;
 }
 
 enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,

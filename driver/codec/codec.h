@@ -35,6 +35,7 @@ enum zs_scratch_context_use {
     ZS_SCRATCH_ZSTD_ENCODER,
     ZS_SCRATCH_DEFLATE_DECODER,
     ZS_SCRATCH_DEFLATE_ENCODER,
+    ZS_SCRATCH_INFLATE_STREAM,
     ZS_SCRATCH_CONTEXTS
 };
 
@@ -196,6 +197,10 @@ struct zs_codec {
      * ZS_CORRUPT. */
     enum zs_status (*decode)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src, size_t n,
                              void *dst, size_t capacity, size_t *produced, struct zs_error *err);
+    /* The same where the decoded size is not known, but at most `limit`: into `out`, which grows as needed. NULL:
+     * decode() gets room for all. */
+    enum zs_status (*decode_growing)(const struct zs_stage *stage, struct zs_scratch *scratch, const void *src,
+                                     size_t n, size_t limit, struct zs_buffer *out, struct zs_error *err);
     /* Instead of decode, where the decoded bytes are contained in the encoded ones: checks them, and narrows *data and
      * *n to them. Strips at most ZS_STRIP_BYTES. */
     enum zs_status (*strip)(const struct zs_stage *stage, const unsigned char **data, size_t *n, struct zs_error *err);
@@ -266,6 +271,8 @@ enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct 
 enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
                                      const void *src, size_t n, size_t limit, struct zs_buffer *out,
                                      struct zs_error *err);
+/* Whether all the codecs of that take memory as they need it, and not all of `limit` at once. */
+bool zs_bytes_grow(const struct zs_stage *codecs, int count);
 
 /* Encodes with the codecs in order. *encoded is either src itself (no codec) or memory of the scratch that is valid
  * until its next use. */
