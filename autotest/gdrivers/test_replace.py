@@ -72,6 +72,41 @@ def test_store_of_several_rasters_is_overwritten_only_with_the_option(tmp_path):
     assert os.listdir(str(tmp_path)) == ["a.zarr"]
 
 
+def test_store_with_text_arrays_is_overwritten_only_with_the_option(tmp_path):
+    """But for labels, which are coordinates."""
+    def put(name, names):
+        dataset = gdal.GetDriverByName("ShardedZarr").CreateMultiDimensional(str(tmp_path / name), [], [])
+        root = dataset.GetRootGroup()
+        y, x = (root.CreateDimension(axis, None, None, 3) for axis in "yx")
+        root.CreateMDArray("only", [y, x], gdal.ExtendedDataType.Create(gdal.GDT_Byte)).Write(np.zeros((3, 3), "uint8"))
+        root.CreateMDArray(names, [x], gdal.ExtendedDataType.CreateString()).Write(["a", "b", "c"])
+        return str(tmp_path / name)
+
+    for call in (lambda path: driver().CreateCopy(path, source(NEW)), lambda path: driver().CreateMultiDimensional(path, [], [])):
+        path = put("remarks.zarr", "remarks")
+        before = snapshot(tmp_path)
+        assert "/remarks" in error_of(call, path)
+        assert snapshot(tmp_path) == before
+        shutil.rmtree(path)
+    copy(put("labels.zarr", "x"), source(NEW))
+
+
+def test_a_store_with_an_array_that_is_no_raster_of_ours_is_not_overwritten(tmp_path):
+    copy(tmp_path / "a.zarr", source(OLD))
+    series = tmp_path / "a.zarr" / "series"
+    series.mkdir()
+    (series / "zarr.json").write_text(
+        '{"zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 0, "codecs": [{"name": "bytes"}], "chunk_grid": '
+        '{"name": "regular", "configuration": {"chunk_shape": [4]}}, "chunk_key_encoding": {"name": "default"}, "dimension_names": ["time"]}')
+    (series / "c").mkdir()
+    (series / "c" / "0").write_bytes(b"abcd")
+    before = snapshot(tmp_path)
+    assert "/series" in error_of(driver().CreateCopy, str(tmp_path / "a.zarr"), source(NEW))
+    assert snapshot(tmp_path) == before
+    copy(tmp_path / "a.zarr", source(NEW), OVERWRITE="YES")
+    assert not series.exists()
+
+
 # ------------------------------------------------------------------------------------------------------- what is not ours
 
 FOREIGN = ["notes.txt", "a/notes.txt", "a/c/photo.jpg", "photos/c/0.jpg", "a/c/0/0/0/0", "ovr_2x/zarr.json.bak", ".tmp", "x/zarr.txt", "a/c/x.tmp"]

@@ -1,4 +1,5 @@
 /* What is in the directory of a store, whether that may go, and removing it. */
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -176,6 +177,17 @@ void zsRemoveLeftovers(const std::string &root)
 
 /* ---- What may be overwritten ---- */
 
+/* Whether it is an array that no raster is made of, and no coordinate or label: somebody else put it there. */
+static bool isStrange(const struct zs_node *node)
+{
+    if (node->type != ZS_NODE_ARRAY)
+        return false;
+    const bool isList = node->is_text || (node->array != nullptr && node->array->ndim == 1);
+    const char *dimension = nullptr;
+    static_cast<void>(zs_json_string(zs_json_first(zs_json_get(node->document, "dimension_names")), &dimension));
+    return isList ? dimension == nullptr || !EQUAL(dimension, zs_path_name(node->path)) : node->array == nullptr;
+}
+
 /* Whether arrays are the bands of one raster: those of a group that lists all of them (SINGLE_ARRAY=NO). */
 static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *const *rasters, size_t count)
 {
@@ -189,25 +201,34 @@ static bool areBandsOfOne(struct zs_hierarchy *hierarchy, const struct zs_node *
     return areListed;
 }
 
-/* Whether the store has one raster, as a creation of this driver leaves it. Else CPLError is emitted, with `advice`. */
+/* Whether the store has one raster and nothing else, as a creation of this driver leaves it. Else CPLError is emitted,
+ * with `advice`. */
 static bool isOneRaster(const std::string &root, const char *advice)
 {
     ZSStore store;
     struct zs_error err;
     const struct zs_node *group = nullptr, **nodes = nullptr, **rasters = nullptr;
-    size_t count = 0;
+    size_t count = 0, nodeCount = 0;
     if (zs_store_open(root.c_str(), &store.store, &err) != ZS_OK ||
         zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
-        zs_hierarchy_list(store.hierarchy, &nodes, &count, &err) != ZS_OK) // a remote store is not searched otherwise
+        zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) // it searches a remote store, too
         return zsReport(err);
-    free(nodes);
     const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err);
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(rasters, free);
-    if (status == ZS_OK && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count)))
+    using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
+    const Nodes nodesFreed(nodes, free), rastersFreed(rasters, free);
+    const auto other = std::find_if(nodes, nodes + nodeCount,
+                                    [&](const struct zs_node *node) {
+                                        return isStrange(node) &&
+                                               std::find(rasters, rasters + count, node) == rasters + count;
+                                    });
+    const bool isOne = status == ZS_OK && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count));
+    if (isOne && other == nodes + nodeCount)
         return true;
     return zsRefuse(CPLE_AppDefined, "%s: expected a store of one raster, found %s; %s", zsShown(root).c_str(),
-                    status != ZS_OK ? "none" : CPLSPrintf("/%s and /%s", rasters[0]->path, rasters[1]->path), advice);
+                    status != ZS_OK ? "none"
+                                    : CPLSPrintf("/%s and /%s", rasters[0]->path, (isOne ? *other : rasters[1])->path),
+                    advice);
 }
 
 /* Whether the operating system lets what is in the directories of a store be removed. Else CPLError is emitted: later
