@@ -1,4 +1,4 @@
-/* Reading chunks block by block, where little is wanted of them and their codecs can (codec/blocks.c).
+/* Reading chunks block by block, where little is wanted of them and their codecs can (codec/codec.c).
  *
  * Which blocks a chunk has is in its table (struct zs_blocks), which its codec reads from the chunk's first bytes, and
  * which is cached. Tables are found side by side for the chunks that may gain; one that must be fetched is only where

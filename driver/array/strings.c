@@ -1,4 +1,4 @@
-/* Arrays of text: windows of an array whose elements are pointers to what is stored of each text (codec/texts.h). Here
+/* Arrays of text: windows of an array whose elements are pointers to what is stored of each text (codec/codec.h). Here
  * that becomes UTF-8, and UTF-8 becomes that. */
 #include "array/strings.h"
 

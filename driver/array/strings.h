@@ -1,6 +1,6 @@
 /* array/strings.h: arrays of text, which name what others hold (bands, stations ...): no rasters, and refused by
  * zs_array_open_node(). Data types `fixed_length_utf32`, `null_terminated_bytes`, and `string` (codec vlen-utf8); then
- * any bytes codecs, with transposes, in shards or not. Each call opens an array of pointers to texts (codec/texts.h),
+ * any bytes codecs, with transposes, in shards or not. Each call opens an array of pointers to texts (codec/codec.h),
  * and reads or writes windows of it as others do. Source: zarr-extensions, data-types/string, codecs/vlen-utf8;
  * zarr-python for the fixed ones. */
 #pragma once
