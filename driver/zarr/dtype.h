@@ -30,7 +30,7 @@ struct zs_dtype {
     bool is_bfloat16;   /* stored as the upper half of the float32 that it is in memory */
     bool is_declared_signed; /* an unsigned type, by ZS_UNSIGNED_ATTRIBUTE; documents have the signed type of that size
                               */
-    enum zs_text_type text; /* of text: elements in memory are pointers to what is stored of each (codec/texts.h) */
+    enum zs_text_type text; /* of text: elements in memory are pointers to what is stored of each (codec/codec.h) */
     size_t text_size;       /* bytes that are stored of each; 0: any number */
     size_t text_most;       /* bytes: the codecs refuse chunks of more */
 };
