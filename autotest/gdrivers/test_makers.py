@@ -185,10 +185,11 @@ def test_arrays_of_others_in_the_group_of_a_killed_append_are_kept(tmp_path, con
         with open(path + "/w/zarr.json", "w") as file:
             json.dump({"zarr_format": 3, "node_type": "group"}, file)
     os.remove(path + "/w/.unfinished")  # of a process that is gone
-    before = everything(path)
+    kept = lambda: {name: state for name, state in everything(path).items() if not name.endswith(".tmp")}  # noqa: E731
+    before = kept()
     for _ in range(2):
         assert re.search("there is a /w(/precious)? already", error_of(made, 1, path, ARRAY_NAME="w", APPEND_SUBDATASET="YES"))
-        assert everything(path) == before
+        assert kept() == before
     made(1, path, ARRAY_NAME="other", APPEND_SUBDATASET="YES")
     shutil.rmtree(path + "/w/precious")
     if has_group:

@@ -437,6 +437,7 @@ static enum zs_status list_items(struct zs_edit_work *work, struct zs_error *err
             ok = add_item(work, above, NULL);
             above = next;
         }
+        free(above);
     }
     if (!ok)
         return zs_fail_memory(err);

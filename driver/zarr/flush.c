@@ -164,12 +164,13 @@ static enum zs_status rename_node(struct zs_store *store, const char *from, cons
 {
     struct zs_error ignored;
     zs_json *document = NULL;
-    *is_whole = false;
-    ZS_TRY(zs_document_load(store, from, &document, err));
+    enum zs_status status = zs_document_load(store, from, &document, err);
+    *is_whole = status == ZS_CORRUPT; /* no node: nothing is begun */
+    ZS_TRY(status);
     const bool is_there = document != NULL;
     zs_json_free(document);
     ZS_TRY(list_again(store, from, false, err));
-    enum zs_status status = is_there ? zs_store_rename(store, from, to, err) : ZS_OK;
+    status = is_there ? zs_store_rename(store, from, to, err) : ZS_OK;
     if (status == ZS_OK) {
         status = list_again(store, to, true, err);
         *is_whole = status == ZS_OK;

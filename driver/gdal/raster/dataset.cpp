@@ -315,6 +315,8 @@ CPLErr ShardedZarrDataset::FlushPixels(bool atClosing)
 
 CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progressData)
 {
+    // Threads of GDAL 3.13 open the dataset again, by a name that does not open before it is published.
+    const CPLConfigOptionSetter oneThread("GDAL_NUM_THREADS", "1", false);
     for (int b = 1; b <= nBands; b++)
     {
         const ZSScaledProgress ofBand((b - 1.0) / nBands, static_cast<double>(b) / nBands, progress, progressData);
