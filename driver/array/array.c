@@ -60,24 +60,6 @@ enum zs_status zs_chunk_size_check(const struct zs_array *array, const struct zs
                    (unsigned long long)array->max_chunk, (unsigned long long)level->decoded_size);
 }
 
-struct zs_blob *zs_blob_alloc(size_t size)
-{
-    struct zs_blob *blob = size <= SIZE_MAX - sizeof *blob ? malloc(sizeof *blob + size) : NULL;
-    if (blob == NULL)
-        return NULL;
-    blob->extent = NULL;
-    blob->size = size;
-    return blob;
-}
-
-void zs_blob_free(void *value)
-{
-    struct zs_blob *blob = value;
-    if (blob != NULL)
-        free(blob->extent);
-    free(blob);
-}
-
 enum zs_status zs_shard_key(const struct zs_array *array, uint64_t shard, char **key, struct zs_error *err)
 {
     uint64_t position[ZS_MAX_NDIM];
@@ -145,10 +127,12 @@ static enum zs_status compile(struct zs_array *array, struct zs_error *err)
 
 static enum zs_status create_caches(struct zs_array *array, uint64_t cache_bytes, struct zs_error *err)
 {
+    const bool has_one_size = !array->meta->has_edges || array->chain.count > 1; /* all chunks */
+    array->blobs = zs_blob_pool_create(has_one_size ? (size_t)array->innermost->decoded_size : 0);
     array->chunks = zs_cache_create(cache_bytes != 0 ? cache_bytes : UINT64_MAX, zs_blob_free);
     array->indexes = zs_cache_create(INDEX_CACHE_BYTES, free);
     array->objects = zs_cache_create(OPEN_OBJECTS, object_close);
-    if (array->chunks == NULL || array->indexes == NULL || array->objects == NULL)
+    if (array->blobs == NULL || array->chunks == NULL || array->indexes == NULL || array->objects == NULL)
         return zs_fail_memory(err);
     zs_cache_share_budget(array->chunks, cache_bytes);
     zs_cache_share_budget(array->indexes, 0);
@@ -212,6 +196,7 @@ void zs_array_close(struct zs_array *array)
         return;
     zs_pending_free(array);
     zs_cache_free(array->chunks);
+    zs_blob_pool_free(array->blobs);
     zs_cache_free(array->indexes);
     zs_cache_free(array->objects);
     zs_chain_clear(&array->chain);

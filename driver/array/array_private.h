@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "array/array.h"
+#include "array/blob.h"
 #include "array/grid.h"
 #include "base/cache.h"
 #include "base/checked.h"
@@ -17,26 +18,6 @@
 #define ZS_SPACE_SHARD_LIST ((uint64_t)ZS_MAX_LEVELS + 2)
 /* Keys in the cache of chunks. */
 #define ZS_SPACE_BLOCKS ((uint64_t)ZS_MAX_LEVELS + 2)
-
-/* Elements of the array, `count` from `start` on in each dimension. Decoded they are dense, in the order of the chunk's
- * stored dimensions. */
-struct zs_extent {
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
-};
-
-/* A decoded innermost chunk, an extent or a block of one, or a shard whose bytes codecs were undone. */
-struct zs_blob {
-    struct zs_extent *extent; /* of an innermost chunk; NULL: all of it. Freed with the blob */
-    size_t size;
-    /* of a shard: different for each load, so that an index is never used with other bytes than its own; of a block:
-     * the tag of the table that it was read by */
-    uint64_t version;
-    _Alignas(16) unsigned char data[];
-};
-
-/* A blob of `size` bytes, not initialised. NULL without memory. */
-struct zs_blob *zs_blob_alloc(size_t size);
-void zs_blob_free(void *blob); /* NULL is allowed */
 
 struct zs_array {
     struct zs_store *store;
@@ -63,6 +44,7 @@ struct zs_array {
 
     struct zs_grid grid;
 
+    struct zs_blob_pool *blobs; /* for decoded innermost chunks; outlives the cache that holds them */
     /* space 0: decoded innermost chunks; space 1 + k: decoded shards of level k; ZS_SPACE_BLOCKS + i: decoded blocks i
      * of innermost chunks (struct zs_blob) */
     struct zs_cache *chunks;

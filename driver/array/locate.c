@@ -54,7 +54,7 @@ static enum zs_status load_whole(const struct zs_array *array, const struct shar
     if (status == ZS_OK)
         status = zs_source_decode(shard->level, &encoded, limit, &decoded, err);
     zs_buffer_free(&fetched);
-    if (status == ZS_OK && (*blob = zs_blob_alloc(decoded.size)) == NULL)
+    if (status == ZS_OK && (*blob = zs_blob_alloc(NULL, decoded.size)) == NULL)
         status = zs_fail_memory(err);
     if (status == ZS_OK) {
         (*blob)->version = atomic_fetch_add(&versions, 1);

@@ -217,7 +217,7 @@ enum zs_status zs_dirty_create(struct zs_array *array, uint64_t chunk, bool is_w
     struct zs_open_shard *shard;
     ZS_TRY(zs_open_shard_get(array, chunk, &shard, err));
     struct zs_dirty *dirty = zs_calloc(1, sizeof *dirty);
-    struct zs_blob *blob = zs_blob_alloc((size_t)level->decoded_size);
+    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
     struct zs_written *written = is_whole ? NULL : written_create(array, level, chunk);
     if (dirty == NULL || blob == NULL || (written == NULL && !is_whole) || !zs_map_set(&shard->dirty, chunk, dirty)) {
         free(dirty);
@@ -322,7 +322,7 @@ enum zs_status zs_pending_decode(struct zs_array *array, const struct zs_open_sh
     ZS_TRY_MEMORY(scratch, err);
     struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
     bool is_empty;
-    *blob = zs_blob_alloc((size_t)level->decoded_size);
+    *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
     enum zs_status status = *blob != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_shard_writer_get(shard->writer, number, &is_empty, encoded, err);
@@ -348,7 +348,7 @@ enum zs_status zs_dirty_complete(struct zs_array *array, struct zs_dirty *dirty,
         return ZS_OK;
     if (ours == NULL)
         ZS_TRY(zs_pending_decode(array, zs_open_shard_find(array, dirty->chunk), dirty->chunk, &ours, err));
-    blob = zs_blob_alloc((size_t)level->decoded_size);
+    blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
     enum zs_status status = blob != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK) {
         zs_grid_extent(&array->grid, array->chain.count - 1, dirty->chunk, window.start, window.count);

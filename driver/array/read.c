@@ -59,7 +59,7 @@ static void cache_extent(struct zs_plan *plan, const struct zs_planned *planned,
         return;
     for (int d = 0; d < array->meta->ndim; d++)
         n *= (size_t)extent.count[d];
-    struct zs_blob *blob = zs_blob_alloc(n);
+    struct zs_blob *blob = zs_blob_alloc(NULL, n);
     if (blob == NULL || (kept = malloc(sizeof *kept)) == NULL) {
         zs_blob_free(blob);
         return;
@@ -113,7 +113,7 @@ static enum zs_status decode_and_cache(struct zs_plan *plan, const struct zs_pla
                                        const struct zs_level *level, struct zs_scratch *scratch, const void *encoded,
                                        size_t n, struct zs_error *err)
 {
-    struct zs_blob *blob = zs_blob_alloc((size_t)level->decoded_size);
+    struct zs_blob *blob = zs_blob_alloc(plan->array->blobs, (size_t)level->decoded_size);
     ZS_TRY_MEMORY(blob, err);
     const enum zs_status status = zs_chunk_decode(level, scratch, encoded, n, blob->data, err);
     if (status != ZS_OK) {

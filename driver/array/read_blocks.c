@@ -503,7 +503,8 @@ enum zs_status zs_block_deliver(struct zs_plan *plan, const struct zs_item *item
     const struct zs_level *level = level_of(array, planned, &room);
     uint64_t first, count;
     zs_chunk_block_elements(level, blocks, item->block, &first, &count);
-    struct zs_blob *blob = zs_blob_alloc((size_t)count * level->item_size);
+    /* Not from a pool: a read needs a few dozen blocks, and populating the rest of a slab took a fifth of its time. */
+    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)count * level->item_size);
     ZS_TRY_MEMORY(blob, err);
     const enum zs_status status = zs_chunk_decode_block(level, scratch, blocks, item->block, src, blob->data, err);
     if (status != ZS_OK) {
