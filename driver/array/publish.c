@@ -462,10 +462,9 @@ enum zs_status zs_pending_limit(struct zs_array *array, bool with_dirty, struct 
         struct zs_open_shard **list = list_shards(pending, false, with_dirty, &n, err);
         if (list == NULL)
             return ZS_NO_MEMORY;
-        const size_t others = n > 0 ? n - 1 : 0; /* the youngest is in use */
+        const size_t others = n > 0 ? n - 1 : 0, most = most_at_once(array, list, others); /* the youngest is in use */
         const enum zs_status status =
-            others > 0 ? zs_pending_publish(array, list, zs_min_u64(others, most_at_once(array, list, others)), err)
-                       : ZS_OK;
+            others > 0 ? zs_pending_publish(array, list, others < most ? others : most, err) : ZS_OK;
         free(list);
         ZS_TRY(status);
     }
