@@ -27,7 +27,7 @@ gdal 19845
 validate 1220
 raster 6332
 geo 9287
-array 6371
+array 6373
 shard 1942
 icechunk 2050
 codec 5101

@@ -16,8 +16,9 @@
 /* Limit of the bytes of an object that GDAL holds in memory while it uploads it (vsi.c). */
 #define SENT_BYTES ((uint64_t)128 << 20)
 
-/* Age below which the document of a remote array is not read again before shards are published that were written whole,
- * and do not lie at the array's edge: these come one by one. */
+/* Age below which the document of a remote array is not read again, unless chunks at its edge are published: one more
+ * request for each flush would be a quarter of all requests of a short task, and without locks its answer would not be
+ * certain either. */
 #define TRUSTED_SECONDS 10
 
 /* ---- The array's document ---- */
@@ -186,6 +187,8 @@ static enum zs_status publish_over(struct zs_array *array, struct zs_open_shard 
         if (status == ZS_OK)
             status = zs_shard_writer_publish(shard->writer, array->update, expects, &shard->is_lost, err);
         const struct zs_object *object = zs_shard_writer_object(shard->writer);
+        if (status == ZS_CORRUPT) /* for the codecs of this array */
+            ZS_TRY(check_after_conflict(array, err));
         if (shard->is_lost || (status != ZS_CONFLICT && !zs_object_is_overtaken(object, status)))
             return status;
         if (!(expects ? zs_conflict_again(&tries) : tries++ < ZS_STALE_RETRIES))
@@ -377,7 +380,7 @@ enum zs_status zs_pending_publish(struct zs_array *array, struct zs_open_shard *
     struct publishing publishing = {.array = array, .list = list, .status = ZS_OK};
     bool trusts = true;
     for (size_t i = 0; i < n; i++)
-        trusts = trusts && zs_open_shard_is_whole(array, list[i]) && !is_at_edge(array, list[i]->number);
+        trusts = trusts && !is_at_edge(array, list[i]->number);
     ZS_TRY(check_document(array, trusts, err));
     (void)pthread_mutex_init(&publishing.lock, NULL);
     const enum zs_status none =
