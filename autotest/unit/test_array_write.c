@@ -334,7 +334,7 @@ static struct zs_buffer written_with(int threads, size_t at_once)
     for (size_t i = 0; i < 262144; i += at_once) {
         const struct zs_window w = {.start = {i}, .count = {at_once}, .data = data + i, .stride = {1}};
         must(zs_array_write_windows(a, &w, 1, 1, NULL, NULL, &err), &err);
-        const size_t held = zs_budget_used() / 1024;
+        const uint64_t held = zs_budget_used() / 1024;
         CHECK(held <= (threads > 1 && at_once == 1024 ? 16 * (size_t)threads : 0));
         CHECK(i > 0 || (held == 1) == (threads > 1 && at_once == 1024));
     }

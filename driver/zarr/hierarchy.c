@@ -211,10 +211,11 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     const size_t i = position(hierarchy, path, &is_there);
     if (is_there)
         status = answer(&hierarchy->entries[i], node, err);
+    const bool is_hidden = !is_there && zs_changes_hide(hierarchy, path);
     (void)pthread_mutex_unlock(&hierarchy->lock);
     if (is_there)
         return status;
-    if (zs_changes_hide(hierarchy, path)) /* the store may still have the removed node */
+    if (is_hidden) /* the store may still have the removed node */
         return zs_fail(err, ZS_NOT_FOUND, "%s: there is no array or group \"%s\"", hierarchy->store->root, path);
     if (hierarchy->is_consolidated)
         return not_listed(hierarchy, path, err);
