@@ -180,8 +180,9 @@ static CPLErr makeByGdal(GDALRasterBand *source, GDALRasterBand *target, const c
                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     // GDAL keeps the threads that resample for it, which a forked process does not have: it would wait for them.
-    const char *threads = getpid() != s_loader ? "1" : CPLGetConfigOption("GDAL_NUM_THREADS", nullptr);
-    const CPLConfigOptionSetter inProcess("GDAL_NUM_THREADS", threads, false);
+    const char *given = CPLGetConfigOption("GDAL_NUM_THREADS", nullptr); // freed by setting it
+    const std::string threads = getpid() != s_loader ? "1" : given != nullptr ? given : "";
+    const CPLConfigOptionSetter inProcess("GDAL_NUM_THREADS", threads.empty() ? nullptr : threads.c_str(), false);
     if (GDALDataTypeIsComplex(source->GetRasterDataType())) // the other function reads only the real part
     {
         GDALRasterBandH handle = target;
