@@ -322,9 +322,8 @@ CPLErr ShardedZarrDataset::AddStatistics(GDALProgressFunc progress, void *progre
         const ZSScaledProgress ofBand((b - 1.0) / nBands, static_cast<double>(b) / nBands, progress, progressData);
         const ZSQuiet quiet; // to GDAL a band of nodata alone is an error
         if (GetRasterBand(b)->ComputeStatistics(false, nullptr, nullptr, nullptr, nullptr, GDALScaledProgress,
-                                                ofBand.Part()) == CE_None)
-            continue;
-        if (CPLGetLastErrorNo() == CPLE_UserInterrupt)
+                                                ofBand.Part()) != CE_None &&
+            CPLGetLastErrorNo() == CPLE_UserInterrupt)
             return CE_Failure;
     }
     return CE_None;

@@ -1,6 +1,7 @@
 /* Making a band of an overview out of a larger one, where anything is stored. */
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unistd.h>
 #include <vector>
 
@@ -89,7 +90,7 @@ static struct zs_pixel_box boxOf(const Window &w)
             static_cast<uint64_t>(w.height)};
 }
 
-/* Whether anything is stored of some pixels of the level, or of what they are made of. */
+/* Whether a chunk is stored under these pixels of the level, or under the larger raster's that they are made of. */
 bool LevelBand::IsStored(const Window &pixels) const
 {
     const struct zs_bands larger = m_from.View().Bands(), own = m_level.View().Bands();
@@ -180,9 +181,9 @@ static CPLErr makeByGdal(GDALRasterBand *source, GDALRasterBand *target, const c
                          GDALProgressFunc progress, void *progressData, CSLConstList options)
 {
     // GDAL keeps the threads that resample for it, which a forked process does not have: it would wait for them.
-    const char *given = CPLGetConfigOption("GDAL_NUM_THREADS", nullptr); // freed by setting it
-    const std::string threads = getpid() != s_loader ? "1" : given != nullptr ? given : "";
-    const CPLConfigOptionSetter inProcess("GDAL_NUM_THREADS", threads.empty() ? nullptr : threads.c_str(), false);
+    std::optional<CPLConfigOptionSetter> one;
+    if (getpid() != s_loader)
+        one.emplace("GDAL_NUM_THREADS", "1", false);
     if (GDALDataTypeIsComplex(source->GetRasterDataType())) // the other function reads only the real part
     {
         GDALRasterBandH handle = target;
