@@ -9,7 +9,8 @@
  *     first, then edited ones, groups behind their members, the root last
  *   5 objects of removed nodes, and chunks of replaced arrays, go
  *   6 the journal goes
- * After step 3 there is only one way, forward: whoever finds the journal takes steps 4 to 6, also beside its maker. */
+ * Step 3 is the commit. A later writer who finds the journal takes steps 4 to 6 as its maker does, also at the same
+ * time. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -35,17 +36,26 @@ static enum zs_status redo_documents(struct zs_store *store, const zs_json *edit
 
 /* ---- Objects that go ---- */
 
+/* Loads the document of an edit's node without consolidated metadata; NULL where there is none. */
+static enum zs_status load_own(struct zs_store *store, const zs_json *edit, zs_json **own, struct zs_error *err)
+{
+    zs_json *stored = NULL;
+    *own = NULL;
+    ZS_TRY(zs_document_load(store, zs_edit_path(edit), &stored, err));
+    const bool is_there = stored != NULL;
+    *own = is_there ? zs_document_own(stored) : NULL;
+    zs_json_free(stored);
+    return *own != NULL || !is_there ? ZS_OK : zs_fail_memory(err);
+}
+
 /* Notes the stored document of a node that is removed: a journal removes no other one. */
 static enum zs_status note_removed(struct zs_store *store, zs_json *edit, struct zs_error *err)
 {
-    zs_json *stored = NULL;
-    const enum zs_status status = zs_document_load(store, zs_edit_path(edit), &stored, err);
-    zs_json *own = stored != NULL ? zs_document_own(stored) : NULL;
-    const bool has_memory = stored == NULL || (own != NULL && zs_json_set(edit, "removed", own) != NULL);
-    zs_json_free(stored);
-    if (status != ZS_OK && status != ZS_CORRUPT)
-        return status;
-    return has_memory ? ZS_OK : zs_fail_memory(err);
+    zs_json *own;
+    const enum zs_status status = load_own(store, edit, &own, err);
+    if (own != NULL && zs_json_set(edit, "removed", own) == NULL)
+        return zs_fail_memory(err);
+    return status == ZS_CORRUPT ? ZS_OK : status;
 }
 
 /* Finds the objects of removed nodes and of all below them, without files of others. In a store that cannot be listed,
@@ -69,11 +79,9 @@ static enum zs_status find_removed(struct zs_store *store, zs_json *edits, struc
 /* Whether the node at a path is the one that was removed, or what is left of it. */
 static enum zs_status is_as_removed(struct zs_store *store, const zs_json *edit, bool *is, struct zs_error *err)
 {
-    zs_json *stored = NULL;
-    const enum zs_status status = zs_document_load(store, zs_edit_path(edit), &stored, err);
-    zs_json *own = stored != NULL ? zs_document_own(stored) : NULL;
-    *is = status == ZS_OK && (stored == NULL || zs_json_is_same(own, zs_json_get(edit, "removed")));
-    zs_json_free(stored);
+    zs_json *own;
+    const enum zs_status status = load_own(store, edit, &own, err);
+    *is = status == ZS_OK && (own == NULL || zs_json_is_same(own, zs_json_get(edit, "removed")));
     zs_json_free(own);
     return status == ZS_CORRUPT ? ZS_OK : status;
 }

@@ -75,10 +75,6 @@ static enum zs_status new_path(struct zs_hierarchy *hierarchy, const char *path,
         status = zs_fail(err, ZS_ARGUMENT, "%s: there is %s /%s already", zs_hierarchy_store(hierarchy)->root,
                          occupant->type == ZS_NODE_ARRAY ? "an array" : "a group", to);
     free(parent);
-    zs_json *document = NULL;
-    if (status == ZS_OK && !zs_hierarchy_root_is_pending(hierarchy)) /* a damaged one stays where it is */
-        status = zs_document_load(zs_hierarchy_store(hierarchy), path, &document, err);
-    zs_json_free(document);
     if (status == ZS_OK)
         *out = to;
     else
@@ -90,8 +86,12 @@ enum zs_status zs_node_check_rename(struct zs_hierarchy *hierarchy, const char *
                                     struct zs_error *err)
 {
     char *to;
+    zs_json *document = NULL;
     ZS_TRY(new_path(hierarchy, path, name, &to, err));
     free(to);
+    if (!zs_hierarchy_root_is_pending(hierarchy)) /* a damaged one stays where it is */
+        ZS_TRY(zs_document_load(zs_hierarchy_store(hierarchy), path, &document, err));
+    zs_json_free(document);
     return ZS_OK;
 }
 

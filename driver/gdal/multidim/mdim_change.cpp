@@ -235,7 +235,7 @@ bool ZSMdimStore::Rename(const std::string &path, const std::string &name)
     std::vector<std::string> levels;
     if (!OwnLevels(path, axes, levels))
         return false;
-    // Refuse before anything changes: references to a node are changed first.
+    // Refuse all before one is moved.
     enum zs_status status = zs_node_check_rename(Hierarchy(), path.c_str(), name.c_str(), &err);
     for (size_t i = 0; i < levels.size() && status == ZS_OK; i++)
         status = zs_node_check_rename(Hierarchy(), levels[i].c_str(), name.c_str(), &err);
