@@ -167,9 +167,8 @@ static bool uses(struct zs_hierarchy *h, const struct zs_node *other, bool is_au
            inherits(h, other, place, place->mapping);
 }
 
-/* Whether an array that is no member uses the variables of a place. What cannot be listed might. */
-static enum zs_status has_user(struct zs_hierarchy *h, const struct raster *r, const struct place *place, bool *has,
-                               struct zs_error *err)
+/* Whether an array that is no member uses the variables of a place. In a store that cannot be listed one might. */
+static enum zs_status has_user(struct zs_hierarchy *h, const struct raster *r, bool *has, struct zs_error *err)
 {
     const struct zs_node **nodes = NULL;
     size_t count = 0;
@@ -180,8 +179,9 @@ static enum zs_status has_user(struct zs_hierarchy *h, const struct raster *r, c
     bool *is_auxiliary = zs_calloc(count + 1, sizeof *is_auxiliary);
     status = is_auxiliary != NULL ? zs_auxiliary_mark(nodes, count, is_auxiliary, err) : zs_fail_memory(err);
     for (size_t i = 0; i < count && status == ZS_OK && !*has; i++)
-        *has = uses(h, nodes[i], is_auxiliary[i], place) &&
-               bsearch(&nodes[i], r->sorted, r->count, sizeof *r->sorted, by_address) == NULL;
+        for (size_t k = 0; k < r->place_count && !*has; k++)
+            *has = uses(h, nodes[i], is_auxiliary[i], &r->places[k]) &&
+                   bsearch(&nodes[i], r->sorted, r->count, sizeof *r->sorted, by_address) == NULL;
     free(is_auxiliary);
     free(nodes);
     return status;
@@ -216,11 +216,9 @@ static enum zs_status has_own_variables(struct zs_hierarchy *h, const struct ras
     *has_own = true;
     for (size_t i = 0; i < r->count && *has_own; i++)
         *has_own = has_variables_beside(h, r, &r->list[i]);
-    for (size_t i = 0; i < r->place_count && *has_own; i++) {
-        if (r->places[i].group != NULL)
-            ZS_TRY(has_user(h, r, &r->places[i], &is_used, err));
-        *has_own = !is_used;
-    }
+    if (*has_own && r->places[0].group != NULL) /* an array in the root's place is alone */
+        ZS_TRY(has_user(h, r, &is_used, err));
+    *has_own = *has_own && !is_used;
     return ZS_OK;
 }
 
