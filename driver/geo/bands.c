@@ -331,13 +331,13 @@ static void prune(zs_json *attributes)
         zs_json_remove(attributes, ZS_BANDS_ATTRIBUTE);
 }
 
-void zs_remove_statistics(zs_json *attributes, bool of_bands)
+void zs_remove_statistics(zs_json *attributes)
 {
     const zs_json *entries = zs_json_get(attributes, ZS_BANDS_ATTRIBUTE);
     remove_statistics_of(attributes);
-    for (const zs_json *e = of_bands ? zs_json_first(entries) : NULL; e != NULL; e = zs_json_next(e))
+    for (const zs_json *e = zs_json_first(entries); e != NULL; e = zs_json_next(e))
         remove_statistics_of(zs_json_get_mutable((zs_json *)(uintptr_t)e, "metadata"));
-    if (entries != NULL && of_bands)
+    if (entries != NULL)
         prune(attributes);
 }
 

@@ -46,9 +46,8 @@ enum zs_status zs_bands_write(zs_json *attributes, const struct zs_dtype *dtype,
                               bool is_new, const struct zs_band_properties *bands, size_t count, unsigned which,
                               struct zs_error *err);
 
-/* Removes GDAL's statistics (STATISTICS_MINIMUM ...) from attributes of an array: of the array and, with `of_bands`, of
- * its bands. */
-void zs_remove_statistics(zs_json *attributes, bool of_bands);
+/* Removes GDAL's statistics (STATISTICS_MINIMUM ...) from attributes of an array: its own and those of its bands. */
+void zs_remove_statistics(zs_json *attributes);
 
 /* ---- Lists of a group, and lists that grow The attribute gdal:bands of a group names its arrays in the
  * order of bands, each an object with a `name`, or that name alone ---- */

@@ -116,7 +116,7 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
     }
     zs_georef_remove(attributes); /* a level's is its own (geo/write.h) */
     zs_json_remove(attributes, ZS_GCPS_ATTRIBUTE); /* of the base's pixels */
-    zs_remove_statistics(attributes, true); /* of other pixels */
+    zs_remove_statistics(attributes); /* of other pixels */
     return document;
 }
 

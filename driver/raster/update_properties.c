@@ -81,7 +81,7 @@ static enum zs_status write_bands(struct zs_hierarchy *h, const struct zs_node *
     if (which != 0)
         ZS_TRY(zs_bands_write(attributes, dtype, node->array, false, bands, count, which, err));
     if (is_level && (which & ZS_BAND_METADATA) != 0)
-        zs_remove_statistics(attributes, true); /* of other pixels */
+        zs_remove_statistics(attributes); /* of other pixels */
     return ZS_OK;
 }
 

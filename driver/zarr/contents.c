@@ -296,26 +296,6 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
     return ZS_OK;
 }
 
-enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
-{
-    char **keys = contents->own.list;
-    size_t kept = 0;
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < contents->own.count; i++) {
-        const bool is_document = zs_is_document(keys[i]);
-        if (status == ZS_OK && is_document)
-            status = zs_store_remove(store, keys[i], err);
-        if (status == ZS_OK && is_document)
-            free(keys[i]);
-        else
-            keys[kept++] = keys[i];
-    }
-    if (keys != NULL)
-        keys[kept] = NULL;
-    contents->own.count = kept;
-    return status;
-}
-
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err)
 {

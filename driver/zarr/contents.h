@@ -35,9 +35,6 @@ enum zs_marks { ZS_MARKS_STAY, ZS_MARKS_GO };
 enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_contents *contents, enum zs_marks marks,
                                   struct zs_error *err);
 
-/* Removes the documents alone, in their order, from the store and from `contents`. */
-enum zs_status zs_contents_remove_documents(struct zs_store *store, struct zs_contents *contents, struct zs_error *err);
-
 /* Removes the chunks that killed writers left below the path of an array that is not stored. Removes nothing where a
  * document is: another writer has put it. ZS_OK where listing is impossible. */
 enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array, struct zs_error *err);
