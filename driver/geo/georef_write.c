@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "geo/axes.h"
+#include "geo/band_properties_json.h"
 #include "geo/cf.h"
 #include "geo/conventions.h"
 #include "geo/crs.h"
@@ -151,4 +153,28 @@ char *zs_georef_text(const zs_json *attributes)
     char *text = print_members(members, n);
     free(members);
     return text;
+}
+
+/* Attributes that do not go to a new coordinate variable: of how another was stored, and of variables beside it. */
+static bool is_left_out(const char *name)
+{
+    static const char *const names[] = {ZS_AXIS_TYPE,   "missing_value", "bounds",    "climatology",
+                                        "coordinates",  "valid_min",     "valid_max", "valid_range",
+                                        "actual_range", "NAME",          "CLASS",     NULL};
+    return zs_is_one_of(name, names) || name[0] == '_' || name[0] == '\0';
+}
+
+enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err)
+{
+    for (char *const *item = axis->attributes; item != NULL && *item != NULL; item++) {
+        char *name;
+        const char *value;
+        bool ok = zs_item_split(*item, &name, &value);
+        if (name != NULL && !is_left_out(name) && zs_json_get(attributes, name) == NULL)
+            ok = zs_json_add_string(attributes, name, value) != NULL;
+        free(name);
+        if (!ok)
+            return zs_fail_memory(err);
+    }
+    return ZS_OK;
 }

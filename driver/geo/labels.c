@@ -15,7 +15,6 @@
 #include "array/strings.h"
 #include "base/memory.h"
 #include "geo/band_properties.h"
-#include "geo/band_properties_json.h"
 #include "geo/cf_time.h"
 #include "geo/coordinates.h"
 
@@ -692,7 +691,7 @@ static bool parse_element_number(const struct zs_dtype *dtype, const char *text,
     return ok;
 }
 
-/* The same of a number or an instant. */
+/* Like parse_element_number(), and with a time unit for instants, too. */
 static bool parse_element(const struct zs_dtype *dtype, const struct zs_time_unit *unit, const char *text,
                           void *element)
 {
@@ -780,28 +779,4 @@ enum zs_status zs_extra_axis_numbers(const char *const *texts, size_t count, cha
     if (status == ZS_OK && *type == ZS_RAW)
         status = zs_fail(err, ZS_INVALID, "coordinates are beyond what a double holds");
     return zs_names_finish(&list, status, numbers, err);
-}
-
-/* Attributes that are another's business: of how it was stored, or of variables that are not copied. */
-static bool is_left_out(const char *name)
-{
-    static const char *const names[] = {ZS_AXIS_TYPE,   "missing_value", "bounds",    "climatology",
-                                        "coordinates",  "valid_min",     "valid_max", "valid_range",
-                                        "actual_range", "NAME",          "CLASS",     NULL};
-    return zs_is_one_of(name, names) || name[0] == '_' || name[0] == '\0';
-}
-
-enum zs_status zs_write_extra_axis(zs_json *attributes, const struct zs_extra_axis *axis, struct zs_error *err)
-{
-    for (char *const *item = axis->attributes; item != NULL && *item != NULL; item++) {
-        char *name;
-        const char *value;
-        bool ok = zs_item_split(*item, &name, &value);
-        if (name != NULL && !is_left_out(name) && zs_json_get(attributes, name) == NULL)
-            ok = zs_json_add_string(attributes, name, value) != NULL;
-        free(name);
-        if (!ok)
-            return zs_fail_memory(err);
-    }
-    return ZS_OK;
 }

@@ -63,7 +63,7 @@ bool zs_staging_is_path(const char *path);
  * none. Puts back an older store that a writer had moved away and not yet replaced. */
 char **zs_staging_leftovers(const char *root);
 
-/* The same on an object store, for who holds the mark of the root (mark.h): the prefixes beside the store. After a kill
+/* Like zs_staging_leftovers(), the prefixes on an object store; the caller holds the root's mark (mark.h). After a kill
  * during publishing one of them may be the only copy: remove them when a new store is in place. */
 char **zs_staging_prefixes(const char *root);
 
