@@ -25,13 +25,13 @@ while read -r room most; do
 done <<END
 gdal 19846
 validate 1220
-raster 6332
+raster 6330
 geo 9287
 array 6373
 shard 1942
 icechunk 2050
 codec 5101
-zarr 7895
+zarr 7880
 store 6782
 base 1975
 END
