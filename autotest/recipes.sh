@@ -10,7 +10,7 @@ copy=$build/source
 rm -rf "$copy" "$build/store.zarr" "$build/made.zarr"
 mkdir "$copy"
 cp -R CMakeLists.txt README.md LICENSE include driver autotest "$copy"
-for file in codec/codec.h codec/codec.c codec/bz2.c gdal/options.cpp gdal/creation_options.h; do
+for file in codec/codec.h codec/codec.c codec/bz2.c gdal/create/options.cpp gdal/create/creation_options.h; do
     [ -e "driver/$file" ] || { echo "driver/$file is not where the recipe says"; exit 1; }
 done
 
@@ -47,8 +47,8 @@ sed -i -e '0,/^extern const struct zs_codec/s//extern const struct zs_codec zs_c
 
 # Add an option, 1 and 2: a row like that of CHUNK_CHECKSUM, and a member that it sets.
 sed -i 's/^        {ANY, "CHUNK_CHECKSUM", .*/        {ZS_RASTER, "RECIPE", flag("NO"), "Whether the recipe was followed", [](Creation \&o, Value \&v) { o.recipe = v.isYes; }},\n&/' \
-    "$copy/driver/gdal/options.cpp"
-sed -i 's/^    bool statistics = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/creation_options.h"
+    "$copy/driver/gdal/create/options.cpp"
+sed -i 's/^    bool statistics = false;/&\n    bool recipe = false;/' "$copy/driver/gdal/create/creation_options.h"
 
 cmake -S "$copy" -B "$build" -DSHARDEDZARR_WERROR=ON -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS=-O0 -DCMAKE_CXX_FLAGS=-O0 \
     -DSHARDEDZARR_ZSTD=OFF -DSHARDEDZARR_BLOSC=OFF -DSHARDEDZARR_BZ2=OFF -DSHARDEDZARR_ZFP=OFF >"$build/cmake.log"

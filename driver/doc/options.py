@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The options in the pages, from what the driver declares (`gdalinfo --format ShardedZarr`), which has them from driver/gdal/options.cpp.
+"""The options in the pages, from what the driver declares (`gdalinfo --format ShardedZarr`), which has them from driver/gdal/create/options.cpp.
 
   GDAL_DRIVER_PATH=build/gdalplugins python3 driver/doc/options.py      writes them anew into the pages
 

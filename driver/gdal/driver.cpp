@@ -2,7 +2,7 @@
 #include "driver.h"
 
 #include "guard.h"
-#include "creation_options.h"
+#include "gdal/create/creation_options.h"
 
 #include <dlfcn.h>
 

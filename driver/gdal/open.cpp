@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "guard.h"
-#include "creation_options.h"
+#include "gdal/create/creation_options.h"
 
 extern "C"
 {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gdal/connection.h"
-#include "gdal/creation_options.h"
+#include "gdal/create/creation_options.h"
 #include "gdal/handles.h"
-#include "gdal/target.h"
+#include "gdal/create/target.h"
 #include "gdal/types.h"
 
 extern "C"

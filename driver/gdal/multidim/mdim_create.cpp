@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "gdal/connection.h"
-#include "gdal/creation_options.h"
+#include "gdal/create/creation_options.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
-#include "gdal/files.h"
-#include "gdal/target.h"
+#include "gdal/create/files.h"
+#include "gdal/create/target.h"
 #include "gdal/types.h"
 
 extern "C"

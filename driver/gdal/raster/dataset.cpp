@@ -1,8 +1,8 @@
 #include "guarded.h"
 
 #include "gdal/connection.h"
-#include "gdal/creation_options.h"
-#include "gdal/files.h"
+#include "gdal/create/creation_options.h"
+#include "gdal/create/files.h"
 #include "gdal/guard.h"
 
 /* ---- Opening ---- */

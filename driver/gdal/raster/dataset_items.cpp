@@ -4,7 +4,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/guard.h"
-#include "new_arrays.h"
+#include "gdal/create/new_arrays.h"
 
 extern "C"
 {

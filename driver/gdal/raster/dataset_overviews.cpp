@@ -4,7 +4,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/guard.h"
-#include "gdal/files.h"
+#include "gdal/create/files.h"
 
 extern "C"
 {

@@ -13,8 +13,8 @@
 #include "gdal/guard.h"
 #include "gdal/types.h"
 #include "items.h"
-#include "new_arrays.h"
-#include "new_store.h"
+#include "gdal/create/new_arrays.h"
+#include "gdal/create/new_store.h"
 #include "view.h"
 
 extern "C"

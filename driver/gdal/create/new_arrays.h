@@ -1,4 +1,4 @@
-/* gdal/raster/new_arrays.h: the arrays of a new raster: their names and dimensions, the properties of their bands, and
+/* gdal/create/new_arrays.h: the arrays of a new raster: their names and dimensions, the properties of their bands, and
  * how pixels are stored where the source decides that. */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gdal/compat.h"
-#include "gdal/creation_options.h"
+#include "creation_options.h"
 
 extern "C"
 {

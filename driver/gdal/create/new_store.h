@@ -1,12 +1,12 @@
-/* gdal/raster/new_store.h: where a new raster is written until it is published, by Create() and CreateCopy() alike: a
- * store of its own, out of sight (gdal/target.h), or a claimed group of an existing store. */
+/* gdal/create/new_store.h: where a new raster is written until it is published, by Create() and CreateCopy() alike: a
+ * store of its own, out of sight (target.h), or a claimed group of an existing store. */
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "gdal/handles.h"
-#include "gdal/target.h"
+#include "target.h"
 
 /* The metadata wait in the hierarchy, which is deferred. What was not published goes with this object: close the arrays
  * of the store before. */

@@ -1,10 +1,10 @@
-/* gdal/files.h: stores as directories of files, and what lies beside them: what is there, whether it may go, and
+/* gdal/create/files.h: stores as directories of files, and what lies beside them: what is there, whether it may go, and
  * removing it; archives; what the source of a copy is read from. */
 #pragma once
 
 #include <string>
 
-#include "compat.h"
+#include "gdal/compat.h"
 
 extern "C"
 {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "guard.h"
-#include "handles.h"
-#include "types.h"
+#include "gdal/guard.h"
+#include "gdal/handles.h"
+#include "gdal/types.h"
 
 extern "C"
 {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "dataset.h"
-#include "gdal/creation_options.h"
+#include "gdal/raster/dataset.h"
+#include "creation_options.h"
 #include "gdal/types.h"
 
 extern "C"

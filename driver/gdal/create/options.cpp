@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "handles.h"
+#include "gdal/handles.h"
 
 extern "C"
 {

@@ -1,4 +1,4 @@
-/* gdal/raster/copy.h: streaming the pixels of a source into the arrays of a new raster. */
+/* gdal/create/copy.h: streaming the pixels of a source into the arrays of a new raster. */
 #pragma once
 
 #include <string>

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "connection.h"
-#include "handles.h"
+#include "gdal/connection.h"
+#include "gdal/handles.h"
 #include "target.h"
 
 extern "C"

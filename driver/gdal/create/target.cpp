@@ -3,10 +3,10 @@
 #include <set>
 #include <vector>
 
-#include "connection.h"
+#include "gdal/connection.h"
 #include "files.h"
-#include "guard.h"
-#include "handles.h"
+#include "gdal/guard.h"
+#include "gdal/handles.h"
 
 extern "C"
 {

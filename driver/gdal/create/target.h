@@ -1,4 +1,4 @@
-/* gdal/target.h: where a creation writes, and what becomes of what is there.
+/* gdal/create/target.h: where a creation writes, and what becomes of what is there.
  *
  * A new store is written beside its path and published when it is complete (store/staging.h): cancelled, killed or
  * failed, what was there is there. On object stores, which do not rename, it is written in place, its root zarr.json
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "compat.h"
+#include "gdal/compat.h"
 
 extern "C"
 {

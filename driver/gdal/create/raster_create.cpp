@@ -1,16 +1,16 @@
 /* New rasters: what Create() and CreateCopy() make. */
 #include <memory>
 
-#include "copied_levels.h"
+#include "gdal/raster/copied_levels.h"
 #include "copy.h"
-#include "dataset.h"
+#include "gdal/raster/dataset.h"
 #include "gdal/connection.h"
-#include "gdal/creation_options.h"
+#include "creation_options.h"
 #include "gdal/driver.h"
-#include "gdal/files.h"
+#include "files.h"
 #include "gdal/guard.h"
-#include "healpix_target.h"
-#include "items.h"
+#include "gdal/raster/healpix_target.h"
+#include "gdal/raster/items.h"
 #include "new_arrays.h"
 #include "new_store.h"
 

@@ -1,6 +1,6 @@
-/* gdal/creation_options.h: the table of options (options.cpp): what each is called, where it may be given, what it may
- * hold, its default, its help, and what it sets. The lists that GDAL shows, and all parsing, come from it. And the
- * creation options, turned into the shapes of a new store. */
+/* gdal/create/creation_options.h: the table of options (options.cpp): what each is called, where it may be given, what
+ * it may hold, its default, its help, and what it sets. The lists that GDAL shows, and all parsing, come from it. And
+ * the creation options, turned into the shapes of a new store. */
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compat.h"
+#include "gdal/compat.h"
 
 extern "C"
 {

@@ -1,7 +1,7 @@
 /* The first source of a band or an array of a virtual dataset. */
 #include "files.h"
 
-#include "guard.h"
+#include "gdal/guard.h"
 
 /* The element of a band or an array, whose path is seen from the group that holds the nodes; null: there is none. */
 static const CPLXMLNode *findElement(const CPLXMLNode *node, const std::string &path)

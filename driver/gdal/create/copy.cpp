@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include <vector>
 
-#include "copied_levels.h"
-#include "dataset.h"
+#include "gdal/raster/copied_levels.h"
+#include "gdal/raster/dataset.h"
 #include "gdal/connection.h"
-#include "gdal/files.h"
+#include "files.h"
 #include "gdal/guard.h"
 
 extern "C"

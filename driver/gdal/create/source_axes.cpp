@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "dataset.h"
+#include "gdal/raster/dataset.h"
 
 /* Finds items of band 1 whose name begins and ends so; returns the names between. */
 static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)
