@@ -1,9 +1,12 @@
 """Runs the cases and prints the table: benchmark.py DATA OUT.json [--size small|full] [--rounds N] [--cases REGULAR-EXPRESSION]
-    [--contenders ours,cog,...] [--threads 1,2,4]
+    [--contenders ours,cog,...] [--threads 1,2,4] [--quick [--keep]]
 
 Each run is a process of its own (worker.py); the contenders of a case take turns. A first run of each, which also fills the page cache,
 checks that all yield the same values; with --rounds 0, as for the small size, its time is all there is. No time is judged: a table says
 what was met. With --threads this driver runs alone, with each number of threads, and the table shows its efficiency.
+
+--quick runs some cases in full size against what is least in each, the limit or a COG, so that machines can be compared, and says which are
+slower than last time: by more than NOISE over last.json, which --keep writes anew.
 """
 import argparse
 import json
@@ -25,6 +28,7 @@ SCALES = {"small": 8, "full": 1}
 THREADS = "2"  # what --threads changes
 DIFFERS = "reads other values than the first"
 SLOW = 8.0  # a contender that takes so many seconds is not asked again
+LAST, NOISE = os.path.join(HERE, "last.json"), 1.1
 PLUGINS, PEERS, LIMIT = (os.environ["BENCHMARK_" + name] for name in ("PLUGINS", "PEERS", "LIMIT"))
 OWN = ["ours"] + ["before"] * ("BENCHMARK_BEFORE" in os.environ)
 FOLDERS = {"ours": PLUGINS, "plain": PLUGINS, "before": os.environ.get("BENCHMARK_BEFORE", "disable")}  # of plugins
@@ -181,6 +185,27 @@ def efficiency(by_threads):
         print(" | ".join([name] + cells))
 
 
+def compare(results, keep):
+    """Says which cases of --quick are slower than last time."""
+    ratios = {name: round(ratio(medians, reference(cases.CASES[name])) or 0, 3) for name, medians in results.items()}
+    last = {}
+    if os.path.exists(LAST):
+        with open(LAST) as file:
+            last = json.load(file)
+    for name, now in ratios.items():
+        slower = name in last and not 0 < now <= NOISE * last[name]
+        words = "last time %.2f x" % last[name] + ": slower than last time" * slower if name in last else ""
+        print("%-23s %5.2f x %-5s %s" % (name, now, reference(cases.CASES[name]), words))
+    if keep:
+        with open(LAST, "w") as file:
+            json.dump({**last, **ratios}, file, indent=1)
+            file.write("\n")
+
+
+def reference(case):
+    return next(name for name in ("limit", "cog", "gtiff", "gdal") if name in case.contenders)
+
+
 def run_all(chosen, data, scale, rounds, server):
     """{name of a case: its medians}, and all complaints."""
     results, wrong = {}, []
@@ -206,12 +231,20 @@ def main():
     parser.add_argument("--cases", default="")
     parser.add_argument("--contenders", default=",".join(OWN + ["gdal", "cog", "gtiff", "plain", "limit"] + cases.LIBRARIES))
     parser.add_argument("--threads", default="")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--keep", action="store_true")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.size = "full"
     full = arguments.size == "full"
     rounds = (5 if full else 0) if arguments.rounds is None else arguments.rounds
     scale, data = SCALES[arguments.size], os.path.join(os.path.abspath(arguments.data), arguments.size)
     chosen = [case for case in cases.CASES.values() if re.search(arguments.cases, case.name) and (full or not case.only_full)]
 
+    if arguments.quick:
+        chosen = [case for case in chosen if case.name in cases.QUICK]
+        for case in chosen:
+            case.contenders = [name for name in case.contenders if name in (*OWN, reference(case))]
     for case in chosen:
         case.contenders = [name for name in case.contenders if name in (["ours"] if arguments.threads else OWN + arguments.contenders.split(","))]
     counts = arguments.threads.split(",") if arguments.threads else [THREADS]
@@ -223,7 +256,9 @@ def main():
     results = by_threads[counts[-1]]
     with open(arguments.out, "w") as file:
         json.dump({"size": arguments.size, "rounds": rounds, "threads": counts, "cases": results, "by_threads": by_threads, "wrong": wrong}, file, indent=1)
-    if arguments.threads:
+    if arguments.quick:
+        compare(results, arguments.keep)
+    elif arguments.threads:
         efficiency(by_threads)
     else:
         print_table(results, full)

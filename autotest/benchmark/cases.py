@@ -211,3 +211,8 @@ for what, action in (("map", map_at(200)), ("pixel", pixel)):
     add("HTTP 50 ms: deep, %s" % what, "deep", OURS + ["gdal", "tensorstore"], action, opening=True, latency=0.05)
 for what, action in (("map", map_at(20)), ("pixel", pixel)):
     add("HTTP 50 ms: repository, %s" % what, "repository slices", REPOSITORY, action, opening=True, latency=0.05, prefixed=True, bars={"icechunk": 0.8})
+
+# What a change is held against in two minutes (--quick).
+QUICK = ["create, ZSTD 3", "create, default codec", "create with overviews", "create block by block", "read all", "line by line",
+         "500 windows of 256", "overview image", "open", "pixel, 1000 steps", "uint8", "float32", "deep: map", "HTTP 50 ms: 200 window",
+         "HTTP 50 ms: 2000 window"]

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The benchmark, in Debian sid for the sake of GDAL 3.13 and its Zarr driver, as root:
-#   sh autotest/benchmark/run.sh [--size small|full] [--rounds N] [--cases REGULAR-EXPRESSION] [--threads 1,2,4]
+#   sh autotest/benchmark/run.sh [--size small|full] [--rounds N] [--cases REGULAR-EXPRESSION] [--threads 1,2,4] [--quick [--keep]]
 # small (the default) is an eighth of every size and shows only that everything runs and reads the same; full takes an hour and 15 GB.
+# --quick takes two minutes: some cases of the full size, and which of them are slower than last time (autotest/benchmark/last.json).
 # The Debian is the one that in_debian.sh keeps in build/roots or SHARDEDZARR_ROOTS. The table is also left in build/benchmark.json.
 set -eu
 cd "$(dirname "$0")/../.."
