@@ -189,6 +189,18 @@ def test_strided_writes_keep_the_elements_between(tmp_path):
 
 # ------------------------------------------------------------------------------------------------------ what arrays mean
 
+@pytest.mark.parametrize("dtype", ["int16", "float64"])
+def test_flipped_arrays_of_numpy_are_written_as_they_are(tmp_path, dtype):
+    """values[::-1] has negative strides."""
+    values = np.arange(24, dtype=dtype).reshape(6, 4)
+    dataset, root = made(tmp_path / "a.zarr")
+    sides = dimensions(root, y=6, x=4)
+    for number, flipped in enumerate((values[::-1], values[:, ::-1], values[::-1, ::-1])):
+        array = root.CreateMDArray("a%d" % number, sides, extended(dtype))
+        assert array.WriteArray(flipped) == gdal.CE_None
+        np.testing.assert_array_equal(array.ReadAsArray(), flipped)
+
+
 def test_attributes_of_all_kinds_come_back(tmp_path):
     dataset, root = made(tmp_path / "a.zarr")
     x, = dimensions(root, x=3)

@@ -43,16 +43,11 @@ bool zsMdimRequest(int ndim, const uint64_t *shape, const GUInt64 *start, const 
                     static_cast<unsigned long long>(start[d]), static_cast<long long>(by));
             return false;
         }
-        const auto bytes = static_cast<ptrdiff_t>(size);
-        if (stride[d] > PTRDIFF_MAX / bytes || stride[d] < PTRDIFF_MIN / bytes)
-        {
-            zs_fail(err, ZS_ARGUMENT, "dimension %d: the stride of the buffer is too large", d);
-            return false;
-        }
         request.start[d] = start[d];
         request.count[d] = n;
         request.step[d] = n > 1 ? width : 1;
-        request.stride[d] = stride[d] * bytes;
+        // modulo 2^64, since GDAL's Python binding divides a negative number of bytes as one without a sign
+        request.stride[d] = static_cast<ptrdiff_t>(static_cast<size_t>(stride[d]) * size);
         if (by < 0 && n > 1) // from the other end
         {
             request.start[d] -= (n - 1) * width;
