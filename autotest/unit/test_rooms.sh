@@ -31,7 +31,7 @@ array 6373
 shard 1942
 icechunk 2050
 codec 5101
-zarr 7880
+zarr 7973
 store 6782
 base 1975
 END

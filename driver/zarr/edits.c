@@ -8,7 +8,8 @@
  *                                        the members and attributes that were touched ("new": the document, where the
  *                                        stored one may be gone)
  *   {"path": p, "removed": document}     the node goes, with all below it
- *   {"path": p, "to": q}                 the node is renamed
+ *   {"path": p, "to": q, "listed": {g: consolidated metadata}}
+ *                                        the node is renamed, which these groups list
  *
  * An edit is put over the document that is stored by then: names that were not touched stay as others made them, of
  * two editors of one name the last wins. Consolidated metadata of groups above get the documents as they were put. */
@@ -183,7 +184,7 @@ static enum zs_status load(const struct zs_edit_work *work, struct zs_edit_item 
     const bool is_known = work->is_new && zs_json_get(item->edit, "set") == NULL;
     const enum zs_status status =
         is_known ? ZS_OK : zs_document_load_tagged(work->store, item->path, &item->document, &item->etag, err);
-    if (status != ZS_CORRUPT || !work->is_redo)
+    if (status != ZS_CORRUPT || work->of != NULL)
         return status;
     return item->path[0] == '\0' ? ZS_IO : ZS_OK;
 }
@@ -273,6 +274,28 @@ static void drop_nested(struct listing *listing)
             zs_json_remove(zs_json_get_mutable(listing->metadata, zs_json_name(m)), "consolidated_metadata");
 }
 
+zs_json *zs_listing_renamed(const zs_json *consolidated, const char *from, const char *to)
+{
+    zs_json *copy = zs_json_copy(consolidated), *metadata = zs_json_new_object();
+    bool ok = copy != NULL && metadata != NULL;
+    const zs_json *m = zs_json_first(zs_json_get(consolidated, "metadata"));
+    for (; m != NULL && ok; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        char *now = zs_path_is_within(name, from) ? zs_format("%s%s", to, name + strlen(from)) : zs_strdup(name);
+        zs_json *listed = now != NULL ? zs_json_add(metadata, now, zs_json_copy(m)) : NULL;
+        ok = listed != NULL;
+        if (lists_nodes(listed) && strcmp(from, to) != 0)
+            zs_json_remove(listed, "consolidated_metadata");
+        free(now);
+    }
+    if (ok && zs_json_set(copy, "metadata", metadata) != NULL && zs_document_sort_consolidated(copy))
+        return copy;
+    if (!ok)
+        zs_json_free(metadata);
+    zs_json_free(copy);
+    return NULL;
+}
+
 /* Returns the path of an edit relative to a group, borrowed; NULL when it is not below it. */
 static const char *below(const char *group, const char *path)
 {
@@ -284,8 +307,7 @@ static bool list_all(const struct zs_edit_work *work, const struct zs_edit_item 
 {
     bool ok = true;
     for (const zs_json *e = zs_json_first(work->edits); e != NULL; e = zs_json_next(e)) {
-        const bool goes = zs_json_get(e, "removed") != NULL || zs_json_get(e, "unlisted") != NULL ||
-                          zs_json_get(e, "replaces") != NULL;
+        const bool goes = zs_json_get(e, "removed") != NULL || zs_json_get(e, "replaces") != NULL;
         const char *name = goes ? below(group->path, zs_edit_path(e)) : NULL;
         if (name != NULL)
             unlist(listing, name);
@@ -322,6 +344,13 @@ static enum zs_status update_listing(const struct zs_edit_work *work, struct zs_
 
 /* ---- Building and putting documents ---- */
 
+/* Whether a group had a document when the hierarchy read it. */
+static bool was_there(const struct zs_edit_work *work, const char *path)
+{
+    const struct zs_node *node = work->of != NULL ? zs_hierarchy_known(work->of, path) : NULL;
+    return node != NULL && node->document != NULL && !node->is_implicit;
+}
+
 /* Builds a document over the stored one; those below it are built. */
 static enum zs_status build(struct zs_edit_work *work, struct zs_edit_item *item, struct zs_error *err)
 {
@@ -331,12 +360,14 @@ static enum zs_status build(struct zs_edit_work *work, struct zs_edit_item *item
     ZS_TRY(load(work, item, err));
     if (item->edit != NULL) {
         const enum zs_status status = apply(item, &is_changed, err);
-        if (status != ZS_OK && (status != ZS_INVALID || !work->is_redo))
+        if (status != ZS_OK && (status != ZS_INVALID || work->of != NULL))
             return status;
         is_changed = is_changed && status == ZS_OK;
-    } else if (item->path[0] == '\0' && item->document == NULL && work->has_root) {
-        return zs_fail(err, ZS_INVALID, "%s: another writer removed this store meanwhile: nothing is added to it",
-                       work->store->root);
+    } else if (item->document == NULL && was_there(work, item->path)) {
+        return zs_fail(err, ZS_INVALID,
+                       "%s/%s: another writer removed or renamed this group meanwhile: nothing is added to it, and "
+                       "chunks that were written below it belong to no array",
+                       work->store->root, item->path);
     }
     if (item->document != NULL)
         ZS_TRY(update_listing(work, item, &is_changed, err));
@@ -421,7 +452,7 @@ static bool add_item(struct zs_edit_work *work, char *path, const zs_json *edit)
 
 bool zs_edit_has_document(const zs_json *edit)
 {
-    return zs_json_get(edit, "removed") == NULL && zs_json_get(edit, "unlisted") == NULL;
+    return zs_json_get(edit, "removed") == NULL;
 }
 
 /* Lists the documents of edits, and of all groups above them, in the order of writing. */

@@ -26,7 +26,7 @@
 /* Puts what a list tells of documents, as far as it is possible by now. */
 static enum zs_status redo_documents(struct zs_store *store, const zs_json *edits, struct zs_error *err)
 {
-    struct zs_edit_work work = {.store = store, .edits = edits, .is_redo = true};
+    struct zs_edit_work work = {.store = store, .edits = edits};
     enum zs_status status = zs_edits_build(&work, err);
     if (status == ZS_OK)
         status = zs_edits_put(&work, err);
@@ -136,56 +136,80 @@ static enum zs_status remove_replaced(const struct zs_hierarchy *hierarchy, stru
 
 /* ---- Renames ---- */
 
-/* Adds an edit that only lists a stored document, or takes a path out of consolidated metadata. */
-static bool add_listing(zs_json *edits, const char *path, const char *what)
+/* Adds the consolidated metadata of the groups above a node that list it, by the paths of these groups. */
+static enum zs_status add_listed(struct zs_store *store, zs_json *edit, const char *from, struct zs_error *err)
 {
-    zs_json *edit = zs_json_add_object(edits, NULL);
-    return zs_json_add_string(edit, "path", path) != NULL && zs_json_add_bool(edit, what, true) != NULL;
-}
-
-/* Puts the consolidated metadata above without a path, or with the nodes that are stored at and below it. */
-static enum zs_status list_again(struct zs_store *store, const char *path, bool is_listed, struct zs_error *err)
-{
-    struct zs_hierarchy *stored = NULL;
-    const struct zs_node **nodes = NULL;
-    size_t count = 0;
-    zs_json *edits = zs_json_new_array();
-    bool ok = edits != NULL && (is_listed || add_listing(edits, path, "unlisted"));
-    enum zs_status status = is_listed ? zs_hierarchy_open(store, false, &stored, err) : ZS_OK;
-    if (status == ZS_OK && is_listed)
-        status = zs_hierarchy_list(stored, &nodes, &count, err);
-    for (size_t i = 0; i < count && ok; i++)
-        if (zs_path_is_within(nodes[i]->path, path) && nodes[i]->document != NULL)
-            ok = add_listing(edits, nodes[i]->path, "listed");
-    if (status == ZS_OK)
-        status = ok ? redo_documents(store, edits, err) : zs_fail_memory(err);
-    free(nodes);
-    zs_hierarchy_free(stored);
-    zs_json_free(edits);
-    return status;
-}
-
-/* Renames a node. Nothing lists it while its directory moves: readers must not take moved chunks for absent ones. One
- * that could not be moved is listed again where it is. *is_whole: it is listed where it is, on failure too. */
-static enum zs_status rename_node(struct zs_store *store, const char *from, const char *to, bool *is_whole,
-                                  struct zs_error *err)
-{
-    struct zs_error ignored;
-    zs_json *document = NULL;
-    enum zs_status status = zs_document_load(store, from, &document, err);
-    *is_whole = status == ZS_CORRUPT; /* no node: nothing is begun */
-    ZS_TRY(status);
-    const bool is_there = document != NULL;
-    zs_json_free(document);
-    ZS_TRY(list_again(store, from, false, err));
-    status = is_there ? zs_store_rename(store, from, to, err) : ZS_OK;
-    if (status == ZS_OK) {
-        status = list_again(store, to, true, err);
-        *is_whole = status == ZS_OK;
-        return status;
+    zs_json *listed = zs_json_add_object(edit, "listed");
+    enum zs_status status = listed != NULL ? ZS_OK : zs_fail_memory(err);
+    char *group = zs_path_parent(from);
+    while (group != NULL && status == ZS_OK) {
+        zs_json *document = NULL;
+        status = zs_document_load(store, group, &document, err);
+        const zs_json *consolidated = zs_json_get(document, "consolidated_metadata");
+        const zs_json *m = zs_json_first(zs_json_get(consolidated, "metadata"));
+        while (m != NULL && !zs_path_is_within(zs_json_name(m), zs_path_below(group, from)))
+            m = zs_json_next(m);
+        if (status == ZS_OK && m != NULL && zs_json_add(listed, group, zs_json_copy(consolidated)) == NULL)
+            status = zs_fail_memory(err);
+        zs_json_free(document);
+        char *above = zs_path_parent(group);
+        free(group);
+        group = above;
     }
-    *is_whole = list_again(store, from, true, &ignored) == ZS_OK;
+    free(group);
     return status;
+}
+
+/* Puts a group without consolidated metadata (NULL), or with these (taken over). */
+static enum zs_status put_listed(struct zs_store *store, const char *group, zs_json *consolidated,
+                                 struct zs_error *err)
+{
+    zs_json *document = NULL;
+    char *text = NULL;
+    enum zs_status status = zs_document_load(store, group, &document, err);
+    if (consolidated == NULL)
+        zs_json_remove(document, "consolidated_metadata");
+    else if (document == NULL)
+        zs_json_free(consolidated);
+    else if (zs_json_set(document, "consolidated_metadata", consolidated) == NULL)
+        status = zs_fail_memory(err);
+    if (status == ZS_OK && document != NULL)
+        status = zs_document_print(store, group, document, &text, err);
+    if (text != NULL)
+        status = zs_document_put_text(store, group, NULL, text, err);
+    free(text);
+    zs_json_free(document);
+    return status;
+}
+
+/* Renames a node. No group lists anything while its directory moves: readers must not take moved chunks for absent
+ * ones. `edit` has what they listed, with which they are put again. *is_whole: the node is at one path, and listed
+ * there, on failure too. */
+static enum zs_status rename_node(struct zs_store *store, const zs_json *edit, bool *is_whole, struct zs_error *err)
+{
+    const char *from = zs_edit_path(edit), *to = zs_json_text(edit, "to", "");
+    const zs_json *listed = zs_json_first(zs_json_get(edit, "listed"));
+    char **names = NULL;
+    struct zs_error ignored;
+    *is_whole = false;
+    for (const zs_json *g = listed; g != NULL; g = zs_json_next(g))
+        ZS_TRY(put_listed(store, zs_json_name(g), NULL, err));
+    enum zs_status status = zs_store_list(store, from, &names, err);
+    if (status == ZS_OK)
+        status = zs_store_rename(store, from, to, err);
+    else if (status == ZS_NOT_FOUND) /* it was moved before */
+        status = ZS_OK;
+    zs_names_free(names);
+    const char *now = status == ZS_OK ? to : from;
+    enum zs_status again = ZS_OK;
+    for (const zs_json *g = listed; g != NULL && again == ZS_OK; g = zs_json_next(g)) {
+        const char *group = zs_json_name(g);
+        zs_json *renamed = zs_listing_renamed(g, zs_path_below(group, from), zs_path_below(group, now));
+        again = renamed != NULL ? put_listed(store, group, renamed, status == ZS_OK ? err : &ignored)
+                                : zs_fail_memory(err);
+    }
+    *is_whole = again == ZS_OK;
+    return status == ZS_OK ? again : status;
 }
 
 /* ---- The journal ---- */
@@ -241,7 +265,11 @@ static enum zs_status remove_journal(struct zs_store *store, const zs_json *id, 
 static bool is_edit(const zs_json *edit)
 {
     const char *path, *to;
-    const zs_json *renamed = zs_json_get(edit, "to");
+    const zs_json *renamed = zs_json_get(edit, "to"), *g = zs_json_first(zs_json_get(edit, "listed"));
+    for (; g != NULL; g = zs_json_next(g))
+        if (zs_json_name(g) == NULL || zs_path_below(zs_json_name(g), zs_edit_path(edit)) == NULL ||
+            zs_path_below(zs_json_name(g), zs_json_text(edit, "to", "")) == NULL)
+            return false;
     return zs_json_string(zs_json_get(edit, "path"), &path) && (path[0] == '\0' || zs_path_is_clean(path)) &&
            (path[0] != '\0' || zs_edit_has_document(edit)) &&
            (renamed == NULL || (path[0] != '\0' && zs_json_string(renamed, &to) && zs_path_is_clean(to)));
@@ -258,8 +286,7 @@ static enum zs_status redo_all(struct zs_store *store, const zs_json *edits, str
         return ZS_OK;
     if (zs_json_get(first, "to") != NULL) {
         bool is_whole;
-        const char *to = zs_json_text(first, "to", "");
-        const enum zs_status status = rename_node(store, zs_edit_path(first), to, &is_whole, err);
+        const enum zs_status status = rename_node(store, first, &is_whole, err);
         return is_whole ? ZS_OK : status;
     }
     ZS_TRY(redo_documents(store, edits, err));
@@ -390,10 +417,8 @@ static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work
 static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, bool is_locked,
                                   struct zs_error *err)
 {
-    const struct zs_node *root = zs_hierarchy_known(hierarchy, "");
-    struct zs_edit_work work = {.store = hierarchy->store, .edits = edits};
+    struct zs_edit_work work = {.store = hierarchy->store, .edits = edits, .of = hierarchy};
     work.is_new = zs_hierarchy_root_is_pending(hierarchy);
-    work.has_root = root != NULL && root->document != NULL && !root->is_implicit;
     struct zs_contents removed = {0};
     char *etag = NULL;
     enum zs_status status = work.is_new ? ZS_OK : enter(hierarchy->store, is_locked, &etag, err);
@@ -458,30 +483,58 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const 
     return is_pending && !zs_hierarchy_root_is_pending(hierarchy) ? zs_hierarchy_flush(hierarchy, err) : ZS_OK;
 }
 
-enum zs_status zs_edits_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err)
+/* Checks that a node is still there, and none that is damaged. `is_implicit`: it is a group without a document. */
+static enum zs_status check_renamed(struct zs_store *store, const char *from, bool is_implicit, struct zs_error *err)
 {
-    struct zs_lock *lock = NULL;
-    zs_json *edits = zs_json_new_array(), *journal = NULL, *edit = zs_json_add_object(edits, NULL);
-    const bool ok = zs_json_add_string(edit, "path", from) != NULL && zs_json_add_string(edit, "to", to) != NULL;
-    char *text = ok ? journal_text(edits, &journal) : NULL, *etag = NULL;
-    enum zs_status status = text != NULL ? zs_store_lock(store, "zarr.json", &lock, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = enter(store, lock != NULL, &etag, err);
-    if (status == ZS_OK)
-        status = put_journal(store, text, etag, err);
-    bool is_whole = false;
-    if (status == ZS_OK)
-        status = rename_node(store, from, to, &is_whole, err);
+    zs_json *document = NULL;
+    ZS_TRY(zs_document_load(store, from, &document, err));
+    const bool is_there = document != NULL || is_implicit;
+    zs_json_free(document);
+    return is_there ? ZS_OK : zs_fail(err, ZS_INVALID, "%s/%s: another writer removed or renamed it meanwhile",
+                                      store->root, from);
+}
+
+/* Renames the node of the one edit in the list, under the lock. */
+static enum zs_status rename_locked(struct zs_store *store, zs_json *edits, bool is_locked, struct zs_error *err)
+{
+    zs_json *edit = (zs_json *)(uintptr_t)zs_json_first(edits), *journal = NULL; /* of the list, which is ours */
+    char *text = NULL, *etag = NULL;
     struct zs_error ignored;
+    bool is_whole = false;
+    enum zs_status status = enter(store, is_locked, &etag, err);
+    if (status == ZS_OK)
+        status = check_renamed(store, zs_edit_path(edit), zs_json_get(edit, "implicit") != NULL, err);
+    if (status == ZS_OK)
+        status = add_listed(store, edit, zs_edit_path(edit), err);
+    if (status == ZS_OK && (text = journal_text(edits, &journal)) == NULL)
+        status = zs_fail_memory(err);
+    if (status == ZS_OK && strlen(text) <= ZS_JSON_MAX_BYTES) /* a longer one could not be read */
+        status = put_journal(store, text, etag, err);
+    if (status == ZS_OK)
+        status = rename_node(store, edit, &is_whole, err);
     if (is_whole) {
         const enum zs_status removed =
-            remove_journal(store, zs_json_get(journal, "id"), lock != NULL, status == ZS_OK ? err : &ignored);
+            remove_journal(store, zs_json_get(journal, "id"), is_locked, status == ZS_OK ? err : &ignored);
         status = status == ZS_OK ? removed : status;
     }
-    zs_store_unlock(store, lock);
     free(etag);
     free(text);
     zs_json_free(journal);
+    return status;
+}
+
+enum zs_status zs_edits_rename(struct zs_store *store, const char *from, const char *to, bool is_implicit,
+                               struct zs_error *err)
+{
+    struct zs_lock *lock = NULL;
+    zs_json *edits = zs_json_new_array(), *edit = zs_json_add_object(edits, NULL);
+    bool ok = zs_json_add_string(edit, "path", from) != NULL && zs_json_add_string(edit, "to", to) != NULL;
+    if (is_implicit)
+        ok = ok && zs_json_add_bool(edit, "implicit", true) != NULL;
+    enum zs_status status = ok ? zs_store_lock(store, "zarr.json", &lock, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = rename_locked(store, edits, lock != NULL, err);
+    zs_store_unlock(store, lock);
     zs_json_free(edits);
     return status;
 }

@@ -137,9 +137,9 @@ struct zs_edit_item {
 struct zs_edit_work {
     struct zs_store *store;
     const zs_json *edits;
-    bool is_redo;  /* an edit that is not possible any more is left out */
-    bool is_new;   /* the root is among the new documents: nothing is read */
-    bool has_root; /* the root's document was there when the hierarchy was opened */
+    const struct zs_hierarchy *of; /* whose changes they are; NULL: of a journal, where an edit that is not possible any
+                                      more is left out */
+    bool is_new;                   /* the root is among the new documents: nothing is read */
     struct zs_edit_item *items; /* in the order of writing */
     size_t count, capacity;
     bool has_conflict; /* a document was built again: so are those above it */
@@ -156,6 +156,8 @@ enum zs_status zs_edits_build(struct zs_edit_work *work, struct zs_error *err);
 /* Puts what was built, each over the version that was read, else built again. */
 enum zs_status zs_edits_put(struct zs_edit_work *work, struct zs_error *err);
 void zs_edits_free(struct zs_edit_work *work);
+/* Returns consolidated metadata in which a path, and all below it, has another name; NULL without memory. */
+zs_json *zs_listing_renamed(const zs_json *consolidated, const char *from, const char *to);
 
 /* ---- Writing them (flush.c) ---- */
 
@@ -165,4 +167,5 @@ enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const 
 /* Does what a journal tells, if there is one, and removes it: after that the store is as its maker wanted it. */
 enum zs_status zs_edits_redo(struct zs_store *store, struct zs_error *err);
 /* Renames the node at `from`, with all below it, in a store whose root is stored. */
-enum zs_status zs_edits_rename(struct zs_store *store, const char *from, const char *to, struct zs_error *err);
+enum zs_status zs_edits_rename(struct zs_store *store, const char *from, const char *to, bool is_implicit,
+                               struct zs_error *err);

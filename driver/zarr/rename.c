@@ -13,15 +13,18 @@ static enum zs_status move_entry(struct zs_hierarchy *hierarchy, const char *pat
 {
     const struct zs_node *node = zs_hierarchy_known(hierarchy, path);
     struct zs_node *moved = NULL;
-    if (node == NULL || node->document == NULL)
+    if (node == NULL)
         return ZS_OK;
     char *new_path = zs_format("%s%s", to, path + strlen(from));
-    zs_json *document = zs_json_copy(node->document);
-    enum zs_status status = new_path != NULL && document != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_node_create(new_path, document, true, &moved, err);
-    else
+    zs_json *document = node->document != NULL ? zs_json_copy(node->document) : NULL;
+    enum zs_status status =
+        new_path != NULL && (document == NULL) == (node->document == NULL) ? ZS_OK : zs_fail_memory(err);
+    if (status != ZS_OK)
         zs_json_free(document);
+    else if (document == NULL)
+        status = zs_node_create_implicit(new_path, &moved, err);
+    else
+        status = zs_node_create(new_path, document, true, &moved, err);
     free(new_path);
     ZS_TRY(status);
     return zs_hierarchy_root_is_pending(hierarchy) ? zs_hierarchy_add(hierarchy, moved, err)
@@ -98,10 +101,13 @@ enum zs_status zs_node_check_rename(struct zs_hierarchy *hierarchy, const char *
 enum zs_status zs_node_rename(struct zs_hierarchy *hierarchy, const char *path, const char *name, struct zs_error *err)
 {
     char *to;
+    const struct zs_node *node = NULL;
+    ZS_TRY(zs_hierarchy_find(hierarchy, path, true, &node, err));
     ZS_TRY(new_path(hierarchy, path, name, &to, err));
     struct zs_store *store = zs_hierarchy_store(hierarchy);
-    enum zs_status status = zs_hierarchy_root_is_pending(hierarchy) ? zs_store_rename(store, path, to, err)
-                                                                    : zs_edits_rename(store, path, to, err);
+    enum zs_status status = zs_hierarchy_root_is_pending(hierarchy)
+                                ? zs_store_rename(store, path, to, err)
+                                : zs_edits_rename(store, path, to, node->document == NULL, err);
     if (status == ZS_OK)
         status = move_entries(hierarchy, path, to, err);
     free(to);
