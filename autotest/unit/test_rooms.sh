@@ -32,7 +32,7 @@ shard 1942
 icechunk 2050
 codec 5101
 zarr 7973
-store 6782
+store 6545
 base 1975
 END
 for path in */; do

@@ -10,8 +10,8 @@
  * the first listing. */
 #define LEAST_MISSED 1024
 #define LEAST_MISSED_REMOTE 32
-/* Names of a page; each page is read twice where pages may be cut (store/vsi_list.c). */
-#define NAMES_OF_A_REQUEST 500
+/* Names of a page. */
+#define NAMES_OF_A_REQUEST 1000
 /* Numbers that are kept, 32 MB: arrays of more shards are not mostly empty. */
 #define MOST_NUMBERS ((size_t)4 << 20)
 /* A list is used for so many seconds: others may add shards meanwhile. */

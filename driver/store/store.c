@@ -20,7 +20,7 @@ static enum zs_status open_at(const char *path, const struct zs_path_kind *kind,
     if (!kind->is_remote)
         return ZS_OK;
     ZS_TRY(zs_store_open_uploads(*store, store, err));
-    (*store)->lists_all = kind->page_option != NULL; /* OpenStack's listings are behind, and have no page to compare */
+    (*store)->lists_all = kind->lists_all;
     return ZS_OK;
 }
 

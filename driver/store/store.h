@@ -327,7 +327,7 @@ struct zs_store {
     enum zs_sync sync;
     bool is_remote; /* a round trip costs more than reading some more bytes */
     bool lists_all; /* ... and an object that a complete listing lacks is not there: listings are never behind, and one
-                       that is cut short is found out (vsi_list.c) */
+                       that is cut short is found out (vsi.c) */
     size_t max_batch; /* of remove_batch(); 0: objects are removed one by one */
     /* The object at the root that describes a store of another layout; NULL: Zarr's own. Static. */
     const char *manifest;

@@ -1,4 +1,4 @@
-/* A store in GDAL's virtual file systems: reading, removing, directories. */
+/* A store in GDAL's virtual file systems: reading, listing, removing, directories. */
 #define _GNU_SOURCE /* VSIStatBufL is a struct stat64 */
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -6,6 +6,7 @@
 #include <cpl_vsi_error.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -302,6 +303,137 @@ static enum zs_status vsi_read(struct zs_object *object, uint64_t offset, size_t
     return status;
 }
 
+/* ---- Listing ---- */
+
+/* Names of storage classes that GDAL leaves out of listings, though the objects are there. */
+#define IGNORED_CLASSES "CPL_VSIL_CURL_IGNORE_STORAGE_CLASSES"
+
+struct listing {
+    const char *path;
+    bool is_open;
+    bool has_failed; /* it, or a page of it */
+    struct zs_names names;
+    char reason[400]; /* of a failure */
+    bool may_recover; /* the server does not refuse */
+};
+
+/* Lists once. GDAL takes the pages before one that failed for all: the answer that it could not use shows that. */
+static enum zs_status read_names(struct listing *l, struct zs_vsi_answer *answer, struct zs_error *err)
+{
+    const char *own = CPLGetThreadLocalConfigOption(IGNORED_CLASSES, NULL);
+    char *before = own != NULL ? zs_strdup(own) : NULL;
+    CPLSetThreadLocalConfigOption(IGNORED_CLASSES, "");
+    enum zs_status status = ZS_OK;
+    VSIDIR *dir = VSIOpenDir(l->path, 0, NULL);
+    l->is_open = dir != NULL;
+    while (status == ZS_OK && dir != NULL) {
+        answer->is_bad = false; /* until here GDAL asked again, as in another region */
+        const VSIDIREntry *entry = VSIGetNextDirEntry(dir);
+        if (entry == NULL)
+            break;
+        size_t n = strlen(entry->pszName);
+        while (n > 0 && entry->pszName[n - 1] == '/')
+            n--;
+        const bool is_prefix = entry->bModeKnown && VSI_ISDIR(entry->nMode);
+        status = zs_names_add(&l->names, zs_format(is_prefix ? "%.*s/" : "%.*s", (int)n, entry->pszName), err);
+    }
+    l->has_failed = answer->is_bad || !gives_no_reason();
+    if (dir != NULL)
+        VSICloseDir(dir);
+    CPLSetThreadLocalConfigOption(IGNORED_CLASSES, before);
+    free(before);
+    return status;
+}
+
+/* Decides what it means that a listing of an object store or a web server has no names or failed, by its answer for the
+ * object "path/", which has a status: GDAL does not tell the folder that is such an object from a page that is no
+ * listing. */
+static enum zs_status ask_server(struct listing *l, bool is_listable, struct zs_error *err)
+{
+    char *folder = zs_format("%s/", l->path), found[sizeof l->reason];
+    ZS_TRY_MEMORY(folder, err);
+    folder[strrchr(l->path, '/') - l->path] = '\0';
+    VSICurlPartialClearCache(folder); /* GDAL would remember that nothing is there */
+    folder[strrchr(l->path, '/') - l->path] = '/';
+    const enum zs_http_kind kind = zs_http_probe(folder, found, sizeof found);
+    free(folder);
+    if (!is_listable)
+        return kind == ZS_HTTP_FAILED ? ZS_IO : ZS_UNSUPPORTED;
+    if (!l->has_failed && (kind == ZS_HTTP_BEYOND || (kind == ZS_HTTP_ABSENT && !l->is_open)))
+        return l->is_open ? ZS_OK : ZS_NOT_FOUND;
+    l->may_recover = kind != ZS_HTTP_REFUSED;
+    if (kind == ZS_HTTP_REFUSED || kind == ZS_HTTP_FAILED)
+        (void)snprintf(l->reason, sizeof l->reason, "%s", found);
+    return ZS_IO;
+}
+
+/* Whether a path names a bucket, or what a file system has instead: it may be empty. */
+static bool is_bucket(const char *path)
+{
+    const char *name = strchr(path + 1, '/');
+    return name == NULL || strchr(name + 1, '/') == NULL;
+}
+
+/* ZS_OK also for an empty directory, ZS_NOT_FOUND where nothing is there, ZS_UNSUPPORTED where the file system has no
+ * listings, else ZS_IO. */
+static enum zs_status list_once(const struct zs_store *store, struct listing *l, struct zs_error *err)
+{
+    const struct zs_path_kind *kind = zs_vsi_kind(store);
+    struct zs_vsi_answer answer;
+    VSIStatBufL st;
+    CPLErrorReset();
+    VSIErrorReset();
+    zs_vsi_answer_begin(&answer);
+    enum zs_status status = read_names(l, &answer, err);
+    (void)snprintf(l->reason, sizeof l->reason, "%s", zs_vsi_answer_reason(&answer));
+    zs_vsi_answer_end(&answer);
+    const bool is_empty = l->names.count == 0, is_object_store = kind->speaks_http && !kind->is_archive;
+    if (status != ZS_OK || (l->is_open && !l->has_failed && (!is_empty || !is_object_store || is_bucket(l->path))))
+        return status;
+    if (is_object_store)
+        return ask_server(l, kind->is_listable, err);
+    if (l->is_open || l->has_failed)
+        return ZS_IO;
+    return (kind->is_archive ? is_not_listed(l->path) : VSIStatL(l->path, &st) != 0) ? ZS_NOT_FOUND : ZS_IO;
+}
+
+/* GDAL makes a request for a listing once, whatever its options are. */
+static enum zs_status vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+{
+    char *path = zs_vsi_path(store, prefix);
+    ZS_TRY_MEMORY(path, err);
+    struct listing l = {.path = path};
+    struct zs_vsi_retries retries = zs_vsi_retries_of(path);
+    struct zs_vsi_quiet q;
+    zs_vsi_quiet_begin(&q, store);
+    enum zs_status status = list_once(store, &l, err);
+    while (status == ZS_IO && l.may_recover && zs_vsi_retry(&retries)) {
+        zs_names_free(l.names.list);
+        l = (struct listing){.path = path};
+        status = list_once(store, &l, err);
+    }
+    zs_vsi_quiet_end(&q);
+    free(path);
+    if (status == ZS_NOT_FOUND)
+        zs_error_set(err, "%s/%s: there is nothing", store->root, prefix);
+    else if (status == ZS_IO || status == ZS_UNSUPPORTED)
+        zs_error_set(err, "%s%s%s: cannot be listed: %s", store->root, prefix[0] != '\0' ? "/" : "", prefix, l.reason);
+    return zs_names_finish(&l.names, status, names, err);
+}
+
+void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names)
+{
+    char *filter = zs_format("PREFIX=%s", begin);
+    const char *const options[] = {filter, NULL};
+    VSIDIR *d = filter != NULL ? VSIOpenDir(path, 0, options) : NULL;
+    enum zs_status status = ZS_OK;
+    for (const VSIDIREntry *e; status == ZS_OK && d != NULL && (e = VSIGetNextDirEntry(d)) != NULL;)
+        status = zs_names_add(names, zs_strndup(e->pszName, strcspn(e->pszName, "/")), NULL);
+    if (d != NULL)
+        VSICloseDir(d);
+    free(filter);
+}
+
 /* ---- Removing ---- */
 
 static enum zs_status vsi_remove(struct zs_store *store, const char *key, struct zs_error *err)
@@ -448,7 +580,7 @@ static const struct zs_directory_ops directories = {.remove = vsi_remove_directo
 static const struct zs_store_ops vsi_ops = {.open = vsi_open,
                                             .read = vsi_read,
                                             .close = vsi_close,
-                                            .list = zs_vsi_list,
+                                            .list = vsi_list,
                                             .free = vsi_free,
                                             .writing = &writing,
                                             .locks = &locks,

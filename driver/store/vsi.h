@@ -17,8 +17,7 @@ struct zs_path_kind {
     bool is_listable; /* directories can be listed, even if one attempt may fail; a web server may have no listings */
     bool sends_conditions; /* an object is put with one request, which can carry a condition (commits.c) */
     bool has_generations; /* ... of the number of an object and not its ETag (Google) */
-    bool picks_names; /* a server lists only those names that begin with something, when it is asked to */
-    const char *page_option; /* GDAL's setting for the length of one page of a listing; NULL where there are none */
+    bool lists_all; /* ... and then they have all that is there; OpenStack's listings are behind */
 };
 struct zs_path_kind zs_path_kind_of(const char *path);
 
@@ -51,7 +50,7 @@ int zs_vsi_remove_directory(const char *path);
 int zs_vsi_rename(const char *from, const char *to);
 bool zs_vsi_is_empty_directory(const char *path);
 
-/* ---- Prefixes beside a store (vsi_list.c) ---- */
+/* ---- Prefixes beside a store (vsi.c) ---- */
 
 /* Names directly in `path` that begin with `begin`, as far as they can be listed. */
 void zs_vsi_find_names(const char *path, const char *begin, struct zs_names *names);
@@ -72,10 +71,11 @@ void zs_vsi_quiet_end(struct zs_vsi_quiet *quiet);
  * into GDAL. */
 const char *zs_vsi_reason(void);
 
-/* The answer of an object store to a failed request. GDAL reports only that an upload failed, and prints the answer
- * under CPL_DEBUG. Between the two calls, in one thread, the last such answer is kept. */
+/* The answer of an object store that GDAL could not use. It says no more than that an upload failed, and of a listing
+ * not even that, but prints the answer under CPL_DEBUG. Between the two calls, in one thread, the last one is kept. */
 struct zs_vsi_answer {
-    char *reason;       /* "Code: Message" of the answer's XML; NULL: none */
+    bool is_bad;        /* there was one since this was set to false */
+    char *reason;       /* "Code: Message" of its XML; NULL: none */
     char *debug_before; /* CPL_DEBUG of this thread, which is set meanwhile */
     bool prints;        /* the user asked for these messages, too */
 };
@@ -111,7 +111,7 @@ enum zs_status zs_store_open_vsi(const char *root, const struct zs_path_kind *ki
 enum zs_archive { ZS_ARCHIVE_ABSENT, ZS_ARCHIVE_CLOSED, ZS_ARCHIVE_UNREADABLE, ZS_ARCHIVE_READABLE };
 enum zs_archive zs_vsi_archive_of(const char *path);
 
-/* Inside: what vsi.c, vsi_list.c and vsi_write.c share. */
+/* Inside: what vsi.c and vsi_write.c share. */
 struct vsi_store {
     struct zs_store base;
     struct zs_path_kind kind;
@@ -124,7 +124,6 @@ static inline const struct zs_path_kind *zs_vsi_kind(const struct zs_store *stor
 }
 
 /* Operations of the store's table. */
-enum zs_status zs_vsi_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err);
 enum zs_status zs_vsi_create(struct zs_store *store, const char *key, struct zs_writer **writer, struct zs_error *err);
 enum zs_status zs_vsi_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err);
 enum zs_status zs_vsi_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,

@@ -63,21 +63,14 @@ static bool is_network(const char *path, bool *speaks_http)
     return false;
 }
 
-/* Whether a network's file system has listings; if so, notes the setting for the length of a page, and whether the
- * server, not GDAL, filters names by their beginning. */
-static bool lists(const char *path, struct zs_path_kind *kind)
+/* Whether a network's file system has listings, and whether these have all that is there. */
+static bool lists(const char *path, bool *lists_all)
 {
-    static const struct {
-        const char *prefix, *page_option;
-        bool picks;
-    } systems[] = {{"/vsis3/", "AWS_MAX_KEYS", true},         {"/vsigs/", "AWS_MAX_KEYS", true},
-                   {"/vsioss/", "AWS_MAX_KEYS", true},        {"/vsiaz/", "AZURE_MAX_RESULTS", true},
-                   {"/vsiadls/", "AZURE_MAX_RESULTS", false}, {"/vsiswift/", NULL, false},
-                   {"/vsihdfs/", NULL, false},                {"/vsiwebhdfs/", NULL, false}};
+    static const char *const systems[] = {"/vsis3/", "/vsigs/", "/vsioss/", "/vsiaz/", "/vsiadls/",
+                                          "/vsiswift/", "/vsihdfs/", "/vsiwebhdfs/"};
     for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
-        if (begins(path, systems[i].prefix)) {
-            kind->page_option = systems[i].page_option;
-            kind->picks_names = systems[i].picks;
+        if (begins(path, systems[i])) {
+            *lists_all = i < 5;
             return true;
         }
     return false;
@@ -104,7 +97,7 @@ struct zs_path_kind zs_path_kind_of(const char *path)
     for (const char *next; (next = path_within(innermost, &kind.is_archive, &decoded)) != NULL;)
         innermost = next;
     kind.is_remote = is_network(innermost, &kind.speaks_http);
-    kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind);
+    kind.is_listable = kind.is_memory || kind.is_archive || lists(path, &kind.lists_all);
     kind.has_generations = begins(path, "/vsigs/");
     /* Not /vsiaz/: it sends objects larger than its buffer in several requests, each of which changes the object. */
     kind.sends_conditions = begins(path, "/vsis3/") || kind.has_generations;

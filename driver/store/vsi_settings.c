@@ -79,6 +79,7 @@ static void CPL_STDCALL keep_answer(CPLErr type, CPLErrorNum number, const char 
         return;
     if (a->prints)
         CPLDefaultErrorHandler(type, number, message);
+    a->is_bad = true;
     char *code = xml_text(message, "Code"), *text = xml_text(message, "Message");
     if (code != NULL) {
         free(a->reason);
@@ -93,16 +94,14 @@ void zs_vsi_answer_begin(struct zs_vsi_answer *answer)
     const char *before = CPLGetThreadLocalConfigOption("CPL_DEBUG", NULL);
     *answer = (struct zs_vsi_answer){.debug_before = before != NULL ? zs_strdup(before) : NULL};
     answer->prints = CPLGetConfigOption("CPL_DEBUG", NULL) != NULL;
-    if (!answer->prints)
-        CPLSetThreadLocalConfigOption("CPL_DEBUG", "S3,GS,AZURE,OSS,SWIFT");
+    CPLSetThreadLocalConfigOption("CPL_DEBUG", "S3,GS,AZURE,ADLS,OSS,SWIFT"); /* and nothing else */
     CPLPushErrorHandlerEx(keep_answer, answer);
 }
 
 void zs_vsi_answer_end(struct zs_vsi_answer *answer)
 {
     CPLPopErrorHandler();
-    if (!answer->prints)
-        CPLSetThreadLocalConfigOption("CPL_DEBUG", answer->debug_before);
+    CPLSetThreadLocalConfigOption("CPL_DEBUG", answer->debug_before);
     free(answer->debug_before);
     free(answer->reason);
 }
