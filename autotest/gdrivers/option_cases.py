@@ -33,8 +33,8 @@ FREE = {  # values of the options that are no choice; those of three numbers or 
     "BLOSC_BLOCKSIZE": ["0", "4096"], "DIM_SEPARATOR": ["/", "."], "BLOCKXSIZE": ["32", "1"], "BLOCKYSIZE": ["16", "100"]}
 LEVELS = [("ZSTD", "-7"), ("ZSTD", "22"), ("GZIP", "0"), ("GZIP", "9")]  # what LEVEL may be depends on COMPRESS
 CHUNKS = {"CHUNK_SHAPE": "16"}  # given beside an option so that there are several
-# pixels become others (test_packing.py, test_healpix_write.py), or peers find nodes in other ways (test_create_options.py)
-ELSEWHERE = ["SCALE_OFFSET", "SCALE", "OFFSET", "BITROUND", "HEALPIX", "CREATE_CONSOLIDATED_METADATA"]
+# pixels become others (test_bitround.py, test_healpix_write.py), or peers find nodes in other ways (test_create_options.py)
+ELSEWHERE = ["BITROUND", "HEALPIX", "CREATE_CONSOLIDATED_METADATA"]
 BESIDE = {"RESAMPLING": {**CHUNKS, "OVERVIEWS": "2"}, "BLOCKXSIZE": {"BLOCKYSIZE": "16"}, "BLOCKYSIZE": {"BLOCKXSIZE": "32"}}
 
 

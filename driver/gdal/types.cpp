@@ -224,20 +224,7 @@ void zsConvert(void *conversion, const void *src, void *dst, ptrdiff_t dst_strid
 bool ZSStoring::IsIdentity() const
 {
     // A bool is 0 or 1, whatever byte stands for true.
-    return from == zsGDALType(to, to_size) && !needsWidening(to) && to != ZS_BOOL && std::isnan(missing);
-}
-
-template <class T> static void storeMissing(double missing, char *elements, ptrdiff_t stride, size_t n)
-{
-    constexpr T none = std::numeric_limits<T>::quiet_NaN();
-    const auto key = static_cast<T>(missing);
-    for (size_t i = 0; i < n; i++, elements += stride)
-    {
-        T value;
-        memcpy(&value, elements, sizeof value);
-        if (value == key)
-            memcpy(elements, &none, sizeof none);
-    }
+    return from == zsGDALType(to, to_size) && !needsWidening(to) && to != ZS_BOOL;
 }
 
 /* Calls f with each element as a double. */
@@ -263,14 +250,7 @@ void zsStore(void *storing, const void *src, void *dst, ptrdiff_t dst_stride, si
     const int fromSize = GDALGetDataTypeSizeBytes(s.from);
     auto out = static_cast<char *>(dst);
     if (!needsWidening(s.to) && s.to != ZS_BOOL)
-    {
-        copyWords(src, s.from, static_cast<size_t>(fromSize), dst, native, dst_stride, n);
-        if (!std::isnan(s.missing) && s.to == ZS_FLOAT32)
-            storeMissing<float>(s.missing, out, dst_stride, n);
-        else if (!std::isnan(s.missing) && s.to == ZS_FLOAT64)
-            storeMissing<double>(s.missing, out, dst_stride, n);
-        return;
-    }
+        return copyWords(src, s.from, static_cast<size_t>(fromSize), dst, native, dst_stride, n);
     eachAsDouble(src, s.from, n,
                  [&](double value)
                  {

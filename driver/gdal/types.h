@@ -29,8 +29,6 @@ struct ZSStoring
     GDALDataType from;
     enum zs_data_type to;
     size_t to_size;
-    /* A value that becomes NaN; NaN where there is none. Of Float32 and Float64. */
-    double missing = std::numeric_limits<double>::quiet_NaN();
 
     bool IsIdentity() const;
 };

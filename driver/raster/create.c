@@ -247,7 +247,6 @@ static enum zs_status add_cell_coordinate(struct zs_raster *r, struct zs_error *
     const struct zs_array_options options = {.threads = 1};
     const uint64_t none = UINT64_MAX; /* 0 is a cell */
     memcpy(a.fill_value, &none, sizeof none);
-    a.encoding.is_packed = false;
     a.encoding.keepbits = 0;
     a.encoding.blosc_shuffle = "bitshuffle";
     ZS_TRY(add_document(r, ZS_CELL_COORDINATE, zs_array_document(&a), &d, err));

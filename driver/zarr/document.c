@@ -43,31 +43,6 @@ static void add_bytes_codec(zs_json *codecs, size_t swap_unit, bool is_big)
         zs_json_add_string(zs_json_add_object(codec, "configuration"), "endian", is_big ? "big" : "little");
 }
 
-/* One pair of a scalar_map: NaN and the integer for it. */
-static void add_mapped(zs_json *map, const char *name, int64_t missing, bool to_missing)
-{
-    zs_json *pair = zs_json_add_array(zs_json_add_array(map, name), NULL);
-    if (to_missing)
-        zs_json_add_string(pair, NULL, "NaN");
-    zs_json_add_int64(pair, NULL, missing);
-    if (!to_missing)
-        zs_json_add_string(pair, NULL, "NaN");
-}
-
-static void add_packing(zs_json *codecs, const struct zs_dtype *stored, const struct zs_encoding *e)
-{
-    zs_json *scaling = zs_json_add_object(add_codec(codecs, "scale_offset"), "configuration");
-    zs_json_add_double(scaling, "offset", e->offset);
-    zs_json_add_double(scaling, "scale", e->factor);
-    zs_json *cast = zs_json_add_object(add_codec(codecs, "cast_value"), "configuration");
-    zs_json_add_string(cast, "data_type", stored->name);
-    if (e->has_missing) {
-        zs_json *map = zs_json_add_object(cast, "scalar_map");
-        add_mapped(map, "encode", e->missing, true);
-        add_mapped(map, "decode", e->missing, false);
-    }
-}
-
 static void add_reversed_order(zs_json *codecs, int ndim)
 {
     zs_json *order = zs_json_add_array(zs_json_add_object(add_codec(codecs, "transpose"), "configuration"), "order");
@@ -84,17 +59,11 @@ static void add_reversed_order(zs_json *codecs, int ndim)
 #define MAX_QUICK_LEVEL 2
 #define BITS_LEVEL 1 /* of bits that a filter has put in order level 2 makes no less, in a quarter more time */
 
-static size_t stored_size(const struct zs_array_spec *spec)
-{
-    const struct zs_dtype packed = zs_dtype_of(spec->encoding.packed_type);
-    return zs_dtype_stored_size(spec->encoding.is_packed ? &packed : &spec->dtype);
-}
-
 static int zstd_block_size(const struct zs_array_spec *spec, int level)
 {
     const struct zs_encoding *e = &spec->encoding;
     const bool is_quick = level <= MAX_QUICK_LEVEL, is_plain = strcmp(e->blosc_shuffle, "noshuffle") == 0;
-    const size_t item = stored_size(spec);
+    const size_t item = zs_dtype_stored_size(&spec->dtype);
     uint64_t chunk = item;
     int extended = 0;
     for (int d = 0; d < spec->ndim; d++) {
@@ -129,11 +98,6 @@ static void add_chunk_codecs(zs_json *codecs, const struct zs_array_spec *spec)
     const struct zs_dtype *dtype = &spec->dtype;
     if (e->is_column_major && spec->ndim > 1)
         add_reversed_order(codecs, spec->ndim);
-    const struct zs_dtype packed = zs_dtype_of(e->packed_type);
-    if (e->is_packed) {
-        add_packing(codecs, &packed, e);
-        dtype = &packed;
-    }
     if (e->keepbits > 0) /* by its older name, which zarr-python reads too */
         zs_json_add_int64(zs_json_add_object(add_codec(codecs, "numcodecs.bitround"), "configuration"), "keepbits",
                           e->keepbits);

@@ -21,15 +21,7 @@ struct zs_encoding {
     bool is_column_major; /* the first dimension of a chunk is the fastest */
     bool is_big_endian;
     bool has_dotted_keys; /* chunk c.0.1, not c/0/1 */
-
-    /* Elements, floats in memory, are stored as integers: (element - offset) * factor, rounded (codecs scale_offset and
-     * cast_value). */
-    bool is_packed;
-    enum zs_data_type packed_type;
-    double offset, factor;
-    bool has_missing;
-    int64_t missing; /* the integer that stands for NaN */
-    int keepbits;    /* of floats: digits of the fraction that are kept (numcodecs.bitround); 0: all */
+    int keepbits;         /* of floats: digits of the fraction that are kept (numcodecs.bitround); 0: all */
 };
 
 /* An array to be created. Shapes in elements, slowest dimension first. */

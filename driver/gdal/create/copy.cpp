@@ -263,20 +263,12 @@ static bool readBox(const ZSPixelSource &from, const ZSScratch &scratch, const B
     const GSpacing line = item * box.columns, plane = line * box.rows;
     s.bands.resize(static_cast<size_t>(box.bands));
     std::iota(s.bands.begin(), s.bands.end(), box.band + 1);
-    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box) || !readPixels(from, scratch, box, s) ||
-        !from.packing.Unpack(s.pixels.get(), from.type, static_cast<size_t>(plane / item) * s.bands.size()))
+    if (!reserve(s, static_cast<size_t>(plane) * s.bands.size(), box) || !readPixels(from, scratch, box, s))
         return false;
     s.item_size = static_cast<size_t>(item);
     s.window =
         zsBandWindow(box.x, box.y, box.columns, box.rows, s.pixels.get(), s.bands.data(), box.bands, item, line, plane);
     return true;
-}
-
-/* Checks a strip before any of it is stored. */
-static bool isStorable(const Strip &s)
-{
-    struct zs_error err;
-    return zs_pixels_check_storable(&s.target, &s.window, s.item_size, nullptr, &err) == ZS_OK || zsReport(err);
 }
 
 namespace
@@ -367,7 +359,7 @@ bool PixelCopy::Take(const Box &box)
         return false;
     s.target = zs_raster_bands(&m_raster);
     s.levels = m_levels;
-    if (!readBox(m_from, m_scratch, box, s) || !isStorable(s) || !m_writing.Wait())
+    if (!readBox(m_from, m_scratch, box, s) || !m_writing.Wait())
         return false;
     return m_writing.Start(s) && ReportProgress(pixels);
 }

@@ -8,12 +8,11 @@
 
 class ZSCopiedLevels;
 
-/* Where pixels come from: read from `dataset` as `type`, and then unpacked. */
+/* Where pixels come from: read from `dataset` as `type`. */
 struct ZSPixelSource
 {
     GDALDataset &dataset;
     GDALDataType type;
-    const ZSPacking &packing;
 };
 
 /* Copies all bands of a source into the raster: each row of chunks is read while the one before is encoded and written,

@@ -266,9 +266,8 @@ struct zs_encoding ZSCreationOptions::EncodingOf(const struct zs_dtype &dtype)
     guesses_shuffle = blosc_shuffle.empty();
     if (guesses_shuffle)
     {
-        const struct zs_dtype stored = encoding.is_packed ? zs_dtype_of(encoding.packed_type) : dtype;
-        const bool integer = GDALDataTypeIsInteger(zsGDALType(stored.type, stored.size)) != FALSE;
-        blosc_shuffle = stored.size == 1 ? "noshuffle" : integer ? "bitshuffle" : "shuffle";
+        const bool integer = GDALDataTypeIsInteger(zsGDALType(dtype.type, dtype.size)) != FALSE;
+        blosc_shuffle = dtype.size == 1 ? "noshuffle" : integer ? "bitshuffle" : "shuffle";
     }
     struct zs_encoding e = encoding;
     e.blosc_cname = blosc_cname.c_str();

@@ -141,11 +141,6 @@ struct ZSCreationOptions
     std::vector<std::string> dim_names;
     std::string name_of_x = "x", name_of_y = "y"; /* where dim_names has none: a copy's are those of its source */
     int healpix_order = -1;      /* of the HEALPix cells that the pixels become; -1: of none */
-    /* SCALE_OFFSET: stored as integers, of a type that is given or not */
-    bool scale_offset = false, has_packed_type = false;
-    enum zs_data_type packed_type = {};
-    bool has_scale = false, has_offset = false; /* those that the options name */
-    double scale = 1, offset = 0;
     bool overviews_auto = false;
     std::vector<int> overviews;
     std::string resampling; /* "" : by what the pixels mean */

@@ -1,9 +1,7 @@
 #include "new_arrays.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "gdal/raster/dataset.h"
 #include "creation_options.h"
@@ -102,211 +100,11 @@ std::string ZSNewArrays::MaskName(const struct zs_raster_spec &spec) const
     return name;
 }
 
-/* ---- SCALE_OFFSET ---- */
-
-/* ---- What is stored ---- */
-
-static void limitsOf(enum zs_data_type type, double &low, double &high)
-{
-    const size_t bits = 8 * zs_dtype_of(type).size;
-    const bool isSigned = type == ZS_INT8 || type == ZS_INT16 || type == ZS_INT32;
-    low = isSigned ? -std::ldexp(1.0, static_cast<int>(bits) - 1) : 0;
-    high = std::ldexp(1.0, static_cast<int>(bits) - (isSigned ? 1 : 0)) - 1;
-}
-
-static bool holds(enum zs_data_type type, double value)
-{
-    double low, high;
-    limitsOf(type, low, high);
-    return value >= low && value <= high && value == std::floor(value);
-}
-
-/* The smallest float type, not smaller than `least`, in which each of the integers survives decoding and encoding:
- * three results are rounded on the way, and together they must stay below half a step. GDT_Unknown when there is
- * none. */
-static GDALDataType floatFor(const struct zs_encoding &e, GDALDataType least)
-{
-    double low, high;
-    limitsOf(e.packed_type, low, high);
-    const double most = std::max(-low, high) + 2 * std::fabs(e.offset * e.factor);
-    if (least != GDT_Float64 && most < std::ldexp(1.0, 21))
-        return GDT_Float32;
-    return most < std::ldexp(1.0, 50) ? GDT_Float64 : GDT_Unknown;
-}
-
-static bool fail(const std::string &message)
-{
-    return zsRefuse(CPLE_IllegalArg, "SCALE_OFFSET: %s", message.c_str());
-}
-
-/* The scale and offset of all bands of the source, or of the options. */
-static bool findScale(const ZSCreationOptions &options, GDALDataset *source, double &scale, double &offset)
-{
-    scale = options.has_scale ? options.scale : 1;
-    offset = options.has_offset ? options.offset : 0;
-    for (int b = 1; source != nullptr && b <= source->GetRasterCount(); b++)
-    {
-        GDALRasterBand &band = *source->GetRasterBand(b);
-        int hasScale = FALSE, hasOffset = FALSE;
-        const double s = band.GetScale(&hasScale), o = band.GetOffset(&hasOffset);
-        const double bandScale = options.has_scale ? options.scale : hasScale ? s : 1,
-        bandOffset = options.has_offset ? options.offset : hasOffset ? o : 0;
-        if (b > 1 && (bandScale != scale || bandOffset != offset))
-            return fail("expected one scale and offset for all bands, found others in band " + std::to_string(b));
-        scale = bandScale;
-        offset = bandOffset;
-    }
-    // VRT and side-car files have a scale of 1 where there is none, and 1 would round all values.
-    if (!options.has_scale && !options.has_offset && scale == 1 && offset == 0)
-        return fail(std::string(source != nullptr ? "the source" : "a new raster") +
-                    " has neither scale nor offset; give them by the options SCALE and OFFSET");
-    if (!std::isfinite(scale) || scale == 0 || !std::isfinite(1 / scale) || !std::isfinite(offset))
-        return fail("expected a finite scale other than 0 and a finite offset");
-    return true;
-}
-
-static bool checkPackable(GDALDataType type, bool hasSource)
-{
-    const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
-    if (GDALDataTypeIsComplex(type) || (isInteger && (!hasSource || GDALGetDataTypeSizeBytes(type) > 4)))
-        return fail(std::string("expected ") +
-                    (hasSource ? "integers of at most 32 bits, or floats"
-                               : "Float32 or Float64, the type of the values") +
-                    ", found " + GDALGetDataTypeName(type));
-    return true;
-}
-
-/* Chooses the type of the stored integers (e.packed_type), and `of`, the type of the decoded values. */
-static bool chooseTypes(const ZSCreationOptions &options, bool hasSource, GDALDataType type, struct zs_encoding &e,
-                        GDALDataType &of)
-{
-    const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
-    e.packed_type = ZS_UINT16;
-    if (options.has_packed_type)
-        e.packed_type = options.packed_type;
-    else if (isInteger && !zsZarrType(type, &e.packed_type))
-        return fail(std::string("Zarr has no data type for ") + GDALGetDataTypeName(type));
-    of = floatFor(e, isInteger ? GDT_Float32 : type);
-    if (of == GDT_Unknown || (!hasSource && of != type && type == GDT_Float32))
-        return fail(std::string(zs_dtype_of(e.packed_type).name) + " with this offset has more digits than " +
-                    (of == GDT_Unknown ? "Float64" : "Float32"));
-    return true;
-}
-
-/* Chooses the integer that stands for nodata. Integers keep the nodata value of the source where they can hold it; else
- * an end of the range is taken, where values are rare. */
-void ZSPacking::ChooseMissing(GDALDataset *source, GDALDataType type, struct zs_encoding &e)
-{
-    int has = FALSE;
-    const bool isInteger = GDALDataTypeIsInteger(type) != FALSE;
-    enum zs_data_type sourceType = e.packed_type;
-    m_nodata = source != nullptr ? source->GetRasterBand(1)->GetNoDataValue(&has) : 0;
-    m_hasNodata = has != FALSE;
-    if (isInteger && m_hasNodata && zsZarrType(type, &sourceType) && !holds(sourceType, m_nodata))
-    {
-        CPLError(CE_Warning, CPLE_AppDefined, "nodata value %.17g cannot be a %s and is left out", m_nodata,
-                 zs_dtype_of(sourceType).name);
-        m_hasNodata = false;
-    }
-    double low, high;
-    limitsOf(e.packed_type, low, high);
-    const bool isKept = isInteger && m_hasNodata && holds(e.packed_type, m_nodata);
-    e.has_missing = !isInteger || m_hasNodata;
-    e.missing = static_cast<int64_t>(isKept ? m_nodata : low < 0 ? low : high);
-    if (isInteger && m_hasNodata && !isKept)
-        m_taken = static_cast<double>(e.missing);
-}
-
-bool ZSPacking::Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type)
-{
-    struct zs_encoding &e = options.encoding;
-    double scale, offset;
-    GDALDataType of = type;
-    if (!options.scale_offset)
-        return !(options.has_scale || options.has_offset) || fail("SCALE and OFFSET are for SCALE_OFFSET=YES");
-    if (!checkPackable(type, source != nullptr) || !findScale(options, source, scale, offset))
-        return false;
-    e.is_packed = true;
-    e.factor = 1 / scale;
-    e.offset = offset;
-    if (!chooseTypes(options, source != nullptr, type, e, of))
-        return false;
-    ChooseMissing(source, type, e);
-    m_isUsed = true;
-    m_type = e.packed_type;
-    m_unpacks = GDALDataTypeIsInteger(type) != FALSE;
-    m_factor64 = e.factor;
-    m_offset64 = e.offset;
-    m_factor = static_cast<float>(m_factor64);
-    m_offset = static_cast<float>(m_offset64);
-    type = of;
-    return true;
-}
-
-void ZSPacking::Finish(struct zs_raster_spec &spec, std::vector<struct zs_band_properties> &bands) const
-{
-    if (!m_isUsed)
-        return;
-    const double fill = spec.encoding.has_missing ? std::numeric_limits<double>::quiet_NaN() : m_offset64;
-    ZSStoring storing{GDT_Float64, spec.dtype.type, spec.dtype.size};
-    zsStore(&storing, &fill, spec.nodata, static_cast<ptrdiff_t>(spec.dtype.size), 1);
-    spec.has_nodata = spec.encoding.has_missing;
-    for (auto &m : bands)
-    {
-        m.has_scale = m.has_offset = m.has_nodata = false;
-        if (!m_unpacks || m.metadata == nullptr)
-            continue;
-        char **kept = m.metadata;
-        for (char **item = m.metadata; *item != nullptr; item++)
-        {
-            if (STARTS_WITH(*item, "STATISTICS_") || zsIsItemOfStored(*item))
-                free(*item);
-            else
-                *kept++ = *item;
-        }
-        *kept = nullptr;
-    }
-}
-
-/* ---- Pixels ---- */
-
-/* Decodes as the codec scale_offset does, step by step in the arithmetic of the type. False when a value is the integer
- * that stands for nodata. */
-template <class T>
-static bool unpack(T *p, size_t n, bool unpacks, T factor, T offset, bool hasNodata, double nodata, double taken)
-{
-    constexpr T none = std::numeric_limits<T>::quiet_NaN();
-    const T key = static_cast<T>(nodata), other = static_cast<T>(taken);
-    bool isTaken = false;
-    for (size_t i = 0; i < n; i++)
-    {
-        const bool isNone = hasNodata && p[i] == key;
-        isTaken = isTaken || p[i] == other;
-        p[i] = isNone ? none : unpacks ? p[i] / factor + offset : p[i];
-    }
-    return !isTaken;
-}
-
-bool ZSPacking::Unpack(void *pixels, GDALDataType type, size_t n) const
-{
-    if (!m_isUsed)
-        return true;
-    const bool isFree = type == GDT_Float32 ? unpack(static_cast<float *>(pixels), n, m_unpacks, m_factor, m_offset,
-                                                     m_hasNodata, m_nodata, m_taken)
-                                            : unpack(static_cast<double *>(pixels), n, m_unpacks, m_factor64,
-                                                     m_offset64, m_hasNodata, m_nodata, m_taken);
-    if (!isFree)
-        return fail(CPLSPrintf("expected no pixel of %.0f, which stands for nodata in %s; choose a wider type", m_taken,
-                               zs_dtype_of(m_type).name));
-    return true;
-}
-
 /* ---- The filter of blosc ---- */
 
 constexpr uint64_t MOST_COLUMNS = 512;
 
-void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &packing, ZSCreationOptions &options,
-                    struct zs_raster_spec &spec)
+void zsChooseFilter(GDALDataset &source, GDALDataType type, ZSCreationOptions &options, struct zs_raster_spec &spec)
 {
     if (!options.guesses_shuffle || spec.encoding.compression != ZS_COMPRESS_BLOSC ||
         static_cast<size_t>(GDALGetDataTypeSizeBytes(type)) != spec.dtype.size)
@@ -331,10 +129,7 @@ void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &pac
     {
         const auto x = static_cast<int>(start[2]), y = static_cast<int>(start[1]);
         GDALRasterBand *band = source.GetRasterBand(1 + static_cast<int>(start[0]));
-        if (band->RasterIO(GF_Read, x, y, columns, rows, pixels, columns, rows, type, 0, 0, nullptr) != CE_None)
-            return false;
-        packing.Unpack(pixels, type, static_cast<size_t>(rows) * static_cast<size_t>(columns));
-        return true;
+        return band->RasterIO(GF_Read, x, y, columns, rows, pixels, columns, rows, type, 0, 0, nullptr) == CE_None;
     };
     const char *filter = zsFilterOfSamples(array, spec.arrays[0].name, sampling, read);
     if (filter == nullptr)
@@ -372,7 +167,7 @@ static void storeRows(const struct zs_band_window &window, const uint64_t *start
 }
 
 const struct zs_blosc_settings *ZSFilterOfFirst::Choose(const struct zs_node *node, const struct zs_band_window &window,
-                                                        GDALDataType type, double missing)
+                                                        GDALDataType type)
 {
     const struct zs_array_meta &meta = *node->array;
     const bool isOpen = m_isOpen;
@@ -394,7 +189,7 @@ const struct zs_blosc_settings *ZSFilterOfFirst::Choose(const struct zs_node *no
     const uint64_t columns = std::max(MOST_COLUMNS, zs_ceil_div_u64(LEAST_SAMPLED, meta.dtype.size * window.height));
     const uint64_t rowsOfAMap[] = {1, window.height, columns};
     sampling.SetWindow(rowsOfAMap, meta.dtype.size);
-    ZSStoring storing{type, meta.dtype.type, meta.dtype.size, missing};
+    ZSStoring storing{type, meta.dtype.type, meta.dtype.size};
     const auto read = [&](const uint64_t *start, void *pixels)
     {
         storeRows(window, start, type, storing, static_cast<size_t>(sampling.window[1]),

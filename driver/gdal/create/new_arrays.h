@@ -1,9 +1,8 @@
 /* gdal/create/new_arrays.h: the arrays of a new raster: their names and dimensions, the properties of their bands, and
- * how pixels are stored where the source decides that. */
+ * the filter of blosc where pixels decide that. */
 #pragma once
 
 #include <array>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,50 +45,13 @@ class ZSNewArrays
     std::string MaskName(const struct zs_raster_spec &spec) const;
 };
 
-/* ---- The option SCALE_OFFSET: pixels in physical units that are stored as the integers which a scale and an
- * offset name, by the codecs scale_offset and cast_value ---- */
-
-class ZSPacking
-{
-    bool m_isUsed = false;
-    /* Scale and offset of a source of integers: element / factor + offset is the physical value. */
-    bool m_unpacks = false;
-    float m_factor = 1, m_offset = 0;
-    double m_factor64 = 1, m_offset64 = 0;
-    bool m_hasNodata = false;
-    double m_nodata = 0;
-    /* The integer that stands for it where that is another, so that no pixel may be it; NaN: none. */
-    double m_taken = std::numeric_limits<double>::quiet_NaN();
-    enum zs_data_type m_type = ZS_UINT16;
-
-    void ChooseMissing(GDALDataset *source, GDALDataType type, struct zs_encoding &e);
-
-  public:
-    bool IsUsed() const
-    {
-        return m_isUsed;
-    }
-
-    /* Decides how pixels of `type`, which becomes that of the new raster, are stored: into the encoding of the options.
-     * `source` may be null (Create). False (CPLError emitted) where it cannot be. Does nothing without the option. */
-    bool Start(ZSCreationOptions &options, GDALDataset *source, GDALDataType &type);
-
-    /* Sets the fill value (NaN, or the offset), and clears scale, offset and statistics of the bands. */
-    void Finish(struct zs_raster_spec &spec, std::vector<struct zs_band_properties> &bands) const;
-
-    /* Turns n numbers of the source, of the new raster's type, into physical values; nodata into NaN. False (CPLError
-     * emitted) where one of them is the integer that stands for nodata. */
-    bool Unpack(void *pixels, GDALDataType type, size_t n) const;
-};
-
 /* ---- The filter of blosc that suits the pixels of a source ---- */
 
 /* Reads samples, spread over the source, as pixels of `type`, and sets BLOSC_SHUFFLE of the options and of the spec to
  * the filter that makes them smallest (codec/description.h). Reads a small share of the source's blocks, one at least.
  * Does nothing where the options name a filter or another compression; a source that cannot be read leaves the filter
  * as it is, for the copy reports why. */
-void zsChooseFilter(GDALDataset &source, GDALDataType type, const ZSPacking &packing, ZSCreationOptions &options,
-                    struct zs_raster_spec &spec);
+void zsChooseFilter(GDALDataset &source, GDALDataType type, ZSCreationOptions &options, struct zs_raster_spec &spec);
 
 /* Chooses the filter by the first pixels that are written to a raster of Create(). */
 class ZSFilterOfFirst
@@ -105,10 +67,9 @@ class ZSFilterOfFirst
     void Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec);
 
     /* The filter that makes samples of a window smallest, if that is not the one that the options took. Null as well
-     * after the first call, and for windows that are too small, or have one value.
-     *   missing  the value that is stored as NaN; NaN: none */
+     * after the first call, and for windows that are too small, or have one value. */
     const struct zs_blosc_settings *Choose(const struct zs_node *node, const struct zs_band_window &window,
-                                           GDALDataType type, double missing);
+                                           GDALDataType type);
 };
 
 /* ---- The dimensions that the bands of a new raster are flattened from (source_axes.cpp) ---- */

@@ -159,14 +159,6 @@ static void setDimensions(Creation &o, Value &v)
     }
 }
 
-static void setPacking(Creation &o, Value &v)
-{
-    static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT8, ZS_UINT16, ZS_INT16, ZS_UINT32, ZS_INT32};
-    o.scale_offset = v.choice > 0;
-    o.has_packed_type = v.choice > 1;
-    o.packed_type = o.has_packed_type ? types[v.choice - 2] : ZS_UINT16;
-}
-
 /* Bytes of a number in larger units, of which 0 is one byte: the core takes none for its default. */
 static uint64_t bytesOf(const Value &v, double unit)
 {
@@ -240,29 +232,9 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { o.encoding.chunk_checksum = v.isYes; }},
 
         // What is stored of a value
-        {ZS_RASTER, "SCALE_OFFSET", choice("NO YES UINT8 INT8 UINT16 INT16 UINT32 INT32", "NO"),
-         "Whether pixels become values in physical units that are stored as integers, by the scale and offset of the "
-         "source; or the type of these. Default for floats: UINT16",
-         setPacking},
-        {ZS_RASTER, "SCALE", number(-NO_LIMIT, NO_LIMIT, ""),
-         "For SCALE_OFFSET: value of a step of the integers. Default: that of the source",
-         [](Creation &o, Value &v) {
-             o.scale = v.number;
-             o.has_scale = true;
-         }},
-        {ZS_RASTER, "OFFSET", number(-NO_LIMIT, NO_LIMIT, ""),
-         "For SCALE_OFFSET: value of the integer 0. Default: that of the source",
-         [](Creation &o, Value &v) {
-             o.offset = v.number;
-             o.has_offset = true;
-         }},
         {ANY, "BITROUND", integer(1, 52),
          "Binary digits of the fraction of floats that are kept; the others become zero",
-         [](Creation &o, Value &v) {
-             o.encoding.keepbits = static_cast<int>(v.number);
-             if (o.scale_offset)
-                 v.Refuse("nothing beside SCALE_OFFSET");
-         }},
+         [](Creation &o, Value &v) { o.encoding.keepbits = static_cast<int>(v.number); }},
 
         // Overviews and statistics
         {ZS_RASTER, "OVERVIEWS", anyText("AUTO"),

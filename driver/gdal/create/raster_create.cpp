@@ -66,7 +66,6 @@ class NewRaster
     const char *const m_name;
     ZSCreationOptions m_options;
     ZSConnection m_connection;
-    ZSPacking m_packing;
     ZSSourceAxes m_axes;
     ZSNewArrays m_arrays;
     struct zs_healpix m_healpix = {};
@@ -290,8 +289,6 @@ bool RasterCopy::CheckCells()
 bool RasterCopy::DescribePixels()
 {
     m_type = zsTypeOfBands(m_source);
-    if (!m_packing.Start(m_options, &m_source, m_type))
-        return false;
     if (m_options.single_array)
         m_axes.Find(&m_source, m_source.GetRasterCount(), m_options.dim_names);
     std::string x, y;
@@ -302,8 +299,7 @@ bool RasterCopy::DescribePixels()
     }
     if (!StartSpec(m_source.GetRasterXSize(), m_source.GetRasterYSize(), m_type))
         return false;
-    if (!m_packing.IsUsed())
-        m_spec.has_nodata = nodataOf(*m_source.GetRasterBand(1), m_spec.dtype, m_spec.nodata);
+    m_spec.has_nodata = nodataOf(*m_source.GetRasterBand(1), m_spec.dtype, m_spec.nodata);
     m_spec.nodata_is_implied = m_spec.has_nodata && zsImpliesNodata(*m_source.GetRasterBand(1), m_spec);
     return m_options.CheckRounding(m_spec);
 }
@@ -327,7 +323,6 @@ void RasterCopy::DescribeArrays()
 {
     m_metadata = zsUtf8List(m_source.GetMetadata());
     auto &properties = m_arrays.Read(&m_source, m_source.GetRasterCount(), m_spec.dtype);
-    m_packing.Finish(m_spec, properties);
     dropScales(properties, m_metadata);
     m_axes.Spend(m_metadata, properties);
     m_arrays.Set(m_options.single_array, ArrayName(&m_source), m_spec);
@@ -362,7 +357,7 @@ void RasterCopy::DescribeGeoreferencing()
 bool RasterCopy::StartLevels()
 {
     const bool isSuited = !m_options.statistics && zs_hierarchy_is_consolidated(m_new->store->hierarchy) &&
-                          ZSCopiedLevels::Suits(m_spec, m_packing, m_resampling, m_factors);
+                          ZSCopiedLevels::Suits(m_spec, m_resampling, m_factors);
     if (!isSuited)
         return true;
     struct zs_error err;
@@ -376,7 +371,7 @@ bool RasterCopy::StartLevels()
 /* Writes the pixels and the mask. */
 bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
 {
-    return zsCopyPixels({m_source, m_type, m_packing}, *m_raster, m_spec, m_options.threads, WritePath(),
+    return zsCopyPixels({m_source, m_type}, *m_raster, m_spec, m_options.threads, WritePath(),
                         m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
            (m_spec.mask == nullptr || zsCopyMask(m_source, *m_raster, m_spec));
 }
@@ -479,7 +474,7 @@ GDALDataset *RasterCopy::Make(GDALProgressFunc progress, void *progressData)
         return nullptr;
     DescribeArrays();
     DescribeGeoreferencing();
-    zsChooseFilter(m_source, m_type, m_packing, m_options, m_spec);
+    zsChooseFilter(m_source, m_type, m_options, m_spec);
     m_factors = m_options.OverviewFactors(m_spec);
     m_resampling = zsOverviewResampling(m_options.resampling, m_source);
     const ZSNodata nodata(*m_source.GetRasterBand(1));
@@ -612,7 +607,7 @@ bool BlankRaster::CheckCells(int width, int height)
 
 bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
 {
-    if (!CheckCells(width, height) || !m_packing.Start(m_options, nullptr, type))
+    if (!CheckCells(width, height))
         return false;
     if (m_options.single_array)
         m_axes.Find(nullptr, bands, m_options.dim_names);
@@ -620,7 +615,7 @@ bool BlankRaster::Describe(int width, int height, int bands, GDALDataType type)
         (!m_options.OverviewFactors(m_spec).empty() &&
          !zsMayResample(m_name, type, ZSNodata(), m_options.resampling)))
         return false;
-    m_packing.Finish(m_spec, m_arrays.Read(nullptr, bands, m_spec.dtype));
+    m_arrays.Read(nullptr, bands, m_spec.dtype);
     m_arrays.Set(true, ArrayName(nullptr), m_spec);
     m_arrays.Apply(m_spec);
     return true;
@@ -647,7 +642,7 @@ GDALDataset *BlankRaster::Make()
         return nullptr;
     m_new->store->NoteOpen();
     ds->AttachPam(m_name);
-    ds->pixels.SetBlank(m_packing.IsUsed());
+    ds->pixels.SetBlank();
     ds->pixels.FirstFilter().Start(m_options, m_spec);
     ds->closing.SetOverviews(m_options.OverviewFactors(m_spec), m_options.resampling);
     if (m_options.statistics)

@@ -31,9 +31,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool m_domainsAdded = false;
     CPLStringList m_fromStore; /* the store's metadata: a side-car file does not repeat them */
     bool m_isDescribedBeside = false; /* the description comes from a side-car file, not from the store */
-    bool m_isNodataSet = false;   /* of a new raster of values stored as integers */
-    /* A nodata value that was set and cannot be stored: what is written of it becomes NaN, as which it is stored. */
-    double m_missing = std::numeric_limits<double>::quiet_NaN();
     unsigned m_changed = 0;       /* which properties were set and are pending: ZS_BAND_UNIT ... */
     std::unique_ptr<GDALRasterBand> m_cellMask;
     bool m_flagsRead = false, m_hasMaskedFlags = false;
@@ -49,7 +46,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void ReadProperties();
     /* The colour that the names of band, label or array imply, as GDAL names it; null: none. */
     const char *ColorOfNames();
-    void TranslateNodata();
     enum zs_status FindStored(const std::vector<struct zs_pixel_box> &boxes, std::vector<struct zs_pixel_box> &stored,
                               struct zs_error *err) const;
     uint64_t BlocksAlong(uint64_t width, uint64_t height) const;
@@ -64,9 +60,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool IsMaskedOtherwise();
     /* Whether a pixel that is not stored reads as what GDAL calls empty: the nodata value, or 0 without one. */
     bool FillIsEmpty();
-    /* Whether the band has a nodata value to show: a new raster of values stored as integers has none until it is set
-     * or pixels are written, and gdalwarp takes that of its source. */
-    bool ShowsNodata();
     /* Puts the properties that were set into m_properties, for writing. */
     const struct zs_band_properties &CurrentProperties();
     void DropIdentity();
@@ -103,11 +96,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     bool ImpliesNodata()
     {
         return Properties().has_nodata && Properties().nodata_is_implied;
-    }
-    /* What is written as NaN. NaN: nothing else. */
-    double Missing() const
-    {
-        return m_missing;
     }
     /* For an overview level that is being made: it gets the properties of the base's band. */
     void CopyProperties(ShardedZarrRasterBand &other);

@@ -129,26 +129,6 @@ void ShardedZarrRasterBand::ReadProperties()
     *m_properties = list[0];
     for (int n = 1; n < count; n++)
         ds.Band(nBand + n).m_properties.reset(new zs_band_properties(list[static_cast<size_t>(n)]));
-    for (int n = 0; n < count; n++)
-        ds.Band(nBand + n).TranslateNodata();
-}
-
-/* Replaces a nodata value that an older version declared, and that the stored integers cannot hold, by NaN where they
- * can hold that, as if it were set now. Elements that were never written may still have the old value. */
-void ShardedZarrRasterBand::TranslateNodata()
-{
-    auto &properties = *m_properties;
-    const ZSArray &of = View().Array(Source());
-    const struct zs_array_info info = View().Info(Source());
-    unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
-    if (!properties.has_nodata || zs_array_cast_type(of.array) == nullptr ||
-        zs_array_keeps_element(of.array, properties.nodata) ||
-        memcmp(of.node->array->fill_value, properties.nodata, info.item_size) == 0 ||
-        !ZSNodata(std::numeric_limits<double>::quiet_NaN()).ToElement(info.data_type, info.item_size, nan) ||
-        !zs_array_keeps_element(of.array, nan))
-        return;
-    m_missing = zsElementToDouble(info.data_type, info.item_size, properties.nodata);
-    memcpy(properties.nodata, nan, info.item_size);
 }
 
 /* For an overview level that is being made: it gets the properties of the base's band. */
@@ -222,14 +202,9 @@ bool ShardedZarrRasterBand::IsFromStore(bool isThere, unsigned property, int *ha
     return isFromStore;
 }
 
-bool ShardedZarrRasterBand::ShowsNodata()
-{
-    return Properties().has_nodata && (!Dataset().pixels.IsNewAndPacked() || m_isNodataSet);
-}
-
 double ShardedZarrRasterBand::GetNoDataValue(int *has)
 {
-    if (!IsFromStore(ShowsNodata(), ZS_BAND_NODATA, has))
+    if (!IsFromStore(Properties().has_nodata, ZS_BAND_NODATA, has))
         return GDALPamRasterBand::GetNoDataValue(has);
     const struct zs_array_info info = View().Info(Source());
     return zsElementToDouble(info.data_type, info.item_size, Properties().nodata);
@@ -411,8 +386,7 @@ CPLErr ShardedZarrRasterBand::SetElementOfNodata(const void *element)
     return CE_None;
 }
 
-/* Refuses a value that the array's type does not hold. Integers that pixels are stored as need not have it: there NaN
- * is the nodata value, if they have that; of a new raster whatever is set. */
+/* Refuses a value that the array does not give back as it was stored: its type, or that of its chunks, lacks it. */
 CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
 {
     const struct zs_array_info info = View().Info(Source());
@@ -421,33 +395,21 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
         !zsMayResample(Dataset().GetDescription(), eDataType, value, closing.Resampling()))
         return CE_Failure;
     unsigned char element[ZS_MAX_ITEM_SIZE] = {};
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
     const bool isHeld = value.ToElement(info.data_type, info.item_size, element);
     const auto &properties = Properties();
     const bool isThere = properties.has_nodata && memcmp(properties.nodata, element, info.item_size) == 0;
     const struct zs_array *array = View().Array(Source()).array;
-    if (isHeld && !Dataset().pixels.IsNewAndPacked() && (isThere || zs_array_keeps_element(array, element)))
-    {
-        m_missing = none;
+    if (isHeld && (isThere || zs_array_keeps_element(array, element)))
         return SetElementOfNodata(element);
-    }
-    unsigned char nan[ZS_MAX_ITEM_SIZE] = {};
     const char *castType = zs_array_cast_type(array);
-    if (castType != nullptr && ZSNodata(none).ToElement(info.data_type, info.item_size, nan) &&
-        zs_array_keeps_element(array, nan))
-    {
-        m_missing = isHeld ? zsElementToDouble(info.data_type, info.item_size, element) : none;
-        m_isNodataSet = true;
-        return SetElementOfNodata(nan);
-    }
     const std::string shown = zsShown(Dataset().GetDescription());
     if (isHeld && castType == nullptr)
         CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s is stored as another one (BITROUND)",
                  shown.c_str(), nBand, value.Text().c_str());
     else if (isHeld)
         CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored, and which cannot hold "
-                 "NaN", shown.c_str(), nBand, value.Text().c_str(), castType);
+                 "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored", shown.c_str(), nBand,
+                 value.Text().c_str(), castType);
     else
         CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s", shown.c_str(), nBand,
                  value.Text().c_str(), View().Array(Source()).node->array->dtype.name);
@@ -471,7 +433,6 @@ CPLErr ShardedZarrRasterBand::SetNoDataValueAsUInt64(uint64_t value)
 
 CPLErr ShardedZarrRasterBand::DeleteNoDataValue()
 {
-    m_missing = std::numeric_limits<double>::quiet_NaN();
     return Dataset().IsUpdate() ? SetElementOfNodata(nullptr) : GDALPamRasterBand::DeleteNoDataValue();
 }
 

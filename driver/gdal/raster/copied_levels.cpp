@@ -10,13 +10,13 @@ extern "C"
 
 constexpr uint64_t MOST_BYTES = 128 << 20;
 
-bool ZSCopiedLevels::Suits(const struct zs_raster_spec &spec, const ZSPacking &packing, const std::string &resampling,
+bool ZSCopiedLevels::Suits(const struct zs_raster_spec &spec, const std::string &resampling,
                            const std::vector<int> &factors)
 {
     const int y = spec.axis_count, x = y + 1;
     if (spec.healpix != nullptr || spec.array_count != 1 || spec.mask != nullptr || spec.is_not_consolidated)
         return false;
-    if (packing.IsUsed() || spec.encoding.keepbits != 0)
+    if (spec.encoding.keepbits != 0)
         return false;
     const bool isSimple = STARTS_WITH_CI(resampling.c_str(), "NEAR") || EQUAL(resampling.c_str(), "AVERAGE");
     const bool isEven = spec.width % 2 == 0 && spec.height % 2 == 0 && spec.chunk[y] % 2 == 0 && spec.chunk[x] % 2 == 0;

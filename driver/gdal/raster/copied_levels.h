@@ -33,7 +33,7 @@ class ZSCopiedLevels
 
   public:
     /* Whether levels of such a raster can be made this way: it is one array that reads back as it was written. */
-    static bool Suits(const struct zs_raster_spec &spec, const ZSPacking &packing, const std::string &resampling,
+    static bool Suits(const struct zs_raster_spec &spec, const std::string &resampling,
                       const std::vector<int> &factors);
 
     /* Sets up all levels of the array. CE_Failure with CPLError emitted. */

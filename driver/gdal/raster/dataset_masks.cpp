@@ -254,7 +254,7 @@ bool ShardedZarrRasterBand::IsMaskedOtherwise()
 {
     auto &ds = Dataset();
     int has = FALSE;
-    if (!ShowsNodata())
+    if (!Properties().has_nodata)
         GDALPamRasterBand::GetNoDataValue(&has);
     // An integer fill value that is not declared as nodata is a value like others.
     else

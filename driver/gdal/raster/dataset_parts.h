@@ -409,7 +409,6 @@ class ZSPixels
     ZSView &m_view;
     bool m_isBlank = false;  /* made by Create(), and not written yet: see Settle() */
     std::array<unsigned char, ZS_MAX_ITEM_SIZE> m_blankFill = {}; /* the fill value that Create() gave it */
-    bool m_isPacked = false; /* made by Create(), with values stored as integers, one of which is NaN */
     bool m_isWritten = false;
     bool m_areLevelsOld = false; /* pixels were written, and no overviews since */
     bool m_hasLost = false; /* pixels could not be written */
@@ -423,7 +422,6 @@ class ZSPixels
     /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
     using StoreFunction = decltype(&zs_pixels_write);
     CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
-    CPLErr PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
     /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
      * block by block. Returns false when GDAL must read: other resamplings, windows too large to hold. */
     bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,
@@ -468,19 +466,14 @@ class ZSPixels
     CPLErr ReadCellMask(int band, int x, int y, int width, int height, unsigned char *mask, int lineSpace);
 
     /* Notes that the raster is new, and has only fill values. */
-    void SetBlank(bool isPacked)
+    void SetBlank()
     {
         m_isBlank = true;
-        m_isPacked = isPacked;
         memcpy(m_blankFill.data(), m_view.Info(0).fill_value, m_view.Info(0).item_size);
     }
     ZSFilterOfFirst &FirstFilter()
     {
         return m_firstFilter;
-    }
-    bool IsNewAndPacked() const
-    {
-        return m_isPacked && !m_isWritten;
     }
     bool IsWritten() const
     {

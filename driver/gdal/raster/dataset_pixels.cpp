@@ -87,7 +87,7 @@ CPLErr ZSPixels::Settle(const struct zs_band_window *first, GDALDataType type)
     const struct zs_blosc_settings *filter =
         first == nullptr || blank.isHealpix
             ? nullptr
-            : m_firstFilter.Choose(blank.node, *first, type, m_dataset.Band(first->bands[0]).Missing());
+            : m_firstFilter.Choose(blank.node, *first, type);
     return isNew || filter != nullptr ? ReplaceArray(isNew ? fill : nullptr, filter) : CE_None;
 }
 
@@ -164,41 +164,12 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     return zsReport(err);
 }
 
-/* Whether bands have one value that becomes NaN when it is written, or none has. */
-static bool haveOneMissing(const ShardedZarrDataset &ds, const struct zs_band_window &window)
-{
-    const double first = ds.Band(window.bands[0]).Missing();
-    return std::all_of(window.bands, window.bands + window.band_count,
-                       [&](int b)
-                       {
-                           const double missing = ds.Band(b).Missing();
-                           return missing == first || (std::isnan(missing) && std::isnan(first));
-                       });
-}
-
-CPLErr ZSPixels::PassBandByBand(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
-{
-    struct zs_band_window one = window;
-    CPLErr result = CE_None;
-    one.band_count = 1;
-    for (size_t b = 0; b < window.band_count && result == CE_None; b++)
-    {
-        one.bands = window.bands + b;
-        one.data = static_cast<char *>(window.data) + window.band_space * static_cast<ptrdiff_t>(b);
-        result = PassWindow(one, type, store);
-    }
-    return result;
-}
-
 CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
 {
-    if (!haveOneMissing(m_dataset, window))
-        return PassBandByBand(window, type, store);
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSStoring> steps;
-    const double missing = m_dataset.Band(window.bands[0]).Missing();
     for (const size_t i : sources)
-        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size, missing});
+        steps.push_back({type, m_view.Info(i).data_type, m_view.Info(i).item_size});
     auto conversions = conversionsBy(m_view.sources.size(), sources, steps, zsStore);
     ZSMasking masking{&m_dataset.Role().validity, m_view.Info(0).data_type, m_view.Info(0).item_size, type};
     if (m_dataset.Role().isMask)
