@@ -15,7 +15,7 @@ import oracle
 from option_cases import cases, write
 from stores import LITTLE, CRC32C, GZIP, array_meta, codec, counting, group_meta, random_store, sharding
 from test_peers import PEERS, stores_of  # noqa: F401
-from support import GDAL, need, open_ours, run_peer
+from support import open_ours, run_peer
 from writing import UTM, change_document, copy, created, document, files_of, source
 
 PROGRAM = os.path.join(os.environ["GDAL_DRIVER_PATH"], "..", "shardedzarr-validate")
@@ -122,24 +122,6 @@ def test_a_store_in_a_zip_file_and_one_over_http(tmp_path, simple, zipped, serve
     assert answer.summary[5] == 4
 
 
-@pytest.mark.skipif(GDAL < 3110000, reason="drivers have commands since GDAL 3.11")
-def test_gdal_driver_validate_command_prints_the_same(simple):
-    need("the program gdal", shutil.which("gdal"))
-    run = lambda *options: subprocess.run(["gdal", "driver", "shardedzarr", "validate", *options], capture_output=True, text=True)  # noqa: E731
-    assert run(str(simple)).returncode == 0 and "0 errors" in run("--threads", "1", str(simple)).stdout
-    assert "--metadata-only" in run("--help").stdout
-    truncate(simple / "c" / "1" / "0", 20)
-    done = run("--quiet", str(simple))
-    assert done.returncode == 1 and "found errors" in done.stderr
-    assert "error: %s/c/1/0: %s\n" % (simple, validate(simple).findings[0][2]) in done.stdout
-    assert run("--metadata-only", str(simple)).returncode == 0
-    assert re.search("^error: ", run(str(simple)).stdout, re.MULTILINE)
-    for name in ("dataset", "input", "store"):
-        assert run("--%s" % name, str(simple)).returncode == 1
-        with pytest.raises(RuntimeError, match="found errors"):
-            gdal.Run("driver", "shardedzarr", "validate", **{name: str(simple)})
-
-
 # ------------------------------------------------------------------------------------------------------------------ shards
 
 def test_a_truncated_shard(simple):
@@ -237,9 +219,6 @@ def test_a_store_that_is_not_there_is_one_error(tmp_path):
         done = subprocess.run([PROGRAM, tmp_path / name], capture_output=True, text=True)
         assert done.returncode == 1 and done.stderr == "" and done.stdout.count("error: ") == 1 and "1 errors" in done.stdout
         assert "error: %s/zarr.json: there is no such file\n" % (tmp_path / name) in done.stdout
-        if GDAL >= 3110000 and shutil.which("gdal"):
-            command = subprocess.run(["gdal", "driver", "shardedzarr", "validate", "--quiet", tmp_path / name], capture_output=True, text=True)
-            assert command.returncode == 1 and command.stdout.count("error: ") == 1
 
 
 def test_unchecked_findings_exit_with_2(tmp_path, simple):

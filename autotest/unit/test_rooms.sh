@@ -23,7 +23,7 @@ while read -r room most; do
     lines=$(find "$room" -name '*.c' -o -name '*.h' -o -name '*.cpp' | xargs cat | wc -l)
     [ "$lines" -le "$most" ] || complain "$room/ has $lines lines, expected at most $most"
 done <<END
-gdal 19440
+gdal 19305
 validate 1220
 raster 6329
 geo 9287
@@ -49,8 +49,8 @@ crossing=$(grep -n '#include "gdal/multidim/' gdal/raster/* gdal/create/*; grep 
 [ -z "$crossing" ] || complain "one face includes the other: $crossing"
 inside=$(grep -nE '#include "(gdal/)?(raster|multidim)/[a-z_]*\.h"' gdal/*.h gdal/*.cpp | grep -E '"gdal/|"multidim/')
 [ -z "$inside" ] || complain "gdal/ includes the inside of a face: $inside"
-# validate/ is a program: the plugin has a command of it, and nothing else.
-validating=$(grep -n '#include "validate/' gdal/*.h gdal/*.cpp gdal/*/* | grep -v '^gdal/command.cpp')
+# validate/ is a program: no file of the plugin includes it.
+validating=$(grep -n '#include "validate/' gdal/*.h gdal/*.cpp gdal/*/*)
 [ -z "$validating" ] || complain "validate/ is a program, not a room of the plugin: $validating"
 # What GDAL's file systems are like is known in one place.
 others=$(grep -l '#include <cpl_vsi' ./*/*.[ch] | grep -v '^./store/vsi')

@@ -173,6 +173,5 @@ void GDALRegister_ShardedZarr()
     };
 #endif
     addCreation(*driver);
-    zsAddCommands(*driver);
     GetGDALDriverManager()->RegisterDriver(driver);
 }

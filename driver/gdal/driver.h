@@ -23,9 +23,6 @@ CPLErr zsDelete(const char *name);
 CPLErr zsRename(const char *newName, const char *oldName);
 CPLErr zsCopyFiles(const char *newName, const char *oldName);
 
-/* Adds `gdal driver shardedzarr validate` where GDAL has commands of drivers (3.11); does nothing before. */
-void zsAddCommands(GDALDriver &driver);
-
 /* ---- The two faces ---- */
 
 /* The dataset of a node: of an array or a group. Null, with the message in err. `name` is that of the dataset. */
