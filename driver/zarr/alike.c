@@ -5,29 +5,48 @@
 #include "zarr/document.h"
 #include "zarr/hierarchy_private.h"
 
-/* Members of configurations whose absence has a meaning that decides where bytes are. Of any other the absence is taken
- * for the value that the other side spells out. */
-static const struct {
-    const char *extension, *member, *value;
-} defaults[] = {{"default", "separator", "/"}, {"v2", "separator", "."}, {"sharding_indexed", "index_location", "end"}};
+static bool are_alike(const zs_json *a, const zs_json *b, bool is_stored);
 
-/* Whether numbers are equal, however they are written, and other values, with their members in any order. */
-static bool are_equal(const zs_json *a, const zs_json *b)
+/* Whether the members of a configuration are in the other one, too. One that is absent there is taken for a default,
+ * but where it decides where bytes are. */
+static bool is_within(const zs_json *configuration, const zs_json *other, const char *separator, bool is_stored)
 {
+    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
+        const char *name = zs_json_name(m);
+        const zs_json *o = zs_json_get(other, name);
+        if (o != NULL ? !are_alike(m, o, is_stored)
+                      : (strcmp(name, "separator") == 0 && !zs_json_equals(m, separator)) ||
+                            (strcmp(name, "index_location") == 0 && !zs_json_equals(m, "end")))
+            return false;
+    }
+    return true;
+}
+
+/* Whether values say the same: numbers however they are written, members in any order, extensions by name alone or with
+ * a configuration. Chunks of some codecs hold the parameters of decoding. */
+static bool are_alike(const zs_json *a, const zs_json *b, bool is_stored)
+{
+    static const char *const self_describing[] = {"blosc", "gzip", "zstd", NULL};
     int64_t i, j;
     double d, e;
+    const zs_json *x = NULL, *y = NULL;
+    const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
     if (zs_json_int64(a, &i) && zs_json_int64(b, &j))
         return i == j;
     if (zs_json_double(a, &d) && zs_json_double(b, &e))
         return d == e || (isnan(d) && isnan(e));
+    if (name != NULL && other != NULL) {
+        const char *separator = strcmp(name, "v2") == 0 ? "." : "/";
+        return strcmp(name, other) == 0 &&
+               ((is_stored && zs_is_one_of(name, self_describing)) ||
+                (is_within(x, y, separator, is_stored) && is_within(y, x, separator, is_stored)));
+    }
     if (zs_json_typeof(a) != zs_json_typeof(b) || zs_json_size(a) != zs_json_size(b) || zs_json_size(a) == 0)
         return zs_json_is_same(a, b);
-    const zs_json *y = zs_json_first(b);
-    for (const zs_json *x = zs_json_first(a); x != NULL; x = zs_json_next(x)) {
-        if (!are_equal(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y))
+    y = zs_json_first(b);
+    for (x = zs_json_first(a); x != NULL; x = zs_json_next(x), y = zs_json_next(y))
+        if (!are_alike(x, zs_json_is_object(b) ? zs_json_get(b, zs_json_name(x)) : y, is_stored))
             return false;
-        y = zs_json_next(y);
-    }
     return true;
 }
 
@@ -38,7 +57,7 @@ static bool are_same_fills(const struct zs_array_meta *meta, const zs_json *a, c
     bool is_null[2] = {false, false};
     if (meta == NULL || zs_fill_value_parse(&meta->dtype, a, x, &is_null[0], NULL) != ZS_OK ||
         zs_fill_value_parse(&meta->dtype, b, y, &is_null[1], NULL) != ZS_OK)
-        return are_equal(a, b);
+        return are_alike(a, b, false);
     const enum zs_data_type type = meta->dtype.type;
     const bool is_float = type == ZS_FLOAT16 || type == ZS_FLOAT32 || type == ZS_FLOAT64;
     if (is_null[0] || is_null[1])
@@ -56,52 +75,6 @@ static bool are_same_types(const zs_json *a, const zs_json *b)
            x.unit_scale == y.unit_scale;
 }
 
-static bool are_same_codecs(const zs_json *a, const zs_json *b, bool is_stored);
-
-/* Whether the members of a configuration are in the other one, too, or may be left out there. */
-static bool is_within(const char *extension, const zs_json *configuration, const zs_json *other, bool is_stored)
-{
-    for (const zs_json *m = zs_json_first(configuration); m != NULL; m = zs_json_next(m)) {
-        const char *name = zs_json_name(m);
-        const zs_json *o = zs_json_get(other, name);
-        const bool are_codecs = strcmp(name, "codecs") == 0 || strcmp(name, "index_codecs") == 0;
-        if (o != NULL && !(are_codecs ? are_same_codecs(m, o, is_stored) : are_equal(m, o)))
-            return false;
-        for (size_t i = 0; i < sizeof defaults / sizeof defaults[0] && o == NULL; i++)
-            if (strcmp(defaults[i].extension, extension) == 0 && strcmp(defaults[i].member, name) == 0 &&
-                !zs_json_equals(m, defaults[i].value))
-                return false;
-    }
-    return true;
-}
-
-/* Codecs whose chunks hold the parameters of decoding. */
-static bool is_self_describing(const char *codec)
-{
-    return strcmp(codec, "blosc") == 0 || strcmp(codec, "gzip") == 0 || strcmp(codec, "zstd") == 0;
-}
-
-/* Whether two extensions are the same; each may be a name alone. */
-static bool are_same_extensions(const zs_json *a, const zs_json *b, bool is_stored)
-{
-    const zs_json *x = NULL, *y = NULL;
-    const char *name = zs_extension_name(a, &x), *other = zs_extension_name(b, &y);
-    if (name == NULL || other == NULL || strcmp(name, other) != 0)
-        return are_equal(a, b);
-    return (is_stored && is_self_describing(name)) ||
-           (is_within(name, x, y, is_stored) && is_within(name, y, x, is_stored));
-}
-
-static bool are_same_codecs(const zs_json *a, const zs_json *b, bool is_stored)
-{
-    const zs_json *x = zs_json_first(a), *y = zs_json_first(b);
-    while (x != NULL && y != NULL && are_same_extensions(x, y, is_stored)) {
-        x = zs_json_next(x);
-        y = zs_json_next(y);
-    }
-    return x == NULL && y == NULL;
-}
-
 /* Whether a member has the meaning of an absent one. */
 static bool has_no_meaning(const char *name, const zs_json *value)
 {
@@ -117,17 +90,13 @@ static bool has_no_meaning(const char *name, const zs_json *value)
 bool zs_is_alike(const struct zs_array_meta *meta, const char *member, const zs_json *a, const zs_json *b,
                  bool is_stored)
 {
-    if (zs_json_is_same(a, b) || strcmp(member, "consolidated_metadata") == 0)
+    if (strcmp(member, "consolidated_metadata") == 0)
         return true;
     if (has_no_meaning(member, a) || has_no_meaning(member, b))
         return has_no_meaning(member, a) && has_no_meaning(member, b);
     if (strcmp(member, "fill_value") == 0)
         return are_same_fills(meta, a, b);
-    if (strcmp(member, "data_type") == 0)
-        return are_same_types(a, b) || are_same_extensions(a, b, is_stored);
-    if (strcmp(member, "codecs") == 0)
-        return are_same_codecs(a, b, is_stored);
-    return are_same_extensions(a, b, is_stored);
+    return (strcmp(member, "data_type") == 0 && are_same_types(a, b)) || are_alike(a, b, is_stored);
 }
 
 /* ---- Checking, before chunks are written, that an array is still the one that was opened ---- */

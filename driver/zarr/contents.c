@@ -12,6 +12,7 @@
 #define MAX_DEPTH 128
 /* Listings at once: object stores take as many without slowing down. */
 #define LISTING_THREADS 16
+#define DOCUMENT "zarr.json"
 
 /* The array of a directory, which decides which files in the directory belong to the store. */
 struct owner {
@@ -20,9 +21,21 @@ struct owner {
     bool has_document;
 };
 
+/* A directory that is searched. */
+struct directory {
+    char *key;
+    int depth;
+    struct owner owner; /* of the directory above; once it was read, of this one */
+    char **names;       /* NULL: it is gone */
+    struct zs_node *node;
+    bool has_document;
+};
+
 struct search {
     struct zs_store *store;
     struct zs_contents *contents;
+    struct directory *list; /* in the order of their depths */
+    size_t count, capacity, first; /* of those that are not read yet */
 };
 
 static enum zs_status add_foreign(struct zs_contents *contents, const char *key, struct zs_error *err)
@@ -74,7 +87,7 @@ static bool is_own(const struct owner *owner, const char *key)
     const char *name = zs_path_name(key);
     if (zs_is_temporary_name(name) || zs_is_mark(name))
         return true;
-    if (strcmp(name, "zarr.json") == 0)
+    if (strcmp(name, DOCUMENT) == 0)
         return owner->has_document;
     if (strcmp(name, "zarr.json.aux.xml") == 0 || strcmp(name, "zarr.json.ovr") == 0)
         return true;
@@ -94,180 +107,131 @@ static enum zs_status load(const struct search *search, const char *path, struct
     return zs_is_no_node(status) || status == ZS_CORRUPT ? ZS_OK : status;
 }
 
-static enum zs_status walk(const struct search *search, const char *path, struct owner above, int depth,
-                           struct zs_error *err);
-
-static enum zs_status take_file(const struct search *search, const struct owner *owner, const char *key,
-                                struct zs_error *err)
+/* Takes over the key. */
+static enum zs_status add_directory(struct search *search, char *key, struct owner owner, int depth,
+                                    struct zs_error *err)
 {
-    if (!is_own(owner, key))
-        return add_foreign(search->contents, key, err);
-    return zs_names_add(&search->contents->own, zs_strdup(key), err);
-}
-
-static enum zs_status take_directory(const struct search *search, const struct owner *owner, const char *key, int depth,
-                                     struct zs_error *err)
-{
-    const size_t skip = owner->array != NULL && owner->array[0] != '\0' ? strlen(owner->array) + 1 : 0;
-    const bool is_for_chunks = owner->array != NULL && is_chunk_key(owner, key + skip, strlen(key + skip), true);
-    enum zs_link link;
-    ZS_TRY(zs_store_is_link(search->store, key, &link, err));
-    if (link != ZS_LINK_NONE) {
-        struct zs_node *node;
-        ZS_TRY(load(search, key, &node, err));
-        const bool is_node = node != NULL;
-        zs_node_free(node);
-        return is_for_chunks || is_node ? zs_names_add(&search->contents->own, zs_strdup(key), err)
-                                        : add_foreign(search->contents, key, err);
+    enum zs_status status = key != NULL ? ZS_OK : zs_fail_memory(err);
+    if (depth > MAX_DEPTH)
+        status = zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other",
+                         search->store->root, key, MAX_DEPTH);
+    struct directory *grown =
+        status == ZS_OK ? zs_grow(search->list, search->count, &search->capacity, sizeof *grown) : NULL;
+    if (grown == NULL) {
+        free(key);
+        return status != ZS_OK ? status : zs_fail_memory(err);
     }
-    ZS_TRY(walk(search, key, is_for_chunks ? *owner : (struct owner){0}, depth + 1, err));
-    return zs_names_add(&search->contents->directories, zs_strdup(key), err);
-}
-
-/* Directories that are walked side by side. Each has its own results, which are joined in the order of the
- * directories. */
-struct branches {
-    const struct search *search;
-    const struct owner *owner;
-    int depth;
-    struct zs_names keys;
-    struct zs_contents *found;
-};
-
-static enum zs_status walk_branch(void *ctx, size_t item, struct zs_error *err)
-{
-    const struct branches *branches = ctx;
-    const struct search search = {branches->search->store, &branches->found[item]};
-    return take_directory(&search, branches->owner, branches->keys.list[item], branches->depth, err);
-}
-
-/* Moves names to the end of others. */
-static enum zs_status move_names(struct zs_names *from, struct zs_names *to, struct zs_error *err)
-{
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < from->count; i++) {
-        char *name = from->list[i];
-        from->list[i] = NULL;
-        if (status == ZS_OK)
-            status = zs_names_add(to, name, err);
-        else
-            free(name);
-    }
-    from->count = 0;
-    return status;
-}
-
-static enum zs_status move_contents(struct zs_contents *from, struct zs_contents *to, struct zs_error *err)
-{
-    ZS_TRY(move_names(&from->own, &to->own, err));
-    ZS_TRY(move_names(&from->directories, &to->directories, err));
-    to->foreign_count += from->foreign_count;
-    if (to->foreign == NULL) {
-        to->foreign = from->foreign;
-        from->foreign = NULL;
-    }
+    search->list = grown;
+    grown[search->count++] = (struct directory){.key = key, .owner = owner, .depth = depth};
     return ZS_OK;
 }
 
-/* Walks directories, in a remote store side by side, because each listing is a request. */
-static enum zs_status take_directories(struct branches *branches, struct zs_error *err)
+static enum zs_status take_file(const struct search *search, const struct directory *d, const char *name,
+                                struct zs_error *err)
 {
-    const size_t n = branches->keys.count;
-    branches->found = zs_calloc(n, sizeof *branches->found);
-    ZS_TRY_MEMORY(branches->found, err);
-    const int threads = branches->search->store->is_remote ? LISTING_THREADS : 1;
-    enum zs_status status = zs_parallel_for(threads, n, walk_branch, branches, err);
-    for (size_t i = 0; i < n; i++) {
-        if (status == ZS_OK)
-            status = move_contents(&branches->found[i], branches->search->contents, err);
-        zs_contents_clear(&branches->found[i]);
-    }
-    free(branches->found);
-    return status;
-}
-
-/* In which order the names of a directory are taken. */
-enum pass { TAKES_DOCUMENT, TAKES_FILES, TAKES_DIRECTORIES, PASSES };
-
-static enum pass pass_of(const char *name)
-{
-    if (name[strspn(name, "./")] == '\0') /* "./", "../" */
-        return PASSES;
-    if (zs_prefix_length(name) > 0)
-        return TAKES_DIRECTORIES;
-    return strcmp(name, "zarr.json") == 0 ? TAKES_DOCUMENT : TAKES_FILES;
-}
-
-/* Takes a file, or adds a directory to those that are walked later. */
-static enum zs_status take_name(const char *path, const char *name, struct branches *branches, struct zs_error *err)
-{
-    const bool is_directory = pass_of(name) == TAKES_DIRECTORIES;
-    char *key = zs_path_join(path, name);
-    if (key != NULL && is_directory)
-        key[strlen(key) - 1] = '\0';
-    if (key == NULL || is_directory)
-        return zs_names_add(&branches->keys, key, err);
-    const enum zs_status status = take_file(branches->search, branches->owner, key, err);
+    char *key = zs_path_join(d->key, name);
+    if (key == NULL || is_own(&d->owner, key))
+        return zs_names_add(&search->contents->own, key, err);
+    const enum zs_status status = add_foreign(search->contents, key, err);
     free(key);
     return status;
 }
 
-/* Takes everything in a directory: its document first, then files, then directories. */
-static enum zs_status take_all(const struct search *search, const char *path, const struct owner *owner, char **names,
-                               int depth, struct zs_error *err)
+/* Takes a directory, for the search to go on in, or a link, which is not followed. */
+static enum zs_status take_directory(struct search *search, const struct directory *d, const char *name,
+                                     struct zs_error *err)
 {
-    enum zs_status status = ZS_OK;
-    struct branches branches = {.search = search, .owner = owner, .depth = depth};
-    for (int pass = 0; pass < PASSES; pass++)
-        for (char **name = names; *name != NULL && status == ZS_OK; name++)
-            if (pass_of(*name) == (enum pass)pass)
-                status = take_name(path, *name, &branches, err);
-    if (status == ZS_OK && branches.keys.count > 0)
-        status = take_directories(&branches, err);
-    zs_names_free(branches.keys.list);
+    char *key = zs_format("%s%s%.*s", d->key, d->key[0] != '\0' ? "/" : "", (int)zs_prefix_length(name), name);
+    const struct owner owner = d->owner;
+    const size_t skip = owner.array != NULL && owner.array[0] != '\0' ? strlen(owner.array) + 1 : 0;
+    ZS_TRY_MEMORY(key, err);
+    const bool is_for_chunks = owner.array != NULL && is_chunk_key(&owner, key + skip, strlen(key + skip), true);
+    enum zs_link link;
+    struct zs_node *node = NULL;
+    enum zs_status status = zs_store_is_link(search->store, key, &link, err);
+    if (status == ZS_OK && link == ZS_LINK_NONE)
+        return add_directory(search, key, is_for_chunks ? owner : (struct owner){0}, d->depth + 1, err);
+    if (status == ZS_OK)
+        status = load(search, key, &node, err);
+    const bool is_own = is_for_chunks || node != NULL;
+    zs_node_free(node);
+    if (status == ZS_OK && is_own)
+        return zs_names_add(&search->contents->own, key, err);
+    if (status == ZS_OK)
+        status = add_foreign(search->contents, key, err);
+    free(key);
     return status;
 }
 
-static enum zs_status walk(const struct search *search, const char *path, struct owner above, int depth,
-                           struct zs_error *err)
+/* Lists a directory and loads its document; directories of one depth side by side. */
+static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *err)
 {
-    if (depth > MAX_DEPTH)
-        return zs_fail(err, ZS_UNSUPPORTED, "%s/%s: expected at most %d directories above each other",
-                       search->store->root, path, MAX_DEPTH);
-    char **names;
-    struct zs_node *node = NULL;
-    enum zs_status status = search->store->ops->list(search->store, path, &names, err); /* temporary files too */
+    const struct search *search = ctx;
+    struct directory *d = &search->list[search->first + item];
+    bool has_chunks = false;
+    const enum zs_status status =
+        search->store->ops->list(search->store, d->key, &d->names, err); /* temporary files too */
     if (status != ZS_OK)
         return status == ZS_NOT_FOUND ? ZS_OK : status;
-    bool has_document = false, has_chunks = false;
-    for (char **name = names; *name != NULL; name++) {
-        has_document |= strcmp(*name, "zarr.json") == 0;
+    for (char **name = d->names; *name != NULL; name++) {
+        d->has_document |= strcmp(*name, DOCUMENT) == 0;
         has_chunks |= strcmp(*name, "c/") == 0;
     }
-    if (has_document)
-        status = load(search, path, &node, err);
+    if (d->has_document)
+        ZS_TRY(load(search, d->key, &d->node, err));
     /* Without documents, an array called c looks like the chunks of an array above it. */
-    if (has_chunks && !above.has_document)
-        above = (struct owner){0};
-    struct owner owner = above;
-    if (node != NULL)
-        owner = (struct owner){node->type == ZS_NODE_ARRAY ? path : NULL, node->array, true};
-    else if (above.array == NULL)
-        owner = (struct owner){path, NULL, false};
-    else if (has_document) /* one that is no node */
-        owner.has_document = false;
-    if (status == ZS_OK)
-        status = take_all(search, path, &owner, names, depth, err);
-    zs_node_free(node);
-    zs_names_free(names);
+    if (has_chunks && !d->owner.has_document)
+        d->owner = (struct owner){0};
+    if (d->node != NULL)
+        d->owner = (struct owner){d->node->type == ZS_NODE_ARRAY ? d->key : NULL, d->node->array, true};
+    else if (d->owner.array == NULL)
+        d->owner = (struct owner){d->key, NULL, false};
+    else if (d->has_document) /* one that is no node */
+        d->owner.has_document = false;
+    return ZS_OK;
+}
+
+/* Takes everything in a directory, its document first. */
+static enum zs_status take_all(struct search *search, size_t i, struct zs_error *err)
+{
+    const struct directory d = search->list[i]; /* the list may grow */
+    if (d.has_document)
+        ZS_TRY(take_file(search, &d, DOCUMENT, err));
+    for (char **name = d.names; name != NULL && *name != NULL; name++) {
+        if ((*name)[strspn(*name, "./")] == '\0' || strcmp(*name, DOCUMENT) == 0) /* "./", "../" */
+            continue;
+        ZS_TRY(zs_prefix_length(*name) > 0 ? take_directory(search, &d, *name, err)
+                                           : take_file(search, &d, *name, err));
+    }
+    return d.depth > 0 ? zs_names_add(&search->contents->directories, zs_strdup(d.key), err) : ZS_OK;
+}
+
+/* Searches what is at and below a path. `depth`: 0 for the root, which is no directory that may go. */
+static enum zs_status find(struct zs_store *store, const char *path, struct owner owner, int depth,
+                           struct zs_contents *contents, struct zs_error *err)
+{
+    struct search search = {.store = store, .contents = contents};
+    enum zs_status status = add_directory(&search, zs_strdup(path), owner, depth, err);
+    const int threads = store->is_remote ? LISTING_THREADS : 1; /* each listing there is a request */
+    while (status == ZS_OK && search.first < search.count) {
+        const size_t end = search.count;
+        status = zs_parallel_for(threads, end - search.first, read_directory, &search, err);
+        for (; search.first < end && status == ZS_OK; search.first++)
+            status = take_all(&search, search.first, err);
+    }
+    for (size_t i = 0; i < search.count; i++) {
+        free(search.list[i].key);
+        zs_names_free(search.list[i].names);
+        zs_node_free(search.list[i].node);
+    }
+    free(search.list);
     return status;
 }
 
 enum zs_status zs_contents_find(struct zs_store *store, struct zs_contents *contents, struct zs_error *err)
 {
     *contents = (struct zs_contents){0};
-    const struct search search = {store, contents};
-    return walk(&search, "", (struct owner){0}, 0, err);
+    return find(store, "", (struct owner){0}, 0, contents, err);
 }
 
 /* Removes the marks among the keys, or all others. */
@@ -291,7 +255,7 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
     ZS_TRY(remove_marks(store, &contents->own, false, err));
     if (marks == ZS_MARKS_GO)
         ZS_TRY(remove_marks(store, &contents->own, true, err));
-    for (size_t i = 0; i < contents->directories.count && !store->is_remote; i++)
+    for (size_t i = contents->directories.count; i-- > 0 && !store->is_remote;)
         zs_store_remove_directory(store, contents->directories.list[i]);
     return ZS_OK;
 }
@@ -299,30 +263,19 @@ enum zs_status zs_contents_remove(struct zs_store *store, const struct zs_conten
 enum zs_status zs_contents_find_below(struct zs_store *store, const char *path, struct zs_contents *contents,
                                       struct zs_error *err)
 {
-    const struct search search = {store, contents};
     enum zs_link link;
     ZS_TRY(zs_store_is_link(store, path, &link, err));
     if (link != ZS_LINK_NONE) /* its target, even a document, does not belong to this store */
         return zs_names_add(&contents->own, zs_strdup(path), err);
-    ZS_TRY(walk(&search, path, (struct owner){0}, 0, err));
-    return zs_names_add(&contents->directories, zs_strdup(path), err);
-}
-
-/* Finds the objects below the path of an array that need not be stored: its chunks are known by the keys of its
- * metadata. */
-static enum zs_status find_objects_at(struct zs_store *store, const struct zs_node *array,
-                                      struct zs_contents *contents, struct zs_error *err)
-{
-    const struct search search = {store, contents};
-    ZS_TRY(walk(&search, array->path, (struct owner){array->path, array->array, true}, 0, err));
-    return zs_names_add(&contents->directories, zs_strdup(array->path), err);
+    return find(store, path, (struct owner){0}, 1, contents, err);
 }
 
 enum zs_status zs_contents_remove_left(struct zs_store *store, const struct zs_node *array, struct zs_error *err)
 {
     struct zs_contents contents = {0};
     bool has_document = false;
-    enum zs_status status = find_objects_at(store, array, &contents, err);
+    enum zs_status status = /* it need not be stored: its chunks are known by the keys of its metadata */
+        find(store, array->path, (struct owner){array->path, array->array, true}, 1, &contents, err);
     for (size_t i = 0; i < contents.own.count; i++)
         has_document = has_document || zs_is_document(contents.own.list[i]);
     if (status == ZS_OK && !has_document)

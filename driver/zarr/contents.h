@@ -12,7 +12,7 @@
 
 struct zs_contents {
     struct zs_names own;         /* keys; the root's zarr.json first, and each node's before its chunks */
-    struct zs_names directories; /* below the root, each after the directories in it */
+    struct zs_names directories; /* below the root, each before the directories in it */
     size_t foreign_count;
     char *foreign; /* key of the first foreign file, NULL when there is none */
 };
