@@ -1,37 +1,64 @@
-/* gdal/create/copy.h: streaming the pixels of a source into the arrays of a new raster. */
+/* gdal/create/copy.h: what CreateCopy() takes from its source: the pixels (copy.cpp), and what of the rest is kept
+ * (losses.cpp). */
 #pragma once
 
 #include <string>
 
 #include "gdal/compat.h"
-#include "new_arrays.h"
+
+extern "C"
+{
+#include "raster/create.h"
+}
 
 class ZSCopiedLevels;
 
-/* Where pixels come from: read from `dataset` as `type`. */
-struct ZSPixelSource
+/* ---- Pixels ---- */
+
+/* How the pixels of a source come. */
+struct ZSCopySource
 {
-    GDALDataset &dataset;
-    GDALDataType type;
+    uint64_t width, height, bands;
+    uint64_t item;         /* bytes of a pixel in memory */
+    bool isPixelInterleaved; /* reading one band costs as much as reading all */
+    uint64_t blockRows;    /* of the source's blocks */
+    uint64_t cacheBytes;   /* that GDAL keeps of them */
 };
 
-/* Copies all bands of a source into the raster: each row of chunks is read while the one before is encoded and written,
- * and each block of the source is decoded once: one whose blocks are maps, or large parts of them, of which a row of
- * chunks needs only some lines, goes map by map into a scratch file in `folder` (on a local disk, else in that of
- * temporary files), unless GDAL's cache holds what is needed again. That is as large as the pixels of the bands of a
- * chunk, and has no name. A row of chunks goes by boxes of whole chunks where it is more than the threads need at once
- * and that cache holds its blocks until the last box, and always where it is more than 256 MB. Where it has fewer
- * chunks than the threads need, several rows, or bands, are read at once. `levels` (null: none) gets all pixels, too.
- * Progress goes from 0 to 1. False, with a CPLError, on failure or when the user cancels. */
-bool zsCopyPixels(const ZSPixelSource &from, const struct zs_raster &raster, const struct zs_raster_spec &spec,
-                  int threads, const std::string &folder, ZSCopiedLevels *levels, GDALProgressFunc progress,
-                  void *progressData);
+/* What is copied at once: whole chunks, except at the edges. */
+struct ZSCopyStep
+{
+    uint64_t bands, rows, columns;
+    uint64_t run; /* bands that follow each other in a box of the array: a step ends where they do */
+    bool isHeld;  /* GDAL's cache holds the source's blocks of a row of steps until the last of these is read */
+};
+
+/* Chooses it: a row of chunks, of all bands that lie together in the source or in a chunk. Higher, or of more bands,
+ * where that has not enough chunks for all threads; narrower where it has more than they need, unless the source would
+ * be decoded again for each step.
+ *
+ * Example: 4 bands of 2000 x 3000 pixels of two bytes, in chunks of 512 x 512 and one band, with 2 threads. A row of
+ * chunks is 4 chunks, 2 MB; each thread shall have 4 chunks of a step, so it becomes {1 band, 1024 rows, 2000 columns}.
+ * Of 60000 columns a row of chunks has 118 chunks, 61 MB; 2 threads need 16 of them, 8 MB: {1 band, 512 rows, 7680
+ * columns}, 8 steps in a row. */
+ZSCopyStep zsCopyStep(const ZSCopySource &source, const struct zs_raster_spec &spec, int threads);
+
+/* Copies all bands of a source, read as `type`, into the raster: one step is read while the one before is encoded and
+ * written. Each block of the source is decoded once: where a step needs only some lines of blocks which GDAL's cache
+ * does not hold, bands go whole into a scratch file in `folder` (on a local disk, else in that of temporary files). It
+ * is as large as the bands of a step, and has no name. `levels` (null: none) gets all pixels, too. Progress goes from 0
+ * to 1. False, with a CPLError, on failure or when the user cancels. */
+bool zsCopyPixels(GDALDataset &source, GDALDataType type, const struct zs_raster &raster,
+                  const struct zs_raster_spec &spec, int threads, const std::string &folder, ZSCopiedLevels *levels,
+                  GDALProgressFunc progress, void *progressData);
 
 /* Whether all bands of a source have one mask that is neither nodata nor alpha. */
 bool zsHasOneMask(GDALDataset &source);
 
 /* Copies that mask into the one of the raster, strip by strip. False, with a CPLError, on failure. */
 bool zsCopyMask(GDALDataset &source, const struct zs_raster &raster, const struct zs_raster_spec &spec);
+
+/* ---- What is kept ---- */
 
 /* Whether the nodata value of the spec is that of a band of this driver whose fill value alone implies it, also below
  * virtual rasters (of several sources, the first is asked): xarray masks what is declared, and a copy declares no more
@@ -50,33 +77,3 @@ bool zsCheckLosses(const char *name, GDALDataset &source, bool hasSideCar, bool 
 
 /* Gives the bands of a copy the attribute tables of those of its source: they go into its side-car file. */
 void zsCopyTables(GDALDataset &source, GDALDataset &copy);
-
-/* A file without a name that holds some bands of a source as they are: each block of the source is decoded once, in one
- * pass over it, however many windows are read afterwards. It is gone with the process, however that ends. */
-class ZSScratch
-{
-    GDALDataset &m_source;
-    GDALDataType m_type;
-    int m_file = -1;
-    int m_band = 0; /* the first it holds, from 0 */
-
-  public:
-    ZSScratch(GDALDataset &source, GDALDataType type) : m_source(source), m_type(type)
-    {
-    }
-    ~ZSScratch();
-    ZSScratch(const ZSScratch &) = delete;
-    ZSScratch &operator=(const ZSScratch &) = delete;
-
-    bool IsOpen() const
-    {
-        return m_file >= 0;
-    }
-    /* In a directory, or that of temporary files where it is none of a local disk. False where it cannot be made. */
-    bool Open(const std::string &folder);
-    /* Copies a band of the source into the file, over its former content. `first` is the band of the source that the
-     * file has first; both count from 0. False with CPLError emitted. */
-    bool Take(int first, int band);
-    /* A window of some of these bands (the first from 0), dense. False with CPLError emitted. */
-    bool Read(int band, int bands, int x, int y, int columns, int rows, unsigned char *pixels) const;
-};

@@ -371,7 +371,7 @@ bool RasterCopy::StartLevels()
 /* Writes the pixels and the mask. */
 bool RasterCopy::CopyPixels(GDALProgressFunc progress, void *progressData)
 {
-    return zsCopyPixels({m_source, m_type}, *m_raster, m_spec, m_options.threads, WritePath(),
+    return zsCopyPixels(m_source, m_type, *m_raster, m_spec, m_options.threads, WritePath(),
                         m_levels.IsStarted() ? &m_levels : nullptr, progress, progressData) &&
            (m_spec.mask == nullptr || zsCopyMask(m_source, *m_raster, m_spec));
 }
