@@ -23,84 +23,27 @@ extern "C"
 #include "geo/dimensions.h"
 }
 
-/* Shapes of chunks and shards; equal where the array is not sharded. */
-struct ZSMdimChunks
-{
-    uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
-
-    void Take(const struct zs_array_info &info)
-    {
-        std::copy_n(info.chunk_shape, info.ndim, chunk);
-        std::copy_n(info.shard_shape, info.ndim, shard);
-    }
-};
-
 /* ---- Elements of arrays: windows with steps and strides, read, written and copied (mdim_elements.cpp) ---- */
 
 /* The arguments of GDALAbstractMDArray::IRead(). */
 using ZSMdimRequest = struct zs_stepped_window;
 
-/* The request for elements of `size` bytes of an array of that shape, steps made positive; false with the message in
- * err where it does not lie in the array. */
-bool zsMdimRequest(int ndim, const uint64_t *shape, const GUInt64 *start, const size_t *count, const GInt64 *step,
-                   const GPtrDiff_t *stride, size_t size, void *data, ZSMdimRequest &request, struct zs_error *err);
+/* The request for elements of `size` bytes, steps made positive. GDAL has checked that it lies in the array. */
+ZSMdimRequest zsMdimRequest(size_t ndim, const GUInt64 *start, const size_t *count, const GInt64 *step,
+                            const GPtrDiff_t *stride, size_t size, void *data);
 
 /* Reads elements as `type`, of which those of the array are `own` to GDAL. */
 bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type, struct zs_error *err);
 
-/* Copies elements that lie densely at `src` to where the request wants them: start and step are those in `src`, whose
- * shape is given. */
-bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
-                const GDALExtendedDataType &type);
-/* The reverse: copies from the request to `dst`. Texts at `dst` belong to the caller; replaced ones are freed. */
-bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
-                const GDALExtendedDataType &type);
-
-/* Like zsMdimTake(), for a list of texts. On failure the list is unchanged. */
-bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type);
-
-/* Calls f with the indices of each element of an N-dimensional list, `count` along each dimension. */
-template <class F> bool zsForEach(int ndim, const uint64_t *count, F &&f)
-{
-    uint64_t at[ZS_MAX_NDIM] = {0};
-    for (;;)
-    {
-        if (!f(at))
-            return false;
-        int d = ndim - 1;
-        while (d >= 0 && ++at[d] == count[d])
-            at[d--] = 0;
-        if (d < 0)
-            return true;
-    }
-}
-
-/* Calls f(index, address) for each element of a request: its index in an array of that shape, and where it is in the
- * caller's memory. */
-template <class F> bool zsForEachElement(const uint64_t *shape, const ZSMdimRequest &request, F &&f)
-{
-    return zsForEach(request.ndim, request.count, [&](const uint64_t *at) {
-        uint64_t index = 0;
-        char *address = request.data;
-        for (int d = 0; d < request.ndim; d++)
-        {
-            index = index * shape[d] + request.start[d] + at[d] * request.step[d];
-            address += static_cast<ptrdiff_t>(at[d]) * request.stride[d];
-        }
-        return f(index, address);
-    });
-}
-
 /* Writes elements of a numeric type. ZS_ARGUMENT and ZS_UNSUPPORTED: what was asked for cannot be. */
 enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request, GDALDataType type,
                            struct zs_error *err);
 
-/* Copies all elements of an array to another of its shape, in pieces that are shards where the memory that GDAL gives
- * allows, else chunks: those of the one that is copied to. Whatever fails is a failure (CPLError
- * emitted). */
-bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChunks &chunks, GUInt64 &cost,
-                      GUInt64 totalCost, GDALProgressFunc progress, void *progressData);
+/* Copies all elements of an array to another of its shape, in pieces as GDAL has them. Whatever fails is a failure
+ * (CPLError emitted). */
+bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, GUInt64 &cost, GUInt64 totalCost,
+                      GDALProgressFunc progress, void *progressData);
 
 /* An opened array of the core. */
 class ZSMdimOpened
@@ -464,9 +407,6 @@ std::shared_ptr<GDALGroup> zsMdimGroup(const std::shared_ptr<ZSMdimStore> &store
 std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_ptr<ZSMdimStore> &store,
                                                              const struct zs_node *node, const std::string &owner,
                                                              const struct zs_band_properties *properties, bool hasSrs);
-/* An attribute of one text. */
-std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
-                                                   const std::string &value);
 /* A new one of the node at a path, which is there once it is written. Null (CPLError emitted) for what JSON has not. */
 std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path,
                                                   const std::string &owner, const std::string &name,

@@ -42,11 +42,6 @@ class ZSMdimArray final : public ZSMdimNodeArray<GDALPamMDArray>
     std::shared_ptr<OGRSpatialReference> ReadSpatialRef() const;
 
   protected:
-    bool Chunks(ZSMdimChunks &chunks) const override
-    {
-        chunks.Take(zs_array_get_info(m_opened->Get()));
-        return true;
-    }
     struct zs_array *Core() const override
     {
         return m_opened->Get();
@@ -345,7 +340,7 @@ std::vector<std::shared_ptr<GDALAttribute>> ZSMdimArray::GetAttributes(CSLConstL
         const bool hasSrs = names && GetSpatialRef() != nullptr;
         auto list = zsMdimAttributes(m_store, m_node, GetFullName(), m_properties.get(), hasSrs);
         if (m_node->array->dtype.type == ZS_DATETIME64 && m_properties->unit == nullptr && !m_unit.empty())
-            list.push_back(zsMdimTextAttribute(GetFullName(), "calendar", "proleptic_gregorian"));
+            list.push_back(std::make_shared<GDALAttributeString>(GetFullName(), "calendar", "proleptic_gregorian"));
         return list;
     });
 }

@@ -12,8 +12,8 @@ namespace
 /* Values that are in memory: texts as pointers to them, or numbers. */
 class ZSMdimAttribute final : public GDALAttribute
 {
-    std::shared_ptr<ZSMdimStore> m_store; /* null: it is not written */
-    std::shared_ptr<ZSMdimNode> m_handle; /* of the node; null: likewise */
+    std::shared_ptr<ZSMdimStore> m_store;
+    std::shared_ptr<ZSMdimNode> m_handle; /* of the node; null: it is not written */
     int m_deleted = 0;                    /* m_handle->deleted of its name, as long as it is there itself */
     GDALExtendedDataType m_type;
     std::vector<std::shared_ptr<GDALDimension>> m_dimensions;
@@ -25,9 +25,8 @@ class ZSMdimAttribute final : public GDALAttribute
     {
         return m_dimensions.empty() ? 1 : static_cast<size_t>(m_dimensions[0]->GetSize());
     }
-    bool Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                 const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const;
-    bool TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type);
+    bool TakeTexts(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                   const GDALExtendedDataType &type, const void *data);
     bool WriteValues();
     const struct zs_node *Node() const;
 
@@ -41,7 +40,7 @@ class ZSMdimAttribute final : public GDALAttribute
     ZSMdimAttribute(const std::shared_ptr<ZSMdimStore> &store, const std::string &path, const std::string &owner,
                     const std::string &name, const GDALExtendedDataType &type, bool isList, size_t count)
         : GDALAbstractMDArray(owner, name), GDALAttribute(owner, name), m_store(store),
-          m_handle(store != nullptr ? store->Changeable(path) : nullptr), m_type(type)
+          m_handle(store->Changeable(path)), m_type(type)
     {
         if (m_handle != nullptr)
             m_deleted = m_handle->deleted[name];
@@ -54,8 +53,6 @@ class ZSMdimAttribute final : public GDALAttribute
                                                     const std::string &owner, const std::string &name,
                                                     const std::vector<GUInt64> &dimensions,
                                                     const GDALExtendedDataType &type);
-    static std::shared_ptr<GDALAttribute> CreateText(const std::string &owner, const std::string &name,
-                                                     const std::string &value);
     void TakeTexts(std::vector<std::string> &&texts)
     {
         m_texts = std::move(texts);
@@ -131,38 +128,16 @@ std::shared_ptr<GDALAttribute> ZSMdimAttribute::Create(const std::shared_ptr<ZSM
     return a;
 }
 
-std::shared_ptr<GDALAttribute> ZSMdimAttribute::CreateText(const std::string &owner, const std::string &name,
-                                                           const std::string &value)
-{
-    auto a =
-        std::make_shared<ZSMdimAttribute>(nullptr, "", owner, name, GDALExtendedDataType::CreateString(), false, 1);
-    a->TakeTexts({value});
-    a->SetSelf(a);
-    return a;
-}
-
-bool ZSMdimAttribute::Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                              const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request) const
-{
-    const uint64_t shape[1] = {Count()};
-    struct zs_error err;
-    if (zsMdimRequest(static_cast<int>(m_dimensions.size()), shape, start, count, step, stride, type.GetSize(),
-                      const_cast<void *>(data), request, &err))
-        return true;
-    return zsReport(err);
-}
-
+/* An attribute is a value or a list: one run of values. */
 bool ZSMdimAttribute::IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                             const GDALExtendedDataType &type, void *data) const
 {
-    return zsGuard([&] {
-        const uint64_t shape[1] = {Count()};
-        const bool isText = m_type.GetClass() == GEDTC_STRING;
-        const void *values = isText ? static_cast<const void *>(m_pointers.data()) : m_numbers.data();
-        ZSMdimRequest request;
-        return Request(start, count, step, stride, type, data, request) &&
-               zsMdimGive(shape, values, m_type, request, type);
-    });
+    const bool isList = !m_dimensions.empty();
+    const auto *values = m_type.GetClass() == GEDTC_STRING ? reinterpret_cast<const GByte *>(m_pointers.data())
+                                                           : m_numbers.data();
+    return GDALExtendedDataType::CopyValues(values + (isList ? start[0] * m_type.GetSize() : 0), m_type,
+                                            isList ? step[0] : 1, data, type, isList ? stride[0] : 1,
+                                            isList ? count[0] : 1);
 }
 
 /* Prefix of the full names of a node's attributes. For groups it differs from that of arrays, as in GDAL's other
@@ -190,12 +165,6 @@ std::vector<std::shared_ptr<GDALAttribute>> zsMdimAttributes(const std::shared_p
     for (size_t i = 0; i < count; i++)
         out.push_back(ZSMdimAttribute::Create(store, node->path, attributeOwner(node, owner), list[i]));
     return out;
-}
-
-std::shared_ptr<GDALAttribute> zsMdimTextAttribute(const std::string &owner, const std::string &name,
-                                                   const std::string &value)
-{
-    return ZSMdimAttribute::CreateText(owner, name, value);
 }
 
 /* ---- Writing ---- */
@@ -246,26 +215,31 @@ std::shared_ptr<GDALAttribute> zsMdimNewAttribute(const std::shared_ptr<ZSMdimSt
     return ZSMdimAttribute::CreateNew(store, path, owner, zsUtf8(name), dimensions, type);
 }
 
-bool ZSMdimAttribute::TakeValues(const ZSMdimRequest &request, const GDALExtendedDataType &type)
+/* Takes over texts, as IWrite() has them; none after a failure. */
+bool ZSMdimAttribute::TakeTexts(const GUInt64 *start, const size_t *count, const GInt64 *step,
+                                const GPtrDiff_t *stride, const GDALExtendedDataType &type, const void *data)
 {
-    const uint64_t shape[1] = {Count()};
-    if (m_type.GetClass() != GEDTC_STRING)
-        return zsMdimTake(shape, m_numbers.data(), m_type, request, type);
+    const bool isList = !m_dimensions.empty();
+    std::vector<char *> taken(isList ? count[0] : 1);
     std::vector<std::string> texts = m_texts;
-    if (!zsMdimTakeTexts(texts, request, type))
-        return false;
-    for (auto &text : texts)
-        text = zsUtf8(text);
-    TakeTexts(std::move(texts));
-    return true;
+    const bool ok = GDALExtendedDataType::CopyValues(data, type, isList ? stride[0] : 1, taken.data(), m_type, 1,
+                                                     taken.size());
+    for (size_t i = 0; i < taken.size(); i++)
+    {
+        const GInt64 at = isList ? static_cast<GInt64>(start[0]) + static_cast<GInt64>(i) * step[0] : 0;
+        if (ok && taken[i] != nullptr)
+            texts[static_cast<size_t>(at)] = zsUtf8(taken[i]);
+        CPLFree(taken[i]);
+    }
+    if (ok)
+        TakeTexts(std::move(texts));
+    return ok;
 }
 
 /* Returns the current node; null (CPLError emitted) when the attribute is not written yet, or it or its node was
  * deleted. */
 const struct zs_node *ZSMdimAttribute::Node() const
 {
-    if (m_store == nullptr)
-        return zsRefuse(CPLE_NotSupported, "attribute %s: is not written", GetFullName().c_str());
     if (!m_store->CheckUpdatable() || !m_handle->CheckThere())
         return nullptr;
     if (m_handle->deleted[GetName()] == m_deleted)
@@ -342,9 +316,15 @@ bool ZSMdimAttribute::IWrite(const GUInt64 *start, const size_t *count, const GI
                              const GDALExtendedDataType &type, const void *data)
 {
     return zsGuard([&] {
-        ZSMdimRequest request;
-        return Node() != nullptr && Request(start, count, step, stride, type, data, request) &&
-               TakeValues(request, type) && WriteValues();
+        const bool isList = !m_dimensions.empty(), isText = m_type.GetClass() == GEDTC_STRING;
+        if (Node() == nullptr)
+            return false;
+        const bool ok = isText ? TakeTexts(start, count, step, stride, type, data)
+                               : GDALExtendedDataType::CopyValues(
+                                     data, type, isList ? stride[0] : 1,
+                                     m_numbers.data() + (isList ? start[0] * m_type.GetSize() : 0), m_type,
+                                     isList ? step[0] : 1, isList ? count[0] : 1);
+        return ok && WriteValues();
     });
 }
 

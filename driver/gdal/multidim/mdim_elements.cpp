@@ -1,7 +1,6 @@
-/* Reading with steps. Neighbouring elements are read as one window of the core. With steps wider than a chunk each
- * element is a window of its own; with narrower steps the enclosing box is read, and the wanted elements are copied
- * out. A read that needs too much memory is halved, along shards and chunks where possible, and each part is one
- * plan. */
+/* Elements of arrays: read with steps, written, copied; and where a chunk is stored. Neighbouring elements are read as
+ * one window of the core. With steps wider than a chunk each element is a window of its own; with narrower steps the
+ * enclosing box is read, and the wanted elements are copied out. */
 #include "mdim.h"
 
 #include <algorithm>
@@ -16,71 +15,41 @@ extern "C"
 #include "codec/description.h"
 }
 
-/* Boxes larger than this are cut: it holds as many chunks as threads need to be busy. */
+/* Larger boxes are halved: one holds as many chunks as threads need to be busy. */
 constexpr uint64_t MOST_BOX_BYTES = 64 << 20;
-/* Elements that become texts, or the like, at once. */
-constexpr uint64_t MOST_COPIED = 1 << 16;
-/* Bytes that a text takes in memory, as a guess. */
-constexpr size_t USUAL_TEXT = 64;
 
-/* ---- Requests ---- */
-
-bool zsMdimRequest(int ndim, const uint64_t *shape, const GUInt64 *start, const size_t *count, const GInt64 *step,
-                   const GPtrDiff_t *stride, size_t size, void *data, ZSMdimRequest &request, struct zs_error *err)
+ZSMdimRequest zsMdimRequest(size_t ndim, const GUInt64 *start, const size_t *count, const GInt64 *step,
+                            const GPtrDiff_t *stride, size_t size, void *data)
 {
-    request.ndim = ndim;
+    ZSMdimRequest request = {};
+    request.ndim = static_cast<int>(ndim);
     request.data = static_cast<char *>(data);
-    for (int d = 0; d < ndim; d++)
+    for (size_t d = 0; d < ndim; d++)
     {
-        const uint64_t n = count[d];
-        const GInt64 by = step[d];
-        const uint64_t width = by < 0 ? 0 - static_cast<uint64_t>(by) : static_cast<uint64_t>(by);
-        const uint64_t room = start[d] >= shape[d] ? 0 : by < 0 ? start[d] : shape[d] - 1 - start[d];
-        if (n == 0 || start[d] >= shape[d] || (n > 1 && width > 0 && n - 1 > room / width))
-        {
-            zs_fail(err, ZS_ARGUMENT, "dimension %d: expected elements below %llu, found %llu from %llu by %lld", d,
-                    static_cast<unsigned long long>(shape[d]), static_cast<unsigned long long>(n),
-                    static_cast<unsigned long long>(start[d]), static_cast<long long>(by));
-            return false;
-        }
         request.start[d] = start[d];
-        request.count[d] = n;
-        request.step[d] = n > 1 ? width : 1;
-        // modulo 2^64, since GDAL's Python binding divides a negative number of bytes as one without a sign
-        request.stride[d] = static_cast<ptrdiff_t>(static_cast<size_t>(stride[d]) * size);
-        if (by < 0 && n > 1) // from the other end
+        request.count[d] = count[d];
+        request.step[d] = count[d] > 1 ? static_cast<uint64_t>(std::abs(step[d])) : 1;
+        request.stride[d] = stride[d] * static_cast<ptrdiff_t>(size);
+        if (step[d] < 0 && count[d] > 1) // from the other end
         {
-            request.start[d] -= (n - 1) * width;
-            request.data += static_cast<ptrdiff_t>(n - 1) * request.stride[d];
+            request.start[d] -= (count[d] - 1) * request.step[d];
+            request.data += static_cast<ptrdiff_t>(count[d] - 1) * request.stride[d];
             request.stride[d] = -request.stride[d];
         }
     }
-    return true;
+    return request;
 }
 
-static uint64_t timesOrMost(uint64_t a, uint64_t b)
+/* Sets the strides of elements that lie densely; returns how many bytes they take. */
+static ptrdiff_t denseStrides(int ndim, const uint64_t *count, size_t size, ptrdiff_t *strides)
 {
-    return a != 0 && b > UINT64_MAX / a ? UINT64_MAX : a * b;
-}
-
-/* The part of a request that begins at element `first` of dimension d, `n` elements long. */
-static ZSMdimRequest partOf(const ZSMdimRequest &request, int d, uint64_t first, uint64_t n)
-{
-    ZSMdimRequest part = request;
-    part.start[d] += first * request.step[d];
-    part.count[d] = n;
-    part.data += static_cast<ptrdiff_t>(first) * request.stride[d];
-    if (n == 1)
-        part.step[d] = 1;
-    return part;
-}
-
-bool zsMdimGive(const uint64_t *shape, const void *src, const GDALExtendedDataType &own, const ZSMdimRequest &request,
-                const GDALExtendedDataType &type)
-{
-    return zsForEachElement(shape, request, [&](uint64_t from, char *to) {
-        return GDALExtendedDataType::CopyValue(static_cast<const char *>(src) + from * own.GetSize(), own, to, type);
-    });
+    auto bytes = static_cast<ptrdiff_t>(size);
+    for (int d = ndim - 1; d >= 0; d--)
+    {
+        strides[d] = bytes;
+        bytes *= static_cast<ptrdiff_t>(count[d]);
+    }
+    return bytes;
 }
 
 /* ---- Reading ---- */
@@ -94,34 +63,19 @@ class Reader
     ZSConversion m_conversion;
     size_t m_size; /* of an element in the buffer */
     struct zs_error *m_err;
-    /* Reused for all boxes: touched memory is far quicker than new. */
+    /* Reused for all boxes: touched memory is far quicker than new. In words of the widest kind, so that each element
+     * is aligned; not cleared, for all elements are read. */
     std::unique_ptr<double[]> m_box;
     size_t m_boxWords = 0;
 
-    enum class Way
+    /* Whether each element of dimension d is a window of its own. */
+    bool IsApart(const ZSMdimRequest &request, int d) const
     {
-        TOGETHER, /* neighbours */
-        APART,    /* a window for each */
-        BOX
-    };
-    Way WayOf(const ZSMdimRequest &request, int d) const
-    {
-        if (request.step[d] == 1 || request.count[d] == 1)
-            return Way::TOGETHER;
-        return request.step[d] == 0 || request.step[d] >= m_info.chunk_shape[d] ? Way::APART : Way::BOX;
+        return request.step[d] == 0 || (request.step[d] > 1 && request.step[d] >= m_info.chunk_shape[d]);
     }
-    /* Elements of dimension d in the box. */
-    uint64_t Extent(const ZSMdimRequest &request, int d) const
-    {
-        return WayOf(request, d) == Way::BOX ? (request.count[d] - 1) * request.step[d] + 1 : request.count[d];
-    }
-    uint64_t Windows(const ZSMdimRequest &request) const;
-    /* Bytes of the box; 0 where there is none. */
-    uint64_t BoxBytes(const ZSMdimRequest &request) const;
-    /* Finds where to cut a read: dimension and element. */
-    bool Cut(const ZSMdimRequest &request, bool onlyApart, int &dim, uint64_t &at) const;
+    bool HasBox(const ZSMdimRequest &request, uint64_t *extent) const;
     bool ReadWindows(const ZSMdimRequest &request, char *data, const ptrdiff_t *stride);
-    bool ReadBox(const ZSMdimRequest &request);
+    bool ReadBox(const ZSMdimRequest &request, const uint64_t *extent);
 
   public:
     Reader(struct zs_array *array, GDALDataType to, struct zs_error *err)
@@ -130,56 +84,20 @@ class Reader
     {
     }
     bool Read(const ZSMdimRequest &request);
-    /* Reads through a buffer of the array's own type, for types that are not numeric. */
-    bool ReadAndCopy(const ZSMdimRequest &request, const GDALExtendedDataType &own, const GDALExtendedDataType &type);
 };
 } // namespace
 
-uint64_t Reader::Windows(const ZSMdimRequest &request) const
+/* The elements along each dimension of the box; false where the request is its own. */
+bool Reader::HasBox(const ZSMdimRequest &request, uint64_t *extent) const
 {
-    uint64_t n = 1;
-    for (int d = 0; d < request.ndim; d++)
-        n = timesOrMost(n, WayOf(request, d) == Way::APART ? request.count[d] : 1);
-    return n;
-}
-
-uint64_t Reader::BoxBytes(const ZSMdimRequest &request) const
-{
-    uint64_t bytes = m_size;
     bool hasBox = false;
     for (int d = 0; d < request.ndim; d++)
     {
-        hasBox = hasBox || WayOf(request, d) == Way::BOX;
-        bytes = timesOrMost(bytes, Extent(request, d));
+        const bool isDense = IsApart(request, d) || request.step[d] == 1;
+        extent[d] = isDense ? request.count[d] : (request.count[d] - 1) * request.step[d] + 1;
+        hasBox = hasBox || !isDense;
     }
-    return hasBox ? bytes : 0;
-}
-
-bool Reader::Cut(const ZSMdimRequest &request, bool onlyApart, int &dim, uint64_t &at) const
-{
-    // Between shards, else between chunks; what lies in one of them is halved.
-    for (const uint64_t *shape : {m_info.shard_shape, m_info.chunk_shape})
-    {
-        for (dim = 0; dim < request.ndim; dim++)
-        {
-            const uint64_t n = request.count[dim], step = request.step[dim];
-            if (n == 1 || step == 0 || (onlyApart && WayOf(request, dim) != Way::APART))
-                continue;
-            const uint64_t middle = request.start[dim] + n / 2 * step;
-            const uint64_t border = middle - middle % shape[dim];
-            if (border <= request.start[dim])
-                continue;
-            at = (border - request.start[dim] + step - 1) / step; // at most n / 2
-            return true;
-        }
-    }
-    for (dim = 0; dim < request.ndim; dim++)
-    {
-        at = request.count[dim] / 2;
-        if (at > 0 && (!onlyApart || WayOf(request, dim) == Way::APART))
-            return true;
-    }
-    return false;
+    return hasBox;
 }
 
 /* Reads the request's elements to `data`, where elements of dimension d are stride[d] bytes apart; of a box all
@@ -192,7 +110,7 @@ bool Reader::ReadWindows(const ZSMdimRequest &request, char *data, const ptrdiff
     for (int d = 0; d < request.ndim; d++)
     {
         wanted.stride[d] = stride[d];
-        isApart[d] = WayOf(request, d) == Way::APART;
+        isApart[d] = IsApart(request, d);
     }
     const auto read = [](void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err) {
         auto *reader = static_cast<Reader *>(ctx);
@@ -202,26 +120,20 @@ bool Reader::ReadWindows(const ZSMdimRequest &request, char *data, const ptrdiff
     return zs_stepped_windows(&wanted, isApart, read, this, m_err) == ZS_OK;
 }
 
-bool Reader::ReadBox(const ZSMdimRequest &request)
+bool Reader::ReadBox(const ZSMdimRequest &request, const uint64_t *extent)
 {
-    // Elements are counted in words of the widest kind, so that each is aligned. All of them are read.
-    const auto words = static_cast<size_t>(BoxBytes(request) / sizeof(double) + 2);
+    ptrdiff_t inBox[ZS_MAX_NDIM] = {0}, picked[ZS_MAX_NDIM] = {0};
+    const ptrdiff_t bytes = denseStrides(request.ndim, extent, m_size, inBox);
+    const size_t words = static_cast<size_t>(bytes) / sizeof(double) + 2;
     if (words > m_boxWords)
     {
         m_box.reset(); // not both at once
-        m_boxWords = 0;
         m_box.reset(new double[words]);
         m_boxWords = words;
     }
     char *const box = reinterpret_cast<char *>(m_box.get());
-    ptrdiff_t inBox[ZS_MAX_NDIM] = {0}, picked[ZS_MAX_NDIM] = {0};
-    auto size = static_cast<ptrdiff_t>(m_size);
-    for (int d = request.ndim - 1; d >= 0; d--)
-    {
-        inBox[d] = size;
-        picked[d] = size * static_cast<ptrdiff_t>(WayOf(request, d) == Way::BOX ? request.step[d] : 1);
-        size *= static_cast<ptrdiff_t>(Extent(request, d));
-    }
+    for (int d = 0; d < request.ndim; d++)
+        picked[d] = inBox[d] * static_cast<ptrdiff_t>(IsApart(request, d) ? 1 : request.step[d]);
     if (!ReadWindows(request, box, inBox))
         return false;
     zs_copy_strided(request.ndim, request.count, box, picked, request.data, request.stride, m_size, nullptr, nullptr);
@@ -230,79 +142,63 @@ bool Reader::ReadBox(const ZSMdimRequest &request)
 
 bool Reader::Read(const ZSMdimRequest &request)
 {
-    const uint64_t bytes = BoxBytes(request);
-    const bool hasMany = Windows(request) > ZS_MOST_WINDOWS;
-    int dim;
-    uint64_t at;
-    if ((hasMany || bytes > MOST_BOX_BYTES) && Cut(request, hasMany, dim, at))
-        return Read(partOf(request, dim, 0, at)) && Read(partOf(request, dim, at, request.count[dim] - at));
-    return bytes != 0 ? ReadBox(request) : ReadWindows(request, request.data, request.stride);
+    uint64_t extent[ZS_MAX_NDIM];
+    if (!HasBox(request, extent))
+        return ReadWindows(request, request.data, request.stride);
+    double bytes = static_cast<double>(m_size);
+    int longest = 0;
+    for (int d = 0; d < request.ndim; d++)
+    {
+        bytes *= static_cast<double>(extent[d]);
+        longest = extent[d] > extent[longest] ? d : longest;
+    }
+    const uint64_t half = request.count[longest] / 2;
+    if (bytes <= static_cast<double>(MOST_BOX_BYTES) || half == 0)
+        return ReadBox(request, extent);
+    ZSMdimRequest first = request, second = request;
+    second.count[longest] = half;
+    first.count[longest] -= half;
+    second.start[longest] += first.count[longest] * request.step[longest];
+    second.data += static_cast<ptrdiff_t>(first.count[longest]) * request.stride[longest];
+    for (ZSMdimRequest *part : {&first, &second})
+        part->step[longest] = part->count[longest] > 1 ? part->step[longest] : 1;
+    return Read(first) && Read(second);
 }
 
-bool Reader::ReadAndCopy(const ZSMdimRequest &request, const GDALExtendedDataType &own,
-                         const GDALExtendedDataType &type)
+namespace
 {
-    uint64_t elements = 1;
-    for (int d = 0; d < request.ndim; d++)
-        elements = timesOrMost(elements, request.count[d]);
-    int dim;
-    uint64_t at;
-    if (elements > MOST_COPIED && Cut(request, false, dim, at))
-        return ReadAndCopy(partOf(request, dim, 0, at), own, type) &&
-               ReadAndCopy(partOf(request, dim, at, request.count[dim] - at), own, type);
-    std::vector<double> dense(static_cast<size_t>(elements * own.GetSize() / sizeof(double) + 2));
-    ZSMdimRequest all = request, whole = request;
-    all.data = reinterpret_cast<char *>(dense.data());
-    auto size = static_cast<ptrdiff_t>(own.GetSize());
-    for (int d = request.ndim - 1; d >= 0; d--)
-    {
-        all.stride[d] = size;
-        size *= static_cast<ptrdiff_t>(request.count[d]);
-        whole.start[d] = 0;
-        whole.step[d] = 1;
-    }
-    return Read(all) && zsMdimGive(request.count, dense.data(), own, whole, type);
+struct AnyConversion
+{
+    const GDALExtendedDataType &from, &to;
+};
+} // namespace
+
+/* zs_convert_fn of an AnyConversion. */
+static void convertAny(void *ctx, const void *src, void *dst, ptrdiff_t dst_stride, size_t n)
+{
+    const auto &c = *static_cast<const AnyConversion *>(ctx);
+    GDALExtendedDataType::CopyValues(src, c.from, 1, dst, c.to, dst_stride / static_cast<ptrdiff_t>(c.to.GetSize()), n);
 }
 
 bool zsMdimRead(struct zs_array *array, const GDALExtendedDataType &own, const ZSMdimRequest &request,
                 const GDALExtendedDataType &type, struct zs_error *err)
 {
-    err->message[0] = '\0'; // stays empty where only GDAL's conversion fails: that is no error of the core
-    const bool isNumber = type.GetClass() == GEDTC_NUMERIC;
-    Reader reader(array, (isNumber ? type : own).GetNumericDataType(), err);
-    return isNumber ? reader.Read(request) : reader.ReadAndCopy(request, own, type);
+    if (type.GetClass() == GEDTC_NUMERIC)
+        return Reader(array, type.GetNumericDataType(), err).Read(request);
+    ZSMdimRequest dense = request;
+    const ptrdiff_t bytes = denseStrides(request.ndim, request.count, own.GetSize(), dense.stride);
+    std::vector<double> elements(static_cast<size_t>(bytes) / sizeof(double) + 2); // aligned
+    dense.data = reinterpret_cast<char *>(elements.data());
+    if (!Reader(array, own.GetNumericDataType(), err).Read(dense))
+        return false;
+    AnyConversion conversion{own, type};
+    zs_copy_strided(request.ndim, request.count, dense.data, dense.stride, request.data, request.stride, own.GetSize(),
+                    convertAny, &conversion);
+    return true;
 }
 
 /* ---- Writing: neighbouring elements are one window; with steps each element is a window of its own, so that elements
  * between them are never written: other writers may change them ---- */
-
-bool zsMdimTake(const uint64_t *shape, void *dst, const GDALExtendedDataType &own, const ZSMdimRequest &request,
-                const GDALExtendedDataType &type)
-{
-    return zsForEachElement(shape, request, [&](uint64_t to, const char *from) {
-        char *element = static_cast<char *>(dst) + to * own.GetSize();
-        if (own.NeedsFreeDynamicMemory())
-        {
-            own.FreeDynamicMemory(element);
-            memset(element, 0, own.GetSize());
-        }
-        return GDALExtendedDataType::CopyValue(from, type, element, own);
-    });
-}
-
-bool zsMdimTakeTexts(std::vector<std::string> &texts, const ZSMdimRequest &request, const GDALExtendedDataType &type)
-{
-    const uint64_t shape[1] = {texts.size()};
-    std::vector<char *> taken(texts.size());
-    const bool ok = zsMdimTake(shape, taken.data(), GDALExtendedDataType::CreateString(), request, type);
-    for (size_t i = 0; i < taken.size(); i++)
-    {
-        if (ok && taken[i] != nullptr)
-            texts[i] = taken[i];
-        CPLFree(taken[i]);
-    }
-    return ok;
-}
 
 namespace
 {
@@ -338,117 +234,60 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request,
 
 /* ---- Copying ---- */
 
-/* Bytes that a copy may hold of an array, as GDAL has it. */
-static uint64_t mostBytes()
-{
-    const char *swath = CPLGetConfigOption("GDAL_SWATH_SIZE", nullptr);
-    const GIntBig most = swath != nullptr ? CPLAtoGIntBig(swath) : GDALGetCacheMax64() / 4;
-    return static_cast<uint64_t>(std::max<GIntBig>(1, most));
-}
-
-/* Shape of a piece: a whole shard if that is not too much, else a chunk; and as many of them, the last dimension first,
- * as are not too much, so that what the source has in one chunk is read once. */
-static std::vector<size_t> pieceOf(const ZSMdimChunks &chunks, const std::vector<uint64_t> &shape, size_t size)
-{
-    const size_t dims = shape.size();
-    const uint64_t most = mostBytes();
-    std::vector<uint64_t> unit(shape), piece(dims);
-    uint64_t bytes = 0;
-    for (const uint64_t *stored : {chunks.shard, chunks.chunk})
-    {
-        bytes = size;
-        for (size_t d = 0; d < dims; d++)
-        {
-            unit[d] = piece[d] = std::min(stored[d], shape[d]);
-            bytes = bytes > UINT64_MAX / unit[d] ? UINT64_MAX : bytes * unit[d];
-        }
-        if (bytes <= most)
-            break;
-    }
-    for (size_t d = dims; d-- > 0 && bytes <= most;)
-    {
-        const uint64_t times = most / bytes;
-        piece[d] = unit[d] > shape[d] / times ? shape[d] : std::min(shape[d], unit[d] * times);
-        bytes = bytes / unit[d] * piece[d];
-        if (piece[d] < shape[d])
-            break; // slower dimensions would only make the piece larger
-    }
-    return std::vector<size_t>(piece.begin(), piece.end());
-}
-
 namespace
 {
-/* Elements of any type on their way. */
-class Elements
+struct Copying
 {
-    const GDALExtendedDataType m_type;
-    std::vector<GByte> m_bytes;
+    GDALMDArray &to;
+    const GDALExtendedDataType type; /* of the source */
+    std::vector<GByte> elements;
+    GUInt64 &cost;
+    GUInt64 totalCost;
+    GDALProgressFunc progress;
+    void *progressData;
 
-  public:
-    explicit Elements(const GDALExtendedDataType &type) : m_type(type)
-    {
-    }
-    Elements(const Elements &) = delete;
-    Elements &operator=(const Elements &) = delete;
-    ~Elements()
-    {
-        Free();
-    }
-    void Free()
-    {
-        for (size_t at = 0; m_type.NeedsFreeDynamicMemory() && at < m_bytes.size(); at += m_type.GetSize())
-            m_type.FreeDynamicMemory(m_bytes.data() + at);
-        if (m_type.NeedsFreeDynamicMemory())
-            std::fill(m_bytes.begin(), m_bytes.end(), static_cast<GByte>(0));
-    }
-    GByte *Of(size_t count)
-    {
-        Free();
-        m_bytes.resize(count * m_type.GetSize());
-        return m_bytes.data();
-    }
+    bool Copy(GDALAbstractMDArray &from, const GUInt64 *start, const size_t *count);
 };
 } // namespace
 
-bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, const ZSMdimChunks &chunks, GUInt64 &cost,
-                      GUInt64 totalCost, GDALProgressFunc progress, void *progressData)
+bool Copying::Copy(GDALAbstractMDArray &from, const GUInt64 *start, const size_t *count)
 {
-    const auto &type = from.GetDataType();
-    std::vector<uint64_t> shape;
-    uint64_t all = 1;
+    size_t n = 1;
+    for (size_t d = 0; d < from.GetDimensionCount(); d++)
+        n *= count[d];
+    elements.resize(n * type.GetSize());
+    const bool hasTexts = type.NeedsFreeDynamicMemory();
+    if (hasTexts)
+        std::fill(elements.begin(), elements.end(), static_cast<GByte>(0));
+    const bool ok = from.Read(start, count, nullptr, nullptr, type, elements.data()) &&
+                    to.Write(start, count, nullptr, nullptr, type, elements.data());
+    for (size_t at = 0; hasTexts && at < elements.size(); at += type.GetSize())
+        type.FreeDynamicMemory(elements.data() + at);
+    cost += n * type.GetSize();
+    return ok && progress(static_cast<double>(cost) / static_cast<double>(totalCost), "", progressData) != FALSE;
+}
+
+/* GDAL's own CopyFrom() passes over elements that cannot be read, unless it is strict. */
+bool zsMdimCopyValues(GDALMDArray &to, const GDALMDArray &from, GUInt64 &cost, GUInt64 totalCost,
+                      GDALProgressFunc progress, void *progressData)
+{
+    constexpr GIntBig USUAL_TEXT = 64; // bytes, as a guess
+    Copying copying{to, from.GetDataType(), {}, cost, totalCost, progress, progressData};
+    const std::vector<GUInt64> start(to.GetDimensionCount());
+    std::vector<GUInt64> count;
     for (const auto &d : to.GetDimensions())
-    {
-        shape.push_back(d->GetSize());
-        all *= d->GetSize();
-    }
-    const auto dims = static_cast<int>(shape.size());
-    const size_t size = type.GetClass() == GEDTC_STRING ? USUAL_TEXT : type.GetSize();
-    const std::vector<size_t> piece = all == 0 ? std::vector<size_t>(shape.begin(), shape.end())
-                                               : pieceOf(chunks, shape, size);
-    Elements elements(type);
-    std::vector<uint64_t> pieces;
-    std::vector<GUInt64> start(shape.size());
-    std::vector<size_t> count(shape.size());
-    for (size_t d = 0; d < shape.size(); d++)
-        pieces.push_back(piece[d] == 0 ? 0 : (shape[d] + piece[d] - 1) / piece[d]);
-    uint64_t done = 0;
-    const bool ok = all == 0 || zsForEach(dims, pieces.data(), [&](const uint64_t *at) {
-        size_t n = 1;
-        for (size_t d = 0; d < shape.size(); d++)
-        {
-            start[d] = at[d] * piece[d];
-            count[d] = static_cast<size_t>(std::min<uint64_t>(piece[d], shape[d] - start[d]));
-            n *= count[d];
-        }
-        GByte *bytes = elements.Of(n);
-        done += n;
-        return from.Read(start.data(), count.data(), nullptr, nullptr, type, bytes) &&
-               to.Write(start.data(), count.data(), nullptr, nullptr, type, bytes) &&
-               progress(static_cast<double>(cost + done * type.GetSize()) / static_cast<double>(totalCost), "",
-                        progressData) != FALSE;
-    });
-    cost += all * type.GetSize();
-    return ok;
+        count.push_back(d->GetSize());
+    if (std::find(count.begin(), count.end(), 0) != count.end())
+        return true;
+    const char *swath = CPLGetConfigOption("GDAL_SWATH_SIZE", nullptr);
+    GIntBig most = swath != nullptr ? CPLAtoGIntBig(swath) : GDALGetCacheMax64() / 4;
+    if (copying.type.NeedsFreeDynamicMemory())
+        most = most / USUAL_TEXT * static_cast<GIntBig>(copying.type.GetSize());
+    const auto pieces = to.GetProcessingChunkSize(static_cast<size_t>(std::max<GIntBig>(1, most)));
+    const auto copy = [](GDALAbstractMDArray *of, const GUInt64 *at, const size_t *n, GUInt64, GUInt64, void *data) {
+        return static_cast<Copying *>(data)->Copy(*of, at, n);
+    };
+    return const_cast<GDALMDArray &>(from).ProcessPerChunk(start.data(), count.data(), pieces.data(), copy, &copying);
 }
 
 /* ---- How chunks are encoded, and where they are, in the words of GDAL's own Zarr driver ---- */

@@ -51,8 +51,6 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     {
         return nullptr;
     }
-    /* False where they are unknown. */
-    virtual bool Chunks(ZSMdimChunks &chunks) const = 0;
     /* False (CPLError emitted) when it was deleted. */
     bool CheckThere() const
     {
@@ -95,29 +93,19 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     /* ZS_ARGUMENT and ZS_UNSUPPORTED: nothing is written. */
     virtual enum zs_status WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                                          struct zs_error *err) = 0;
-    std::vector<uint64_t> Shape() const
+    ZSMdimRequest Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
+                          const GDALExtendedDataType &type, const void *data) const
     {
-        std::vector<uint64_t> shape;
-        for (const auto &d : m_dimensions)
-            shape.push_back(d->GetSize());
-        return shape;
-    }
-    bool Request(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
-                 const GDALExtendedDataType &type, const void *data, ZSMdimRequest &request, struct zs_error *err) const
-    {
-        const auto shape = Shape();
-        return zsMdimRequest(static_cast<int>(shape.size()), shape.data(), start, count, step, stride, type.GetSize(),
-                             const_cast<void *>(data), request, err);
+        return zsMdimRequest(m_dimensions.size(), start, count, step, stride, type.GetSize(), const_cast<void *>(data));
     }
     bool IRead(const GUInt64 *start, const size_t *count, const GInt64 *step, const GPtrDiff_t *stride,
                const GDALExtendedDataType &type, void *data) const override
     {
         return zsGuard([&] {
-            ZSMdimRequest request;
             struct zs_error err;
             if (!CheckThere())
                 return false;
-            if (Request(start, count, step, stride, type, data, request, &err) && ReadElements(request, type, &err))
+            if (ReadElements(Request(start, count, step, stride, type, data), type, &err))
                 return true;
             if (err.message[0] != '\0')
                 zsReport(err);
@@ -128,9 +116,7 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
                 const GDALExtendedDataType &type, const void *data) override
     {
         return Writing([&](struct zs_error *err) {
-            ZSMdimRequest request;
-            return Request(start, count, step, stride, type, data, request, err) ? WriteElements(request, type, err)
-                                                                                 : ZS_ARGUMENT;
+            return WriteElements(Request(start, count, step, stride, type, data), type, err);
         });
     }
 
@@ -149,11 +135,10 @@ template <class Base> class ZSMdimNodeArray : public Base, public ZSMdimFollower
     {
         if (progress == nullptr)
             progress = GDALDummyProgress;
-        ZSMdimChunks chunks;
         cost += GDALMDArray::COPY_COST; // as GDAL counts an array
         const bool ok = zsGuard([&] {
             return this->CopyFromAllExceptValues(from, strict, cost, totalCost, progress, progressData) &&
-                   Chunks(chunks) && zsMdimCopyValues(*this, *from, chunks, cost, totalCost, progress, progressData);
+                   zsMdimCopyValues(*this, *from, cost, totalCost, progress, progressData);
         });
         if (!ok)
             m_store->MarkLost();

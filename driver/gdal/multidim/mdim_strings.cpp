@@ -21,7 +21,6 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     struct zs_text_request RequestOf(const ZSMdimRequest &request) const;
 
   protected:
-    bool Chunks(ZSMdimChunks &chunks) const override;
     bool ReadElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
                       struct zs_error *err) const override;
     enum zs_status WriteElements(const ZSMdimRequest &request, const GDALExtendedDataType &type,
@@ -55,11 +54,12 @@ class ZSMdimStrings final : public ZSMdimNodeArray<GDALMDArray>
     std::vector<GUInt64> GetBlockSize() const override
     {
         return zsGuard([&] {
-            ZSMdimChunks chunks;
+            uint64_t chunk[ZS_MAX_NDIM], shard[ZS_MAX_NDIM];
+            struct zs_error ignored; // readers get the error
             std::vector<GUInt64> size(m_dimensions.size());
-            const bool isKnown = Chunks(chunks);
+            const bool isKnown = zs_strings_chunks(m_store->Hierarchy(), m_node, chunk, shard, &ignored) == ZS_OK;
             for (size_t d = 0; isKnown && d < size.size(); d++)
-                size[d] = std::max<GUInt64>(1, std::min<GUInt64>(chunks.chunk[d], m_dimensions[d]->GetSize()));
+                size[d] = std::max<GUInt64>(1, std::min<GUInt64>(chunk[d], m_dimensions[d]->GetSize()));
             return size;
         });
     }
@@ -76,15 +76,6 @@ std::shared_ptr<GDALMDArray> ZSMdimStrings::Create(const std::shared_ptr<ZSMdimS
         return nullptr;
     array->SetSelf(array);
     return array;
-}
-
-bool ZSMdimStrings::Chunks(ZSMdimChunks &chunks) const
-{
-    struct zs_error err;
-    if (zs_strings_chunks(m_store->Hierarchy(), m_node, chunks.chunk, chunks.shard, &err) == ZS_OK)
-        return true;
-    CPLDebug("ShardedZarr", "%s", err.message); // readers get the error
-    return false;
 }
 
 struct zs_text_request ZSMdimStrings::RequestOf(const ZSMdimRequest &request) const
