@@ -51,10 +51,10 @@ def _real_from_json(value, dtype):
 
 
 def fill_of(meta):
-    """The fill value as an array of no dimensions; zero where it is null or missing."""
+    """The fill value as an array of no dimensions. Missing: zero. Null: NaN of floats, else zero."""
     dtype, value = dtype_of(meta["data_type"]), meta.get("fill_value")
     if value is None:
-        return np.zeros((), dtype)
+        return np.array(np.nan if dtype.kind == "f" and "fill_value" in meta else 0, dtype)
     if dtype.kind == "f":
         return _real_from_json(value, dtype)
     if dtype.kind == "c":

@@ -151,6 +151,7 @@ FILLS = [("uint64", 2**64 - 1, 2**64 - 1), ("uint64", 2**63, 2**63), ("uint64", 
          ("float64", -0.0, -0.0), ("float32", 3.4028234663852886e38, 3.4028234663852886e38), ("float64", 5e-324, 5e-324),
          ("complex64", [1.5, "NaN"], None), ("complex128", ["-Infinity", 0.25], None), ("complex64", ["0x7fc00001", 0.0], None),
          (DATETIME, "NaT", -2**63), (DATETIME, -2**63, -2**63),
+         ("float16", None, None), ("float32", None, None), ("float64", None, None), ("int16", None, None), ("complex64", None, None),
          (DATETIME, 1577836800, None), ("r8", [42], None), ("r8", "Kg==", None)]  # of these, and of bool, the fill is a value like others
 
 

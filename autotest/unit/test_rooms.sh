@@ -31,7 +31,7 @@ array 6373
 shard 1942
 icechunk 2050
 codec 5101
-zarr 7851
+zarr 7856
 store 6545
 base 1975
 END

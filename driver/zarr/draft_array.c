@@ -320,7 +320,9 @@ static enum zs_status translate(struct translation *t, struct zs_error *err)
         zs_json_add_string(t->document, "node_type", "array") == NULL)
         return zs_fail_memory(err);
     ZS_TRY(add_copy(t->document, "shape", zs_json_get(t->draft, "shape"), err));
-    ZS_TRY(add_copy(t->document, "fill_value", zs_json_get(t->draft, "fill_value"), err));
+    const zs_json *fill_value = zs_json_get(t->draft, "fill_value");
+    if (zs_json_typeof(fill_value) != ZS_JSON_NULL) /* zero in the draft, as GDAL 3.6 writes it */
+        ZS_TRY(add_copy(t->document, "fill_value", fill_value, err));
     ZS_TRY(add_copy(t->document, "attributes", zs_json_get(t->draft, "attributes"), err));
     zs_json_remove(zs_json_get_mutable(t->document, "attributes"), "filters");
     ZS_TRY(translate_grid(t, err));

@@ -193,8 +193,11 @@ enum zs_status zs_fill_value_parse(const struct zs_dtype *dtype, const zs_json *
     const bool is_null = zs_json_typeof(fill_value) == ZS_JSON_NULL;
     if (was_null != NULL)
         *was_null = is_null;
+    const bool is_float = dtype->type == ZS_FLOAT16 || dtype->type == ZS_FLOAT32 || dtype->type == ZS_FLOAT64;
     if (is_null) {
         memset(value, 0, dtype->size);
+        if (fill_value != NULL && is_float)
+            zs_bits_store(dtype->size, dtype->is_bfloat16 ? 0x7fc0U : quiet_nan(dtype->size), value);
         return ZS_OK;
     }
     const struct zs_dtype declared = zs_dtype_declared(dtype);

@@ -11,7 +11,7 @@ struct zs_array_meta {
     uint64_t shape[ZS_MAX_NDIM];
     struct zs_dtype dtype;
     unsigned char fill_value[ZS_MAX_ITEM_SIZE]; /* native byte order */
-    bool fill_value_is_null;                    /* absent or null in the metadata; fill_value is then zero bits */
+    bool fill_value_is_null;                    /* absent or null in the metadata; zs_fill_value_parse() */
     uint64_t chunk_shape[ZS_MAX_NDIM];          /* of stored objects; where lengths differ, the longest in the array */
     struct zs_edges *edges[ZS_MAX_NDIM];        /* of stored objects; NULL: all have the length in chunk_shape */
     bool has_edges;                             /* of some dimension */
