@@ -28,19 +28,8 @@ int zs_array_chunk_order(struct zs_array *array);
 /* Number of threads that decode. */
 int zs_array_threads(const struct zs_array *array);
 
-/* Name of the data type that the codecs cast elements to, where it cannot hold all values; NULL where all can be
- * stored. Borrowed. */
-const char *zs_array_cast_type(const struct zs_array *array);
-
 /* Whether an element (native order) is read back as it was written: not by BITROUND, say. */
 bool zs_array_keeps_element(const struct zs_array *array, const void *element);
-
-/* Checks that the codecs can store elements before they are written: those at data + sum i[d] * stride[d] (bytes) for
- * i[d] < count[d], converted by `convert` (or NULL) from items of item_size bytes. Encoding comes later, when the
- * caller may not learn of a failure. ZS_INVALID names the array, the range, and the first element outside of it. */
-enum zs_status zs_array_check_storable(const struct zs_array *array, int ndim, const uint64_t *count, const void *data,
-                                       const ptrdiff_t *stride, size_t item_size, zs_convert_fn convert, void *ctx,
-                                       struct zs_error *err);
 
 /* Takes elements: count[d] of them from start[d] on in each dimension of the array, at src + sum i[d] * stride[d]
  * (bytes; 0 repeats a fill value). `data` is that of the window which wants them. Called from many threads; each

@@ -85,7 +85,6 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
                        stage->out.name);
     if (wraps && !zs_is_integer(stage->out.type))
         return zs_fail(err, ZS_INVALID, "out_of_range: \"wrap\" is for integers, found %s", stage->out.name);
-    stage->refuses = true;
     const enum zs_status status = parse_map(zs_json_get(configuration, "scalar_map"), stage, err);
     return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "scalar_map");
 }

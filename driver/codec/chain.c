@@ -250,7 +250,6 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     if (!level->is_shard) {
         level->lookup = zs_lookup_create(level->stages, level->stage_count);
         level->keeps_fill = zs_level_keeps_element(level, meta->fill_value);
-        level->storable = zs_storable_of(level->stages, elementwise_count(level));
         if (dtype->text != ZS_TEXT_NONE && (level->texts = zs_kept_texts_create()) == NULL)
             return zs_fail_memory(err);
         return size_stages(level, err);

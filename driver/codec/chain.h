@@ -17,15 +17,6 @@ struct zs_kept_texts;
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
 #define ZS_MAX_LEVELS 8
 
-/* Which elements the elementwise stages of a chain can encode: casts to integers refuse some. */
-struct zs_storable {
-    int count; /* of stages, up to the last that may refuse an element; 0: there is none */
-    /* The stages are known to encode all floats from low to high: between what they make of the ends of the stored
-     * type. Beyond, and without has_range, they are asked. */
-    bool has_range, has_nan; /* has_nan: and NaN */
-    double low, high;
-};
-
 struct zs_level {
     int ndim;
     uint64_t shape[ZS_MAX_NDIM]; /* of one chunk of this level, in the array's dimension order */
@@ -48,7 +39,6 @@ struct zs_level {
     int stage_count;
     struct zs_lookup *lookup; /* the stages as a table, or NULL */
     bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
-    struct zs_storable storable; /* which elements its elementwise stages can encode */
     size_t item_size;
     struct zs_kept_texts *texts; /* of arrays of text: what zs_chunk_decode_for_update() keeps; else NULL */
     /* Both: */
@@ -120,12 +110,3 @@ enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *
 
 /* Whether the last stage of innermost chunks of this level gives bytes of no fixed size (codec.h: pack, unpack). */
 bool zs_chunk_is_packed(const struct zs_level *level);
-
-/* ---- Elements that can be encoded (stages.c) ---- */
-
-/* Finds out what the first `count` stages, all elementwise, can encode. */
-struct zs_storable zs_storable_of(const struct zs_stage *stages, int count);
-
-/* Checks that they can encode n elements at src, which is aligned. ZS_INVALID with the range and what was found. */
-enum zs_status zs_storable_check(const struct zs_storable *storable, const struct zs_stage *stages, size_t n,
-                                 const void *src, struct zs_error *err);

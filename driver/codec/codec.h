@@ -135,7 +135,6 @@ struct zs_stage {
     /* data types of the array before and after encoding; of bytes: of the array that they hold */
     struct zs_dtype in, out;
     bool is_void; /* it changes nothing for this array, and is left out of the chain */
-    bool refuses; /* elementwise: elements that it cannot encode, beyond the ends of a type or no numbers */
     unsigned char fill[ZS_MAX_ITEM_SIZE]; /* of the array before it, as in struct zs_form */
 };
 

@@ -96,7 +96,6 @@ static enum zs_status configure_fixed(const zs_json *configuration, struct zs_st
 {
     const struct scaling *s = stage->state;
     ZS_TRY(read_dtypes(stage, configuration, "dtype", "astype", false, err));
-    stage->refuses = zs_is_integer(stage->out.type);
     if (s->scale == 0)
         return zs_fail(err, ZS_INVALID, "codec \"%s\": scale: expected a finite number other than 0",
                        stage->codec->name);
@@ -116,9 +115,7 @@ static enum zs_status configure_quantize(const zs_json *configuration, struct zs
 
 static enum zs_status configure_astype(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
-    ZS_TRY(read_dtypes(stage, configuration, "decode_dtype", "encode_dtype", false, err));
-    stage->refuses = zs_is_integer(stage->out.type) && !zs_is_integer(stage->in.type);
-    return ZS_OK;
+    return read_dtypes(stage, configuration, "decode_dtype", "encode_dtype", false, err);
 }
 
 static enum zs_status encode_fixed(const struct zs_stage *stage, size_t n, const void *src, void *dst,

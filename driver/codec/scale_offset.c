@@ -31,7 +31,6 @@ static enum zs_status read(const zs_json *configuration, struct zs_stage *stage,
     struct scale_offset *s = stage->state;
     if (!zs_is_number(stage->in.type))
         return zs_fail(err, ZS_INVALID, "expected an array of integers or floats, found %s", stage->in.name);
-    stage->refuses = zs_is_integer(stage->in.type);
     ZS_TRY(parse_member(zs_json_get(configuration, "scale"), "scale", &stage->in, 1, s->scale, err));
     ZS_TRY(parse_member(zs_json_get(configuration, "offset"), "offset", &stage->in, 0, s->offset, err));
     if (zs_dtype_to_double(&stage->in, s->scale) == 0)

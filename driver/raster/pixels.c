@@ -116,24 +116,6 @@ enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, con
     return status;
 }
 
-enum zs_status zs_pixels_check_storable(const struct zs_bands *bands, const struct zs_band_window *window,
-                                        size_t item_size, const struct zs_conversion *conversions, struct zs_error *err)
-{
-    const uint64_t count[] = {window->height, window->width};
-    const ptrdiff_t stride[] = {window->line_space, window->pixel_space};
-    const char *data = window->data;
-    for (size_t b = 0; b < window->band_count; b++, data += window->band_space) {
-        size_t array;
-        uint64_t slice;
-        if (!zs_band_find(bands, window->bands[b], &array, &slice))
-            return zs_fail(err, ZS_ARGUMENT, "there is no band %d", window->bands[b]);
-        const struct zs_conversion *c = conversions != NULL ? &conversions[array] : &as_they_are;
-        ZS_TRY(zs_array_check_storable(bands->arrays[array].array, 2, count, data, stride, item_size, c->convert,
-                                       c->ctx, err));
-    }
-    return ZS_OK;
-}
-
 enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,
                                const struct zs_conversion *conversions, struct zs_error *err)
 {

@@ -28,12 +28,6 @@ enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_
 enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, const struct zs_pixel_box *boxes, size_t n,
                                      bool *is_stored, struct zs_error *err);
 
-/* Checks that the arrays can store a window (zs_array_check_storable()), of HEALPix cells with all pixels between them.
- * Costs nothing for arrays that can store anything. */
-enum zs_status zs_pixels_check_storable(const struct zs_bands *bands, const struct zs_band_window *window,
-                                        size_t item_size, const struct zs_conversion *conversions,
-                                        struct zs_error *err);
-
 /* Writes a window of bands, elements of `item_size` bytes, as zs_array_write_windows(): one array after the other,
  * since each keeps all threads busy and memory for what it encodes. What comes before an error is written. */
 enum zs_status zs_pixels_write(const struct zs_bands *bands, const struct zs_band_window *window, size_t item_size,

@@ -220,8 +220,6 @@ enum zs_status zsMdimWrite(struct zs_array *array, const ZSMdimRequest &request,
     Target target{array, size, {type, info.data_type, info.item_size}, zsStore};
     if (target.storing.IsIdentity())
         target.convert = nullptr;
-    ZS_TRY(zs_array_check_storable(array, request.ndim, request.count, request.data, request.stride, size,
-                                   target.convert, &target.storing, err));
     bool isApart[ZS_MAX_NDIM];
     for (int d = 0; d < request.ndim; d++)
         isApart[d] = request.step[d] != 1;

@@ -401,15 +401,11 @@ CPLErr ShardedZarrRasterBand::SetNodata(const ZSNodata &value)
     const struct zs_array *array = View().Array(Source()).array;
     if (isHeld && (isThere || zs_array_keeps_element(array, element)))
         return SetElementOfNodata(element);
-    const char *castType = zs_array_cast_type(array);
     const std::string shown = zsShown(Dataset().GetDescription());
-    if (isHeld && castType == nullptr)
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s is stored as another one (BITROUND)",
-                 shown.c_str(), nBand, value.Text().c_str());
-    else if (isHeld)
+    if (isHeld)
         CPLError(CE_Failure, CPLE_AppDefined,
-                 "%s: band %d: nodata value %s cannot be a %s, as which pixels are stored", shown.c_str(), nBand,
-                 value.Text().c_str(), castType);
+                 "%s: band %d: nodata value %s is stored as another one (BITROUND, or a cast)",
+                 shown.c_str(), nBand, value.Text().c_str());
     else
         CPLError(CE_Failure, CPLE_AppDefined, "%s: band %d: nodata value %s cannot be a %s", shown.c_str(), nBand,
                  value.Text().c_str(), View().Array(Source()).node->array->dtype.name);

@@ -419,9 +419,8 @@ class ZSPixels
      * other drivers. The first window that is written (else null) chooses the filter of blosc. */
     CPLErr Settle(const struct zs_band_window *first, GDALDataType type);
     CPLErr ReplaceArray(const unsigned char *fill, const struct zs_blosc_settings *filter);
-    /* Gives a window, and how its elements are converted, to zs_pixels_write() or to a function like it. */
-    using StoreFunction = decltype(&zs_pixels_write);
-    CPLErr PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store);
+    /* Converts the elements of a window and writes them. */
+    CPLErr Store(const struct zs_band_window &window, GDALDataType type);
     /* Reads a window into a buffer of another size, taking the nearest pixels as GDAL does, as one plan rather than
      * block by block. Returns false when GDAL must read: other resamplings, windows too large to hold. */
     bool ReadNearest(const struct zs_band_window &window, int bufWidth, int bufHeight, GDALDataType type,

@@ -164,7 +164,7 @@ CPLErr ZSPixels::Read(const struct zs_band_window &window, GDALDataType type)
     return zsReport(err);
 }
 
-CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType type, StoreFunction store)
+CPLErr ZSPixels::Store(const struct zs_band_window &window, GDALDataType type)
 {
     const auto sources = sourcesOf(m_view.Bands(), window);
     std::vector<ZSStoring> steps;
@@ -176,7 +176,8 @@ CPLErr ZSPixels::PassWindow(const struct zs_band_window &window, GDALDataType ty
         conversions.assign(1, {zsStoreMask, &masking});
     const struct zs_bands bands = m_view.Bands();
     struct zs_error err;
-    if (store(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(), &err) == ZS_OK)
+    if (zs_pixels_write(&bands, &window, static_cast<size_t>(GDALGetDataTypeSizeBytes(type)), conversions.data(),
+                        &err) == ZS_OK)
         return CE_None;
     return zsReport(err);
 }
@@ -192,9 +193,6 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
                         m_view.Array(0).node->path);
     const bool hadLost = m_hasLost;
     m_hasLost = true; // until it is known that they are not: GDAL drops a block that could not be written
-    // Refuse elements that cannot be stored before anything is changed.
-    if (PassWindow(window, type, zs_pixels_check_storable) != CE_None)
-        return CE_Failure;
     if (Settle(&window, type) != CE_None)
         return CE_Failure;
     m_isBlank = false;
@@ -203,7 +201,7 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
         m_dataset.Role().base->pixels.SetLevelsOld(false);
     if (m_dataset.Role().masked != nullptr)
         m_dataset.Role().masked->pixels.m_isWritten = true;
-    if (PassWindow(window, type, zs_pixels_write) != CE_None)
+    if (Store(window, type) != CE_None)
         return CE_Failure;
     m_hasLost = hadLost;
     return CE_None;
