@@ -1,4 +1,4 @@
-#include "new_arrays.h"
+#include "source_axes.h"
 
 #include <algorithm>
 #include <functional>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gdal/connection.h"
-#include "gdal/create/creation_options.h"
+#include "gdal/create/filter.h"
 #include "gdal/driver.h"
 #include "gdal/guard.h"
 #include "gdal/create/files.h"

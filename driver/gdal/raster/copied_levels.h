@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataset.h"
-#include "gdal/create/new_arrays.h"
+#include "gdal/create/filter.h"
 #include "shrink.h"
 
 /* The levels of factors 2, 4, 8 ... of one array, as long as each has whole cells of 2 x 2 pixels of the one before,

@@ -4,7 +4,7 @@
 
 #include "gdal/connection.h"
 #include "gdal/guard.h"
-#include "gdal/create/new_arrays.h"
+#include "gdal/create/source_axes.h"
 
 extern "C"
 {

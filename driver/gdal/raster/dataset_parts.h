@@ -13,7 +13,7 @@
 #include "gdal/guard.h"
 #include "gdal/types.h"
 #include "items.h"
-#include "gdal/create/new_arrays.h"
+#include "gdal/create/filter.h"
 #include "gdal/create/new_store.h"
 #include "view.h"
 

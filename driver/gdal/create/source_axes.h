@@ -1,78 +1,16 @@
-/* gdal/create/new_arrays.h: the arrays of a new raster: their names and dimensions, the properties of their bands, and
- * the filter of blosc where pixels decide that. */
+/* gdal/create/source_axes.h: the dimensions that the bands of a new raster are flattened from. */
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gdal/compat.h"
-#include "creation_options.h"
 
 extern "C"
 {
 #include "raster/create.h"
-#include "raster/slices.h"
 }
-
-/* Whether a coordinate variable of the raster has that name. */
-bool zsIsDimension(const struct zs_raster_spec &spec, const std::string &name);
-
-/* Owns what the spec of a new raster points to. */
-class ZSNewArrays
-{
-    std::vector<struct zs_band_properties> m_bands;
-    std::vector<std::string> m_names;
-    std::vector<struct zs_raster_array_spec> m_specs;
-
-  public:
-    ZSNewArrays() = default;
-    ZSNewArrays(const ZSNewArrays &) = delete;
-    ZSNewArrays &operator=(const ZSNewArrays &) = delete;
-    ~ZSNewArrays();
-
-    /* The properties of the bands of `source`; where that is null, defaults for their type. */
-    std::vector<struct zs_band_properties> &Read(GDALDataset *source, int bands, const struct zs_dtype &dtype);
-    /* One array of all bands, or one per band named by the band's description. */
-    void Set(bool single, const std::string &name, const struct zs_raster_spec &spec);
-    void Apply(struct zs_raster_spec &spec) const;
-    const char *Name(size_t i) const
-    {
-        return m_specs[i].name;
-    }
-    /* A name for the mask beside them: mask, or mask_2 ... */
-    std::string MaskName(const struct zs_raster_spec &spec) const;
-};
-
-/* ---- The filter of blosc that suits the pixels of a source ---- */
-
-/* Reads samples, spread over the source, as pixels of `type`, and sets BLOSC_SHUFFLE of the options and of the spec to
- * the filter that makes them smallest (codec/description.h). Reads a small share of the source's blocks, one at least.
- * Does nothing where the options name a filter or another compression; a source that cannot be read leaves the filter
- * as it is, for the copy reports why. */
-void zsChooseFilter(GDALDataset &source, GDALDataType type, ZSCreationOptions &options, struct zs_raster_spec &spec);
-
-/* Chooses the filter by the first pixels that are written to a raster of Create(). */
-class ZSFilterOfFirst
-{
-    bool m_isOpen = false; /* it is still to be chosen */
-    struct zs_encoding m_encoding = {};
-    std::array<uint64_t, ZS_MAX_NDIM> m_chunk = {};
-    struct zs_blosc_settings m_chosen = {};
-    std::string m_cname, m_guess; /* what the encoding borrows */
-
-  public:
-    /* Begins, where the options leave the filter of blosc to the driver. */
-    void Start(const ZSCreationOptions &options, const struct zs_raster_spec &spec);
-
-    /* The filter that makes samples of a window smallest, if that is not the one that the options took. Null as well
-     * after the first call, and for windows that are too small, or have one value. */
-    const struct zs_blosc_settings *Choose(const struct zs_node *node, const struct zs_band_window &window,
-                                           GDALDataType type);
-};
-
-/* ---- The dimensions that the bands of a new raster are flattened from (source_axes.cpp) ---- */
 
 /* An item of a dataset's metadata, by this driver: the dimensions that its bands are flattened from, "{time,level}",
  * slowest first. Where there is only one, its name is not needed. */
