@@ -27,10 +27,10 @@ gdal 18778
 validate 1220
 raster 6305
 geo 9287
-array 6308
+array 6231
 shard 1942
 icechunk 2050
-codec 4964
+codec 4684
 zarr 7856
 store 6545
 base 1975

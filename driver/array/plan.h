@@ -171,10 +171,6 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
 void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
                 const struct zs_extent *extent);
 
-/* Like zs_scatter(), of a whole chunk, from the stored elements that zs_chunk_decode_stored() gave: each is looked up
- * while it is copied, in place of the plan's conversion. */
-void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored);
-
 /* The part of the i-th window that wants some of the chunk which lies in the chunk. */
 void zs_window_of_chunk(const struct zs_plan *plan, const struct zs_planned *planned, size_t i, struct zs_window *part);
 

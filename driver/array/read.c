@@ -74,40 +74,6 @@ static void cache_extent(struct zs_plan *plan, const struct zs_planned *planned,
     cache_blob(plan->array, planned->where.chunk, blob);
 }
 
-/* Copies a chunk to the windows, which want all of it, without decoding what can be copied as it is stored. *done is
- * false where nothing can. */
-static enum zs_status copy_stored(struct zs_plan *plan, const struct zs_planned *planned, const struct zs_level *level,
-                                  struct zs_scratch *scratch, const void *encoded, size_t n, bool *done,
-                                  struct zs_error *err)
-{
-    const void *stored = NULL;
-    *done = zs_chunk_is_plain(level, encoded, n);
-    if (*done) {
-        zs_scatter(plan, planned, encoded, NULL);
-        return ZS_OK;
-    }
-    if (plan->convert != NULL || plan->take != NULL)
-        return ZS_OK;
-    ZS_TRY(zs_chunk_decode_stored(level, scratch, encoded, n, &stored, err));
-    *done = stored != NULL;
-    if (*done)
-        zs_scatter_stored(plan, planned, stored);
-    return ZS_OK;
-}
-
-/* Decodes a chunk into the scratch memory and copies it to the windows. */
-static enum zs_status decode_and_scatter(struct zs_plan *plan, const struct zs_planned *planned,
-                                         const struct zs_level *level, struct zs_scratch *scratch, const void *encoded,
-                                         size_t n, const unsigned char **decoded, struct zs_error *err)
-{
-    struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    ZS_TRY(zs_buffer_reset(out, (size_t)level->decoded_size, err));
-    ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
-    zs_scatter(plan, planned, out->data, NULL);
-    *decoded = out->data;
-    return ZS_OK;
-}
-
 /* Decodes a chunk into a blob, copies it to the windows and caches it. */
 static enum zs_status decode_and_cache(struct zs_plan *plan, const struct zs_planned *planned,
                                        const struct zs_level *level, struct zs_scratch *scratch, const void *encoded,
@@ -133,8 +99,6 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, 
     struct zs_array *array = plan->array;
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, planned->where.chunk, &room);
-    const unsigned char *decoded = NULL;
-    bool done = false;
     ZS_TRY(zs_chunk_size_check(array, level, err));
     void *direct = zs_direct_destination(plan, planned);
     if (direct != NULL)
@@ -142,12 +106,16 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, 
     const bool is_used_up = !plan->is_prefetch && zs_is_wholly_used(plan, planned);
     if (!is_used_up && plan->keep >= level->decoded_size)
         return decode_and_cache(plan, planned, level, scratch, encoded, n, err);
-    if (is_used_up)
-        ZS_TRY(copy_stored(plan, planned, level, scratch, encoded, n, &done, err));
-    if (!done)
-        ZS_TRY(decode_and_scatter(plan, planned, level, scratch, encoded, n, &decoded, err));
+    if (is_used_up && zs_chunk_is_plain(level, encoded, n)) {
+        zs_scatter(plan, planned, encoded, NULL);
+        return ZS_OK;
+    }
+    struct zs_buffer *out = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
+    ZS_TRY(zs_buffer_reset(out, (size_t)level->decoded_size, err));
+    ZS_TRY(zs_chunk_decode(level, scratch, encoded, n, out->data, err));
+    zs_scatter(plan, planned, out->data, NULL);
     if (!is_used_up)
-        cache_extent(plan, planned, decoded);
+        cache_extent(plan, planned, out->data);
     return ZS_OK;
 }
 

@@ -16,28 +16,15 @@ static char *element_of_window(int ndim, const struct zs_window *window, const u
     return dst;
 }
 
-/* How elements (`size` bytes each at the source) are put into a window. */
-struct target {
-    const struct zs_plan *plan;
-    size_t size;
-    zs_convert_fn convert;
-    void *ctx;
-};
-
-static void copy_to_window(const struct target *target, const struct zs_window *window, const uint64_t *start,
+static void copy_to_window(const struct zs_plan *plan, const struct zs_window *window, const uint64_t *start,
                            const uint64_t *count, const void *src, const ptrdiff_t *stride)
 {
-    const int ndim = target->plan->array->meta->ndim;
-    if (target->plan->take != NULL)
-        target->plan->take(target->plan->ctx, window->data, start, count, src, stride);
+    const int ndim = plan->array->meta->ndim;
+    if (plan->take != NULL)
+        plan->take(plan->ctx, window->data, start, count, src, stride);
     else
-        zs_copy_strided(ndim, count, src, stride, element_of_window(ndim, window, start), window->stride, target->size,
-                        target->convert, target->ctx);
-}
-
-static struct target target_of(const struct zs_plan *plan)
-{
-    return (struct target){plan, plan->array->meta->dtype.size, plan->convert, plan->ctx};
+        zs_copy_strided(ndim, count, src, stride, element_of_window(ndim, window, start), window->stride,
+                        plan->array->meta->dtype.size, plan->convert, plan->ctx);
 }
 
 void zs_whole_chunk(const struct zs_array *array, uint64_t chunk, struct zs_extent *extent)
@@ -53,55 +40,29 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
     return decoded;
 }
 
-/* Elements of a chunk on their way to windows. */
-struct elements {
-    const unsigned char *at;
-    struct zs_extent extent; /* which they are */
-    ptrdiff_t stride[ZS_MAX_NDIM];
-    struct target target;
-};
-
-static void scatter_elements(const struct zs_plan *plan, const struct zs_planned *planned,
-                             const struct elements *elements)
+void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
+                const struct zs_extent *given)
 {
-    const int ndim = plan->array->meta->ndim;
+    const struct zs_array *array = plan->array;
+    struct zs_extent extent;
+    ptrdiff_t stride[ZS_MAX_NDIM] = {0};
+    if (plan->is_prefetch)
+        return;
+    if (given != NULL)
+        extent = *given;
+    else
+        zs_whole_chunk(array, planned->where.chunk, &extent);
+    if (decoded != NULL)
+        zs_dense_strides(array->innermost, extent.count, stride);
+    else
+        decoded = array->meta->fill_value; /* which all strides of 0 repeat */
     for (size_t i = 0; i < planned->overlap_count; i++) {
         const struct zs_window *window = zs_planned_window(plan, planned, i);
         uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
         chunk_overlap(plan, planned, window, start, count);
-        copy_to_window(&elements->target, window, start, count,
-                       zs_element_at(ndim, elements->at, &elements->extent, start, elements->stride), elements->stride);
+        copy_to_window(plan, window, start, count, zs_element_at(array->meta->ndim, decoded, &extent, start, stride),
+                       stride);
     }
-}
-
-void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
-                const struct zs_extent *extent)
-{
-    const struct zs_array *array = plan->array;
-    struct elements elements = {.at = decoded, .target = target_of(plan)};
-    if (plan->is_prefetch)
-        return;
-    if (extent != NULL)
-        elements.extent = *extent;
-    else
-        zs_whole_chunk(array, planned->where.chunk, &elements.extent);
-    if (decoded != NULL)
-        zs_dense_strides(array->innermost, elements.extent.count, elements.stride);
-    else
-        elements.at = array->meta->fill_value; /* which all strides of 0 repeat */
-    scatter_elements(plan, planned, &elements);
-}
-
-void zs_scatter_stored(const struct zs_plan *plan, const struct zs_planned *planned, const void *stored)
-{
-    const struct zs_array *array = plan->array;
-    const size_t size = zs_lookup_stored_size(array->innermost->lookup);
-    struct elements elements = {.at = stored, .target = {plan, size, zs_lookup_convert, array->innermost->lookup}};
-    zs_whole_chunk(array, planned->where.chunk, &elements.extent);
-    zs_dense_strides(array->innermost, elements.extent.count, elements.stride);
-    for (int d = 0; d < array->meta->ndim; d++)
-        elements.stride[d] = elements.stride[d] / (ptrdiff_t)array->innermost->item_size * (ptrdiff_t)size;
-    scatter_elements(plan, planned, &elements);
 }
 
 void zs_window_of_chunk(const struct zs_plan *plan, const struct zs_planned *planned, size_t i, struct zs_window *part)
@@ -120,8 +81,7 @@ void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap)
     uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM];
     const ptrdiff_t still[ZS_MAX_NDIM] = {0};
     zs_chunk_overlap(array, gap->level, gap->number, window, start, count);
-    const struct target target = target_of(plan);
-    copy_to_window(&target, window, start, count, array->meta->fill_value, still);
+    copy_to_window(plan, window, start, count, array->meta->fill_value, still);
 }
 
 uint64_t zs_elements_used(const struct zs_plan *plan, const struct zs_planned *planned)
@@ -191,9 +151,8 @@ static void scatter_extent(const struct run *run, const struct zs_extent *extent
             count[d] = is_apart ? 0 : end - start[d];
             at += is_apart ? 0 : (ptrdiff_t)(start[d] - run->chunk.start[d]) * run->stride[d];
         }
-        const struct target target = target_of(run->plan);
         if (!is_apart)
-            copy_to_window(&target, window, start, count, run->data + at, run->stride);
+            copy_to_window(run->plan, window, start, count, run->data + at, run->stride);
     }
 }
 

@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Number of elements that are cast at a time. */
-#define BLOCK 512
-
 /* ---- One number, any type: slow; the quick loops must give the same ---- */
 
 static const struct format {
@@ -160,13 +157,29 @@ static bool to_float(const struct zs_cast *cast, struct number number, const str
     return true;
 }
 
+/* Whether two elements are the same number: NaN is any NaN, and zero either zero. */
+static bool is_same(const struct format *f, const void *a, const void *b)
+{
+    if (!f->is_float)
+        return memcmp(a, b, (size_t)f->size) == 0;
+    const double x = load_float(f->size, a), y = load_float(f->size, b);
+    return x == y || (isnan(x) && isnan(y));
+}
+
 static enum zs_status cast_slowly(const struct zs_cast *cast, size_t n, const unsigned char *src, unsigned char *dst,
                                   struct zs_error *err)
 {
     const struct format *from = format_of(cast->from), *to = format_of(cast->to);
-    for (size_t i = 0; i < n; i++) {
-        const struct number x = load(from, src + i * (size_t)from->size);
-        if ((to->is_float ? to_float : to_integer)(cast, x, to, dst + i * (size_t)to->size))
+    for (size_t i = 0; i < n; i++, src += from->size, dst += to->size) {
+        size_t k = 0;
+        while (k < cast->map_count && !is_same(from, src, cast->map[k].from))
+            k++;
+        if (k < cast->map_count) {
+            memcpy(dst, cast->map[k].to, (size_t)to->size);
+            continue;
+        }
+        const struct number x = load(from, src);
+        if ((to->is_float ? to_float : to_integer)(cast, x, to, dst))
             continue;
         char text[40];
         if (x.is_float)
@@ -223,152 +236,21 @@ static bool convert(enum zs_data_type from, enum zs_data_type to, size_t n, cons
     }
 }
 
-/* Rounds to the nearest even. False where any element does not fit or is NaN: then the slow path finds which. Such
- * elements are written with harmless values. */
-#define ROUND(type, S, T, rint, low, high)                                                                             \
-    case type:                                                                                                         \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            const S r = rint(s[i]);                                                                                    \
-            const bool is_in = r >= (S)(low) && r <= (S)(high);                                                        \
-            fits &= is_in;                                                                                             \
-            ((T *)dst)[i] = is_in ? (T)r : 0;                                                                          \
-        }                                                                                                              \
-        return fits;
-#define ROUND_FROM(S, rint)                                                                                            \
-    do {                                                                                                               \
-        const S *s = src;                                                                                              \
-        switch (to) {                                                                                                  \
-            ROUND(ZS_INT8, S, int8_t, rint, INT8_MIN, INT8_MAX)                                                        \
-            ROUND(ZS_UINT8, S, uint8_t, rint, 0, UINT8_MAX)                                                            \
-            ROUND(ZS_INT16, S, int16_t, rint, INT16_MIN, INT16_MAX)                                                    \
-            ROUND(ZS_UINT16, S, uint16_t, rint, 0, UINT16_MAX)                                                         \
-            ROUND(ZS_INT32, S, int32_t, rint, INT32_MIN, INT32_MAX)                                                    \
-            ROUND(ZS_UINT32, S, uint32_t, rint, 0, UINT32_MAX)                                                         \
-        default:                                                                                                       \
-            return false;                                                                                              \
-        }                                                                                                              \
-    } while (0)
-
-static bool round_all(enum zs_data_type from, enum zs_data_type to, size_t n, const void *src, void *dst)
-{
-    bool fits = true;
-    if (from == ZS_FLOAT32)
-        ROUND_FROM(float, nearbyintf);
-    ROUND_FROM(double, nearbyint);
-}
-
-/* False: not done, and src, which may be dst where the sizes are the same, is what it was. */
+/* False: not done. */
 static bool cast_quickly(const struct zs_cast *cast, size_t n, const void *src, void *dst)
 {
     const struct format *from = format_of(cast->from), *to = format_of(cast->to);
-    const bool is_nearest = cast->rounding == ZS_NEAREST_EVEN;
+    if (cast->map_count > 0)
+        return false;
     if (cast->from == cast->to) {
         memmove(dst, src, n * (size_t)from->size);
         return true;
     }
-    if (is_exact(from, to) || (!from->is_float && to->is_float && is_nearest))
-        return convert(cast->from, cast->to, n, src, dst);
-    return cast->from != ZS_FLOAT16 && from->is_float && from->size != to->size && is_nearest &&
-           round_all(cast->from, cast->to, n, src, dst);
-}
-
-/* ---- The map ---- */
-
-#define OF_SIZE(size, LOOP)                                                                                            \
-    switch (size) {                                                                                                    \
-    case 1:                                                                                                            \
-        LOOP(uint8_t);                                                                                                 \
-        break;                                                                                                         \
-    case 2:                                                                                                            \
-        LOOP(uint16_t);                                                                                                \
-        break;                                                                                                         \
-    case 4:                                                                                                            \
-        LOOP(uint32_t);                                                                                                \
-        break;                                                                                                         \
-    default:                                                                                                           \
-        LOOP(uint64_t);                                                                                                \
-    }
-
-#define MATCH(T)                                                                                                       \
-    do {                                                                                                               \
-        const T *s = src;                                                                                              \
-        const T size = (T)magnitude, most = (T)infinite;                                                               \
-        T key;                                                                                                         \
-        memcpy(&key, from, sizeof key);                                                                                \
-        const bool is_zero = (key & size) == 0, is_nan = (key & size) > most;                                          \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            is_key[i] = s[i] == key || (is_zero && (s[i] & size) == 0) || (is_nan && (s[i] & size) > most);            \
-    } while (0)
-
-/* Finds the elements that are equal to the key, by their bits: NaN is any NaN, and zero either zero. */
-static void match(const struct format *f, size_t n, const void *src, const unsigned char *from, bool *is_key)
-{
-    const uint64_t all = UINT64_MAX >> (64 - 8 * f->size), magnitude = f->is_float ? all >> 1 : all,
-                   infinite = f->is_float ? magnitude & ~(((uint64_t)1 << (f->digits - 1)) - 1) : all;
-    OF_SIZE(f->size, MATCH)
-}
-
-#define REPLACE(T)                                                                                                     \
-    do {                                                                                                               \
-        T *d = dst;                                                                                                    \
-        T value;                                                                                                       \
-        memcpy(&value, to, sizeof value);                                                                              \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            d[i] = is_key[i] ? value : d[i];                                                                           \
-    } while (0)
-
-static void replace(size_t size, size_t n, const bool *is_key, const unsigned char *to, void *dst)
-{
-    OF_SIZE(size, REPLACE)
-}
-
-static enum zs_status cast_block(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
-{
-    return cast_quickly(cast, n, src, dst) ? ZS_OK : cast_slowly(cast, n, src, dst, err);
-}
-
-/* Backwards, so that the first match is written last. */
-static void replace_mapped(const struct zs_cast *cast, size_t n, const void *given, void *dst)
-{
-    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
-    bool is_key[BLOCK];
-    for (size_t k = cast->map_count; k > 0; k--) {
-        match(from, n, given, cast->map[k - 1].from, is_key);
-        replace((size_t)to->size, n, is_key, cast->map[k - 1].to, dst);
-    }
-}
-
-/* Casts mapped elements as zero, which every type holds, and replaces them afterwards; where the cast cannot fail, only
- * replaces. */
-static enum zs_status cast_mapped(const struct zs_cast *cast, size_t n, const void *src, void *dst,
-                                  struct zs_error *err)
-{
-    static const unsigned char zero[8];
-    const struct format *from = format_of(cast->from), *to = format_of(cast->to);
-    if (is_exact(from, to) && from->size != to->size && cast_quickly(cast, n, src, dst)) {
-        replace_mapped(cast, n, src, dst);
-        return ZS_OK;
-    }
-    _Alignas(8) unsigned char given[BLOCK * 8], others[BLOCK * 8];
-    bool is_key[BLOCK];
-    memcpy(given, src, n * (size_t)from->size);
-    memcpy(others, src, n * (size_t)from->size);
-    for (size_t k = 0; k < cast->map_count; k++) {
-        match(from, n, given, cast->map[k].from, is_key);
-        replace((size_t)from->size, n, is_key, zero, others);
-    }
-    ZS_TRY(cast_block(cast, n, others, dst, err));
-    replace_mapped(cast, n, given, dst);
-    return ZS_OK;
+    return (is_exact(from, to) || (!from->is_float && to->is_float && cast->rounding == ZS_NEAREST_EVEN)) &&
+           convert(cast->from, cast->to, n, src, dst);
 }
 
 enum zs_status zs_cast_elements(const struct zs_cast *cast, size_t n, const void *src, void *dst, struct zs_error *err)
 {
-    const size_t from = (size_t)format_of(cast->from)->size, to = (size_t)format_of(cast->to)->size;
-    for (size_t at = 0; at < n; at += BLOCK) {
-        const size_t part = n - at < BLOCK ? n - at : BLOCK;
-        ZS_TRY((cast->map_count > 0 ? cast_mapped : cast_block)(cast, part, (const unsigned char *)src + at * from,
-                                                                (unsigned char *)dst + at * to, err));
-    }
-    return ZS_OK;
+    return cast_quickly(cast, n, src, dst) ? ZS_OK : cast_slowly(cast, n, src, dst, err);
 }

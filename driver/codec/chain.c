@@ -8,10 +8,6 @@
 /* Largest decoded innermost chunk: it must fit in memory whole, and its size in what every codec library takes. */
 #define MAX_LEAF_BYTES ((uint64_t)INT32_MAX)
 
-/* Decoded text is rarely larger than LIKELY_RATIO times its encoded bytes plus LIKELY_BYTES. */
-#define LIKELY_RATIO 16
-#define LIKELY_BYTES ((size_t)64 << 10)
-
 /* ---- Chunks whose last stage gives bytes of no fixed size ---- */
 
 size_t zs_stored_count(const struct zs_stored_shape *chunk)
@@ -44,23 +40,6 @@ static enum zs_status packed_bound(const struct zs_level *level, uint64_t *bound
     return packer_of(level)->codec->packed_bound(packer_of(level), &chunk, bound, err);
 }
 
-/* Undoes the bytes codecs. Texts are rarely much longer than their encoded bytes: decoders whose output does not grow
- * get room for a likely size first, and for the most only if that is too little. */
-static enum zs_status unpack_bytes(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
-                                   struct zs_buffer *packed, struct zs_error *err)
-{
-    const size_t room = (size_t)level->stored_size;
-    const bool grows = zs_bytes_grow(level->bytes_codecs, level->bytes_codec_count);
-    const size_t likely = !grows && n < room / LIKELY_RATIO ? LIKELY_RATIO * n + LIKELY_BYTES : room;
-    if (level->texts == NULL)
-        ZS_TRY(zs_buffer_reset(packed, room, err));
-    else if (likely < room && zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n,
-                                                    likely, packed, NULL) == ZS_OK)
-        return ZS_OK;
-    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n, room, packed, err));
-    return level->texts == NULL ? zs_buffer_reserve(packed, room, err) : ZS_OK;
-}
-
 /* Like zs_chunk_decode() and zs_chunk_encode(), for such a chunk. */
 static enum zs_status decode_packed(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
                                     size_t n, void *dst, struct zs_error *err)
@@ -69,8 +48,10 @@ static enum zs_status decode_packed(const struct zs_level *level, struct zs_scra
     const struct zs_stored_shape chunk = extent_of(level);
     const size_t count = (size_t)level->decoded_size / level->item_size;
     struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
-    ZS_TRY(unpack_bytes(level, scratch, src, n, packed, err));
-
+    ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n,
+                                 (size_t)level->stored_size, packed, err));
+    if (level->texts == NULL) /* the codec may look at what is behind */
+        ZS_TRY(zs_buffer_reserve(packed, (size_t)level->stored_size, err));
     const bool is_direct = level->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;
     struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
     if (!is_direct)
@@ -250,6 +231,9 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
     if (!level->is_shard) {
         level->lookup = zs_lookup_create(level->stages, level->stage_count);
         level->keeps_fill = zs_level_keeps_element(level, meta->fill_value);
+        for (int i = 0; i < level->stage_count; i++)
+            if (level->stages[i].codec->encode_array == NULL && level->stages[i].codec->pack == NULL)
+                level->only_read = level->stages[i].codec->name;
         if (dtype->text != ZS_TEXT_NONE && (level->texts = zs_kept_texts_create()) == NULL)
             return zs_fail_memory(err);
         return size_stages(level, err);
@@ -351,8 +335,8 @@ size_t zs_level_bound(const struct zs_level *level)
 
 /* ---- Innermost chunks ---- */
 
-/* Undoes the bytes codecs: *data are the stored elements; in dst, unless that is NULL, where they are as large as
- * those of the array, else in src or scratch. */
+/* Undoes the bytes codecs: *data are the stored elements; in dst where they are as large as those of the array, else in
+ * src or scratch. */
 static enum zs_status decode_bytes(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                    void *dst, const void **data, struct zs_error *err)
 {
@@ -362,7 +346,7 @@ static enum zs_status decode_bytes(const struct zs_level *level, struct zs_scrat
         *data = src;
         return ZS_OK;
     }
-    if (dst == NULL || !zs_stages_keep_size(level->stages, level->stage_count)) {
+    if (!zs_stages_keep_size(level->stages, level->stage_count)) {
         struct zs_buffer *buffer = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
         ZS_TRY(zs_buffer_reset(buffer, stored, err));
         dst = buffer->data;
@@ -377,13 +361,6 @@ static bool has_table(const struct zs_level *level, size_t n)
     return level->lookup != NULL && zs_lookup_is_ready(level->lookup, level->stages, level->stage_count, n);
 }
 
-enum zs_status zs_chunk_decode_stored(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
-                                      size_t n, const void **data, struct zs_error *err)
-{
-    *data = NULL;
-    return has_table(level, element_count(level)) ? decode_bytes(level, scratch, src, n, NULL, data, err) : ZS_OK;
-}
-
 enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *scratch, const void *src, size_t n,
                                void *dst, struct zs_error *err)
 {
@@ -394,7 +371,7 @@ enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *
     ZS_TRY(decode_bytes(level, scratch, src, n, dst, &data, err));
     if (!has_table(level, count))
         return zs_stages_decode(level->stages, level->stage_count, count, scratch, data, dst, err);
-    zs_lookup_convert(level->lookup, data, dst, (ptrdiff_t)level->item_size, count);
+    zs_lookup_decode(level->lookup, count, data, dst);
     return ZS_OK;
 }
 
@@ -465,8 +442,15 @@ enum zs_status zs_chunk_decode_block(const struct zs_level *level, struct zs_scr
     }
     if (!has_table(level, n))
         return zs_stages_decode_elements(level->stages, level->stage_count, n, data, dst, err);
-    zs_lookup_convert(level->lookup, data, dst, (ptrdiff_t)level->item_size, n);
+    zs_lookup_decode(level->lookup, n, data, dst);
     return ZS_OK;
+}
+
+static enum zs_status check_writable(const struct zs_level *level, struct zs_error *err)
+{
+    return level->only_read == NULL
+               ? ZS_OK
+               : zs_fail(err, ZS_UNSUPPORTED, "chunks of codec \"%s\" are only read", level->only_read);
 }
 
 enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
@@ -474,6 +458,7 @@ enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct z
 {
     const size_t size = (size_t)level->decoded_size;
     const int count = level->stage_count - zs_chunk_is_packed(level);
+    ZS_TRY(check_writable(level, err));
     ZS_TRY(zs_chunk_decode(level, scratch, src, n, dst, err));
     if (level->texts != NULL)
         return zs_texts_keep(level->texts, zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED), err);
@@ -500,6 +485,7 @@ enum zs_status zs_chunk_encode(const struct zs_level *level, struct zs_scratch *
                                const void **encoded, size_t *n, struct zs_error *err)
 {
     const void *data;
+    ZS_TRY(check_writable(level, err));
     if (!level->keeps_fill)
         return zs_fail(err, ZS_UNSUPPORTED,
                        "the codecs do not give the fill_value back: pixels without a value would get one");

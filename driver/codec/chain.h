@@ -39,6 +39,7 @@ struct zs_level {
     int stage_count;
     struct zs_lookup *lookup; /* the stages as a table, or NULL */
     bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
+    const char *only_read;    /* the codec among the stages that does not encode, or NULL */
     size_t item_size;
     struct zs_kept_texts *texts; /* of arrays of text: what zs_chunk_decode_for_update() keeps; else NULL */
     /* Both: */
@@ -74,12 +75,6 @@ enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *
 
 /* Whether n encoded bytes at src are the elements, as zs_chunk_decode() would copy them, and where they can be read. */
 bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n);
-
-/* Like zs_chunk_decode(), up to the stored elements (*data, in src or scratch), which zs_lookup_convert() with
- * level->lookup turns into those of the array while they are copied. Where that table is not ready, *data is NULL and
- * nothing is done. */
-enum zs_status zs_chunk_decode_stored(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
-                                      size_t n, const void **data, struct zs_error *err);
 
 /* Like zs_chunk_decode(), for a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the
  * others again would change them, as some roundings do. Elements of text stay valid until zs_texts_drop(). */

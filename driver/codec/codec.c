@@ -274,14 +274,6 @@ enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, s
     return zs_buffer_append(out, data, n, err);
 }
 
-bool zs_bytes_grow(const struct zs_stage *codecs, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (codecs[i].codec->strip == NULL && codecs[i].codec->decode_growing == NULL)
-            return false;
-    return true;
-}
-
 enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
                                size_t n, const void **encoded, size_t *n_encoded, struct zs_error *err)
 {

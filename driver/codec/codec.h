@@ -172,6 +172,7 @@ struct zs_codec {
     bool gives_uint8;
     /* Bytes that n elements have after encoding; NULL: n elements of stage->out. */
     size_t (*encoded_size)(const struct zs_stage *stage, size_t n);
+    /* NULL: chunks of it are only read. Not of elementwise codecs, which encode the fill value. */
     enum zs_status (*encode_array)(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err);
     /* NULL: what was encoded is the decoded array. */
@@ -184,6 +185,7 @@ struct zs_codec {
     /* Most bytes that a chunk may become. */
     enum zs_status (*packed_bound)(const struct zs_stage *stage, const struct zs_stored_shape *chunk, uint64_t *bound,
                                    struct zs_error *err);
+    /* NULL: chunks of it are only read. */
     enum zs_status (*pack)(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
                            struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err);
     /* `packed` has the capacity of packed_bound(), except of texts; the codec may overwrite bytes behind its size. */
@@ -270,9 +272,6 @@ enum zs_status zs_bytes_decode(const struct zs_stage *codecs, int count, struct 
 enum zs_status zs_bytes_decode_up_to(const struct zs_stage *codecs, int count, struct zs_scratch *scratch,
                                      const void *src, size_t n, size_t limit, struct zs_buffer *out,
                                      struct zs_error *err);
-/* Whether all the codecs of that take memory as they need it, and not all of `limit` at once. */
-bool zs_bytes_grow(const struct zs_stage *codecs, int count);
-
 /* Encodes with the codecs in order. *encoded is either src itself (no codec) or memory of the scratch that is valid
  * until its next use. */
 enum zs_status zs_bytes_encode(const struct zs_stage *codecs, int count, struct zs_scratch *scratch, const void *src,
@@ -294,12 +293,9 @@ void zs_lookup_free(struct zs_lookup *lookup); /* NULL is allowed */
  * than it has; never where the stages refuse one of its values. Thread-safe. */
 bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages, int count, size_t n);
 
-/* Bytes of a stored element. */
-size_t zs_lookup_stored_size(const struct zs_lookup *lookup);
-
-/* A zs_convert_fn whose ctx is a table that is ready: decodes n stored elements as zs_stages_decode() would, to where
- * they are wanted. Neither src nor dst need be aligned; src may be dst where zs_stages_keep_size(). */
-void zs_lookup_convert(void *lookup, const void *src, void *dst, ptrdiff_t dst_stride, size_t n);
+/* Decodes n stored elements as zs_stages_decode() would, by a table that is ready. Neither src nor dst need be aligned;
+ * src may be dst where zs_stages_keep_size(). */
+void zs_lookup_decode(struct zs_lookup *lookup, size_t n, const void *src, void *dst);
 
 /* ---- What codecs share ---- */
 

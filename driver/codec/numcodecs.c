@@ -169,7 +169,7 @@ static enum zs_status decode_cast(const struct zs_stage *stage, size_t n, const 
     return cast(stage, stage->out.type, stage->in.type, ZS_CORRUPT, n, src, dst, err);
 }
 
-/* ---- delta: the first element, then differences to the one before, in the arithmetic of the array's type ---- */
+/* ---- delta: the first element, then differences to the one before, in the arithmetic of the type; only read ---- */
 
 static enum zs_status configure_delta(const zs_json *configuration, struct zs_stage *stage, struct zs_error *err)
 {
@@ -189,11 +189,6 @@ static uint64_t integer_at(const struct zs_dtype *dtype, const void *src, size_t
     return dtype->name[0] == 'u' ? bits : (bits ^ sign) - sign; /* uint8 ... */
 }
 
-static void put_integer(const struct zs_dtype *dtype, uint64_t value, void *dst, size_t index)
-{
-    zs_bits_store(dtype->size, value, (unsigned char *)dst + index * dtype->size);
-}
-
 static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,
                                    struct zs_error *err)
 {
@@ -202,43 +197,12 @@ static enum zs_status decode_delta(const struct zs_stage *stage, size_t n, const
     uint64_t sum = 0;
     double real = 0;
     for (size_t i = 0; i < n && are_integers; i++)
-        put_integer(in, sum += integer_at(out, src, i), dst, i);
+        zs_bits_store(in->size, sum += integer_at(out, src, i), (unsigned char *)dst + i * in->size);
     for (size_t i = 0; i < n && !are_integers; i++) {
         real = i == 0 ? element_at(out, src, 0) : rounded_to(in->type, real + element_at(out, src, i));
         ZS_TRY(put(stage, in, ZS_CORRUPT, real, dst, i, err));
     }
     return ZS_OK;
-}
-
-/* Adds up what decoding will add up: a NaN or a rounded sum would change every element after it. */
-static enum zs_status encode_delta(const struct zs_stage *stage, size_t n, const void *src, void *dst,
-                                   struct zs_error *err)
-{
-    const struct zs_dtype *in = &stage->in, *out = &stage->out;
-    _Alignas(8) unsigned char element[8]; /* differences wrap in the array's type before they are stored */
-    uint64_t sum = 0, before = 0;
-    double real = 0;
-    bool is_exact = true;
-    const bool are_integers = zs_is_integer(in->type);
-    for (size_t i = 0; i < n && is_exact; i++) {
-        if (are_integers) {
-            const uint64_t v = integer_at(in, src, i);
-            put_integer(in, v - before, element, 0);
-            put_integer(out, integer_at(in, element, 0), dst, i);
-            put_integer(in, sum += integer_at(out, dst, i), element, 0);
-            is_exact = integer_at(in, element, 0) == v;
-            before = v;
-        } else {
-            const double v = element_at(in, src, i);
-            const double d = i == 0 ? v : rounded_to(in->type, v - element_at(in, src, i - 1));
-            real = i == 0 ? v : rounded_to(in->type, real + d);
-            is_exact = real == v || (isnan(real) && isnan(v));
-            ZS_TRY(put(stage, out, ZS_INVALID, d, dst, i, err));
-        }
-    }
-    return is_exact ? ZS_OK
-                    : zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": the sums of its differences are not these pixels",
-                              stage->codec->name);
 }
 
 static const struct zs_member fixed_members[] = {
@@ -265,7 +229,7 @@ FILTER(zs_codec_numcodecs_fixedscaleoffset, "fixedscaleoffset", fixed_members, s
 FILTER(zs_codec_numcodecs_quantize, "quantize", quantize_members, sizeof(struct scaling), configure_quantize,
        encode_quantize, decode_cast, true);
 FILTER(zs_codec_numcodecs_astype, "astype", astype_members, 0, configure_astype, encode_cast, decode_cast, true);
-FILTER(zs_codec_numcodecs_delta, "delta", delta_members, 0, configure_delta, encode_delta, decode_delta, false);
+FILTER(zs_codec_numcodecs_delta, "delta", delta_members, 0, configure_delta, NULL, decode_delta, false);
 
 /* ---- shuffle: all first bytes of the elements, then all second ones, and so on ---- */
 

@@ -229,26 +229,21 @@ bool zs_lookup_is_ready(struct zs_lookup *lookup, const struct zs_stage *stages,
     return atomic_load_explicit(&lookup->table, memory_order_acquire) != NULL;
 }
 
-size_t zs_lookup_stored_size(const struct zs_lookup *lookup)
-{
-    return lookup->stored_size;
-}
-
-/* Four dense elements at a time: the compiler must assume that a write can change the next element to read. */
+/* Four elements at a time: the compiler must assume that a write can change the next element to read. */
 #define LOOK_UP(S, T)                                                                                                  \
     do {                                                                                                               \
         const T *t = table;                                                                                            \
         size_t i = 0;                                                                                                  \
-        for (; dst_stride == (ptrdiff_t)sizeof(T) && i + 4 <= n; i += 4, dst += 4 * sizeof(T)) {                       \
+        for (; i + 4 <= n; i += 4) {                                                                                   \
             S s[4];                                                                                                    \
             memcpy(s, src + i * sizeof(S), sizeof s);                                                                  \
             const T found[4] = {t[s[0]], t[s[1]], t[s[2]], t[s[3]]};                                                   \
-            memcpy(dst, found, sizeof found);                                                                          \
+            memcpy(dst + i * sizeof(T), found, sizeof found);                                                          \
         }                                                                                                              \
-        for (; i < n; i++, dst += dst_stride) {                                                                        \
+        for (; i < n; i++) {                                                                                           \
             S s;                                                                                                       \
             memcpy(&s, src + i * sizeof(S), sizeof s);                                                                 \
-            memcpy(dst, &t[s], sizeof(T));                                                                             \
+            memcpy(dst + i * sizeof(T), &t[s], sizeof(T));                                                             \
         }                                                                                                              \
     } while (0)
 
@@ -267,9 +262,8 @@ size_t zs_lookup_stored_size(const struct zs_lookup *lookup)
         LOOK_UP(S, uint64_t);                                                                                          \
     }
 
-void zs_lookup_convert(void *ctx, const void *stored, void *elements, ptrdiff_t dst_stride, size_t n)
+void zs_lookup_decode(struct zs_lookup *lookup, size_t n, const void *stored, void *elements)
 {
-    struct zs_lookup *lookup = ctx;
     const void *table = atomic_load_explicit(&lookup->table, memory_order_acquire);
     const char *src = stored;
     char *dst = elements;

@@ -1,6 +1,6 @@
 /* The codecs zfp (zarr-extensions codecs/zfp) and numcodecs.zfpy, by libzfp: blocks of 4 elements in each dimension,
  * transformed, the highest bits first. zfpy writes a header with type, shape and mode; zfp has the mode in its
- * configuration. Only the reversible mode gives the elements back, and only that is written.
+ * configuration. Chunks of both are only read.
  *
  * libzfp reads without knowing where the stream ends. How much it reads at most follows from the mode: so many bits a
  * block, whatever they are. It gets a copy with as many zeros behind it, and what it has read is compared with what
@@ -107,22 +107,6 @@ static enum zs_status configure_zfpy(const zs_json *configuration, struct zs_sta
     return configure(configuration, stage, err);
 }
 
-/* ---- What libzfp works with ---- */
-
-struct session {
-    zfp_stream *stream;
-    zfp_field field;
-    bitstream *bits;
-};
-
-static void session_close(struct session *s)
-{
-    if (s->bits != NULL)
-        stream_close(s->bits);
-    if (s->stream != NULL)
-        zfp_stream_close(s->stream);
-}
-
 static unsigned dims_of(const struct zs_stored_shape *chunk)
 {
     return chunk->ndim == 0 ? 1 : (unsigned)chunk->ndim;
@@ -149,30 +133,13 @@ static bool set_mode(zfp_stream *stream, const struct zfp *z, unsigned rate_dims
     return true;
 }
 
-/* A stream without bytes; on failure, too, session_close(). */
-static enum zs_status session_open(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
-                                   struct session *s, struct zs_error *err)
+static zfp_field field_of(const struct zfp *z, const struct zs_stored_shape *chunk)
 {
-    const struct zfp *z = stage->state;
-    *s = (struct session){.field = {.type = z->type, .nx = 1}};
-    s->stream = zfp_stream_open(NULL);
-    ZS_TRY_MEMORY(s->stream, err);
-    size_t *const sizes[] = {&s->field.nx, &s->field.ny, &s->field.nz, &s->field.nw}; /* the fastest first */
+    zfp_field field = {.type = z->type, .nx = 1};
+    size_t *const sizes[] = {&field.nx, &field.ny, &field.nz, &field.nw}; /* the fastest first */
     for (int d = 0; d < chunk->ndim; d++)
         *sizes[chunk->ndim - 1 - d] = (size_t)chunk->shape[d]; /* of a chunk, which fits memory */
-    if (!set_mode(s->stream, z, dims_of(chunk)))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": minbits, maxbits, maxprec: libzfp does not take these",
-                       stage->codec->name);
-    return ZS_OK;
-}
-
-static enum zs_status session_take(struct session *s, struct zs_buffer *bytes, struct zs_error *err)
-{
-    s->bits = stream_open(bytes->data, bytes->capacity);
-    ZS_TRY_MEMORY(s->bits, err);
-    zfp_stream_set_bit_stream(s->stream, s->bits);
-    zfp_stream_rewind(s->stream);
-    return ZS_OK;
+    return field;
 }
 
 static uint64_t blocks_of(const struct zs_stored_shape *chunk)
@@ -244,16 +211,10 @@ static enum zs_status packed_bound(const struct zs_stage *stage, const struct zs
 
 /* ---- Smaller and unsigned integers ---- */
 
-/* From elements to what libzfp takes, or from that to dst; the other is NULL. */
-static void convert(const struct zfp *z, size_t n, const unsigned char *elements, int32_t *wide, unsigned char *dst)
+static void narrow(const struct zfp *z, size_t n, const int32_t *wide, unsigned char *dst)
 {
     const int32_t range = 1 << 8 * z->size, half = z->is_unsigned ? range / 2 : 0, one = 1 << z->shift;
-    for (size_t i = 0; i < n && elements != NULL; i++) {
-        const int32_t bits = (int32_t)zs_bits_load(z->size, elements + i * z->size);
-        const int32_t v = !z->is_unsigned && bits >= range / 2 ? bits - range : bits;
-        wide[i] = (v - half) * one;
-    }
-    for (size_t i = 0; i < n && dst != NULL; i++) {
+    for (size_t i = 0; i < n; i++) {
         int32_t v = wide[i] / one - (wide[i] % one < 0);
         v = v < -range / 2 ? -range / 2 : v >= range / 2 ? range / 2 - 1 : v;
         zs_bits_store(z->size, (uint64_t)(v + half), dst + i * z->size);
@@ -288,51 +249,49 @@ static bool ends_at(size_t n, uint64_t end, size_t word)
     return n + word > end && n <= zs_ceil_div_u64(end, WORD_BYTES) * WORD_BYTES;
 }
 
-/* Sets the mode of the configuration; a rate follows from the size of the encoded chunk. */
-static void choose_rate(const struct zfp *z, const struct zs_stored_shape *chunk, size_t n, zfp_stream *stream)
-{
-    if (z->mode != MODE_RATE || ends_at(n, rate_size(stream, chunk), WORD_BYTES))
-        return;
-    (void)set_mode(stream, z, ZARRS_RATE_DIMS);
-}
-
-static enum zs_status read_header(const struct zs_stage *stage, const struct zs_stored_shape *chunk, struct session *s,
+static enum zs_status read_header(const struct zs_stage *stage, const zfp_field *expected, zfp_stream *stream,
                                   struct zs_error *err)
 {
     zfp_field *const found = zfp_field_alloc();
     ZS_TRY_MEMORY(found, err);
     enum zs_status status = ZS_OK;
-    if (zfp_read_header(s->stream, found, ZFP_HEADER_FULL) == 0)
+    if (zfp_read_header(stream, found, ZFP_HEADER_FULL) == 0)
         status = zs_fail(err, ZS_CORRUPT, "%s: expected a header of zfp, found none", stage->codec->name);
-    else if (zfp_field_metadata(found) != zfp_field_metadata(&s->field))
+    else if (zfp_field_metadata(found) != zfp_field_metadata(expected))
         status = zs_fail(err, ZS_CORRUPT,
-                         "%s: the header has another type or shape than the chunk: expected type %d and %zu elements "
-                         "in %d dimensions, found type %d and %zu in %u",
-                         stage->codec->name, (int)s->field.type, zs_stored_count(chunk), chunk->ndim,
+                         "%s: the header has another type or shape than the chunk: expected type %d and %zu elements, "
+                         "found type %d and %zu in %u dimensions",
+                         stage->codec->name, (int)expected->type, zfp_field_size(expected, NULL),
                          (int)zfp_field_type(found), zfp_field_size(found, NULL), zfp_field_dimensionality(found));
     zfp_field_free(found);
     return status;
 }
 
-static enum zs_status decompress(const struct zs_stage *stage, const struct zs_stored_shape *chunk, struct session *s,
+/* Decompresses a stream of n bytes, which lies in `packed`. */
+static enum zs_status decompress(const struct zs_stage *stage, const struct zs_stored_shape *chunk, zfp_stream *stream,
                                  struct zs_buffer *packed, void *dst, struct zs_error *err)
 {
     const struct zfp *z = stage->state;
+    zfp_field field = field_of(z, chunk);
     const size_t n = packed->size;
     uint64_t room = zs_min_u64(n + ZFP_HEADER_MAX_BITS / 8 + WORD_BYTES, packed->capacity);
-    choose_rate(z, chunk, n, s->stream);
+    if (!set_mode(stream, z, dims_of(chunk)))
+        return zs_fail(err, ZS_INVALID, "codec \"%s\": minbits, maxbits, maxprec: libzfp does not take these",
+                       stage->codec->name);
+    if (z->mode == MODE_RATE && !ends_at(n, rate_size(stream, chunk), WORD_BYTES))
+        (void)set_mode(stream, z, ZARRS_RATE_DIMS);
     memset(packed->data + n, 0, (size_t)room - n);
-    ZS_TRY(session_take(s, packed, err));
+    zfp_stream_rewind(stream);
     if (z->has_header)
-        ZS_TRY(read_header(stage, chunk, s, err));
-    ZS_TRY(stream_bound(stage, s->stream, chunk, &room, err));
+        ZS_TRY(read_header(stage, &field, stream, err));
+    ZS_TRY(stream_bound(stage, stream, chunk, &room, err));
     if (room > packed->capacity)
         return zs_fail(err, ZS_CORRUPT, "%s: the header has another mode than the configuration, of larger chunks",
                        stage->codec->name);
     if (n < room)
         memset(packed->data + n, 0, (size_t)room - n);
-    s->field.data = dst;
-    const size_t end = zfp_decompress(s->stream, &s->field);
+    field.data = dst;
+    const size_t end = zfp_decompress(stream, &field);
     if (end == 0 || !ends_at(n, end, stream_word_bits / 8))
         return zs_fail(err, ZS_CORRUPT, "%s: expected a chunk of %zu bytes, found %zu", stage->codec->name, end, n);
     return ZS_OK;
@@ -346,67 +305,20 @@ static enum zs_status unpack(const struct zs_stage *stage, const struct zs_store
     struct zs_buffer *promoted = zs_scratch_buffer(scratch, ZS_SCRATCH_PROMOTED);
     if (z->shift != 0)
         ZS_TRY(zs_buffer_reset(promoted, n * sizeof(int32_t), err));
-    struct session s;
-    enum zs_status status = session_open(stage, chunk, &s, err);
-    if (status == ZS_OK)
-        status = decompress(stage, chunk, &s, packed, z->shift != 0 ? promoted->data : dst, err);
-    session_close(&s);
+    bitstream *const bits = stream_open(packed->data, packed->capacity);
+    zfp_stream *const stream = zfp_stream_open(bits);
+    const enum zs_status status =
+        bits != NULL && stream != NULL
+            ? decompress(stage, chunk, stream, packed, z->shift != 0 ? promoted->data : dst, err)
+            : zs_fail_memory(err);
+    if (stream != NULL)
+        zfp_stream_close(stream);
+    if (bits != NULL)
+        stream_close(bits);
     if (status == ZS_OK && z->shift != 0)
-        convert(z, n, NULL, (int32_t *)(void *)promoted->data, dst);
+        narrow(z, n, (const int32_t *)(void *)promoted->data, dst);
     else if (status == ZS_OK && z->is_unsigned)
         cut_negative(z, n, dst);
-    return status;
-}
-
-/* ---- Encoding ---- */
-
-/* Wide unsigned integers are taken for signed ones: the upper half of their range cannot be stored. */
-static bool is_encodable(const struct zfp *z, size_t n, const void *elements)
-{
-    bool is = true;
-    for (size_t i = 0; i < n && z->is_unsigned && z->shift == 0; i++)
-        is = is && (is_wide(z->type) ? ((const int64_t *)elements)[i] >= 0 : ((const int32_t *)elements)[i] >= 0);
-    return is;
-}
-
-static enum zs_status compress(const struct zs_stage *stage, struct session *s, const void *elements,
-                               struct zs_buffer *out, struct zs_error *err)
-{
-    ZS_TRY(zs_buffer_reset(out, zfp_stream_maximum_size(s->stream, &s->field) + WORD_BYTES, err));
-    ZS_TRY(session_take(s, out, err));
-    if (((const struct zfp *)stage->state)->has_header && zfp_write_header(s->stream, &s->field, ZFP_HEADER_FULL) == 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": a header does not hold this chunk's shape",
-                       stage->codec->name);
-    s->field.data = (void *)(uintptr_t)elements; /* is read only */
-    out->size = zfp_compress(s->stream, &s->field);
-    if (out->size == 0)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": compressing failed", stage->codec->name);
-    while (out->size % WORD_BYTES != 0) /* for readers with longer words; there is room for whole ones */
-        out->data[out->size++] = 0;
-    return ZS_OK;
-}
-
-static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_shape *chunk,
-                           struct zs_scratch *scratch, const void *src, struct zs_buffer *out, struct zs_error *err)
-{
-    const struct zfp *z = stage->state;
-    const size_t n = zs_stored_count(chunk);
-    struct zs_buffer *promoted = zs_scratch_buffer(scratch, ZS_SCRATCH_PROMOTED);
-    if (z->mode != MODE_REVERSIBLE)
-        return zs_fail(err, ZS_UNSUPPORTED, "codec \"%s\": its mode is a lossy one, in which chunks are only read",
-                       stage->codec->name);
-    if (!is_encodable(z, n, src))
-        return zs_fail(err, ZS_INVALID, "codec \"%s\": an element of %s is beyond the positive half of its range",
-                       stage->codec->name, stage->in.name);
-    if (z->shift != 0) {
-        ZS_TRY(zs_buffer_reset(promoted, n * sizeof(int32_t), err));
-        convert(z, n, src, (int32_t *)(void *)promoted->data, NULL);
-    }
-    struct session s;
-    enum zs_status status = session_open(stage, chunk, &s, err);
-    if (status == ZS_OK)
-        status = compress(stage, &s, z->shift != 0 ? (const void *)promoted->data : src, out, err);
-    session_close(&s);
     return status;
 }
 
@@ -417,7 +329,6 @@ static enum zs_status pack(const struct zs_stage *stage, const struct zs_stored_
                                       .state_size = sizeof(struct zfp),                                                \
                                       .configure = own,                                                                \
                                       .packed_bound = packed_bound,                                                    \
-                                      .pack = pack,                                                                    \
                                       .unpack = unpack}
 ZFP(zs_codec_zfp, "zfp", members, configure);
 ZFP(zs_codec_numcodecs_zfpy, "numcodecs.zfpy", zfpy_members, configure_zfpy);

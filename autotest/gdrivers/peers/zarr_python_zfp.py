@@ -1,10 +1,8 @@
 """The codecs zfp and numcodecs.zfpy, by zfpy, which brings a libzfp of its own: the second through zarr-python and numcodecs; the first, which
 zarr-python does not know and zarrs' wheel does not have, from its specification here.
 
-    python zarr_python_zfp.py write DIR: DIR/0.zarr, ... with what zarr-python reads of them in DIR/0.npy, ...
-    python zarr_python_zfp.py read DIR: reads them again: *.now.npy
+    python zarr_python_zfp.py DIR: DIR/0.zarr, ... with what zarr-python reads of them in DIR/0.npy, ...
 """
-import glob
 import importlib.metadata
 import os
 import sys
@@ -121,11 +119,5 @@ def write(folder):
             np.save(path + ".npy", array[...])
 
 
-def read(folder):
-    for path in glob.glob(folder + "/*.zarr"):
-        Zfp.as_zarrs = "/zarrs" in path
-        np.save(path[:-5] + ".now.npy", zarr.open_array(path, mode="r")[...])
-
-
 warnings.simplefilter("ignore")
-{"write": write, "read": read}[sys.argv[1]](sys.argv[2])
+write(sys.argv[1])
