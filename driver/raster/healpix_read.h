@@ -1,5 +1,5 @@
 /* raster/healpix_read.h: arrays of HEALPix cells: which cells they have, windows of their rasters, read and written as
- * runs of elements, and their coarser orders. */
+ * runs of elements. */
 #pragma once
 
 #include "geo/healpix.h"
@@ -68,17 +68,3 @@ enum zs_status zs_healpix_find_stored(const struct zs_band_array *array, const s
 /* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
 enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
                                ptrdiff_t line_space, struct zs_error *err);
-
-/* ---- The same cells at coarser orders: half as many pixels along each side, so overviews (healpix_levels.c) ---- */
-
-/* Finds the arrays with coarser orders of the cells of `node`, finest first, at most one for each order. They have the
- * name of the array, and lie in groups beside its own that are called by consecutive orders (zagg), or in the levels of
- * a `multiscales` convention. They have the data type and the other dimensions of the array, and the same sphere.
- * Returns their number; the nodes are borrowed. */
-size_t zs_healpix_levels_find(struct zs_hierarchy *hierarchy, const struct zs_node *node,
-                              const struct zs_healpix *healpix, const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER]);
-
-/* Sets marks[i] of each of nodes[count] (all known nodes of a store) that is such a level of another. Nodes that are
- * marked as overviews already are skipped: their levels are those of their base. ZS_NO_MEMORY only. */
-enum zs_status zs_healpix_levels_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
-                                      bool *marks, struct zs_error *err);

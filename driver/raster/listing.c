@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "geo/cf.h"
 #include "geo/healpix.h"
-#include "raster/healpix_read.h"
 #include "raster/masks.h"
 #include "raster/overviews.h"
 
@@ -152,8 +151,6 @@ enum zs_status zs_rasters_find(struct zs_hierarchy *hierarchy, const struct zs_n
     enum zs_status status = marks != NULL && chosen != NULL && kinds != NULL ? ZS_OK : zs_fail_memory(err);
     if (status == ZS_OK)
         status = zs_overviews_mark(hierarchy, nodes, n, marks, err);
-    if (status == ZS_OK)
-        status = zs_healpix_levels_mark(hierarchy, nodes, n, marks, err);
     if (status == ZS_OK)
         status = zs_auxiliary_mark(nodes, n, marks, err);
     if (status == ZS_OK)

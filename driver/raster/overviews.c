@@ -1,3 +1,4 @@
+/* Finding overviews. (They are made and removed in overviews_make.c.) */
 #include "raster/overviews.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/conventions.h"
-#include "raster/overviews_private.h"
+#include "geo/healpix.h"
 
 /* GDAL 3.13's groups beside an array that has no multiscales: levels asked for by name where the store cannot be
  * listed. */
@@ -16,196 +17,40 @@ static const int probed_factors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 32, 64, 12
 
 #define MAX_FOUND (2 * ZS_MAX_LAYOUT_LEVELS)
 
-/* Other levels of the pyramid that a base array belongs to. */
+/* The pyramid that a base array belongs to. */
 struct family {
     struct zs_hierarchy *hierarchy;
+    const struct zs_node *const *nodes; /* all known nodes; NULL: levels are looked up in the hierarchy */
+    size_t node_count;
+    bool has_no_memory; /* some levels are missing, which is an error */
     const struct zs_node *base;
-    const struct zs_node *found[MAX_FOUND];
-    /* The base is derived from this one: it is not an overview of the base, however small. */
-    bool is_ancestor[MAX_FOUND];
-    bool is_outdated[MAX_FOUND]; /* the pyramid declares that it was made of a base of another shape */
+    struct zs_axes axes; /* of the base; unless has_axes they are not known yet: finding them may cost requests */
+    bool has_axes;
+    bool is_healpix; /* its elements are these cells */
+    struct zs_healpix healpix;
+    struct level {
+        const struct zs_node *node;
+        bool is_outdated; /* the pyramid declares that it was made of a base of another shape */
+    } found[MAX_FOUND];
     int count;
     bool has_layout;
 };
 
-static bool is_alike(const struct zs_node *base, const struct zs_node *node)
-{
-    return node != base && node->array != NULL && node->array->ndim == base->array->ndim &&
-           strcmp(node->array->dtype.name, base->array->dtype.name) == 0;
-}
+/* ---- Which arrays are levels ---- */
 
-bool zs_overviews_is_level(const struct zs_node *base, const struct zs_node *node)
+/* Whether an array has the same cells at a coarser order, which becomes *order. */
+static bool is_coarser(const struct family *f, const struct zs_node *node, int *order)
 {
-    bool is = is_alike(base, node);
-    for (int d = 0; is && d < base->array->ndim; d++) {
-        const char *ours = zs_dimension_name(base, d), *theirs = zs_dimension_name(node, d);
-        is = (ours == NULL) == (theirs == NULL) && (ours == NULL || zs_dimension_is_of(theirs, ours));
-    }
-    return is;
-}
-
-static void add_found(struct family *f, const struct zs_node *node, bool is_ancestor, bool is_outdated)
-{
-    if (!is_alike(f->base, node) || f->count == MAX_FOUND)
-        return;
-    for (int i = 0; i < f->count; i++)
-        if (f->found[i] == node)
-            return;
-    f->found[f->count] = node;
-    f->is_outdated[f->count] = is_outdated;
-    f->is_ancestor[f->count++] = is_ancestor;
-}
-
-static const struct zs_node *node_at(const struct family *f, const char *group, const char *name)
-{
-    const struct zs_node *node;
-    return zs_hierarchy_node_at(f->hierarchy, group, name, &node, NULL) == ZS_OK ? node : NULL;
-}
-
-/* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. Only where
- * the whole store is known already: listing costs requests. */
-static const struct zs_node *only_raster(struct zs_hierarchy *hierarchy, const char *group)
-{
-    const struct zs_node **nodes, *only = NULL;
-    size_t count;
-    if (!zs_hierarchy_is_consolidated(hierarchy) || zs_hierarchy_list(hierarchy, &nodes, &count, NULL) != ZS_OK)
-        return NULL;
-    int rasters = 0;
-    size_t at = 0;
-    for (const struct zs_node *node; (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
-        if (node->array != NULL && node->array->ndim >= 2) {
-            only = node;
-            rasters++;
-        }
-    free(nodes);
-    return rasters == 1 ? only : NULL;
-}
-
-/* Whether the size in an entry is the array's; true without a size. X and Y are unknown here: any two dimensions, in
- * order, may have the size. */
-static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
-{
-    double shape[2];
-    if (!zs_spatial_size(entry, shape))
-        return true;
-    for (int i = 0; i < meta->ndim; i++)
-        for (int j = 0; j < meta->ndim; j++)
-            if (i != j && (double)meta->shape[i] == shape[0] && (double)meta->shape[j] == shape[1])
-                return true;
-    return false;
-}
-
-/* Adds the levels of one layout that has the base. */
-static void add_layout(struct family *f, const struct zs_node *group, const struct zs_layout *layout)
-{
-    const char *below = zs_path_below(group->path, f->base->path);
-    const int own = below != NULL ? zs_layout_find(layout, below) : -1;
-    if (own < 0)
-        return;
-    f->has_layout = true;
-    const bool is_outdated = !shape_agrees(layout->level[own].entry, f->base->array);
-    const char *name = zs_path_name(f->base->path);
-    for (int i = 0; i < layout->count; i++) {
-        if (i == own)
-            continue;
-        const struct zs_node *level = node_at(f, group->path, layout->level[i].asset);
-        if (level != NULL && level->type == ZS_NODE_GROUP && !layout->is_ome) {
-            const char *path = level->path;
-            level = node_at(f, path, name);
-            if (level == NULL) {
-                /* When names differ between levels, a level's only raster counts, if the base is the only raster of its
-                 * level, too. */
-                char *own_group = zs_path_parent(f->base->path);
-                const bool is_alone = own_group != NULL && only_raster(f->hierarchy, own_group) == f->base;
-                free(own_group);
-                level = is_alone ? only_raster(f->hierarchy, path) : NULL;
-            }
-        }
-        if (level != NULL && level->array != NULL && shape_agrees(layout->level[i].entry, level->array))
-            add_found(f, level, zs_layout_is_derived(layout, own, i), is_outdated);
-    }
-}
-
-/* Adds <group>/ovr_<N>x/<name> for each N that is there, and <group>/<name>. */
-static void add_overview_groups(struct family *f, const char *group, const char *name)
-{
-    char path[300];
-    const struct zs_node *base = node_at(f, group, name);
-    if (base != NULL)
-        add_found(f, base, false, false);
-    if (strlen(name) > 200)
-        return;
-    if (zs_hierarchy_is_consolidated(f->hierarchy)) {
-        const struct zs_node **nodes;
-        size_t count;
-        if (zs_hierarchy_list(f->hierarchy, &nodes, &count, NULL) != ZS_OK)
-            return;
-        for (size_t i = 0; i < count; i++) {
-            const char *below = zs_path_below(group, nodes[i]->path);
-            const char *slash = below != NULL ? strchr(below, '/') : NULL;
-            int factor;
-            if (slash == NULL || (size_t)(slash - below) >= sizeof path || strcmp(slash + 1, name) != 0)
-                continue;
-            memcpy(path, below, (size_t)(slash - below));
-            path[slash - below] = '\0';
-            if (zs_is_overview_group(path, &factor))
-                add_found(f, nodes[i], false, false);
-        }
-        free(nodes);
-        return;
-    }
-    /* Writers of such groups write a multiscales beside them; without one, requests would be in vain. */
-    if (zs_hierarchy_store(f->hierarchy)->is_remote)
-        return;
-    for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
-        snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
-        const struct zs_node *level = node_at(f, group, path);
-        if (level != NULL)
-            add_found(f, level, false, false);
-    }
-}
-
-static void find_family(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct family *f)
-{
-    memset(f, 0, sizeof *f);
-    f->hierarchy = hierarchy;
-    f->base = node;
-    if (node->array == NULL || node->array->ndim < 2 || node->path[0] == '\0')
-        return;
-    struct zs_scope scope;
-    zs_scope_find(hierarchy, node, &scope);
-    for (int g = 0; g < scope.groups; g++) {
-        struct zs_layout layout;
-        bool is_there = zs_layout_first(scope.group[g]->attributes, &layout);
-        for (; is_there; is_there = zs_layout_next(&layout))
-            add_layout(f, scope.group[g], &layout);
-    }
-    if (f->has_layout)
-        return;
-    char *group = zs_path_parent(node->path);
-    int factor;
-    if (group != NULL && zs_is_overview_group(zs_path_name(group), &factor)) {
-        char *above = zs_path_parent(group);
-        free(group);
-        group = above;
-    }
-    if (group != NULL)
-        add_overview_groups(f, group, zs_path_name(node->path));
-    free(group);
-}
-
-static double pixels(const struct zs_node *node)
-{
-    double n = 1;
-    for (int i = 0; i < node->array->ndim; i++)
-        n *= (double)node->array->shape[i];
-    return n;
-}
-
-static int by_falling_size(const void *a, const void *b)
-{
-    const double x = pixels(*(const struct zs_node *const *)a), y = pixels(*(const struct zs_node *const *)b);
-    return (x < y) - (x > y);
+    struct zs_healpix level;
+    if (!zs_healpix_find(f->hierarchy, node, &level) || level.dim != f->healpix.dim ||
+        level.order >= f->healpix.order)
+        return false;
+    for (int d = 0; d < node->array->ndim; d++)
+        if (d != level.dim && node->array->shape[d] != f->base->array->shape[d])
+            return false;
+    *order = level.order;
+    level.order = f->healpix.order;
+    return zs_healpix_is_same(&level, &f->healpix);
 }
 
 /* N of the group ovr_<N>x that an array is in, 0 in another. */
@@ -258,24 +103,236 @@ static bool is_current(const struct zs_node *small, const struct zs_node *large,
     return is_by_one_factor(small, large, axes);
 }
 
+static bool find_axes(struct family *f)
+{
+    struct zs_error ignored;
+    if (!f->has_axes) {
+        const enum zs_status status = zs_axes_find(f->hierarchy, f->base, NULL, NULL, &f->axes, &ignored);
+        f->has_no_memory |= status == ZS_NO_MEMORY;
+        f->axes.y = status == ZS_OK ? f->axes.y : -1;
+        f->has_axes = true;
+    }
+    return f->axes.y >= 0;
+}
+
+/* Adds an array (NULL: none) that is a level of the base. */
+static bool add_level(struct family *f, const struct zs_node *node, bool is_outdated)
+{
+    int order = 0, other = 0;
+    if (node == NULL || node == f->base || node->array == NULL || node->array->ndim != f->base->array->ndim ||
+        strcmp(node->array->dtype.name, f->base->array->dtype.name) != 0 || f->count == MAX_FOUND)
+        return false;
+    if (f->is_healpix ? !is_coarser(f, node, &order) : !find_axes(f) || !is_version(node, f->base, f->axes))
+        return false;
+    for (int i = 0; i < f->count; i++)
+        if (f->found[i].node == node ||
+            (f->is_healpix && is_coarser(f, f->found[i].node, &other) && other == order))
+            return true;
+    f->found[f->count++] = (struct level){node, is_outdated};
+    return true;
+}
+
+/* ---- Where they are ---- */
+
+static const struct zs_node *node_at(struct family *f, const char *group, const char *name)
+{
+    const struct zs_node *node = NULL;
+    if (f->nodes == NULL)
+        return zs_hierarchy_node_at(f->hierarchy, group, name, &node, NULL) == ZS_OK ? node : NULL;
+    size_t at;
+    f->has_no_memory |= zs_nodes_find(f->nodes, f->node_count, group, name, &at, NULL) != ZS_OK;
+    return at < f->node_count ? f->nodes[at] : NULL;
+}
+
+/* The nodes of a store whose metadata list them all; listing others costs requests. False where they are not known;
+ * *listed is freed with free(). */
+static bool list_nodes(const struct family *f, const struct zs_node *const **nodes, size_t *count,
+                       const struct zs_node ***listed)
+{
+    *listed = NULL;
+    *nodes = f->nodes;
+    *count = f->node_count;
+    if (!zs_hierarchy_is_consolidated(f->hierarchy) ||
+        (f->nodes == NULL && zs_hierarchy_list(f->hierarchy, listed, count, NULL) != ZS_OK))
+        return false;
+    if (f->nodes == NULL)
+        *nodes = *listed;
+    return true;
+}
+
+/* The only array of two or more dimensions directly in a group, NULL when there are more or it is not known. */
+static const struct zs_node *only_raster(const struct family *f, const char *group)
+{
+    const struct zs_node *const *nodes, **listed, *only = NULL;
+    size_t count, at = 0;
+    int rasters = 0;
+    if (!list_nodes(f, &nodes, &count, &listed))
+        return NULL;
+    for (const struct zs_node *node; rasters < 2 && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
+        if (node->array != NULL && node->array->ndim >= 2) {
+            only = node;
+            rasters++;
+        }
+    free(listed);
+    return rasters == 1 ? only : NULL;
+}
+
+/* Whether the size in an entry is the array's; true without a size. X and Y are unknown here: any two dimensions, in
+ * order, may have the size. */
+static bool shape_agrees(const zs_json *entry, const struct zs_array_meta *meta)
+{
+    double shape[2];
+    if (!zs_spatial_size(entry, shape))
+        return true;
+    for (int i = 0; i < meta->ndim; i++)
+        for (int j = 0; j < meta->ndim; j++)
+            if (i != j && (double)meta->shape[i] == shape[0] && (double)meta->shape[j] == shape[1])
+                return true;
+    return false;
+}
+
+/* The array at another level of a pyramid. When names differ between levels that are groups, the only raster of such a
+ * group counts, if the base is the only raster of its own. */
+static const struct zs_node *counterpart(struct family *f, const struct zs_node *level, bool is_ome)
+{
+    if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
+        return level;
+    const struct zs_node *same = node_at(f, level->path, zs_path_name(f->base->path));
+    char *group = same == NULL ? zs_path_parent(f->base->path) : NULL;
+    const bool is_alone = group != NULL && only_raster(f, group) == f->base;
+    free(group);
+    return is_alone ? only_raster(f, level->path) : same;
+}
+
+/* Adds the levels of one layout that has the base; not those that it is itself derived from, however small. */
+static void add_layout(struct family *f, const struct zs_node *group, const struct zs_layout *layout)
+{
+    const char *below = zs_path_below(group->path, f->base->path);
+    const int own = below != NULL ? zs_layout_find(layout, below) : -1;
+    if (own < 0)
+        return;
+    f->has_layout = true;
+    const bool is_outdated = !shape_agrees(layout->level[own].entry, f->base->array);
+    for (int i = 0; i < layout->count; i++) {
+        const struct zs_layout_level *entry = &layout->level[i];
+        const struct zs_node *level =
+            i != own ? counterpart(f, node_at(f, group->path, entry->asset), layout->is_ome) : NULL;
+        if (level != NULL && level->array != NULL && shape_agrees(entry->entry, level->array) &&
+            !zs_layout_is_derived(layout, own, i))
+            (void)add_level(f, level, is_outdated);
+    }
+}
+
+static void add_layouts(struct family *f)
+{
+    struct zs_scope scope;
+    struct zs_layout layout;
+    zs_scope_find(f->hierarchy, f->base, &scope);
+    for (int g = 0; g < scope.groups; g++) {
+        bool is_there = zs_layout_first(scope.group[g]->attributes, &layout);
+        for (; is_there; is_there = zs_layout_next(&layout))
+            add_layout(f, scope.group[g], &layout);
+    }
+}
+
+/* Adds <order>/<name> beside <order>/<name> of HEALPix cells. */
+static void add_orders(struct family *f)
+{
+    char own[8], path[300];
+    char *group = zs_path_parent(f->base->path), *above = group != NULL ? zs_path_parent(group) : NULL;
+    const char *name = zs_path_name(f->base->path);
+    snprintf(own, sizeof own, "%d", f->healpix.order);
+    bool is_there = above != NULL && strcmp(zs_path_name(group), own) == 0 && strlen(name) < sizeof path - sizeof own;
+    for (int order = f->healpix.order - 1; order >= 0 && is_there; order--) { /* each more would be a request */
+        snprintf(path, sizeof path, "%d/%s", order, name);
+        is_there = add_level(f, node_at(f, above, path), false);
+    }
+    free(above);
+    free(group);
+}
+
+/* Adds <group>/ovr_<N>x/<name> for each N that is there. */
+static void add_overview_groups(struct family *f, const char *group, const char *name)
+{
+    const struct zs_node *const *nodes, **listed;
+    size_t count, at = 0;
+    int factor;
+    char path[300];
+    if (list_nodes(f, &nodes, &count, &listed)) {
+        for (const struct zs_node *node; (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
+            if (zs_is_overview_group(zs_path_name(node->path), &factor))
+                (void)add_level(f, node_at(f, node->path, name), false);
+        free(listed);
+        return;
+    }
+    /* Writers of such groups write a multiscales beside them; without one, requests would be in vain. */
+    if (zs_hierarchy_store(f->hierarchy)->is_remote || strlen(name) > 200)
+        return;
+    for (size_t i = 0; i < sizeof probed_factors / sizeof probed_factors[0]; i++) {
+        snprintf(path, sizeof path, "ovr_%dx/%s", probed_factors[i], name);
+        (void)add_level(f, node_at(f, group, path), false);
+    }
+}
+
+/* Adds the levels beside an array that no pyramid lists, or beside the group ovr_<N>x that it is in. */
+static void add_unlisted(struct family *f)
+{
+    int factor;
+    char *group = zs_path_parent(f->base->path);
+    if (group != NULL && zs_is_overview_group(zs_path_name(group), &factor)) {
+        char *above = zs_path_parent(group);
+        free(group);
+        group = above;
+    }
+    if (group != NULL)
+        add_overview_groups(f, group, zs_path_name(f->base->path));
+    free(group);
+}
+
+static void find_family(struct family *f)
+{
+    if (f->is_healpix)
+        add_orders(f);
+    add_layouts(f);
+    if (!f->is_healpix && !f->has_layout && f->nodes == NULL)
+        add_unlisted(f);
+}
+
+/* ---- Overviews of one array ---- */
+
+static double pixels(const struct zs_node *node)
+{
+    double n = 1;
+    for (int i = 0; i < node->array->ndim; i++)
+        n *= (double)node->array->shape[i];
+    return n;
+}
+
+static int by_falling_size(const void *a, const void *b)
+{
+    const double x = pixels(((const struct level *)a)->node), y = pixels(((const struct level *)b)->node);
+    return (x < y) - (x > y);
+}
+
 static enum zs_status find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                            bool with_outdated, struct zs_names *levels, struct zs_error *err)
 {
-    struct family f;
-    const struct zs_node *found[MAX_FOUND];
-    size_t n = 0;
+    struct family f = {.hierarchy = hierarchy, .base = node, .axes = axes, .has_axes = true};
     *levels = (struct zs_names){0};
+    if (node->array == NULL || node->path[0] == '\0')
+        return ZS_OK;
+    f.is_healpix = axes.y < 0 && zs_healpix_find(hierarchy, node, &f.healpix);
+    if (axes.y < 0 && !f.is_healpix)
+        return ZS_OK;
     const size_t failures = zs_hierarchy_failures(hierarchy);
-    find_family(hierarchy, node, &f);
+    find_family(&f);
     ZS_TRY(zs_hierarchy_check_since(hierarchy, failures, err));
-    for (int i = 0; i < f.count; i++)
-        if (!f.is_ancestor[i] && axes.y >= 0 && is_version(f.found[i], node, axes) &&
-            (with_outdated || (!f.is_outdated[i] && is_current(f.found[i], node, axes))))
-            found[n++] = f.found[i];
-    qsort(found, n, sizeof found[0], by_falling_size);
+    qsort(f.found, (size_t)f.count, sizeof f.found[0], by_falling_size);
     enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < n && status == ZS_OK; i++)
-        status = zs_names_add(levels, zs_strdup(found[i]->path), err);
+    for (int i = 0; i < f.count && status == ZS_OK; i++)
+        if (f.is_healpix || with_outdated ||
+            (!f.found[i].is_outdated && is_current(f.found[i].node, node, axes)))
+            status = zs_names_add(levels, zs_strdup(f.found[i].node->path), err);
     if (status != ZS_OK) {
         zs_names_free(levels->list);
         *levels = (struct zs_names){0};
@@ -322,153 +379,47 @@ enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_
 
 /* ---- All overviews of a store ---- */
 
-struct marking {
-    struct zs_hierarchy *hierarchy;
-    const struct zs_node *const *nodes;
-    size_t count;
-    bool *marks;
-    bool *has_layout; /* some pyramid lists the array */
-    bool has_no_memory; /* some marks are missing, which is an error */
-};
+/* Makes another array the base, which has no levels yet. */
+static void set_base(struct family *f, const struct zs_node *base)
+{
+    f->base = base;
+    f->has_axes = f->is_healpix = f->has_layout = false;
+    f->count = 0;
+}
 
-/* Position of a node, m->count when it is not there. */
-static size_t position_of(struct marking *m, const char *group, const char *name)
+static enum zs_status mark(struct family *f, const struct zs_node *node, bool *marks, struct zs_error *err)
 {
     size_t at;
-    m->has_no_memory |= zs_nodes_find(m->nodes, m->count, group, name, &at, NULL) != ZS_OK;
-    return at;
-}
-
-static const struct zs_node *find_node(struct marking *m, const char *group, const char *name)
-{
-    const size_t i = position_of(m, group, name);
-    return i < m->count ? m->nodes[i] : NULL;
-}
-
-/* zs_path_parent() */
-static char *parent_of(struct marking *m, const char *path)
-{
-    char *parent = zs_path_parent(path);
-    m->has_no_memory |= parent == NULL && path[0] != '\0';
-    return parent;
-}
-
-/* Whether `node` is an overview of `large`, current or outdated: in both cases it is no raster of its own. */
-static bool is_marked_by(struct marking *m, const struct zs_node *node, const struct zs_node *large)
-{
-    struct zs_axes axes;
-    if (large == node || large->array == NULL || large->array->ndim != node->array->ndim ||
-        strcmp(large->array->dtype.name, node->array->dtype.name) != 0)
-        return false;
-    const enum zs_status status = zs_axes_find(m->hierarchy, node, NULL, NULL, &axes, NULL);
-    m->has_no_memory |= status == ZS_NO_MEMORY;
-    return status == ZS_OK && axes.y >= 0 && is_version(node, large, axes);
-}
-
-/* As only_raster(), by the list. */
-static const struct zs_node *only_listed_raster(struct marking *m, const char *group)
-{
-    const struct zs_node *only = NULL;
-    for (size_t i = position_of(m, group, ""); i < m->count; i++) {
-        const struct zs_node *node = m->nodes[i];
-        const char *below = strcmp(node->path, group) == 0 ? "/" : zs_path_below(group, node->path);
-        if (below == NULL)
-            break; /* what is below a group follows it */
-        if (strchr(below, '/') != NULL || node->array == NULL || node->array->ndim < 2)
-            continue;
-        if (only != NULL)
-            return NULL;
-        only = node;
+    set_base(f, node);
+    f->is_healpix = zs_healpix_find(f->hierarchy, node, &f->healpix);
+    find_family(f);
+    for (int i = 0; i < f->count; i++) {
+        ZS_TRY(zs_nodes_find(f->nodes, f->node_count, "", f->found[i].node->path, &at, err));
+        marks[at] = true;
     }
-    return only;
+    return ZS_OK;
 }
 
-/* The array at another level of the pyramid that has `node`. */
-static const struct zs_node *counterpart(struct marking *m, const struct zs_node *node, const struct zs_node *level,
-                                         bool is_ome)
+/* Marks an array in a group ovr_<N>x, whether or not a pyramid lists it, where a larger one is beside the group. */
+static void mark_in_group(struct family *f, size_t i, bool *marks)
 {
-    if (level == NULL || level->type == ZS_NODE_ARRAY || is_ome)
-        return level;
-    const struct zs_node *same = find_node(m, level->path, zs_path_name(node->path));
-    if (same != NULL || !zs_hierarchy_is_consolidated(m->hierarchy))
-        return same;
-    char *group = parent_of(m, node->path);
-    const bool is_alone = group != NULL && only_listed_raster(m, group) == node;
+    char *group = factor_of(f->nodes[i]) > 0 ? zs_path_parent(f->nodes[i]->path) : NULL;
+    char *above = group != NULL ? zs_path_parent(group) : NULL;
+    set_base(f, above != NULL ? node_at(f, above, zs_path_name(f->nodes[i]->path)) : NULL);
+    marks[i] = f->base != NULL && f->base->array != NULL && add_level(f, f->nodes[i], false);
+    free(above);
     free(group);
-    return is_alone ? only_listed_raster(m, level->path) : NULL;
-}
-
-/* Marks node i if it is level `own` of the pyramid and smaller than a level that is not derived from it. */
-static void mark_level(struct marking *m, size_t i, const struct zs_node *group, const struct zs_layout *layout,
-                       const struct zs_node *const *levels, int own)
-{
-    const struct zs_node *node = m->nodes[i];
-    const char *below = zs_path_below(group->path, node->path);
-    int depth = 0;
-    for (const char *p = below; p != NULL && *p != '\0'; p++)
-        depth += *p == '/';
-    const bool is_in_scope = depth < ZS_MAX_GROUPS - 1 || group->path[0] == '\0'; /* see zs_scope_find() */
-    if (below == NULL || !is_in_scope || zs_layout_find(layout, below) != own || node->array == NULL ||
-        node->array->ndim < 2)
-        return;
-    m->has_layout[i] = true;
-    for (int k = 0; k < layout->count && !m->marks[i]; k++) {
-        const struct zs_node *large = k != own ? counterpart(m, node, levels[k], layout->is_ome) : NULL;
-        m->marks[i] = large != NULL && large->array != NULL && shape_agrees(layout->level[own].entry, node->array) &&
-                      is_marked_by(m, node, large) && !zs_layout_is_derived(layout, k, own);
-    }
-}
-
-/* Marks the overviews in one pyramid of a group. */
-static void mark_layout(struct marking *m, const struct zs_node *group, const struct zs_layout *layout)
-{
-    size_t at[ZS_MAX_LAYOUT_LEVELS];
-    const struct zs_node *levels[ZS_MAX_LAYOUT_LEVELS];
-    for (int k = 0; k < layout->count; k++) {
-        at[k] = position_of(m, group->path, layout->level[k].asset);
-        levels[k] = at[k] < m->count ? m->nodes[at[k]] : NULL;
-    }
-    for (int own = 0; own < layout->count; own++) {
-        if (levels[own] == NULL || zs_layout_find(layout, layout->level[own].asset) != own)
-            continue; /* not there, or listed twice */
-        if (levels[own]->type == ZS_NODE_ARRAY)
-            mark_level(m, at[own], group, layout, levels, own);
-        else if (!layout->is_ome)
-            for (size_t i = at[own] + 1; i < m->count && zs_path_below(levels[own]->path, m->nodes[i]->path) != NULL;
-                 i++)
-                mark_level(m, i, group, layout, levels, own);
-    }
-}
-
-/* Marks arrays in groups ovr_<N>x that no pyramid lists, where they are beside a larger one. */
-static void mark_overview_groups(struct marking *m)
-{
-    for (size_t i = 0; i < m->count; i++) {
-        const struct zs_node *node = m->nodes[i];
-        if (node->array == NULL || node->array->ndim < 2 || m->has_layout[i])
-            continue;
-        int factor;
-        char *group = parent_of(m, node->path);
-        char *above = group != NULL && zs_is_overview_group(zs_path_name(group), &factor) ? parent_of(m, group) : NULL;
-        const struct zs_node *base = above != NULL ? find_node(m, above, zs_path_name(node->path)) : NULL;
-        m->marks[i] = m->marks[i] || (base != NULL && is_marked_by(m, node, base));
-        free(above);
-        free(group);
-    }
 }
 
 enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                  bool *marks, struct zs_error *err)
 {
-    struct marking m = {hierarchy, nodes, count, marks, zs_calloc(count, sizeof(bool)), false};
-    ZS_TRY_MEMORY(m.has_layout, err);
-    for (size_t i = 0; i < count; i++) {
-        struct zs_layout layout;
-        bool is_there = nodes[i]->type == ZS_NODE_GROUP && zs_layout_first(nodes[i]->attributes, &layout);
-        for (; is_there; is_there = zs_layout_next(&layout))
-            mark_layout(&m, nodes[i], &layout);
-    }
-    mark_overview_groups(&m);
-    free(m.has_layout);
-    return m.has_no_memory ? zs_fail_memory(err) : ZS_OK;
+    struct family f = {.hierarchy = hierarchy, .nodes = nodes, .node_count = count};
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i]->array != NULL && nodes[i]->path[0] != '\0')
+            ZS_TRY(mark(&f, nodes[i], marks, err));
+    for (size_t i = 0; i < count; i++)
+        if (!marks[i] && nodes[i]->array != NULL)
+            mark_in_group(&f, i, marks);
+    return f.has_no_memory ? zs_fail_memory(err) : ZS_OK;
 }

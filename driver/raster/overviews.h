@@ -10,10 +10,12 @@
  * factor (the N of its group ovr_<N>x), whose other dimensions are equal, whose shape, and that of the base, is that of
  * its layout entry where that has one, and from which the base is not itself derived (an upsampled level has no
  * overviews of its own that way). What does not count since the base was given another shape is outdated: nobody reads
- * it, and it goes when overviews are made or removed. Sorted from large to
- * small. `levels` gets their paths; its list, NULL when there are none, is freed with zs_names_free(). The base itself
- * may be any level; only smaller ones are its overviews. A node that cannot be asked for (network, disk) is an error;
- * one that is absent, broken or of a kind that is not known is no overview. */
+ * it, and it goes when overviews are made or removed. Of HEALPix cells (axes.y -1) the levels are the same cells at
+ * coarser orders, one for each, also in groups beside each other that are called by consecutive orders (zagg).
+ *
+ * Sorted from large to small. `levels` gets their paths; its list, NULL when there are none, is freed with
+ * zs_names_free(). The base itself may be any level; only smaller ones are its overviews. A node that cannot be asked
+ * for (network, disk) is an error; one that is absent, broken or of a kind that is not known is no overview. */
 enum zs_status zs_overviews_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                  struct zs_names *levels, struct zs_error *err);
 
@@ -23,7 +25,7 @@ enum zs_status zs_overviews_own(struct zs_hierarchy *hierarchy, const struct zs_
                                 struct zs_names *levels, struct zs_error *err);
 
 /* Sets marks[i] of each of nodes[count] (all known nodes of a store, in order) that is an overview of another one,
- * current or outdated. The work is in proportion to the documents, however many arrays or pyramids a group has. */
+ * current or outdated. */
 enum zs_status zs_overviews_mark(struct zs_hierarchy *hierarchy, const struct zs_node *const *nodes, size_t count,
                                  bool *marks, struct zs_error *err);
 
@@ -38,15 +40,13 @@ struct zs_overviews;
  * DataTree a dimension of the groups above must have its size and coordinates in those below, too; shards are cut to
  * the whole chunks that are needed. Where the array has an overview of exactly that size already, whatever it is
  * called, that one is written to instead, shard by shard: each is its old or its new self at every moment, in every
- * store, and metadata do not change. One of another size stays listed, and readers keep it, until the new one is
- * whole: that is made in a group ovr_<N>x_2 (stores of objects cannot rename), and zs_overviews_publish() lists it
- * instead of the old one, in one document (the group's, or the root's with consolidated metadata), before that goes.
- * Whatever else is at the path of a level or of its group, whether or not consolidated metadata list it, is
- * ZS_ARGUMENT and stays. The properties (nodata, scale, bands ...) and the georeferencing are those of the array, the
- * latter in the conventions it uses. `resampling`, in the words of the multiscales convention ("average", "nearest"),
- * may be NULL; `chunk_order` is zs_array_chunk_order() of the array, 0 where it is not known. Nothing is in the store
- * yet but for what is written to the levels. ZS_ARGUMENT: a factor below 2, the array at the root of the store (there
- * is no group for the levels), or axes.y < 0. */
+ * store, and metadata do not change. Outdated levels are removed first, which flushes the hierarchy. Whatever else is
+ * at the path of a level or of its group, whether or not consolidated metadata list it, is ZS_ARGUMENT and stays. The
+ * properties (nodata, scale, bands ...) and the georeferencing are those of the array, the latter in the conventions it
+ * uses. `resampling`, in the words of the multiscales convention ("average", "nearest"), may be NULL; `chunk_order` is
+ * zs_array_chunk_order() of the array, 0 where it is not known. No document of a new level is in the store yet.
+ * ZS_ARGUMENT: a factor below 2, the array at the root of the store (there is no group for the levels), or
+ * axes.y < 0. */
 enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    const int *factors, size_t count, const char *resampling, int chunk_order,
                                    const struct zs_array_options *options, struct zs_overviews **overviews,
@@ -57,21 +57,19 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct 
 struct zs_array *zs_overviews_array(const struct zs_overviews *overviews, size_t i);
 const struct zs_node *zs_overviews_node(const struct zs_overviews *overviews, size_t i);
 
-/* Flushes the levels' arrays, writes their documents and coordinates, and last the group's `multiscales`, which lists
- * them and the levels there were before, and the consolidated metadata above. Other changes of the hierarchy that were
- * not flushed yet are written as well. Once. */
+/* Flushes the levels' arrays, writes their documents and X and Y, and last the group's `multiscales`, which lists them
+ * and the levels there were before, and the consolidated metadata above. Other changes of the hierarchy that were not
+ * flushed yet are written as well. Once. */
 enum zs_status zs_overviews_publish(struct zs_overviews *overviews, struct zs_error *err);
 
 /* Closes the arrays. What was not published is removed from the store, but for pixels written to levels that were there
  * before. NULL is allowed. */
 void zs_overviews_free(struct zs_overviews *overviews);
 
-/* Removes all overviews of the array that zs_overviews_find() names and that lie in a group ovr_<N>x beside it: first
- * their mention in `multiscales` and the consolidated metadata, then documents, then chunks. Coordinate variables and
- * grid mapping of a level go with it when no other node is in the group, and the group when nothing is; a group that
- * cannot be looked into is an error. Levels in those groups that nothing lists, since a writer was killed, go too;
- * levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and stay. Flushes the hierarchy. No array of
- * those levels may be open. *removed (NULL is allowed) is their number. */
+/* Removes all overviews of the array that zs_overviews_own() names: first their mention in `multiscales` and the
+ * consolidated metadata, then documents, then chunks. The group of a level goes with it where nothing else is in it; a
+ * group that cannot be looked into is an error. Levels elsewhere (OME-NGFF, GeoZarr pyramids) are data of their own and
+ * stay. Flushes the hierarchy. No array of those levels may be open. *removed (NULL is allowed) is their number. */
 enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
                                    size_t *removed, struct zs_error *err);
 /* The same at the next flush, which is the caller's: for who removes more with them. */

@@ -1,34 +1,334 @@
-/* Making overviews of an array that is there. Levels are filled by the caller, and published together: until then
- * nothing lists them, and a mark (store/mark.h) keeps others from making the same ones. */
+/* Making and removing overviews of an array that is there. Levels are filled by the caller, and published together:
+ * until then nothing lists them, and a mark (store/mark.h) keeps others from making the same ones. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "codec/chain.h"
 #include "geo/bands.h"
+#include "geo/cf.h"
 #include "geo/conventions.h"
-#include "geo/coordinates.h"
-#include "geo/write.h"
 #include "geo/variables.h"
-#include "raster/overviews_private.h"
+#include "geo/write.h"
+#include "raster/overviews.h"
 #include "store/mark.h"
 #include "zarr/contents.h"
 
-/* Groups ovr_<N>x, ovr_<N>x_2 ... of one factor: more than two are there only when writers were killed again and
- * again. */
-#define MAX_GROUPS_OF_FACTOR 9
+/* ---- The multiscales that list the levels ---- */
+
+/* One entry of the multiscales list to be. */
+struct entry {
+    char *asset;
+    uint64_t width, height;
+};
+struct entries {
+    struct entry list[ZS_MAX_LAYOUT_LEVELS];
+    size_t count;
+};
+
+static void entries_clear(struct entries *e)
+{
+    for (size_t i = 0; i < e->count; i++)
+        free(e->list[i].asset);
+    e->count = 0;
+}
+
+/* Adds a level, unless its asset is listed; sizes fall along the list. */
+static enum zs_status add_entry(struct entries *e, const char *asset, uint64_t width, uint64_t height,
+                                struct zs_error *err)
+{
+    size_t at = e->count;
+    for (size_t i = 0; i < e->count; i++)
+        if (strcmp(e->list[i].asset, asset) == 0)
+            return ZS_OK;
+    if (e->count == ZS_MAX_LAYOUT_LEVELS)
+        return zs_fail(err, ZS_UNSUPPORTED, "expected at most %d levels in a pyramid", ZS_MAX_LAYOUT_LEVELS);
+    char *copy = zs_strdup(asset);
+    ZS_TRY_MEMORY(copy, err);
+    while (at > 0 && (double)e->list[at - 1].width * (double)e->list[at - 1].height < (double)width * (double)height) {
+        e->list[at] = e->list[at - 1];
+        at--;
+    }
+    e->list[at] = (struct entry){copy, width, height};
+    e->count++;
+    return ZS_OK;
+}
+
+/* The group whose multiscales list the base: the one that does now, else the base's own group. */
+static const struct zs_node *pyramid_group(struct zs_hierarchy *hierarchy, const struct zs_node *base,
+                                           struct zs_layout *layout)
+{
+    struct zs_scope scope;
+    zs_scope_find(hierarchy, base, &scope);
+    for (int g = 0; g < scope.groups; g++) {
+        const char *below = zs_path_below(scope.group[g]->path, base->path);
+        if (below != NULL && zs_layout_first(scope.group[g]->attributes, layout) && !layout->is_foreign &&
+            zs_layout_find(layout, below) >= 0)
+            return scope.group[g];
+    }
+    memset(layout, 0, sizeof *layout);
+    if (scope.groups == 0)
+        return NULL;
+    /* A list that names another array of the group serves this one, too. */
+    if (zs_layout_first(scope.group[0]->attributes, layout) && layout->is_foreign)
+        memset(layout, 0, sizeof *layout);
+    return scope.group[0];
+}
+
+/* Whether there are pictures other than the base directly in a group. */
+static enum zs_status has_other_rasters(struct zs_hierarchy *hierarchy, const struct zs_node *base, const char *group,
+                                        bool *any, struct zs_error *err)
+{
+    const struct zs_node **nodes;
+    size_t count, at = 0;
+    *any = false;
+    ZS_TRY(zs_hierarchy_list(hierarchy, &nodes, &count, err));
+    for (const struct zs_node *node; !*any && (node = zs_nodes_child(nodes, count, group, &at)) != NULL;)
+        *any = node != base && node->array != NULL && node->array->ndim >= 2;
+    free(nodes);
+    return ZS_OK;
+}
+
+/* The asset of the array at `path`: its group, when levels are groups with arrays of the base's name. */
+static char *asset_of(const struct zs_node *group, const struct zs_node *base, const char *path)
+{
+    const char *below = zs_path_below(group->path, path);
+    char *asset = below != NULL ? zs_strdup(below) : NULL;
+    char *slash = asset != NULL ? strrchr(asset, '/') : NULL;
+    if (slash != NULL && strcmp(slash + 1, zs_path_name(base->path)) == 0)
+        *slash = '\0';
+    return asset;
+}
+
+static enum zs_status add_path(struct entries *e, const struct zs_node *group, const struct zs_node *base,
+                               struct zs_axes axes, const struct zs_node *level, struct zs_error *err)
+{
+    char *asset = asset_of(group, base, level->path);
+    ZS_TRY_MEMORY(asset, err);
+    const enum zs_status status = add_entry(e, asset, level->array->shape[axes.x], level->array->shape[axes.y], err);
+    free(asset);
+    return status;
+}
+
+/* Adds an entry of the list as it was, if there is still a picture at its asset, or in it. */
+static enum zs_status keep_entry(struct entries *e, struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                                 const struct zs_node *base, struct zs_axes axes, const struct zs_layout_level *level,
+                                 struct zs_error *err)
+{
+    const struct zs_node *node;
+    uint64_t width, height;
+    bool is_kept = false;
+    if (zs_hierarchy_node_at(hierarchy, group->path, level->asset, &node, NULL) != ZS_OK)
+        return ZS_OK;
+    if (node->type == ZS_NODE_ARRAY)
+        is_kept = node->array != NULL;
+    else
+        ZS_TRY(has_other_rasters(hierarchy, NULL, node->path, &is_kept, err));
+    return is_kept && zs_level_size(hierarchy, group, level, base, axes, &width, &height)
+               ? add_entry(e, level->asset, width, height, err)
+               : ZS_OK;
+}
+
+/* Whether an entry is of a base directly in the group, as the base was called when it was alone. */
+static bool is_of_base(struct zs_hierarchy *hierarchy, const struct zs_node *group, const struct zs_node *base,
+                       struct zs_axes axes, const struct zs_layout_level *level)
+{
+    const struct zs_node *node;
+    return level->asset[0] == '\0' ||
+           (strchr(level->asset, '/') == NULL &&
+            zs_hierarchy_node_at(hierarchy, group->path, level->asset, &node, NULL) == ZS_OK && node->array != NULL &&
+            node->array->shape[axes.x] == base->array->shape[axes.x] &&
+            node->array->shape[axes.y] == base->array->shape[axes.y]);
+}
+
+/* Collects the entries of the new list: the base, those of before, the overviews there are, and those just made. */
+static enum zs_status collect_entries(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
+                                      const struct zs_node *group, const struct zs_layout *layout,
+                                      const struct zs_names *levels, struct entries *e, struct zs_error *err)
+{
+    const uint64_t width = base->array->shape[axes.x], height = base->array->shape[axes.y];
+    const char *below = zs_path_below(group->path, base->path);
+    const bool is_direct = strchr(below, '/') == NULL;
+    if (is_direct) { /* with several arrays in the group the base is the group itself */
+        bool has_others;
+        ZS_TRY(has_other_rasters(hierarchy, base, group->path, &has_others, err));
+        ZS_TRY(add_entry(e, has_others ? "." : below, width, height, err));
+    }
+    for (int i = 0; i < layout->count; i++)
+        if (!is_direct || !is_of_base(hierarchy, group, base, axes, &layout->level[i]))
+            ZS_TRY(keep_entry(e, hierarchy, group, base, axes, &layout->level[i], err));
+    if (!is_direct)
+        ZS_TRY(add_path(e, group, base, axes, base, err));
+    for (size_t i = 0; i < levels->count; i++) {
+        const struct zs_node *level;
+        if (zs_path_below(group->path, levels->list[i]) != NULL &&
+            zs_hierarchy_node(hierarchy, levels->list[i], &level, NULL) == ZS_OK)
+            ZS_TRY(add_path(e, group, base, axes, level, err));
+    }
+    return ZS_OK;
+}
+
+/* Writes the list to the group. */
+static enum zs_status write_entries(struct zs_hierarchy *hierarchy, const struct zs_node *group,
+                                    const struct zs_georef_out *geo, const struct entries *e, const char *resampling,
+                                    struct zs_error *err)
+{
+    const char *assets[ZS_MAX_LAYOUT_LEVELS];
+    uint64_t widths[ZS_MAX_LAYOUT_LEVELS], heights[ZS_MAX_LAYOUT_LEVELS];
+    zs_json *attributes;
+    for (size_t i = 0; i < e->count; i++) {
+        assets[i] = e->list[i].asset[0] != '\0' ? e->list[i].asset : ".";
+        widths[i] = e->list[i].width;
+        heights[i] = e->list[i].height;
+    }
+    ZS_TRY(zs_hierarchy_edit(hierarchy, group, &attributes, err));
+    const struct zs_georef_out at =
+        e->count > 0 && geo->has_transform ? zs_georef_at_size(geo, widths[0], heights[0]) : *geo;
+    return zs_write_multiscales(attributes, &at, e->count > 1 ? e->count : 0, assets, widths, heights, resampling, err);
+}
+
+/* Brings the multiscales of the pyramid's group up to date in memory, after levels were removed, and adds the levels
+ * made[count], which the hierarchy has. `resampling` may be NULL. */
+static enum zs_status list_levels(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
+                                  const struct zs_georef_out *geo, const struct zs_node *const *made, size_t count,
+                                  const char *resampling, struct zs_error *err)
+{
+    struct zs_layout layout;
+    struct entries e = {.count = 0};
+    struct zs_names levels;
+    const struct zs_node *group = pyramid_group(hierarchy, base, &layout);
+    if (group == NULL || (count == 0 && layout.count == 0))
+        return ZS_OK;
+    ZS_TRY(zs_overviews_find(hierarchy, base, axes, &levels, err));
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < count && status == ZS_OK; i++)
+        status = zs_names_add(&levels, zs_strdup(made[i]->path), err);
+    if (status == ZS_OK)
+        status = collect_entries(hierarchy, base, axes, group, &layout, &levels, &e, err);
+    if (status == ZS_OK) {
+        struct zs_georef_out base_geo = *geo;
+        base_geo.ndim = base->array->ndim;
+        base_geo.x = axes.x;
+        base_geo.y = axes.y;
+        status = write_entries(hierarchy, group, &base_geo, &e, resampling, err);
+    }
+    zs_names_free(levels.list);
+    entries_clear(&e);
+    return status;
+}
+
+/* The georeferencing of the base, which levels get at their sizes, and its conventions. */
+static enum zs_status read_georef(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
+                                  struct zs_georef *georef, struct zs_georef_conventions *style,
+                                  struct zs_georef_out *geo, struct zs_error *err)
+{
+    ZS_TRY(zs_georef_read(hierarchy, base, axes, georef, err));
+    zs_georef_conventions_find(hierarchy, base, axes, style);
+    *geo = zs_georef_out_make(base, axes, georef);
+    return ZS_OK;
+}
+
+/* ---- Removing ---- */
+
+/* Whether a name in the group of a level is of that level: the array, its coordinate variables and grid mapping. */
+static bool is_of_level(const struct zs_node *level, const char *name)
+{
+    const char *mapping = zs_grid_mapping_name(level->attributes);
+    bool is_own = strcmp(name, zs_path_name(level->path)) == 0 || strcmp(name, "zarr.json") == 0 ||
+                  strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+                  strcmp(name, mapping != NULL ? mapping : ZS_GRID_MAPPING) == 0;
+    for (int d = 0; d < level->array->ndim && !is_own; d++)
+        is_own = zs_dimension_name(level, d) != NULL && strcmp(name, zs_dimension_name(level, d)) == 0;
+    return is_own;
+}
+
+/* Whether nothing else is in the group of a level. In a store that cannot be listed there may be anything. */
+static enum zs_status is_alone(struct zs_hierarchy *hierarchy, const struct zs_node *level, const char *group,
+                               bool *alone, struct zs_error *err)
+{
+    char **names;
+    const enum zs_status status = zs_store_list(zs_hierarchy_store(hierarchy), group, &names, err);
+    *alone = status != ZS_UNSUPPORTED;
+    if (status != ZS_OK)
+        return status == ZS_UNSUPPORTED || status == ZS_NOT_FOUND ? ZS_OK : status;
+    for (char **name = names; *name != NULL && *alone; name++) {
+        const size_t n = zs_prefix_length(*name);
+        if (n > 0)
+            (*name)[n] = '\0';
+        *alone = is_of_level(level, *name);
+    }
+    zs_names_free(names);
+    return ZS_OK;
+}
+
+/* Removes one level ovr_<N>x/<name> at the next flush: its group, where nothing else is in it; else the array alone. */
+static enum zs_status remove_level(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
+{
+    const struct zs_node *level;
+    bool alone = false;
+    ZS_TRY(zs_hierarchy_stored_node(hierarchy, path, &level, err));
+    char *group = zs_path_parent(path);
+    enum zs_status status = group != NULL ? is_alone(hierarchy, level, group, &alone, err) : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_hierarchy_remove(hierarchy, alone ? group : path, err);
+    free(group);
+    return status;
+}
+
+/* Removes levels at the next flush, and their mention in the multiscales: all or none. */
+static enum zs_status remove_levels(struct zs_hierarchy *hierarchy, const struct zs_node *base, struct zs_axes axes,
+                                    const struct zs_names *levels, struct zs_error *err)
+{
+    struct zs_georef georef;
+    struct zs_georef_conventions style;
+    struct zs_georef_out geo;
+    if (levels->count == 0)
+        return ZS_OK;
+    ZS_TRY(read_georef(hierarchy, base, axes, &georef, &style, &geo, err));
+    geo.has_transform = geo.has_transform && style.spatial_proj;
+    const struct zs_savepoint before = zs_savepoint_begin(hierarchy);
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < levels->count && status == ZS_OK; i++)
+        status = remove_level(hierarchy, levels->list[i], err);
+    if (status == ZS_OK)
+        status = list_levels(hierarchy, base, axes, &geo, NULL, 0, NULL, err);
+    zs_savepoint_end(hierarchy, before, status == ZS_OK);
+    zs_georef_clear(&georef);
+    return status;
+}
+
+enum zs_status zs_overviews_take_out(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                                     size_t *removed, struct zs_error *err)
+{
+    struct zs_names levels;
+    *removed = 0;
+    ZS_TRY(zs_overviews_own(hierarchy, node, axes, &levels, err));
+    const enum zs_status status = remove_levels(hierarchy, node, axes, &levels, err);
+    *removed = levels.count;
+    zs_names_free(levels.list);
+    return status;
+}
+
+enum zs_status zs_overviews_remove(struct zs_hierarchy *hierarchy, const struct zs_node *node, struct zs_axes axes,
+                                   size_t *removed, struct zs_error *err)
+{
+    size_t count = 0;
+    ZS_TRY(zs_overviews_take_out(hierarchy, node, axes, &count, err));
+    if (count > 0)
+        ZS_TRY(zs_hierarchy_flush(hierarchy, err));
+    if (removed != NULL)
+        *removed = count;
+    return ZS_OK;
+}
+
+/* ---- Setting up new levels ---- */
 
 struct made_level {
     int factor;
-    bool is_new;
-    bool has_group; /* the group that it is to be in is there */
-    bool is_left;   /* a killed writer left a document of it that nothing lists */
     const struct zs_node *node; /* the hierarchy's, or until it is published: */
-    struct zs_node *own;        /* ... this one, owned */
+    struct zs_node *own;        /* ... this one, owned; NULL for a level that was there */
     struct zs_array *array;
     char *mark; /* what keeps others from making it, too; NULL: none */
-    char *older[MAX_GROUPS_OF_FACTOR]; /* levels of this factor and of other sizes, which go when this one is there */
-    int older_count;
 };
 
 struct zs_overviews {
@@ -40,15 +340,12 @@ struct zs_overviews {
     int chunk_order;
     struct made_level *levels;
     size_t count;
-    struct zs_names before; /* levels that were there: those of another shape than the base's go */
 };
 
 static uint64_t level_size(const struct zs_overviews *made, int dim, int factor)
 {
     return zs_ceil_div_u64(made->base->array->shape[dim], (uint64_t)factor);
 }
-
-/* ---- Documents ---- */
 
 /* Names for the dimensions of a level in the place of the base's, where a document has them (`names`), or the base's
  * group: no group names those of the level. */
@@ -120,8 +417,6 @@ static zs_json *level_document(const struct zs_overviews *made, int factor)
     return document;
 }
 
-/* ---- Setting up ---- */
-
 /* An overview of exactly this size, or NULL. */
 static const struct zs_node *existing_level(const struct zs_overviews *made, int factor, const struct zs_names *there)
 {
@@ -135,57 +430,45 @@ static const struct zs_node *existing_level(const struct zs_overviews *made, int
     return NULL;
 }
 
-/* Whether a level may be made in `group`, as the array `path`. An error when something else than a level of the base is
- * there. A level that the metadata list is an older one, which stays until the new one is there; a level that they do
- * not list was left by a killed writer. */
-static enum zs_status try_path(struct zs_overviews *made, struct made_level *level, const char *group,
-                               const char *path, bool *is_free, struct zs_error *err)
+/* Whether an array is a level of the base, of whatever size: as many dimensions of the base's names, or of those that
+ * they have at a level, and of the same data type. */
+static bool is_level(const struct zs_node *base, const struct zs_node *node)
 {
-    const struct zs_node *above, *node;
-    const char *root = zs_hierarchy_store(made->hierarchy)->root;
-    const bool is_listed = zs_hierarchy_node(made->hierarchy, path, &node, NULL) == ZS_OK;
-    ZS_TRY(zs_hierarchy_occupant(made->hierarchy, group, &above, err));
-    level->has_group = above != NULL;
-    if (above != NULL && above->type == ZS_NODE_ARRAY)
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root,
-                       group);
-    ZS_TRY(zs_hierarchy_occupant(made->hierarchy, path, &node, err));
-    if (node != NULL && !zs_overviews_is_level(made->base, node))
-        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
-                       made->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
-    *is_free = node == NULL || !is_listed;
-    level->is_left = node != NULL && !is_listed;
-    if (*is_free)
-        return ZS_OK;
-    level->older[level->older_count] = zs_strdup(path);
-    return level->older[level->older_count++] != NULL ? ZS_OK : zs_fail_memory(err);
+    bool is = node->array != NULL && node->array->ndim == base->array->ndim &&
+              strcmp(node->array->dtype.name, base->array->dtype.name) == 0;
+    for (int d = 0; is && d < base->array->ndim; d++) {
+        const char *ours = zs_dimension_name(base, d), *theirs = zs_dimension_name(node, d);
+        is = (ours == NULL) == (theirs == NULL) && (ours == NULL || zs_dimension_is_of(theirs, ours));
+    }
+    return is;
 }
 
-/* Path for a level that is not there yet, freed with free(). */
-static enum zs_status find_path(struct zs_overviews *made, struct made_level *level, char **found, struct zs_error *err)
+/* Checks that nothing but a level of the base is where another is to be, which is then added to `old`. */
+static enum zs_status check_path(const struct zs_overviews *made, const char *path, struct zs_names *old,
+                                 bool *is_free, struct zs_error *err)
 {
-    const char *slash = made->group[0] != '\0' ? "/" : "";
-    for (int k = 1; k <= MAX_GROUPS_OF_FACTOR; k++) {
-        char *group = k == 1 ? zs_format("%s%sovr_%dx", made->group, slash, level->factor)
-                             : zs_format("%s%sovr_%dx_%d", made->group, slash, level->factor, k);
-        char *path = group != NULL ? zs_path_join(group, zs_path_name(made->base->path)) : NULL;
-        bool is_free = false;
-        const enum zs_status status =
-            path != NULL ? try_path(made, level, group, path, &is_free, err) : zs_fail_memory(err);
-        free(group);
-        if (status == ZS_OK && is_free) {
-            *found = path;
-            return ZS_OK;
-        }
-        free(path);
-        ZS_TRY(status);
-    }
-    return zs_fail(err, ZS_ARGUMENT, "%s: expected fewer older overviews of factor %d; remove them (gdaladdo -clean)",
-                   made->base->path, level->factor);
+    const struct zs_node *above = NULL, *node = NULL;
+    const char *root = zs_hierarchy_store(made->hierarchy)->root;
+    char *group = zs_path_parent(path);
+    const enum zs_status status =
+        group != NULL ? zs_hierarchy_occupant(made->hierarchy, group, &above, err) : zs_fail_memory(err);
+    free(group);
+    ZS_TRY(status);
+    if (above != NULL && above->type == ZS_NODE_ARRAY)
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected a group of overviews, or nothing, found an array", root,
+                       above->path);
+    ZS_TRY(zs_hierarchy_occupant(made->hierarchy, path, &node, err));
+    if (node != NULL && !is_level(made->base, node))
+        return zs_fail(err, ZS_ARGUMENT, "%s/%s: expected an overview of %s, or nothing, found %s", root, path,
+                       made->base->path, node->type == ZS_NODE_ARRAY ? "another array" : "a group");
+    *is_free = node == NULL;
+    if (*is_free || zs_is_one_of(path, (const char *const *)old->list))
+        return ZS_OK;
+    return zs_names_add(old, zs_strdup(path), err);
 }
 
 /* Whether nothing is where the group of a level is to be, in a remote store: then the hierarchy looks for nothing
- * there. A writer that failed may have left documents and chunks, without the group's document. */
+ * there. A writer that failed may have left chunks, without the group's document. */
 static enum zs_status look_into_group(struct zs_overviews *made, const char *path, bool *is_empty, struct zs_error *err)
 {
     char **names, *group = zs_path_parent(path);
@@ -209,7 +492,7 @@ static enum zs_status claim_path(struct zs_overviews *made, struct made_level *l
     bool is_empty = false;
     if (zs_hierarchy_is_new(made->hierarchy))
         return ZS_OK;
-    if (store->is_remote && !level->has_group)
+    if (store->is_remote)
         ZS_TRY(look_into_group(made, level->own->path, &is_empty, err));
     char *mark = zs_path_join(level->own->path, ZS_MARK_NAME);
     const enum zs_status status = mark != NULL ? zs_mark_put(store, mark, false, err) : zs_fail_memory(err);
@@ -218,8 +501,6 @@ static enum zs_status claim_path(struct zs_overviews *made, struct made_level *l
         return status;
     }
     level->mark = mark;
-    if (level->is_left)
-        ZS_TRY(zs_store_remove(store, level->own->key, err));
     return is_empty ? ZS_OK : zs_contents_remove_left(store, level->own, err);
 }
 
@@ -241,34 +522,66 @@ static enum zs_status remove_marks(struct zs_overviews *made, struct zs_error *e
     return first;
 }
 
-static enum zs_status set_up_level(struct zs_overviews *made, struct made_level *level, const struct zs_names *there,
-                                   const struct zs_array_options *options, struct zs_error *err)
+/* Finds a level, or makes the node of a new one and claims its path, unless a level is there that goes first. */
+static enum zs_status begin_level(struct zs_overviews *made, struct made_level *level, const struct zs_names *current,
+                                  struct zs_names *old, struct zs_error *err)
 {
-    level->node = existing_level(made, level->factor, there);
+    bool is_free;
+    level->node = existing_level(made, level->factor, current);
     if (level->node != NULL)
-        return zs_array_open_node(made->hierarchy, level->node, options, &level->array, err);
-    struct zs_store *store = zs_hierarchy_store(made->hierarchy);
-    char *path = NULL;
-    ZS_TRY(find_path(made, level, &path, err));
+        return ZS_OK;
+    char *path = zs_format("%s%sovr_%dx/%s", made->group, made->group[0] != '\0' ? "/" : "", level->factor,
+                           zs_path_name(made->base->path));
+    ZS_TRY_MEMORY(path, err);
     zs_json *document = level_document(made, level->factor);
-    enum zs_status status =
+    const enum zs_status status =
         document != NULL ? zs_node_create(path, document, true, &level->own, err) : zs_fail_memory(err);
-    level->node = level->own;
-    if (status == ZS_OK)
-        status = claim_path(made, level, err);
-    if (status == ZS_OK) {
-        level->is_new = true;
-        status = zs_array_open_in(store, level->node, options, &level->array, err);
-    }
-    if (status == ZS_OK)
-        zs_array_set_new(level->array, made->chunk_order);
     free(path);
+    ZS_TRY(status);
+    level->node = level->own;
+    ZS_TRY(check_path(made, level->own->path, old, &is_free, err));
+    return is_free ? claim_path(made, level, err) : ZS_OK;
+}
+
+/* Begins all levels, and removes those that nobody reads: outdated ones, and what is where a level is to be made. Free
+ * paths are claimed before: the flush may finish what a killed writer of them began. */
+static enum zs_status begin_levels(struct zs_overviews *made, struct zs_error *err)
+{
+    struct zs_names current, all = {0}, old = {0};
+    ZS_TRY(zs_overviews_find(made->hierarchy, made->base, made->axes, &current, err));
+    enum zs_status status = zs_overviews_own(made->hierarchy, made->base, made->axes, &all, err);
+    for (size_t i = 0; i < all.count && status == ZS_OK; i++)
+        if (!zs_is_one_of(all.list[i], (const char *const *)current.list))
+            status = zs_names_add(&old, zs_strdup(all.list[i]), err);
+    for (size_t i = 0; i < made->count && status == ZS_OK; i++)
+        status = begin_level(made, &made->levels[i], &current, &old, err);
+    if (status == ZS_OK)
+        status = remove_levels(made->hierarchy, made->base, made->axes, &old, err);
+    if (status == ZS_OK && old.count > 0)
+        status = zs_hierarchy_flush(made->hierarchy, err);
+    for (size_t i = 0; i < made->count && status == ZS_OK; i++)
+        if (made->levels[i].own != NULL && made->levels[i].mark == NULL)
+            status = claim_path(made, &made->levels[i], err);
+    zs_names_free(current.list);
+    zs_names_free(all.list);
+    zs_names_free(old.list);
     return status;
+}
+
+static enum zs_status open_level(struct zs_overviews *made, struct made_level *level,
+                                 const struct zs_array_options *options, struct zs_error *err)
+{
+    if (level->own == NULL)
+        return zs_array_open_node(made->hierarchy, level->node, options, &level->array, err);
+    ZS_TRY(zs_array_open_in(zs_hierarchy_store(made->hierarchy), level->own, options, &level->array, err));
+    zs_array_set_new(level->array, made->chunk_order);
+    return ZS_OK;
 }
 
 static enum zs_status set_up(struct zs_overviews *made, const int *factors, const char *resampling,
                              const struct zs_array_options *options, struct zs_error *err)
 {
+    uint64_t version = 0;
     made->group = zs_path_parent(made->base->path);
     made->resampling = resampling != NULL ? zs_strdup(resampling) : NULL;
     made->levels = zs_calloc(made->count, sizeof *made->levels);
@@ -276,23 +589,12 @@ static enum zs_status set_up(struct zs_overviews *made, const int *factors, cons
         made->count = 0;
         return zs_fail_memory(err);
     }
-    struct zs_names there;
-    ZS_TRY(zs_overviews_own(made->hierarchy, made->base, made->axes, &made->before, err));
-    ZS_TRY(zs_overviews_find(made->hierarchy, made->base, made->axes, &there, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
+    for (size_t i = 0; i < made->count; i++)
         made->levels[i].factor = factors[i];
-        status = set_up_level(made, &made->levels[i], &there, options, err);
-    }
-    zs_names_free(there.list);
-    return status;
-}
-
-/* Checks that the base is still the array that was opened: before the marks were put another writer may have replaced
- * the store, which no mark keeps him from until then. */
-static enum zs_status check_base(const struct zs_overviews *made, struct zs_error *err)
-{
-    uint64_t version = 0;
+    ZS_TRY(begin_levels(made, err));
+    for (size_t i = 0; i < made->count; i++)
+        ZS_TRY(open_level(made, &made->levels[i], options, err));
+    /* Before the marks were put another writer may have replaced the store, which no mark kept him from until then. */
     return zs_hierarchy_is_new(made->hierarchy) ? ZS_OK
                                                 : zs_hierarchy_check_array(made->hierarchy, made->base, &version, err);
 }
@@ -333,8 +635,6 @@ enum zs_status zs_overviews_create(struct zs_hierarchy *hierarchy, const struct 
     made->count = count;
     made->chunk_order = chunk_order;
     enum zs_status status = set_up(made, factors, resampling, options, err);
-    if (status == ZS_OK)
-        status = check_base(made, err);
     if (status != ZS_OK) {
         zs_overviews_free(made);
         return status;
@@ -371,55 +671,6 @@ static enum zs_status add_group(struct zs_overviews *made, const struct zs_node 
     return status;
 }
 
-static bool is_named(const struct zs_node *found, const char *name)
-{
-    const char *dimension = zs_dimension_name(found, 0);
-    return found->array != NULL && found->array->ndim == 1 && dimension != NULL && strcmp(dimension, name) == 0;
-}
-
-/* A copy of a coordinate variable beside a level, unless something is there. */
-static enum zs_status copy_coordinate(struct zs_overviews *made, const struct zs_node *level,
-                                      const struct zs_node *from, const char *name, struct zs_error *err)
-{
-    struct zs_slot slot;
-    void *values;
-    bool is_blank;
-    ZS_TRY(zs_slot_find(made->hierarchy, level, name, is_named, &slot, err));
-    if (!slot.is_usable)
-        return ZS_OK;
-    /* of a level before this one, which consolidated metadata may not list: from now on they do */
-    if (slot.own != NULL) {
-        zs_json *ignored;
-        free(slot.path);
-        return slot.own->array->shape[0] == from->array->shape[0]
-                   ? zs_hierarchy_edit(made->hierarchy, slot.own, &ignored, err)
-                   : ZS_OK;
-    }
-    enum zs_status status =
-        zs_coordinate_elements(made->hierarchy, from, 0, from->array->shape[0], &values, &is_blank, err);
-    if (status == ZS_OK && values != NULL) {
-        const struct zs_node *copy = NULL;
-        status = zs_add_document(made->hierarchy, slot.path, zs_json_copy(from->document), &copy, err);
-        if (status == ZS_OK && !is_blank)
-            status = zs_write_small_array(zs_hierarchy_store(made->hierarchy), copy, true, values, err);
-        free(values);
-    }
-    free(slot.path);
-    return status;
-}
-
-/* Copies the coordinate variables of the other dimensions, so that xarray can open a level as a data set of its own. */
-static enum zs_status copy_coordinates(struct zs_overviews *made, const struct zs_node *level, struct zs_error *err)
-{
-    for (int d = 0; d < made->base->array->ndim; d++) {
-        const bool is_xy = d == made->axes.x || d == made->axes.y;
-        const struct zs_node *from = is_xy ? NULL : zs_coordinate_find(made->hierarchy, made->base, d);
-        if (from != NULL)
-            ZS_TRY(copy_coordinate(made, level, from, zs_dimension_name(made->base, d), err));
-    }
-    return ZS_OK;
-}
-
 static enum zs_status publish_level(struct zs_overviews *made, struct made_level *level,
                                     const struct zs_georef_conventions *style, const struct zs_georef_out *geo,
                                     struct zs_error *err)
@@ -432,71 +683,38 @@ static enum zs_status publish_level(struct zs_overviews *made, struct made_level
     zs_georef_out_name_dimensions(&at, own, made->axes);
     struct zs_georef_conventions brief = *style;
     brief.is_brief = style->spatial_proj && style->cf;
-    ZS_TRY(zs_georef_write(made->hierarchy, own, made->axes, &brief, &at, NULL, err));
-    return copy_coordinates(made, own, err);
+    return zs_georef_write(made->hierarchy, own, made->axes, &brief, &at, NULL, err);
 }
 
-/* Removes levels of a shape that the base had; those that are as it is now stay. */
-static enum zs_status remove_outdated(struct zs_overviews *made, bool *any, struct zs_error *err)
-{
-    struct zs_names current;
-    ZS_TRY(zs_overviews_find(made->hierarchy, made->base, made->axes, &current, err));
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < made->before.count && status == ZS_OK; i++) {
-        const struct zs_node *node;
-        const char *path = made->before.list[i];
-        if (zs_is_one_of(path, (const char *const *)current.list) ||
-            zs_hierarchy_node(made->hierarchy, path, &node, NULL) != ZS_OK)
-            continue; /* or it was removed for the level of its factor */
-        *any = true;
-        status = zs_overviews_remove_level(made->hierarchy, path, err);
-    }
-    zs_names_free(current.list);
-    return status;
-}
-
-static enum zs_status list_levels(struct zs_overviews *made, const struct zs_georef_out *geo, bool only_present,
-                                  struct zs_error *err)
+static enum zs_status publish_levels(struct zs_overviews *made, const struct zs_georef_conventions *style,
+                                     struct zs_georef_out *geo, struct zs_error *err)
 {
     const struct zs_node **nodes = zs_calloc(made->count, sizeof *nodes);
     ZS_TRY_MEMORY(nodes, err);
-    for (size_t i = 0; i < made->count; i++)
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
         nodes[i] = made->levels[i].node;
-    const enum zs_status status = zs_overviews_list(made->hierarchy, made->base, made->axes, geo, nodes, made->count,
-                                                    only_present, made->resampling, err);
+        if (made->levels[i].own != NULL)
+            status = publish_level(made, &made->levels[i], style, geo, err);
+    }
+    geo->has_transform = geo->has_transform && style->spatial_proj;
+    if (status == ZS_OK)
+        status = list_levels(made->hierarchy, made->base, made->axes, geo, nodes, made->count, made->resampling, err);
     free(nodes);
-    return status;
+    return status == ZS_OK ? zs_hierarchy_flush(made->hierarchy, err) : status;
 }
 
 enum zs_status zs_overviews_publish(struct zs_overviews *made, struct zs_error *err)
 {
+    struct zs_georef georef;
+    struct zs_georef_conventions style;
+    struct zs_georef_out geo;
     for (size_t i = 0; i < made->count; i++)
         ZS_TRY(zs_array_flush(made->levels[i].array, err));
     ZS_TRY(zs_store_wait_commits(zs_hierarchy_store(made->hierarchy), err)); /* while a level can be taken back */
-    struct zs_georef georef;
-    ZS_TRY(zs_georef_read(made->hierarchy, made->base, made->axes, &georef, err));
-    struct zs_georef_conventions style;
-    zs_georef_conventions_find(made->hierarchy, made->base, made->axes, &style);
-    struct zs_georef_out geo = zs_georef_out_make(made->base, made->axes, &georef);
-    enum zs_status status = ZS_OK;
-    bool has_older = false;
-    for (size_t i = 0; i < made->count && status == ZS_OK; i++) {
-        if (made->levels[i].own != NULL)
-            status = publish_level(made, &made->levels[i], &style, &geo, err);
-        for (int k = 0; k < made->levels[i].older_count && status == ZS_OK; k++)
-            status = zs_overviews_remove_level(made->hierarchy, made->levels[i].older[k], err);
-        has_older = has_older || made->levels[i].older_count > 0;
-    }
-    if (status == ZS_OK)
-        status = remove_outdated(made, &has_older, err);
-    geo.has_transform = geo.has_transform && style.spatial_proj;
-    if (status == ZS_OK)
-        status = list_levels(made, &geo, has_older, err);
+    ZS_TRY(read_georef(made->hierarchy, made->base, made->axes, &georef, &style, &geo, err));
+    const enum zs_status status = publish_levels(made, &style, &geo, err);
     zs_georef_clear(&georef);
-    if (status == ZS_OK)
-        status = zs_hierarchy_flush(made->hierarchy, err);
-    for (size_t i = 0; i < made->count && status == ZS_OK; i++)
-        made->levels[i].is_new = false; /* published: nothing to take back */
     return status == ZS_OK ? remove_marks(made, err) : status;
 }
 
@@ -517,22 +735,16 @@ void zs_overviews_free(struct zs_overviews *made)
     for (size_t i = 0; i < made->count; i++) {
         struct made_level *level = &made->levels[i];
         zs_array_close(level->array);
-        if (level->is_new && level->own != NULL) {
-            /* Only chunks without a document can stay behind, and no reader finds these. */
+        if (level->own != NULL && level->array != NULL) /* only chunks without a document can stay behind, unread */
             (void)zs_contents_remove_left(zs_hierarchy_store(made->hierarchy), level->own, NULL);
-        }
     }
     const enum zs_status unmarked = remove_marks(made, NULL); /* else the next maker sees that this one has failed */
     (void)unmarked;
-    for (size_t i = 0; i < made->count; i++) {
-        struct made_level *level = &made->levels[i];
-        if (level->is_new && level->own != NULL)
-            remove_directories(made, level->own->path);
-        zs_node_free(level->own);
-        while (level->older_count > 0)
-            free(level->older[--level->older_count]);
-    }
-    zs_names_free(made->before.list);
+    for (size_t i = 0; i < made->count; i++)
+        if (made->levels[i].own != NULL) {
+            remove_directories(made, made->levels[i].own->path);
+            zs_node_free(made->levels[i].own);
+        }
     free(made->levels);
     free(made->group);
     free(made->resampling);

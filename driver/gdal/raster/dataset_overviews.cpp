@@ -8,7 +8,6 @@
 
 extern "C"
 {
-#include "raster/healpix_read.h"
 #include "raster/overviews.h"
 }
 
@@ -36,18 +35,12 @@ enum zs_status ZSOverviews::Open(ZSArray &base, struct zs_error *err)
     const std::lock_guard<std::mutex> guard(base.lock);
     if (base.overviewsFound)
         return ZS_OK;
-    if (base.isHealpix)
-    {
-        base.overviewsFound = true;
-        const struct zs_node *levels[ZS_HEALPIX_MAX_ORDER];
-        const size_t n = zs_healpix_levels_find(m_view.store->hierarchy, base.node, &base.healpix, levels);
-        for (size_t i = 0; i < n; i++)
-            Add(base, levels[i], m_view.options);
-        return ZS_OK;
-    }
     ZSOpenOptions options = m_view.options;
-    options.dim_x = std::to_string(base.axes.x);
-    options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
+    if (!base.isHealpix)
+    {
+        options.dim_x = std::to_string(base.axes.x);
+        options.dim_y = base.axes.y >= 0 ? std::to_string(base.axes.y) : "";
+    }
     struct zs_names levels = {};
     ZS_TRY(zs_overviews_find(m_view.store->hierarchy, base.node, base.axes, &levels, err));
     base.overviewsFound = true;
