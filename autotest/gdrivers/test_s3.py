@@ -646,7 +646,7 @@ def test_an_array_that_is_added_to_a_store_that_was_deleted_meanwhile_is_an_erro
     root.CreateMDArray("n", [root.CreateDimension("d", None, None, 4)], gdal.ExtendedDataType.Create(gdal.GDT_Byte))
     s3.objects.clear()
     gdal.VSICurlClearCache()
-    assert "removed this store meanwhile" in error_of(dataset.FlushCache)
+    assert "meanwhile" in error_of(dataset.FlushCache)
     root = dataset = None
     assert not [key for key in s3.objects if key.endswith("zarr.json")]
 

@@ -31,8 +31,8 @@ array 6231
 shard 1942
 icechunk 2050
 codec 4684
-zarr 7856
-store 6545
+zarr 7857
+store 6401
 base 1975
 END
 for path in */; do

@@ -316,7 +316,7 @@ static enum zs_status expect_stored(const struct zs_shard_writer *writer, struct
         return ZS_OK;
     const char *etag =
         zs_store_expected(writer->store, writer->object != NULL ? zs_object_etag(writer->object) : "");
-    return etag != NULL ? zs_writer_expect(out, writer->store, etag, err) : ZS_OK;
+    return etag != NULL ? zs_writer_expect(*out, writer->store, etag, err) : ZS_OK;
 }
 
 static enum zs_status publish_copy(struct zs_shard_writer *writer, struct zs_error *err)

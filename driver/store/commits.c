@@ -27,20 +27,12 @@ void zs_expectation_free(struct zs_expectation *expected)
     free(expected);
 }
 
-/* The writer that sends the bytes, where stores stand before its own. */
-static struct zs_writer *unwrap(struct zs_writer *writer)
-{
-    while (writer->store->ops->writing->unwrap != NULL)
-        writer = writer->store->ops->writing->unwrap(writer);
-    return writer;
-}
-
-enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *etag,
+enum zs_status zs_writer_expect(struct zs_writer *writer, struct zs_store *store, const char *etag,
                                 struct zs_error *err)
 {
     if (!zs_store_has_conditions(store))
         return ZS_OK;
-    *writer = unwrap(*writer);
+    zs_store_wait_commit(store, writer->key); /* this one waits for its answer, behind an older one of its key */
     struct zs_expectation *expected = zs_calloc(1, sizeof *expected);
     if (expected != NULL)
         *expected = (struct zs_expectation){.store = store, .etag = zs_strdup(etag)};
@@ -48,8 +40,8 @@ enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *stor
         zs_expectation_free(expected);
         return zs_fail_memory(err);
     }
-    zs_expectation_free((*writer)->expected);
-    (*writer)->expected = expected;
+    zs_expectation_free(writer->expected);
+    writer->expected = expected;
     return ZS_OK;
 }
 
@@ -127,7 +119,8 @@ static enum zs_status judge(struct zs_writer *writer, enum zs_status failure, bo
     struct zs_object *now;
     struct zs_error ignored;
     zs_store_forget(writer->reader, writer->key);
-    const enum zs_status opened = zs_object_open(writer->reader, writer->key, &now, &ignored);
+    const enum zs_status opened =
+        writer->reader->ops->open(writer->reader, writer->key, &(struct zs_first_read){0}, &now, &ignored);
     *is_unchanged = opened != ZS_OK;
     if (opened == ZS_NOT_FOUND && expected != NULL && expected[0] != '\0')
         return zs_fail(err, ZS_CONFLICT, "%s/%s: another writer removed it meanwhile", root, writer->key);
@@ -187,8 +180,8 @@ const char *zs_store_expected(struct zs_store *store, const char *etag)
 
 /* ---- Several at once ----
  *
- * A store before a remote one that sends several objects beside the caller's work: see zs_store_overlap(). It reads
- * objects that are under way, and for a while those that were sent, from their local files. */
+ * Between zs_store_overlap() and zs_store_overlap_end() a remote store sends objects beside the caller's work. Those
+ * that are under way, and for a while those that were sent, are read from their local files. */
 
 /* GDAL holds at most this much of an object in memory while it is sent (vsi_write.c). */
 #define PART_BYTES ((uint64_t)128 << 20)
@@ -196,24 +189,24 @@ const char *zs_store_expected(struct zs_store *store, const char *etag)
 #define MAX_KEPT 128
 
 struct upload {
-    struct uploads *all;
-    struct zs_writer *writer; /* of the inner store, with the key */
+    struct zs_uploads *all;
+    struct zs_writer *writer; /* with the key */
     struct zs_async *async;
     uint64_t size, version;
     bool is_done, is_forgotten;
     size_t readers; /* threads that read it or wait for it; it is not freed meanwhile */
 };
 
-struct uploads {
-    struct zs_store base;
-    atomic_bool is_on;    /* commits overlap */
+struct zs_uploads {
+    struct zs_store sent; /* whose objects are the local files */
+    atomic_bool is_on;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t done;
     struct upload **list; /* in the order in which they were sent */
     size_t count, capacity;
     size_t under_way;
-    uint64_t held;  /* bytes of memory for these */
-    uint64_t kept;  /* bytes on disk of the others */
+    uint64_t held; /* bytes of memory for these */
+    uint64_t kept; /* bytes on disk of the others */
     uint64_t last_version;
     enum zs_status first; /* the first failure */
     struct zs_error err;
@@ -225,16 +218,6 @@ struct upload_object {
     struct upload *upload;
 };
 
-struct upload_writer {
-    struct zs_writer base;
-    struct zs_writer *inner;
-};
-
-static struct uploads *uploads_of(struct zs_store *store)
-{
-    return (struct uploads *)store;
-}
-
 static uint64_t memory_of(const struct upload *u)
 {
     return zs_min_u64(u->size, PART_BYTES);
@@ -243,7 +226,7 @@ static uint64_t memory_of(const struct upload *u)
 /* ---- The list; with the lock held ---- */
 
 /* The latest of a key. */
-static struct upload *find(const struct uploads *a, const char *key)
+static struct upload *find(const struct zs_uploads *a, const char *key)
 {
     for (size_t i = a->count; i-- > 0;)
         if (!a->list[i]->is_forgotten && strcmp(a->list[i]->writer->key, key) == 0)
@@ -259,7 +242,7 @@ static void upload_free(struct upload *u)
 
 /* Frees uploads that are sent and have no readers: the forgotten ones, and the oldest until there is room for `room`
  * bytes. The limit is that of GDAL's caches, since temporary files may lie in memory. */
-static void tidy(struct uploads *a, uint64_t room)
+static void tidy(struct zs_uploads *a, uint64_t room)
 {
     const uint64_t most = 4 * zs_budget();
     for (size_t i = 0; i < a->count;) {
@@ -276,13 +259,13 @@ static void tidy(struct uploads *a, uint64_t room)
     }
 }
 
-static void wait_for(struct uploads *a, const struct upload *u)
+static void wait_for(struct zs_uploads *a, const struct upload *u)
 {
     while (!u->is_done)
         (void)pthread_cond_wait(&a->done, &a->lock);
 }
 
-static void forget(struct uploads *a, const char *key)
+static void forget(struct zs_uploads *a, const char *key)
 {
     struct upload *u = find(a, key);
     if (u == NULL)
@@ -299,7 +282,7 @@ static void forget(struct uploads *a, const char *key)
 static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
 {
     struct upload *u = ctx;
-    struct uploads *a = u->all;
+    struct zs_uploads *a = u->all;
     struct zs_error err = {0};
     (void)item;
     (void)unused;
@@ -319,13 +302,13 @@ static enum zs_status run(void *ctx, size_t item, struct zs_error *unused)
     return ZS_OK;
 }
 
-static enum zs_status failure(const struct uploads *a, struct zs_error *err)
+static enum zs_status failure(const struct zs_uploads *a, struct zs_error *err)
 {
     return a->first == ZS_OK ? ZS_OK : zs_fail(err, a->first, "%s", a->err.message);
 }
 
 /* Waits until there is room for an upload, and puts it into the list. */
-static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error *err)
+static enum zs_status enter(struct zs_uploads *a, struct upload *u, struct zs_error *err)
 {
     forget(a, u->writer->key);
     while (a->under_way >= ZS_MOST_UPLOADS || (a->under_way > 0 && a->held + memory_of(u) > zs_budget()))
@@ -340,10 +323,19 @@ static enum zs_status enter(struct uploads *a, struct upload *u, struct zs_error
     return ZS_OK;
 }
 
-/* Sends an object and takes the writer over, also on failure. Waits while too many or too large objects are under way,
- * and for an older one of that key. After one failure all later calls fail and nothing more is sent. */
-static enum zs_status send(struct uploads *a, struct zs_writer *writer, struct zs_error *err)
+static bool is_on(const struct zs_store *store)
 {
+    return store->uploads != NULL && atomic_load(&store->uploads->is_on);
+}
+
+bool zs_writer_overlaps(const struct zs_writer *writer)
+{
+    return writer->key != NULL && writer->expected == NULL && is_on(writer->reader);
+}
+
+enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err)
+{
+    struct zs_uploads *a = writer->reader->uploads;
     struct upload *u = zs_calloc(1, sizeof *u);
     if (u == NULL) {
         zs_writer_abort(writer);
@@ -368,10 +360,11 @@ static enum zs_status send(struct uploads *a, struct zs_writer *writer, struct z
     return async != NULL ? zs_async_wait(async, err) : run(u, 0, err);
 }
 
-/* Waits for all uploads; returns the first failure, from then on. */
-static enum zs_status wait_all(struct zs_store *store, struct zs_error *err)
+enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err)
 {
-    struct uploads *a = uploads_of(store);
+    struct zs_uploads *a = store->uploads;
+    if (a == NULL)
+        return ZS_OK;
     (void)pthread_mutex_lock(&a->lock);
     while (a->under_way > 0)
         (void)pthread_cond_wait(&a->done, &a->lock);
@@ -380,11 +373,10 @@ static enum zs_status wait_all(struct zs_store *store, struct zs_error *err)
     return status;
 }
 
-/* Waits for the upload of a key, and frees its bytes. */
-static void let_go(struct zs_store *store, const char *key)
+void zs_store_wait_commit(struct zs_store *store, const char *key)
 {
-    struct uploads *a = uploads_of(store);
-    if (!atomic_load(&a->is_on))
+    struct zs_uploads *a = store->uploads;
+    if (!is_on(store))
         return;
     (void)pthread_mutex_lock(&a->lock);
     forget(a, key);
@@ -392,38 +384,14 @@ static void let_go(struct zs_store *store, const char *key)
     (void)pthread_mutex_unlock(&a->lock);
 }
 
-/* ---- Reading what was sent, and the rest ---- */
+/* ---- Reading what was sent ---- */
 
-static enum zs_status uploads_open(struct zs_store *store, const char *key, struct zs_first_read *first,
-                                   struct zs_object **object, struct zs_error *err)
-{
-    struct uploads *a = uploads_of(store);
-    if (!atomic_load(&a->is_on))
-        return zs_object_open_first(store->inner, key, first, object, err);
-    struct upload_object *o = zs_calloc(1, sizeof *o);
-    ZS_TRY_MEMORY(o, err);
-    (void)pthread_mutex_lock(&a->lock);
-    struct upload *u = find(a, key);
-    if (u != NULL) {
-        u->readers++;
-        o->base = (struct zs_object){.store = store, .size = u->size, .version = u->version};
-        o->upload = u;
-        *object = &o->base;
-    }
-    (void)pthread_mutex_unlock(&a->lock);
-    if (u != NULL)
-        return ZS_OK;
-    free(o);
-    return zs_object_open_first(store->inner, key, first, object, err);
-}
-
-static enum zs_status uploads_read(struct zs_object *object, uint64_t offset, size_t n, void *data,
-                                   struct zs_error *err)
+static enum zs_status sent_read(struct zs_object *object, uint64_t offset, size_t n, void *data, struct zs_error *err)
 {
     return zs_writer_read(((struct upload_object *)object)->upload->writer, offset, n, data, err);
 }
 
-static void uploads_close(struct zs_object *object)
+static void sent_close(struct zs_object *object)
 {
     struct upload *u = ((struct upload_object *)object)->upload;
     (void)pthread_mutex_lock(&u->all->lock);
@@ -432,111 +400,62 @@ static void uploads_close(struct zs_object *object)
     free(object);
 }
 
-static enum zs_status uploads_list(struct zs_store *store, const char *prefix, char ***names, struct zs_error *err)
+enum zs_status zs_store_open_sent(struct zs_store *store, const char *key, struct zs_object **object,
+                                  struct zs_error *err)
 {
-    (void)wait_all(store, NULL); /* zs_store_list() reports what failed; removing need not */
-    return store->inner->ops->list(store->inner, prefix, names, err);
-}
-
-static enum zs_status uploads_remove(struct zs_store *store, const char *key, struct zs_error *err)
-{
-    let_go(store, key);
-    return zs_store_remove(store->inner, key, err);
-}
-
-static enum zs_status uploads_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,
-                                           struct zs_error *err)
-{
-    for (size_t i = 0; i < n; i++)
-        let_go(store, keys[i]);
-    return zs_store_remove_batch(store->inner, keys, n, gone, err);
-}
-
-/* ---- Writing, while commits overlap; else the inner store's writers are given ---- */
-
-static enum zs_status uploads_create(struct zs_store *store, const char *key, struct zs_writer **writer,
-                                     struct zs_error *err)
-{
-    if (!atomic_load(&uploads_of(store)->is_on))
-        return zs_store_create(store->inner, key, writer, err);
-    struct upload_writer *w = zs_calloc(1, sizeof *w);
-    ZS_TRY_MEMORY(w, err);
-    w->base.store = store;
-    const enum zs_status status = zs_store_create(store->inner, key, &w->inner, err);
-    if (status == ZS_OK) {
-        *writer = &w->base;
+    struct zs_uploads *a = store->uploads;
+    if (!is_on(store))
         return ZS_OK;
+    struct upload_object *o = zs_calloc(1, sizeof *o);
+    ZS_TRY_MEMORY(o, err);
+    (void)pthread_mutex_lock(&a->lock);
+    struct upload *u = find(a, key);
+    if (u != NULL) {
+        u->readers++;
+        o->base = (struct zs_object){.store = &a->sent, .size = u->size, .version = u->version};
+        o->upload = u;
+        a->sent.root = store->root; /* it may have moved */
+        *object = &o->base;
     }
-    free(w);
-    return status;
+    (void)pthread_mutex_unlock(&a->lock);
+    if (u == NULL)
+        free(o);
+    return ZS_OK;
 }
 
-static struct zs_writer *inner_of(struct zs_writer *writer)
+/* ---- Beginning and ending ---- */
+
+/* Without memory for it, each object is sent while the caller waits. */
+static struct zs_uploads *uploads_new(void)
 {
-    return ((struct upload_writer *)writer)->inner;
+    static const struct zs_store_ops ops = {.read = sent_read, .close = sent_close};
+    struct zs_uploads *a = zs_calloc(1, sizeof *a);
+    if (a == NULL)
+        return NULL;
+    a->sent = (struct zs_store){.ops = &ops, .is_remote = true};
+    (void)pthread_mutex_init(&a->lock, NULL);
+    (void)pthread_cond_init(&a->done, NULL);
+    return a;
 }
 
-static enum zs_status uploads_write(struct zs_writer *writer, const void *data, size_t n, struct zs_error *err)
+bool zs_store_overlap(struct zs_store *store)
 {
-    return zs_writer_write(inner_of(writer), data, n, err);
+    if (store->uploads == NULL && store->is_remote && store->read_only == NULL)
+        store->uploads = uploads_new();
+    return store->uploads != NULL && !atomic_exchange(&store->uploads->is_on, true);
 }
 
-static enum zs_status uploads_patch(struct zs_writer *writer, uint64_t offset, const void *data, size_t n,
-                                    struct zs_error *err)
+bool zs_store_overlaps(const struct zs_store *store)
 {
-    return zs_writer_patch(inner_of(writer), offset, data, n, err);
+    return is_on(store);
 }
 
-static enum zs_status uploads_read_back(struct zs_writer *writer, uint64_t offset, size_t n, void *data,
-                                        struct zs_error *err)
+enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
 {
-    return zs_writer_read(inner_of(writer), offset, n, data, err);
-}
-
-static void uploads_abort(struct zs_writer *writer)
-{
-    struct upload_writer *w = (struct upload_writer *)writer;
-    zs_writer_abort(w->inner);
-    free(w);
-}
-
-static enum zs_status uploads_commit(struct zs_writer *writer, struct zs_error *err)
-{
-    struct upload_writer *w = (struct upload_writer *)writer;
-    const enum zs_status status = send(uploads_of(writer->store), w->inner, err);
-    w->inner = NULL;
-    uploads_abort(writer);
-    return status;
-}
-
-/* A commit that expects a version waits for the answer. An older upload of its key is over by then. */
-static struct zs_writer *uploads_unwrap(struct zs_writer *writer)
-{
-    struct upload_writer *w = (struct upload_writer *)writer;
-    struct zs_writer *inner = w->inner;
-    let_go(writer->store, w->inner->key);
-    w->inner = NULL;
-    uploads_abort(writer);
-    return inner;
-}
-
-/* ---- All of them ---- */
-
-static bool begin(struct zs_store *store)
-{
-    return !atomic_exchange(&uploads_of(store)->is_on, true);
-}
-
-static bool is_on(struct zs_store *store)
-{
-    return atomic_load(&uploads_of(store)->is_on);
-}
-
-/* All objects of uploads_open() must be closed. */
-static enum zs_status end(struct zs_store *store, struct zs_error *err)
-{
-    struct uploads *a = uploads_of(store);
-    const enum zs_status status = wait_all(store, err);
+    struct zs_uploads *a = store->uploads;
+    const enum zs_status status = zs_store_wait_commits(store, err);
+    if (a == NULL)
+        return ZS_OK;
     (void)pthread_mutex_lock(&a->lock);
     for (size_t i = 0; i < a->count; i++)
         a->list[i]->is_forgotten = true;
@@ -547,53 +466,14 @@ static enum zs_status end(struct zs_store *store, struct zs_error *err)
     return status;
 }
 
-static void uploads_free(struct zs_store *store)
+void zs_uploads_free(struct zs_store *store)
 {
-    struct uploads *a = uploads_of(store);
-    (void)end(store, NULL);
+    struct zs_uploads *a = store->uploads;
+    if (a == NULL)
+        return;
+    (void)zs_store_overlap_end(store, NULL);
     free(a->list);
     (void)pthread_cond_destroy(&a->done);
     (void)pthread_mutex_destroy(&a->lock);
-    zs_store_free(store->inner);
-    free(store->root);
     free(a);
-}
-
-static const struct zs_writing_ops writing = {.create = uploads_create,
-                                              .write = uploads_write,
-                                              .patch = uploads_patch,
-                                              .read_back = uploads_read_back,
-                                              .commit = uploads_commit,
-                                              .abort = uploads_abort,
-                                              .remove = uploads_remove,
-                                              .remove_batch = uploads_remove_batch,
-                                              .unwrap = uploads_unwrap};
-static const struct zs_overlap_ops overlap = {.begin = begin, .is_on = is_on, .wait = wait_all, .end = end};
-static const struct zs_store_ops ops = {.open = uploads_open,
-                                        .read = uploads_read,
-                                        .close = uploads_close,
-                                        .list = uploads_list,
-                                        .free = uploads_free,
-                                        .writing = &writing,
-                                        .overlap = &overlap};
-
-enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store, struct zs_error *err)
-{
-    struct uploads *a = zs_calloc(1, sizeof *a);
-    char *root = zs_strdup(inner->root);
-    if (a == NULL || root == NULL) {
-        free(a);
-        free(root);
-        zs_store_free(inner);
-        return zs_fail_memory(err);
-    }
-    a->base = (struct zs_store){.ops = &ops, .inner = inner, .root = root, .path = inner->path, .is_remote = true};
-    a->base.max_batch = inner->max_batch;
-    a->base.can_expect = inner->can_expect;
-    a->base.has_generations = inner->has_generations;
-    a->base.sends_conditions = inner->sends_conditions;
-    (void)pthread_mutex_init(&a->lock, NULL);
-    (void)pthread_cond_init(&a->done, NULL);
-    *store = &a->base;
-    return ZS_OK;
 }

@@ -17,9 +17,6 @@ static enum zs_status open_at(const char *path, const struct zs_path_kind *kind,
         return zs_store_open_local(path, store, err);
     ZS_TRY(zs_store_open_vsi(path, kind, store, err));
     ZS_TRY(zs_store_open_http(*store, store, err));
-    if (!kind->is_remote)
-        return ZS_OK;
-    ZS_TRY(zs_store_open_uploads(*store, store, err));
     (*store)->lists_all = kind->lists_all;
     return ZS_OK;
 }
@@ -55,7 +52,6 @@ static struct zs_store *next(const struct zs_store *store)
         return store;                                                                                                  \
     }
 FINDER(find_writing, writing)
-FINDER(find_overlap, overlap)
 FINDER(find_change, change)
 FINDER(find_locks, locks)
 FINDER(find_directories, directories)
@@ -63,8 +59,10 @@ FINDER(find_forget, forget)
 
 void zs_store_free(struct zs_store *store)
 {
-    if (store != NULL)
-        store->ops->free(store);
+    if (store == NULL)
+        return;
+    zs_uploads_free(store);
+    store->ops->free(store);
 }
 
 void zs_store_set_sync(struct zs_store *store, enum zs_sync sync)
@@ -101,30 +99,6 @@ bool zs_store_is_replaced(const struct zs_store *store)
     if (directories != NULL && directories->is_replaced != NULL)
         return directories->is_replaced(store);
     return store->inner != NULL && zs_store_is_replaced(store->inner);
-}
-
-bool zs_store_overlap(struct zs_store *store)
-{
-    struct zs_store *s = find_overlap(store);
-    return s != NULL && s->ops->overlap->begin(s);
-}
-
-bool zs_store_overlaps(struct zs_store *store)
-{
-    struct zs_store *s = find_overlap(store);
-    return s != NULL && s->ops->overlap->is_on(s);
-}
-
-enum zs_status zs_store_wait_commits(struct zs_store *store, struct zs_error *err)
-{
-    struct zs_store *s = find_overlap(store);
-    return s != NULL ? s->ops->overlap->wait(s, err) : ZS_OK;
-}
-
-enum zs_status zs_store_overlap_end(struct zs_store *store, struct zs_error *err)
-{
-    struct zs_store *s = find_overlap(store);
-    return s != NULL ? s->ops->overlap->end(s, err) : ZS_OK;
 }
 
 enum zs_status zs_store_moved(struct zs_store *store, const char *root, struct zs_error *err)
@@ -212,7 +186,9 @@ enum zs_status zs_object_open_first(struct zs_store *store, const char *key, str
 {
     *object = NULL;
     ZS_TRY(check_key(store, key, err));
-    ZS_TRY(store->ops->open(store, key, first, object, err));
+    ZS_TRY(zs_store_open_sent(store, key, object, err));
+    if (*object == NULL)
+        ZS_TRY(store->ops->open(store, key, first, object, err));
     if (first->is_read || first->kind == ZS_READ_NONE)
         return ZS_OK;
     const enum zs_status status = read_first(*object, key, first, err);
@@ -338,7 +314,7 @@ enum zs_status zs_store_put_over(struct zs_store *store, const char *key, const 
     ZS_TRY(zs_store_create(store, key, &writer, err));
     enum zs_status status = zs_writer_write(writer, data, n, err);
     if (status == ZS_OK && etag != NULL)
-        status = zs_writer_expect(&writer, store, etag, err);
+        status = zs_writer_expect(writer, store, etag, err);
     if (status == ZS_OK)
         return zs_writer_commit(writer, err);
     zs_writer_abort(writer);
@@ -402,21 +378,20 @@ enum zs_status zs_writer_read(struct zs_writer *writer, uint64_t offset, size_t 
 
 enum zs_status zs_writer_commit(struct zs_writer *writer, struct zs_error *err)
 {
-    if (writer->key != NULL) {
-        bool is_kept;
-        const enum zs_status status = zs_writer_try_commit(writer, &is_kept, err);
-        if (is_kept)
-            zs_writer_abort(writer);
-        return status;
-    }
-    return ops_of(writer)->commit(writer, err);
+    bool is_kept;
+    const enum zs_status status = zs_writer_try_commit(writer, &is_kept, err);
+    if (is_kept)
+        zs_writer_abort(writer);
+    return status;
 }
 
 enum zs_status zs_writer_try_commit(struct zs_writer *writer, bool *is_kept, struct zs_error *err)
 {
     *is_kept = false;
     if (writer->key == NULL)
-        return zs_writer_commit(writer, err);
+        return ops_of(writer)->commit(writer, err);
+    if (zs_writer_overlaps(writer))
+        return zs_writer_send_later(writer, err);
     const enum zs_status status = zs_writer_send(writer, err);
     *is_kept = status != ZS_OK;
     if (!*is_kept)
@@ -438,6 +413,7 @@ enum zs_status zs_store_remove(struct zs_store *store, const char *key, struct z
 {
     struct zs_store *s;
     ZS_TRY(check_writing(store, key, &s, err));
+    zs_store_wait_commit(store, key);
     return s->ops->writing->remove(s, key, err);
 }
 
@@ -445,6 +421,8 @@ enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *
                                      struct zs_error *err)
 {
     struct zs_store *s = find_writing(store);
+    for (size_t i = 0; i < n; i++)
+        zs_store_wait_commit(store, keys[i]);
     return s->ops->writing->remove_batch(s, keys, n, gone, err);
 }
 

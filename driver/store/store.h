@@ -1,6 +1,6 @@
 /* store/store.h: where bytes live: named objects of bytes below one root. One table of functions, filled by local.c
  * (directories) and vsi.c (every GDAL virtual file system). A store may stand before another: http.c reads objects by
- * plain GET requests, commits.c overlaps commits (store.c puts both there); others show a format of their own as Zarr.
+ * plain GET requests (store.c puts it there); others show a format of their own as Zarr.
  *
  * Keys are relative to the root, with "/" between components and none at either end. No component is "", "." or "..",
  * or has a control character: whatever a file may have named, such a key is ZS_ARGUMENT and nothing is done. Absent is
@@ -40,7 +40,7 @@ enum zs_status zs_store_sync(struct zs_store *store, struct zs_error *err);
  * are complete. Reading, removing and listing through this store see every committed object. Returns false when nothing
  * changes: commits overlap already, or the store is not remote. */
 bool zs_store_overlap(struct zs_store *store);
-bool zs_store_overlaps(struct zs_store *store); /* whether commits overlap now */
+bool zs_store_overlaps(const struct zs_store *store); /* whether commits overlap now */
 /* Whether a key is that of a node's document: its last name is zarr.json. */
 bool zs_is_document(const char *key);
 /* Waits for all commits and returns the first failure. Call it before committing an object that refers to others. */
@@ -179,11 +179,11 @@ bool zs_store_lacks_versions(const struct zs_store *store);
 const char *zs_store_expected(struct zs_store *store, const char *etag);
 /* The ETag by which a commit can expect this object; NULL where the store has none. It belongs to the object. */
 const char *zs_object_etag(const struct zs_object *object);
-/* Has the commit of a writer for `key` replace the object that has this ETag, or, with "", make one where there is
- * none. Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. One that failed and left the
- * store as it was is sent again. `store` is the one that gave the writer, which may become another one. Does nothing in
- * stores of which zs_store_has_conditions() is always false. */
-enum zs_status zs_writer_expect(struct zs_writer **writer, struct zs_store *store, const char *etag,
+/* Has the commit of a writer replace the object that has this ETag, or, with "", make one where there is none.
+ * Otherwise the commit is ZS_CONFLICT, and zs_writer_try_commit() keeps the writer. One that failed and left the store
+ * as it was is sent again. `store` is the one that gave the writer. Does nothing in stores of which
+ * zs_store_has_conditions() is false. */
+enum zs_status zs_writer_expect(struct zs_writer *writer, struct zs_store *store, const char *etag,
                                 struct zs_error *err);
 /* Whether a change that ended with ZS_CONFLICT is to be made again, over what is there by now: false after
  * ZS_MOST_CONFLICTS. *tries is 0 at first. Waits before: longer each time, a second at most, and for a random part of
@@ -261,16 +261,6 @@ struct zs_writing_ops {
                                    struct zs_error *err);
     /* Optional: where there is a disk. */
     enum zs_status (*sync)(struct zs_store *s, struct zs_error *err);
-    /* Optional, of a store before another: gives up its own writer for the other store's, to which the bytes went. */
-    struct zs_writer *(*unwrap)(struct zs_writer *writer);
-};
-
-/* Commits that are sent beside the caller's work: zs_store_overlap(), _wait_commits() and _overlap_end(). */
-struct zs_overlap_ops {
-    bool (*begin)(struct zs_store *s);
-    bool (*is_on)(struct zs_store *s);
-    enum zs_status (*wait)(struct zs_store *s, struct zs_error *err);
-    enum zs_status (*end)(struct zs_store *s, struct zs_error *err);
 };
 
 /* Objects changed where they are: zs_file_open() and what follows it. */
@@ -308,7 +298,6 @@ struct zs_store_ops {
 
     /* Optional. What is NULL in a store before another (`inner`) is that store's, unless this one is only read. */
     const struct zs_writing_ops *writing;
-    const struct zs_overlap_ops *overlap;
     const struct zs_change_ops *change;
     const struct zs_lock_ops *locks;
     const struct zs_directory_ops *directories;
@@ -337,6 +326,7 @@ struct zs_store {
     bool has_generations; /* ... which are numbers, as Google's are, and not their ETags */
     bool sends_conditions; /* ... and does */
     bool lacks_versions;   /* see zs_store_lacks_versions() */
+    struct zs_uploads *uploads; /* of zs_store_overlap(); NULL: it was never called */
 };
 struct zs_object {
     struct zs_store *store;
@@ -372,9 +362,17 @@ struct zs_writer {
 enum zs_status zs_writer_send(struct zs_writer *writer, struct zs_error *err);
 void zs_expectation_free(struct zs_expectation *expected); /* NULL is allowed */
 
-/* Puts a store before a remote one, whose writers have their keys, and which it takes over, also on failure. It adds
- * nothing until zs_store_overlap() (commits.c). */
-enum zs_status zs_store_open_uploads(struct zs_store *inner, struct zs_store **store, struct zs_error *err);
+/* Whether the commit of a writer is sent beside the caller's work (zs_store_overlap()), and sends it so: takes it over,
+ * also on failure. Waits while too many or too large objects are under way, and for an older one of that key. After one
+ * failure all later calls fail and nothing more is sent. */
+bool zs_writer_overlaps(const struct zs_writer *writer);
+enum zs_status zs_writer_send_later(struct zs_writer *writer, struct zs_error *err);
+/* Waits for the commit of a key, and frees its bytes. */
+void zs_store_wait_commit(struct zs_store *store, const char *key);
+/* Opens an object whose commit is under way or has its bytes here; leaves *object alone where there is none. */
+enum zs_status zs_store_open_sent(struct zs_store *store, const char *key, struct zs_object **object,
+                                  struct zs_error *err);
+void zs_uploads_free(struct zs_store *store); /* waits for them */
 
 /* For stores before others: the batch operation of the store that has it, of at most max_batch keys. */
 enum zs_status zs_store_remove_batch(struct zs_store *store, const char *const *keys, size_t n, bool *gone,

@@ -169,6 +169,7 @@ static enum zs_status read_directory(void *ctx, size_t item, struct zs_error *er
     const struct search *search = ctx;
     struct directory *d = &search->list[search->first + item];
     bool has_chunks = false;
+    (void)zs_store_wait_commits(search->store, NULL); /* what failed is removed, too */
     const enum zs_status status =
         search->store->ops->list(search->store, d->key, &d->names, err); /* temporary files too */
     if (status != ZS_OK)
