@@ -47,15 +47,6 @@ enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes ax
     return ZS_OK;
 }
 
-int zs_slices_to_fix(const struct zs_slices *s, uint64_t most)
-{
-    uint64_t count = 1;
-    int i = s->dim_count;
-    while (i > 0 && s->sizes[i - 1] <= most / count)
-        count *= s->sizes[--i];
-    return i;
-}
-
 void zs_slice_position(const struct zs_slices *s, uint64_t slice, uint64_t *position)
 {
     for (int i = s->dim_count - 1; i >= 0; i--) {

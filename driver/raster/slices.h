@@ -22,9 +22,6 @@ enum zs_status zs_slices_find(int ndim, const uint64_t *shape, struct zs_axes ax
                               const struct zs_selection *selections, size_t n, struct zs_slices *slices,
                               struct zs_error *err);
 
-/* Number of the dims, slowest first, that must be fixed so that at most `most` slices remain. */
-int zs_slices_to_fix(const struct zs_slices *slices, uint64_t most);
-
 /* The position of a slice in each of the dim_count dimensions, counted from the first index selected of it. */
 void zs_slice_position(const struct zs_slices *slices, uint64_t slice, uint64_t *position);
 

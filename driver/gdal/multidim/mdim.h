@@ -132,6 +132,19 @@ struct ZSMdimNode
     }
 };
 
+/* An array and its dimensions; one that shares a dimension, and the numbers which that has there. */
+struct ZSMdimFound
+{
+    const struct zs_node *node;
+    struct zs_dimension dims[ZS_MAX_NDIM];
+    int count;
+};
+struct ZSMdimHaving
+{
+    ZSMdimFound array;
+    std::vector<int> numbers;
+};
+
 /* The state that all objects of one opened store share. Each of them holds it, so it outlives the dataset. */
 class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 {
@@ -173,26 +186,21 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
 
     using Shapes = std::map<std::string, std::vector<uint64_t>>; /* of arrays, by path */
 
+    bool CheckSizes(const ZSMdimFound &array, const std::vector<GUInt64> &sizes, struct zs_error *err) const;
+    bool PlanResize(const struct zs_node *node, const std::vector<GUInt64> &sizes, std::vector<ZSMdimHaving> &arrays,
+                    Shapes &shapes, struct zs_error *err) const;
     void TellOfOverviews(const Shapes &shapes);
-    bool PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
-                    struct zs_error *err);
-    bool SetShapes(const Shapes &shapes, struct zs_error *err);
-    using Sizes = std::vector<std::pair<std::shared_ptr<GDALDimension>, uint64_t>>;
-    void AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes);
 
     /* ---- What is renamed or deleted (mdim_change.cpp) ---- */
 
-    /* A dimension that the array at `path` has as its number-th; with a number below 0 one that was made. */
-    struct DimensionUse
-    {
-        std::string path;
-        int number;
-        std::shared_ptr<GDALDimension> dimension; /* null: it is not live */
-    };
-    bool HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const;
-    std::shared_ptr<GDALDimension> HeldDimension(const struct zs_node *node, int number,
-                                                 const struct zs_dimension &dim);
-    bool RenameLive(const std::vector<DimensionUse> &uses, const std::string &name, struct zs_error *err);
+    bool IsShared(const struct zs_node *node, const struct zs_dimension &dim, const struct zs_node *other,
+                  const struct zs_dimension &others) const;
+    std::vector<ZSMdimHaving> AllWith(const std::vector<ZSMdimFound> &all, const struct zs_node *node,
+                                      const struct zs_dimension &dim) const;
+    std::vector<std::shared_ptr<ZSMdimSized>> LiveDimensions(const ZSMdimFound &array, int number);
+    bool HasDimension(const std::vector<ZSMdimFound> &all, const std::set<std::string> &groups,
+                      const std::string &name) const;
+    bool FollowAll(const std::vector<ZSMdimHaving> &arrays, struct zs_error *err);
     void Forget(const std::string &path);
     bool RemoveLevels(const std::string &path);
     bool MoveNode(const std::string &from, const std::string &name);
@@ -302,7 +310,7 @@ class ZSMdimStore final : public std::enable_shared_from_this<ZSMdimStore>
     bool Rename(const std::string &path, const std::string &name);
     /* Renames a dimension in all arrays that share it, or in none: the one that the array at a path has as its
      * number-th, or (path null) one that was made in a group. */
-    bool RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
+    bool RenameDimension(const std::shared_ptr<ZSMdimSized> &self, const char *path, int number,
                          const std::string &group, const std::string &name);
     /* Updates names of live objects below a group after a rename. */
     void AnnounceNames(const std::string &path);

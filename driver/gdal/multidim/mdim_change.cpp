@@ -2,7 +2,6 @@
 #include "mdim.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "gdal/guard.h"
 
@@ -16,30 +15,8 @@ extern "C"
 #include "zarr/name.h"
 }
 
-/* Whether two arrays share a dimension: it has one name and one size in both, and they are siblings, have the same
- * coordinate variable, or have it as one object that GDAL's user made. */
-static bool isSameDimension(const struct zs_node *node, const struct zs_dimension &dim, const struct zs_node *other,
-                            const struct zs_dimension &others, bool isMadeAsOne)
-{
-    const bool isCalled = zsMdimNameOf(dim) == zsMdimNameOf(others) && !zsMdimNameOf(dim).empty();
-    const bool isSibling = zsParentPath(node->path) == zsParentPath(other->path);
-    const bool hasSameVariable = dim.variable != nullptr && dim.variable == others.variable;
-    return isCalled && dim.size == others.size && (isSibling || hasSameVariable || isMadeAsOne);
-}
-
-namespace
-{
-/* The dimensions of an array. */
-struct Found
-{
-    const struct zs_node *node;
-    struct zs_dimension dims[ZS_MAX_NDIM];
-    int count = 0;
-};
-} // namespace
-
 /* The dimensions of all arrays. Leaves out arrays whose dimensions cannot be read: opening them reports the error. */
-static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_error *err)
+static bool findAll(struct zs_hierarchy *h, std::vector<ZSMdimFound> &all, struct zs_error *err)
 {
     const struct zs_node **nodes = nullptr;
     size_t listed = 0;
@@ -48,7 +25,7 @@ static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_e
     const std::unique_ptr<const struct zs_node *, decltype(&free)> freed(nodes, free);
     for (size_t i = 0; i < listed; i++)
     {
-        Found found = {};
+        ZSMdimFound found = {};
         found.node = nodes[i];
         if (nodes[i]->type == ZS_NODE_ARRAY &&
             zs_dimensions_find(h, nodes[i], found.dims, &found.count, nullptr) == ZS_OK)
@@ -57,34 +34,59 @@ static bool findAll(struct zs_hierarchy *h, std::vector<Found> &all, struct zs_e
     return true;
 }
 
-namespace
+/* Whether two arrays share a dimension: it has one name and one size in both, and they are siblings, have the same
+ * coordinate variable, or have it as one object that GDAL's user made. */
+bool ZSMdimStore::IsShared(const struct zs_node *node, const struct zs_dimension &dim, const struct zs_node *other,
+                           const struct zs_dimension &others) const
 {
-/* An array that shares a dimension, and the numbers that it has there. */
-struct Having
-{
-    Found array;
-    std::vector<int> numbers;
-};
-} // namespace
+    const std::string name = zsMdimNameOf(dim);
+    if (name.empty() || name != zsMdimNameOf(others) || dim.size != others.size)
+        return false;
+    const auto made = MadeDimension(node->path, name, dim.size);
+    return zsParentPath(node->path) == zsParentPath(other->path) ||
+           (dim.variable != nullptr && dim.variable == others.variable) ||
+           (made != nullptr && made == MadeDimension(other->path, name, dim.size));
+}
 
-/* The arrays that share a dimension of an array, itself among them unless the dimension has no name. `isMade`: whether
- * an array has it as GDAL's user made it. */
-static std::vector<Having> allWith(const std::vector<Found> &all, const struct zs_node *node,
-                                   const struct zs_dimension &dim, const std::function<bool(const Found &)> &isMade)
+/* The arrays that share a dimension of an array, itself among them unless the dimension has no name. */
+std::vector<ZSMdimHaving> ZSMdimStore::AllWith(const std::vector<ZSMdimFound> &all, const struct zs_node *node,
+                                               const struct zs_dimension &dim) const
 {
-    std::vector<Having> having;
+    std::vector<ZSMdimHaving> having;
     for (const auto &other : all)
     {
-        Having h = {other, {}};
+        ZSMdimHaving h = {other, {}};
         for (int e = 0; e < other.count; e++)
         {
-            if (isSameDimension(node, dim, other.node, other.dims[e], isMade(other)))
+            if (IsShared(node, dim, other.node, other.dims[e]))
                 h.numbers.push_back(e);
         }
         if (!h.numbers.empty())
             having.push_back(h);
     }
     return having;
+}
+
+/* The live objects of a dimension: of the array where that is live, made, and of other arrays. */
+std::vector<std::shared_ptr<ZSMdimSized>> ZSMdimStore::LiveDimensions(const ZSMdimFound &array, int number)
+{
+    const struct zs_dimension &dim = array.dims[number];
+    const auto live = Handle(array.node->path)->array.lock();
+    const std::string key = DimensionKey(array.node, dim);
+    std::vector<std::shared_ptr<GDALDimension>> found;
+    const std::lock_guard<std::mutex> held(m_lock);
+    if (live != nullptr)
+        found.push_back(live->GetDimensions()[static_cast<size_t>(number)]);
+    if (!key.empty())
+        found.insert(found.end(), {MadeDimension(array.node->path, dim.name, dim.size), m_dimensions[key].lock()});
+    std::vector<std::shared_ptr<ZSMdimSized>> own;
+    for (const auto &d : found)
+    {
+        const auto sized = std::dynamic_pointer_cast<ZSMdimSized>(d);
+        if (sized != nullptr)
+            own.push_back(sized);
+    }
+    return own;
 }
 
 /* ---- Deleting ---- */
@@ -275,284 +277,168 @@ void ZSMdimStore::AnnounceNames(const std::string &path)
 
 #if ZS_GDAL_AT_LEAST(8)
 
-/* Whether GDAL's user made a dimension of that name in one of the groups. */
-bool ZSMdimStore::HasMadeDimension(const std::set<std::string> &groups, const std::string &name) const
+/* Renames a dimension of an array, in its document, and in the attributes of the array and of its group that list
+ * dimensions. */
+static enum zs_status renameIn(struct zs_hierarchy *h, const ZSMdimHaving &one, const std::string &from,
+                               const std::string &to, struct zs_error *err)
 {
+    const char *names[ZS_MAX_NDIM] = {nullptr};
+    const struct zs_node *node = nullptr, *fresh = nullptr, *group = nullptr;
+    const char *path = one.array.node->path;
+    for (int d = 0; d < one.array.count; d++)
+        names[d] = one.array.dims[d].name;
+    for (const int d : one.numbers)
+        names[d] = to.c_str();
+    ZS_TRY(zs_hierarchy_node(h, path, &node, err));
+    ZS_TRY(zs_array_update_document(h, node, nullptr, names, nullptr, &fresh, err));
+    ZS_TRY(zs_dimension_rename_attributes(h, fresh, from.c_str(), to.c_str(), err));
+    if (path[0] == '\0')
+        return ZS_OK;
+    ZS_TRY(zs_hierarchy_node(h, zsParentPath(path).c_str(), &group, err));
+    return zs_dimension_rename_attributes(h, group, from.c_str(), to.c_str(), err);
+}
+
+/* Whether there is a dimension of that name in one of the groups. */
+bool ZSMdimStore::HasDimension(const std::vector<ZSMdimFound> &all, const std::set<std::string> &groups,
+                               const std::string &name) const
+{
+    bool has = false;
     for (const auto &group : groups)
     {
         for (const auto &d : MadeDimensions(group))
-        {
-            if (d->GetName() == name)
-                return true;
-        }
+            has = has || d->GetName() == name;
     }
-    return false;
-}
-
-/* Whether an array in one of the groups has a dimension of that name. */
-static bool hasDimension(const std::vector<Found> &all, const std::set<std::string> &groups, const std::string &name)
-{
     for (const auto &f : all)
     {
         for (int d = 0; d < f.count && groups.count(zsParentPath(f.node->path)) > 0; d++)
-        {
-            if (zsMdimNameOf(f.dims[d]) == name)
-                return true;
-        }
+            has = has || zsMdimNameOf(f.dims[d]) == name;
     }
-    return false;
+    return has;
 }
 
-/* Renames a dimension in all of the arrays. */
-static bool renameInArrays(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &name,
-                           struct zs_error *err)
-{
-    for (const auto &one : having)
-    {
-        const char *names[ZS_MAX_NDIM] = {nullptr};
-        const struct zs_node *fresh = nullptr, *now = nullptr;
-        for (int d = 0; d < one.array.count; d++)
-            names[d] = one.array.dims[d].name;
-        for (const int d : one.numbers)
-            names[d] = name.c_str();
-        if (zs_hierarchy_node(h, one.array.node->path, &now, err) != ZS_OK ||
-            zs_array_update_document(h, now, nullptr, names, nullptr, &fresh, err) != ZS_OK)
-            return false;
-    }
-    return true;
-}
-
-/* Renames a dimension in the attributes of its arrays and of their groups. */
-static bool renameInAttributes(struct zs_hierarchy *h, const std::vector<Having> &having, const std::string &from,
-                               const std::string &to, struct zs_error *err)
-{
-    std::set<std::string> paths;
-    for (const auto &one : having)
-    {
-        paths.insert(one.array.node->path);
-        if (one.array.node->path[0] != '\0')
-            paths.insert(zsParentPath(one.array.node->path));
-    }
-    for (const auto &path : paths)
-    {
-        const struct zs_node *node = nullptr;
-        if (zs_hierarchy_node(h, path.c_str(), &node, err) != ZS_OK ||
-            zs_dimension_rename_attributes(h, node, from.c_str(), to.c_str(), err) != ZS_OK)
-            return false;
-    }
-    return true;
-}
-
-/* The live object of a dimension, looked up by the name that it has until now; null where there is none. */
-std::shared_ptr<GDALDimension> ZSMdimStore::HeldDimension(const struct zs_node *node, int number,
-                                                          const struct zs_dimension &dim)
-{
-    const auto array = Handle(node->path)->array.lock();
-    const std::lock_guard<std::mutex> held(m_lock);
-    auto dimension = array != nullptr ? array->GetDimensions()[static_cast<size_t>(number)] : nullptr;
-    if (dimension == nullptr)
-        dimension = MadeDimension(node->path, zsMdimNameOf(dim), dim.size);
-    return dimension != nullptr ? dimension : m_dimensions[DimensionKey(node, dim)].lock();
-}
-
-/* Live dimensions take the new name, and live arrays switch to their new nodes. */
-bool ZSMdimStore::RenameLive(const std::vector<DimensionUse> &uses, const std::string &name, struct zs_error *err)
-{
-    {
-        const std::lock_guard<std::mutex> held(m_lock);
-        m_dimensions.clear(); // their keys have names
-    }
-    for (const auto &use : uses)
-    {
-        auto *sized = dynamic_cast<ZSMdimSized *>(use.dimension.get());
-        if (sized != nullptr && sized->GetName() != name)
-            sized->SetName(name);
-    }
-    for (const auto &use : uses)
-    {
-        struct zs_dimension dims[ZS_MAX_NDIM];
-        int count = 0;
-        const struct zs_node *node = use.path.empty() && use.number < 0 ? nullptr : Node(use.path);
-        if (node == nullptr)
-            continue;
-        if (zs_dimensions_find(Hierarchy(), node, dims, &count, err) != ZS_OK || !FollowNode(node, err))
-            return false;
-        const std::lock_guard<std::mutex> held(m_lock);
-        if (use.dimension != nullptr && MadeDimension(node->path, name, dims[use.number].size) == nullptr)
-            m_dimensions[DimensionKey(node, dims[use.number])] = use.dimension;
-    }
-    return true;
-}
-
-/* The arrays that share a dimension: the one that an array at `path` has as its number-th, or one that was made. */
-static std::vector<Having> allThatHave(const std::vector<Found> &all, const std::string &name, const char *path,
-                                       int number, const std::function<bool(const Found &)> &isMade)
-{
-    for (const auto &f : all)
-    {
-        for (int d = 0; d < f.count; d++)
-        {
-            const bool isIt = path != nullptr ? strcmp(f.node->path, path) == 0 && d == number : isMade(f);
-            if (isIt && zsMdimNameOf(f.dims[d]) == name)
-                return allWith(all, f.node, f.dims[d], isMade);
-        }
-    }
-    return {};
-}
-
-bool ZSMdimStore::RenameDimension(const std::shared_ptr<GDALDimension> &self, const char *path, int number,
+bool ZSMdimStore::RenameDimension(const std::shared_ptr<ZSMdimSized> &self, const char *path, int number,
                                   const std::string &group, const std::string &given)
 {
     struct zs_error err;
-    const std::string name = zsUtf8(given);
-    std::vector<Found> all;
-    const std::string before = self->GetName();
+    const std::string name = zsUtf8(given), before = self->GetName();
+    std::vector<ZSMdimFound> all;
+    std::vector<ZSMdimHaving> having;
     if (!CheckUpdatable())
         return false;
-    if (zs_node_check_name(name.c_str(), &err) != ZS_OK)
+    if (zs_node_check_name(name.c_str(), &err) != ZS_OK || !findAll(Hierarchy(), all, &err))
         return zsReport(err);
-    if (!findAll(Hierarchy(), all, &err))
-        return zsReport(err);
-    const auto having = allThatHave(all, before, path, number, [&](const Found &f) {
-        return MadeDimension(f.node->path, before, self->GetSize()) == self;
-    });
+    for (const auto &f : all)
+    {
+        for (int d = 0; d < f.count && having.empty(); d++)
+        {
+            const bool isIt = path != nullptr ? strcmp(f.node->path, path) == 0 && d == number
+                                              : MadeDimension(f.node->path, before, self->GetSize()) == self;
+            if (isIt && zsMdimNameOf(f.dims[d]) == before)
+                having = AllWith(all, f.node, f.dims[d]);
+        }
+    }
     std::set<std::string> groups{group};
-    std::vector<DimensionUse> uses{{"", -1, self}};
     for (const auto &one : having)
-    {
         groups.insert(zsParentPath(one.array.node->path));
-        for (const int d : one.numbers)
-            uses.push_back({one.array.node->path, d, HeldDimension(one.array.node, d, one.array.dims[d])});
-    }
-    if ((having.empty() && path != nullptr) || HasMadeDimension(groups, name) ||
-        hasDimension(all, groups, name))
-    {
-        CPLError(CE_Failure, CPLE_AppDefined,
-                 having.empty() && path != nullptr
-                     ? "dimension %s: expected an array that has it, found none; it is not renamed to %s"
-                     : "dimension %s: there is one called %s already",
-                 before.c_str(), name.c_str());
-        return false;
-    }
+    if (having.empty() && path != nullptr)
+        return zsRefuse(CPLE_AppDefined, "dimension %s: expected an array that has it, found none", before.c_str());
+    if (HasDimension(all, groups, name))
+        return zsRefuse(CPLE_AppDefined, "dimension %s: there is one called %s already", before.c_str(), name.c_str());
+    std::vector<std::shared_ptr<ZSMdimSized>> live{self};
+    ZSSavepoint edit(Hierarchy());
     for (const auto &one : having)
     {
         if (!FlushArray(one.array.node->path)) // it is opened again
             return false;
+        if (renameIn(Hierarchy(), one, before, name, &err) != ZS_OK)
+            return zsReport(err);
+        for (const int d : one.numbers)
+        {
+            const auto more = LiveDimensions(one.array, d);
+            live.insert(live.end(), more.begin(), more.end());
+        }
     }
-    ZSSavepoint edit(Hierarchy());
-    if (!renameInArrays(Hierarchy(), having, name, &err) ||
-        !renameInAttributes(Hierarchy(), having, before, name, &err))
-        return zsReport(err);
     edit.Keep();
-    return RenameLive(uses, name, &err) || zsReport(err);
+    {
+        const std::lock_guard<std::mutex> held(m_lock);
+        m_dimensions.clear(); // their keys have names
+    }
+    for (const auto &d : live)
+    {
+        if (d->GetName() != name)
+            d->SetName(name);
+    }
+    return FollowAll(having, &err) || zsReport(err);
 }
 
 #endif
 
-/* ---- Longer dimensions: which arrays become longer together ---- */
-
-static std::vector<uint64_t> shapeOf(const Found &array)
+/* Live arrays switch to their new nodes. */
+bool ZSMdimStore::FollowAll(const std::vector<ZSMdimHaving> &arrays, struct zs_error *err)
 {
-    std::vector<uint64_t> shape;
-    for (int d = 0; d < array.count; d++)
-        shape.push_back(array.dims[d].size);
-    return shape;
+    for (const auto &one : arrays)
+    {
+        const struct zs_node *node = nullptr;
+        if (zs_hierarchy_node(Hierarchy(), one.array.node->path, &node, err) != ZS_OK || !FollowNode(node, err))
+            return false;
+    }
+    return true;
 }
 
-/* The new shapes of an array and of those that share with it the dimensions that change. */
-bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<uint64_t> &sizes, Shapes &shapes,
-                             struct zs_error *err)
+/* ---- Longer dimensions ---- */
+
+/* Whether an array may get these sizes; else the reason is in err. */
+bool ZSMdimStore::CheckSizes(const ZSMdimFound &array, const std::vector<GUInt64> &sizes, struct zs_error *err) const
 {
-    struct zs_dimension dims[ZS_MAX_NDIM];
-    int count = 0;
-    if (zs_dimensions_find(Hierarchy(), node, dims, &count, err) != ZS_OK)
+    const struct zs_node *node = array.node;
+    const auto fail = [&](const std::string &reason) {
+        zs_fail(err, ZS_ARGUMENT, "array /%s: %s", node->path, reason.c_str());
         return false;
-    if (sizes.size() != static_cast<size_t>(count))
-    {
-        zs_fail(err, ZS_ARGUMENT, "array /%s: expected sizes of %d dimensions, found %zu", node->path, count,
-                sizes.size());
-        return false;
-    }
+    };
+    if (sizes.size() != static_cast<size_t>(array.count))
+        return fail("expected sizes of " + std::to_string(array.count) + " dimensions, found " +
+                    std::to_string(sizes.size()));
     for (size_t d = 0; d < sizes.size(); d++)
     {
         for (size_t e = 0; e < d; e++)
         {
-            if (isSameDimension(node, dims[d], node, dims[e], false) && sizes[d] != sizes[e])
-            {
-                zs_fail(err, ZS_ARGUMENT, "array /%s: dimension %s, which it has twice: expected one size", node->path,
-                        dims[d].name);
-                return false;
-            }
+            if (IsShared(node, array.dims[d], node, array.dims[e]) && sizes[d] != sizes[e])
+                return fail(std::string("dimension ") + array.dims[d].name + ", which it has twice: expected one size");
         }
-        if (sizes[d] < dims[d].size)
-        {
-            zs_fail(err, ZS_UNSUPPORTED, "array /%s: dimension %zu has %llu elements, arrays are made longer, not %llu",
-                    node->path, d, static_cast<unsigned long long>(dims[d].size),
-                    static_cast<unsigned long long>(sizes[d]));
-            return false;
-        }
+        if (sizes[d] < array.dims[d].size)
+            return fail("dimension " + std::to_string(d) + " has " + std::to_string(array.dims[d].size) +
+                        " elements, arrays are made longer, not " + std::to_string(sizes[d]));
     }
-    std::vector<Found> all;
-    if (!findAll(Hierarchy(), all, err))
+    return true;
+}
+
+/* The new shapes of an array and of those that share with it the dimensions that change. */
+bool ZSMdimStore::PlanResize(const struct zs_node *node, const std::vector<GUInt64> &sizes,
+                             std::vector<ZSMdimHaving> &arrays, Shapes &shapes, struct zs_error *err) const
+{
+    ZSMdimFound own = {node, {}, 0};
+    std::vector<ZSMdimFound> all;
+    if (zs_dimensions_find(Hierarchy(), node, own.dims, &own.count, err) != ZS_OK || !CheckSizes(own, sizes, err) ||
+        !findAll(Hierarchy(), all, err))
         return false;
     for (size_t d = 0; d < sizes.size(); d++)
     {
-        if (sizes[d] == dims[d].size)
+        if (sizes[d] == own.dims[d].size)
             continue;
-        shapes[node->path] = sizes;
-        const std::string name = zsMdimNameOf(dims[d]);
-        const auto made = MadeDimension(node->path, name, dims[d].size);
-        const auto isMade = [&](const Found &other) {
-            return made != nullptr && made == MadeDimension(other.node->path, name, dims[d].size);
-        };
-        for (const auto &one : allWith(all, node, dims[d], isMade))
+        auto having = AllWith(all, node, own.dims[d]);
+        if (having.empty()) // it has no name
+            having.push_back({own, {static_cast<int>(d)}});
+        for (const auto &one : having)
         {
-            auto &shape = shapes.emplace(one.array.node->path, shapeOf(one.array)).first->second;
+            auto &shape = shapes[one.array.node->path];
+            for (auto e = static_cast<int>(shape.size()); e < one.array.count; e++)
+                shape.push_back(one.array.dims[e].size);
             for (const int number : one.numbers)
                 shape[static_cast<size_t>(number)] = sizes[d];
+            arrays.push_back(one);
         }
     }
     return true;
-}
-
-/* ---- Longer dimensions: the new shapes ---- */
-
-/* Changes the shapes of all arrays, and the lists in their attributes that have an element for each slice. After a
- * failure none is changed. */
-bool ZSMdimStore::SetShapes(const Shapes &shapes, struct zs_error *err)
-{
-    ZSSavepoint edit(Hierarchy());
-    for (const auto &[path, shape] : shapes)
-    {
-        const struct zs_node *node = nullptr;
-        if (zs_hierarchy_node(Hierarchy(), path.c_str(), &node, err) != ZS_OK ||
-            zs_array_grow(Hierarchy(), node, shape.data(), err) != ZS_OK)
-            return false;
-    }
-    edit.Keep();
-    return true;
-}
-
-/* Adds the live dimensions of an array, with their new sizes. */
-void ZSMdimStore::AddDimensions(const std::string &path, const std::vector<uint64_t> &shape, Sizes &sizes)
-{
-    struct zs_dimension dims[ZS_MAX_NDIM];
-    int count = 0;
-    const struct zs_node *node = Node(path);
-    const auto array = Handle(path)->array.lock();
-    if (node == nullptr || zs_dimensions_find(Hierarchy(), node, dims, &count, nullptr) != ZS_OK)
-        return;
-    for (int d = 0; d < count; d++)
-    {
-        const uint64_t size = shape[static_cast<size_t>(d)];
-        const std::string key = DimensionKey(node, dims[d]);
-        if (array != nullptr)
-            sizes.emplace_back(array->GetDimensions()[static_cast<size_t>(d)], size);
-        if (key.empty())
-            continue;
-        sizes.emplace_back(MadeDimension(path, dims[d].name, dims[d].size), size);
-        sizes.emplace_back(m_dimensions[key].lock(), size);
-    }
 }
 
 /* Warns of overviews that keep the old size: they are not found until they are made again. */
@@ -577,35 +463,38 @@ void ZSMdimStore::TellOfOverviews(const Shapes &shapes)
     }
 }
 
-bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> &newSizes)
+bool ZSMdimStore::Resize(const struct zs_node *node, const std::vector<GUInt64> &sizes)
 {
     struct zs_error err;
     Shapes shapes;
-    Sizes sizes;
+    std::vector<ZSMdimHaving> arrays;
+    std::vector<std::pair<std::shared_ptr<ZSMdimSized>, uint64_t>> live;
     if (!CheckUpdatable())
         return false;
-    bool ok = PlanResize(node, std::vector<uint64_t>(newSizes.begin(), newSizes.end()), shapes, &err);
-    for (auto it = shapes.begin(); ok && it != shapes.end(); ++it)
+    if (!PlanResize(node, sizes, arrays, shapes, &err))
+        return zsReport(err);
+    for (const auto &one : arrays)
     {
-        if (!FlushArray(it->first)) // pending chunks are numbered by the old shape
+        const std::string path = one.array.node->path;
+        if (!FlushArray(path)) // pending chunks are numbered by the old shape
             return false;
-        AddDimensions(it->first, it->second, sizes);
+        for (const int d : one.numbers)
+        {
+            for (const auto &dimension : LiveDimensions(one.array, d))
+                live.emplace_back(dimension, shapes[path][static_cast<size_t>(d)]);
+        }
     }
-    if (ok)
-        TellOfOverviews(shapes);
-    ok = ok && SetShapes(shapes, &err);
-    for (size_t i = 0; ok && i < sizes.size(); i++)
+    TellOfOverviews(shapes);
+    ZSSavepoint edit(Hierarchy());
+    for (const auto &[path, shape] : shapes)
     {
-        auto *sized = dynamic_cast<ZSMdimSized *>(sizes[i].first.get());
-        if (sized != nullptr)
-            sized->SetSize(sizes[i].second);
+        const struct zs_node *old = nullptr;
+        if (zs_hierarchy_node(Hierarchy(), path.c_str(), &old, &err) != ZS_OK ||
+            zs_array_grow(Hierarchy(), old, shape.data(), &err) != ZS_OK)
+            return zsReport(err);
     }
-    for (auto it = shapes.begin(); ok && it != shapes.end(); ++it)
-    {
-        const struct zs_node *fresh = nullptr;
-        ok = zs_hierarchy_node(Hierarchy(), it->first.c_str(), &fresh, &err) == ZS_OK && FollowNode(fresh, &err);
-    }
-    if (!ok)
-        zsReport(err);
-    return ok;
+    edit.Keep();
+    for (const auto &[dimension, size] : live)
+        dimension->SetSize(size);
+    return FollowAll(arrays, &err) || zsReport(err);
 }

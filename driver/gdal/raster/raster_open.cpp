@@ -211,18 +211,19 @@ static std::unique_ptr<GDALDataset> listSlices(const std::shared_ptr<ZSStore> &s
 
 namespace
 {
-/* One of the dimensions that become subdatasets: which indices or ranges of it are listed, and their names. */
+/* A dimension that becomes subdatasets: which indices or ranges of it they are, and their names. */
 struct PartedDimension
 {
     int dim;
-    std::string title;           /* its name */
-    std::string key;             /* ":name=" */
+    std::string title;          /* its name */
+    std::string key;            /* ":name=" */
     uint64_t first, size, step; /* indices, and how many of them a part has */
     uint64_t parts = 0, listed = 0;
     std::vector<std::string> labels; /* of the listed parts, or of both ends of each; "" where there is none */
     bool takesIndices = false;       /* without coordinates: a value is an index */
     std::string unit;
 
+    PartedDimension(const struct zs_node *node, const struct zs_slices &slices);
     uint64_t FirstOf(uint64_t part) const
     {
         return first + part * step;
@@ -236,6 +237,20 @@ struct PartedDimension
     std::string Title(uint64_t part) const;
 };
 } // namespace
+
+/* The slowest dimension. Of many indices that leave few slices each, ranges of round lengths are listed. */
+PartedDimension::PartedDimension(const struct zs_node *node, const struct zs_slices &slices)
+    : dim(slices.dims[0]), title(zsDimensionName(node, dim)), key(zsNamedSelection(node, dim)),
+      first(slices.first[dim]), size(slices.sizes[0]), step(1)
+{
+    uint64_t rest = 1;
+    for (int i = 1; i < slices.dim_count; i++)
+        rest = slices.sizes[i] > UINT64_MAX / rest ? UINT64_MAX : rest * slices.sizes[i];
+    while (size > MOST_LISTED && step * 10 <= ZS_MOST_BANDS / rest && step < size)
+        step *= 10;
+    parts = size / step + (size % step > 0);
+    listed = std::min(parts, MOST_LISTED);
+}
 
 /* Prints times of whole hours without minutes. */
 static void shorten(std::vector<std::string> &labels)
@@ -297,41 +312,6 @@ std::string PartedDimension::Title(uint64_t part) const
     return title + " " + text(2 * part, FirstOf(part)) + ".." + text(2 * part + 1, LastOf(part)) + unit;
 }
 
-/* The dimensions that are to be fixed, slowest first, and how many parts they give in all. */
-static std::vector<PartedDimension> partsOf(const struct zs_node *node, const struct zs_slices &slices, uint64_t &count)
-{
-    const auto fixed = static_cast<size_t>(zs_slices_to_fix(&slices, ZS_MOST_BANDS));
-    std::vector<PartedDimension> parted(fixed);
-    uint64_t rest = 1, most = 1;
-    for (size_t i = fixed; i < static_cast<size_t>(slices.dim_count); i++)
-        rest *= slices.sizes[i];
-    count = 1;
-    for (size_t i = 0; i < fixed; i++)
-    {
-        auto &d = parted[i];
-        d.dim = slices.dims[i];
-        d.title = zsDimensionName(node, d.dim);
-        d.key = zsNamedSelection(node, d.dim);
-        d.first = slices.first[d.dim];
-        d.size = slices.sizes[i];
-        d.step = 1;
-        // Ranges of round lengths, so that users see how they follow each other.
-        while (i + 1 == fixed && d.size > MOST_LISTED / std::min(count, MOST_LISTED) &&
-               d.step * 10 <= ZS_MOST_BANDS / rest && d.step < d.size)
-            d.step *= 10;
-        d.parts = d.size / d.step + (d.size % d.step > 0);
-        count = d.parts > UINT64_MAX / count ? UINT64_MAX : count * d.parts;
-    }
-    // Of slow dimensions only the first parts are listed, where all parts of the fast ones are too many.
-    for (size_t i = fixed; i-- > 0;)
-    {
-        auto &d = parted[i];
-        d.listed = std::min(d.parts, (MOST_LISTED + most - 1) / most);
-        most = std::min(MOST_LISTED, most * d.listed);
-    }
-    return parted;
-}
-
 /* The selections that were made already, by the names of their dimensions. */
 static std::string chosenText(const struct zs_node *node, const struct zs_axes &axes, const ZSConnection &connection)
 {
@@ -349,53 +329,31 @@ static std::string chosenText(const struct zs_node *node, const struct zs_axes &
     return text;
 }
 
-/* For an array of more slices than a dataset has bands: its slowest dimensions become subdatasets until the rest fits.
- * One for each index; where these would be more than can be listed, for ranges of the last of those dimensions. */
+/* For an array of more slices than a dataset has bands: its slowest dimension becomes subdatasets. Each of these opens
+ * as such a list again where the rest is too many. */
 static std::unique_ptr<GDALDataset> listParts(const std::shared_ptr<ZSStore> &store, const ZSConnection &connection,
-                                         const struct zs_node *node, const struct zs_slices &slices)
+                                              const struct zs_node *node, const struct zs_slices &slices)
 {
-    uint64_t count = 1;
-    auto parted = partsOf(node, slices, count);
-    struct zs_slices whole = slices, rest = slices; // of most parts, and what is left of the slices in one
-    const size_t fixed = parted.size();
+    PartedDimension parted(node, slices);
+    const int gone = parted.step > 1 ? 0 : 1;
+    struct zs_slices part = slices;
+    part.dim_count -= gone;
+    std::copy(slices.dims + gone, slices.dims + slices.dim_count, part.dims);
+    std::copy(slices.sizes + gone, slices.sizes + slices.dim_count, part.sizes);
     auto container = std::make_unique<ShardedZarrContainer>(store, nullptr);
     const std::string base = connection.SubdatasetName(node->path) + chosenText(node, slices.axes, connection);
-    for (auto &d : parted)
-        d.ReadLabels(*store, node);
-    auto &last = parted.back();
-    const bool isRange = last.step > 1;
-    const size_t gone = isRange ? fixed - 1 : fixed;
-    whole.dim_count = slices.dim_count - static_cast<int>(gone);
-    std::copy(slices.dims + gone, slices.dims + slices.dim_count, whole.dims);
-    std::copy(slices.sizes + gone, slices.sizes + slices.dim_count, whole.sizes);
-    rest = whole;
-    if (isRange)
-    {
-        whole.sizes[0] = last.step;
-        rest.sizes[0] = last.LastOf(last.parts - 1) - last.FirstOf(last.parts - 1) + 1;
-    }
-    const std::string description = describe(*store, node, false, &whole),
-                      ofLast = describe(*store, node, false, &rest);
     const std::string path = node->path[0] != '\0' ? std::string(node->path) + ", " : "";
-    std::vector<uint64_t> at(fixed);
-    for (uint64_t n = 0; n < std::min(count, MOST_LISTED); n++)
+    std::string description;
+    parted.ReadLabels(*store, node);
+    for (uint64_t n = 0; n < parted.listed; n++)
     {
-        uint64_t left = n;
-        for (size_t i = fixed; i-- > 0; left /= parted[i].parts)
-            at[i] = left % parted[i].parts;
-        std::string name = base, title = path;
-        for (size_t i = 0; i < fixed; i++)
-        {
-            name += parted[i].Name(at[i]);
-            title += (i > 0 ? ", " : "") + parted[i].Title(at[i]);
-        }
-        const bool isLast = isRange && at.back() + 1 == last.parts;
-        container->Add(name, title + " - " + (isLast ? ofLast : description));
+        if (parted.step > 1)
+            part.sizes[0] = parted.LastOf(n) - parted.FirstOf(n) + 1;
+        if (n == 0 || n + 1 == parted.parts) // the last one may be shorter
+            description = describe(*store, node, false, &part);
+        container->Add(base + parted.Name(n), path + parted.Title(n) + " - " + description);
     }
-    std::string how = base;
-    for (const auto &d : parted)
-        how += d.key + (d.step > 1 ? "FIRST..LAST" : "VALUE");
-    tellOthers(*container, count, how);
+    tellOthers(*container, parted.parts, base + parted.key + (parted.step > 1 ? "FIRST..LAST" : "VALUE"));
     return container;
 }
 
