@@ -1,46 +1,21 @@
-/* Stores as directories of files: deleted, renamed, copied, packed. */
+/* Stores as directories of files: packed, deleted, renamed, copied. */
 #include "files.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "gdal/connection.h"
-#include "gdal/handles.h"
+#include "gdal/driver.h"
 #include "target.h"
-
-extern "C"
-{
-#include "store/store.h"
-}
-
-static bool copyFile(const std::string &from, const std::string &to, vsi_l_offset size, std::vector<char> &buffer)
-{
-    VSILFILE *in = VSIFOpenL(from.c_str(), "rb");
-    VSILFILE *out = in != nullptr ? VSIFOpenL(to.c_str(), "wb") : nullptr;
-    bool ok = out != nullptr;
-    for (vsi_l_offset left = ok ? size : 0; ok && left > 0;)
-    {
-        const size_t n = static_cast<size_t>(std::min<vsi_l_offset>(left, buffer.size()));
-        ok = VSIFReadL(buffer.data(), 1, n, in) == n && VSIFWriteL(buffer.data(), 1, n, out) == n;
-        left -= n;
-    }
-    ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
-    if (in != nullptr)
-        VSIFCloseL(in);
-    return ok;
-}
-
-std::string zsExternalOverviews(const std::string &store)
-{
-    return store + ".ovr";
-}
 
 void zsRemoveExternalOverviews(const std::string &store)
 {
-    const std::string file = zsExternalOverviews(store);
+    const std::string file = store + ".ovr";
     if (!zs_path_is_remote(store.c_str()) && zsIsFile(file))
         VSIUnlink(file.c_str());
 }
+
+/* ---- Archives ---- */
 
 bool zsIsArchive(const std::string &path)
 {
@@ -70,27 +45,47 @@ bool zsMayReplaceArchive(const std::string &store)
                         "it", zsShown(store).c_str(), zsShown(file).c_str(), inside.c_str());
     if (zs_staging_check_parent(file.c_str(), &err) != ZS_OK)
         return zsReport(err);
-    if (VSIStatL(file.c_str(), &st) != 0)
-        return true;
-    return zsExists(store + "/zarr.json") ||
+    return VSIStatL(file.c_str(), &st) != 0 || zsExists(store + "/zarr.json") ||
            zsRefuse(CPLE_AppDefined, "%s: exists and is not a zipped Zarr store; it is not overwritten", file.c_str());
 }
 
+static bool copyFile(const std::string &from, const std::string &to, std::vector<char> &buffer)
+{
+    VSILFILE *in = VSIFOpenL(from.c_str(), "rb");
+    VSILFILE *out = in != nullptr ? VSIFOpenL(to.c_str(), "wb") : nullptr;
+    bool ok = out != nullptr;
+    for (size_t n = ok ? VSIFReadL(buffer.data(), 1, buffer.size(), in) : 0; ok && n > 0;)
+    {
+        ok = VSIFWriteL(buffer.data(), 1, n, out) == n;
+        n = VSIFReadL(buffer.data(), 1, buffer.size(), in);
+    }
+    ok = ok && VSIFEofL(in) != 0;
+    ok = (out == nullptr || VSIFCloseL(out) == 0) && ok;
+    if (in != nullptr)
+        VSIFCloseL(in);
+    return ok;
+}
+
+/* The root's zarr.json comes last. */
 static bool packInto(const std::string &from, const std::string &archive)
 {
     CPLStringList files(VSIReadDirRecursive(from.c_str()));
-    const int root = files.FindString("zarr.json");
     std::vector<char> buffer(1 << 20);
-    for (int i = 0; i <= files.size(); i++)
+    std::vector<std::string> names;
+    for (int i = 0; i < files.size(); i++)
     {
-        const char *name = i == files.size() ? "zarr.json" : files[i];
+        const std::string name = files[i];
+        if (name != "zarr.json" && name.back() != '/' && !zs_is_temporary_name(CPLGetFilename(name.c_str())))
+            names.push_back(name);
+    }
+    names.push_back("zarr.json");
+    for (const auto &name : names)
+    {
         VSIStatBufL st;
         const std::string path = from + "/" + name;
-        const bool found = i != root && VSIStatL(path.c_str(), &st) == 0;
-        if (i == root || zs_is_temporary_name(CPLGetFilename(name)) || (found && VSI_ISDIR(st.st_mode)))
-            continue;
-        if (!found || !copyFile(path, archive + "/" + name, static_cast<vsi_l_offset>(st.st_size), buffer))
-            return zsRefuse(CPLE_FileIO, "%s/%s: cannot be written", archive.c_str(), name);
+        const bool isThere = VSIStatL(path.c_str(), &st) == 0;
+        if (!isThere || (!VSI_ISDIR(st.st_mode) && !copyFile(path, archive + "/" + name, buffer)))
+            return zsRefuse(CPLE_FileIO, "%s/%s: cannot be written", archive.c_str(), name.c_str());
     }
     return true;
 }
@@ -102,13 +97,14 @@ bool zsPack(const std::string &from, const std::string &archive)
     struct zs_staging staging;
     struct zs_error err;
     zsRemoveLeftovers(file);
-    bool ok = zs_staging_begin(file.c_str(), false, &staging, &err) == ZS_OK;
-    if (!ok)
-        zsReport(err);
-    const std::string packed =
-        ok ? staging.is_beside ? std::string(staging.path) + "/" + ZS_PACKED_NAME : staging.path : "";
+    if (zs_staging_begin(file.c_str(), false, &staging, &err) != ZS_OK)
+    {
+        zs_staging_end(&staging);
+        return zsReport(err);
+    }
+    const std::string packed = staging.path + std::string(staging.is_beside ? "/" ZS_PACKED_NAME : "");
     // In braces: the directory has the ending of an archive as well.
-    ok = ok && packInto(from, "/vsizip/{" + packed + "}");
+    bool ok = packInto(from, "/vsizip/{" + packed + "}");
     if (ok && staging.is_beside && VSIRename(packed.c_str(), staging.root) != 0)
     {
         CPLError(CE_Failure, CPLE_FileIO, "%s: cannot be put in place", file.c_str());
@@ -116,156 +112,156 @@ bool zsPack(const std::string &from, const std::string &archive)
     }
     if (ok)
         staging.made = 0;
-    else if (!packed.empty())
+    else
         VSIUnlink(packed.c_str());
-    if (staging.path != nullptr && staging.is_beside)
+    if (staging.is_beside)
         VSIRmdir(staging.path);
     zs_staging_end(&staging);
     return ok;
 }
+
+/* ---- Deleting ---- */
 
 /* The store that a name stands for; "" (CPLError emitted) when it is none. */
 static std::string storeOf(const char *name)
 {
     ZSConnection connection;
     std::string reason;
+    const std::string shown = zsShown(name);
     if (!zsParseConnection(name, connection, reason))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
+        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", shown.c_str(), zsShown(reason).c_str());
     else if (connection.has_array && !connection.array.empty())
         CPLError(CE_Failure, CPLE_NotSupported, "%s: an array of a store cannot be deleted, renamed or copied alone",
-                 zsShown(name).c_str());
+                 shown.c_str());
     else if (zsIsNoRepository(connection) && zsHasRoot(connection.store, "is not a Zarr store"))
     {
         const std::string above = zsStoreAbove(connection.store);
         if (above.empty())
             return connection.store;
         CPLError(CE_Failure, CPLE_NotSupported, "%s: cannot be deleted, renamed or copied alone: it is in the store %s",
-                 zsShown(name).c_str(), above.c_str());
+                 shown.c_str(), above.c_str());
     }
     return "";
 }
 
-/* Whether a store may be changed; else the reason is in `err`. True where this is unknown: a later step reports it. */
-static bool isWritable(const std::string &path, struct zs_error *err)
-{
-    ZSStore store;
-    return zs_store_open(path.c_str(), &store.store, err) != ZS_OK ||
-           zs_hierarchy_open(store.store, false, &store.hierarchy, err) != ZS_OK ||
-           zs_hierarchy_check_writable(store.hierarchy, err) == ZS_OK;
-}
-
-/* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories. Nothing may go before
- * what replaces it is there, so stores are deleted by the names of their directories alone. */
+/* GDAL deletes what a copy is about to overwrite, before it asks the driver: all but directories that it knows. Nothing
+ * may go before what replaces it is there, so stores are deleted by the names of their directories alone. Else a
+ * message says why nothing is deleted, where something is there. */
 static bool isDeletable(const char *name, const ZSConnection &connection)
 {
-    return connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json") &&
-           !zsIsArchive(connection.store);
+    const std::string &store = connection.store, shown = zsShown(name);
+    VSIStatBufL st;
+    const bool isThere = VSIStatL(store.c_str(), &st) == 0, isArchive = zsIsArchive(store);
+    const bool isNamed = connection.prefix == ZSConnection::Prefix::NONE && !zsEndsWith(name, "zarr.json");
+    const bool isKnown = !zs_path_is_remote(store.c_str()) || (isThere && VSI_ISDIR(st.st_mode));
+    if (isNamed && !isArchive && isKnown)
+        return true;
+    if (connection.has_array && !connection.array.empty())
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: an array of a store is not deleted alone", shown.c_str());
+    else if (isNamed && !isArchive)
+    {
+        zsForgetListing(store);
+        if (VSIStatL(store.c_str(), &st) == 0)
+            CPLError(CE_Warning, CPLE_FileIO,
+                     "%s: is not deleted: GDAL did not know that it is there; it does from now on", shown.c_str());
+        else
+            CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
+                     shown.c_str());
+    }
+    else if (isThere)
+        CPLError(CE_Warning, CPLE_NotSupported, "%s: stays until a copy replaces it; %s", shown.c_str(),
+                 isArchive ? "to delete it, remove the file"
+                           : ("the name by which it is deleted is " + zsShown(store)).c_str());
+    return false;
 }
 
 /* Whether no dataset of this program is open on the store. `gdal raster reproject --overwrite a.zarr a.zarr` opens its
  * source, then deletes it; a file would be readable for as long as it is open, a store is not. */
-static bool mayGo(const std::string &store)
+static bool isClosed(const std::string &store)
 {
     const auto names = zsOpenStores();
-    if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") ||
-        std::find(names.begin(), names.end(), zsRealPath(store)) == names.end())
-        return true;
-    return zsRefuse(CPLE_AppDefined,
+    return EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL") ||
+           std::find(names.begin(), names.end(), zsRealPath(store)) == names.end() ||
+           zsRefuse(CPLE_AppDefined,
                     "%s: is not deleted: this program has it open; close it first, or give the configuration option "
                     "SHARDEDZARR_DELETE=ALL", zsShown(store).c_str());
 }
 
-/* Says why nothing is deleted by a name that isDeletable() refuses, where something is there. */
-static void warnOfName(const char *name, const ZSConnection &connection)
+/* Whether a store may be changed: not a draft of 2022. True where this is unknown: a later step reports it. */
+static bool isWritable(const std::string &path)
 {
-    VSIStatBufL st;
-    if (connection.has_array && !connection.array.empty())
-        CPLError(CE_Warning, CPLE_NotSupported, "%s: an array of a store is not deleted alone", zsShown(name).c_str());
-    else if (VSIStatL(connection.store.c_str(), &st) == 0)
-        CPLError(CE_Warning, CPLE_NotSupported, "%s: stays until a copy replaces it; %s", zsShown(name).c_str(),
-                 zsIsArchive(connection.store)
-                     ? "to delete it, remove the file"
-                     : ("the name by which it is deleted is " + zsShown(connection.store)).c_str());
-}
-
-/* Whether GDAL knows that a store on a network is a directory: else it may be asked to make room for a copy, as above.
- * A message says so otherwise. */
-static bool isKnown(const char *name, const std::string &store)
-{
-    VSIStatBufL st;
-    if (!zs_path_is_remote(store.c_str()) || (VSIStatL(store.c_str(), &st) == 0 && VSI_ISDIR(st.st_mode)))
-        return true;
-    zsForgetListing(store);
-    if (VSIStatL(store.c_str(), &st) == 0)
-        CPLError(CE_Warning, CPLE_FileIO,
-                 "%s: is not deleted: GDAL did not know that it is there; it does from now on", zsShown(name).c_str());
-    else
-        CPLError(CE_Failure, CPLE_OpenFailed, "%s: cannot be deleted: it is not there, or cannot be reached",
-                 zsShown(name).c_str());
-    return false;
+    ZSStore store;
+    struct zs_error err;
+    return zs_store_open(path.c_str(), &store.store, &err) != ZS_OK ||
+           zs_hierarchy_open(store.store, false, &store.hierarchy, &err) != ZS_OK ||
+           zs_hierarchy_check_writable(store.hierarchy, &err) == ZS_OK || zsReport(err);
 }
 
 /* Removes a link to a store, which takes nothing along. */
-static CPLErr deleteLink(const std::string &store)
+static bool deleteLink(const std::string &store)
 {
     zsRemoveLeftovers(store);
     if (VSIUnlink(store.c_str()) != 0)
-        return CE_Failure;
+        return false;
     zsRemoveExternalOverviews(store);
-    return CE_None;
+    return true;
 }
 
 CPLErr zsDelete(const char *name)
 {
     ZSConnection connection;
     std::string reason;
-    VSIStatBufL st;
     if (zsParseConnection(name, connection, reason) && !isDeletable(name, connection))
-    {
-        warnOfName(name, connection);
-        return CE_Failure;
-    }
-    if (!isKnown(name, connection.store))
         return CE_Failure;
     // The remains of a killed writer do not open as a store.
-    const std::string store =
-        VSIStatL((connection.store + "/zarr.json").c_str(), &st) != 0 && zsIsLeftover(connection.store)
-            ? connection.store
-            : storeOf(name);
-    if (store.empty())
+    const bool isLeft = !zsExists(connection.store + "/zarr.json") && zsIsLeftover(connection.store);
+    const std::string store = isLeft ? connection.store : storeOf(name);
+    if (store.empty() || !isWritable(store))
         return CE_Failure;
-    struct zs_error err;
-    if (!isWritable(store, &err))
-        return zsReport(err);
-    if (zsIsLink(store))
-        return deleteLink(store);
-    return mayGo(store) && zsDeleteStore(store) ? CE_None : CE_Failure;
+    const bool ok = zsIsLink(store) ? deleteLink(store) : isClosed(store) && zsDeleteStore(store);
+    return ok ? CE_None : CE_Failure;
 }
 
-/* The path for a store that is renamed or copied; "" (CPLError emitted) when something is there. */
-static std::string newStorePath(const char *name)
+/* ---- Renaming and copying ---- */
+
+/* The paths of a store that is renamed or copied, and of the new one; false (CPLError emitted) when something is
+ * there. */
+static bool findPaths(const char *newName, const char *oldName, std::string &to, std::string &from)
 {
     ZSConnection connection;
     std::string reason;
-    VSIStatBufL st;
-    if (!zsParseConnection(name, connection, reason))
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(name).c_str(), zsShown(reason).c_str());
-    else if (VSIStatL(connection.store.c_str(), &st) == 0)
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: exists already; it is not overwritten: delete it first",
-                 zsShown(connection.store).c_str());
-    else
-        return connection.store;
-    return "";
+    from = storeOf(oldName);
+    if (from.empty())
+        return false;
+    if (!zsParseConnection(newName, connection, reason))
+        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(newName).c_str(), zsShown(reason).c_str());
+    to = connection.store;
+    return !zsExists(to) || zsRefuse(CPLE_AppDefined, "%s: exists already; it is not overwritten: delete it first",
+                                     zsShown(to).c_str());
+}
+
+/* Like any other new store it appears when it is complete. */
+static bool copyStore(const std::string &to, const std::string &from)
+{
+    ZSTarget target;
+    if (!target.Open(to, false, true))
+        return false;
+    if (zs_path_is_remote(to.c_str()))
+        return target.CopyFrom(from) && target.Commit();
+    // A trailing slash: the content, not the directory into the other.
+    if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
+        return target.Commit();
+    return zsRefuse(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
 }
 
 CPLErr zsRename(const char *newName, const char *oldName)
 {
-    const std::string from = storeOf(oldName), to = from.empty() ? "" : newStorePath(newName);
-    if (to.empty())
+    std::string from, to;
+    if (!findPaths(newName, oldName, to, from))
         return CE_Failure;
     // GDAL would move one object after the other: killed between two, it leaves two stores that lack chunks.
     if (zs_path_is_remote(from.c_str()) && zs_path_is_remote(to.c_str()))
-        return zsMoveStore(from, to) ? CE_None : CE_Failure;
+        return copyStore(to, from) && zsRemoveReplaced(from, false) ? CE_None : CE_Failure;
     if (VSIRename(from.c_str(), to.c_str()) == 0)
         return CE_None;
     return zsRefuse(CPLE_FileIO, "%s: cannot be renamed to %s", zsShown(from).c_str(), zsShown(to).c_str());
@@ -273,17 +269,6 @@ CPLErr zsRename(const char *newName, const char *oldName)
 
 CPLErr zsCopyFiles(const char *newName, const char *oldName)
 {
-    const std::string from = storeOf(oldName), to = from.empty() ? "" : newStorePath(newName);
-    if (to.empty())
-        return CE_Failure;
-    // Like any other new store it appears when it is complete.
-    ZSTarget target;
-    if (!target.Open(to, false, true))
-        return CE_Failure;
-    if (zs_path_is_remote(to.c_str()))
-        return target.CopyFrom(from) && target.Commit() ? CE_None : CE_Failure;
-    // A trailing slash: the content, not the directory into the other.
-    if (VSISync((from + "/").c_str(), target.Path().c_str(), nullptr, nullptr, nullptr, nullptr))
-        return target.Commit() ? CE_None : CE_Failure;
-    return zsRefuse(CPLE_FileIO, "%s: cannot be copied to %s", zsShown(from).c_str(), zsShown(to).c_str());
+    std::string from, to;
+    return findPaths(newName, oldName, to, from) && copyStore(to, from) ? CE_None : CE_Failure;
 }

@@ -25,24 +25,28 @@ struct ZSContents
     ZSContents &operator=(const ZSContents &) = delete;
     ~ZSContents();
 
-    /* The second emits CPLError and may count a store that cannot be listed as empty; the third emits nothing. */
-    enum zs_status Find(const std::string &path, struct zs_error *err);
+    /* The first emits CPLError and may count a store that cannot be listed as empty; the second emits nothing. */
     bool Find(const std::string &path, bool orNoListings = false);
     bool FindSilently(const std::string &path);
     /* False with CPLError emitted. */
     bool Remove(enum zs_marks marks);
 
-    /* Whether a mark is at the root: that of a store that somebody makes, or made. */
-    bool HasMark() const;
-    bool IsEmpty() const
-    {
-        return found.foreign_count + found.directories.count == 0 && found.own.count == (HasMark() ? 1 : 0);
-    }
+    /* Whether nothing is there but the mark of who makes a store. */
+    bool IsEmpty() const;
     bool HasRoot() const
     {
         return found.own.count > 0 && EQUAL(found.own.list[0], "zarr.json");
     }
 };
+
+/* Whether what is at `root` may be replaced by a new store; isThere: whether there is anything. Else CPLError is
+ * emitted: for anything but a store, a node of a store, a store with files that are not its own or that somebody
+ * appends to, and unless `overwrite` one of more than one raster. */
+bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere);
+
+/* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Marks stay, and so does
+ * all while somebody appends an array. */
+bool zsRemoveReplaced(const std::string &store, bool overwrite);
 
 /* For Delete(): removes a store, its root's metadata first, if it is one raster and holds nothing of others. Else false
  * (CPLError emitted), as on failure: programs that make room for a new raster (rasterio) delete before they pass
@@ -52,13 +56,8 @@ bool zsDeleteStore(const std::string &store);
 /* Removes the store's own files, without a message: the store was never in place. */
 void zsRemoveSilently(const std::string &store, enum zs_marks marks = ZS_MARKS_GO);
 
-/* Removes a store that is replaced, and nothing that is not its own: a warning says what stays. Our mark stays, and so
- * does all while somebody appends an array: what he puts after this listing stays too. */
-bool zsRemoveReplaced(const std::string &store, bool overwrite);
-
-/* Whether what is at `root` may be replaced by a new store, as ZSTarget::Open() says; isThere: whether there is
- * anything. Else CPLError is emitted. */
-bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere);
+/* Removes what dead writers left beside a store or archive. */
+void zsRemoveLeftovers(const std::string &root);
 
 /* Over a network GDAL remembers what was in the directory above: to be asked again, where something is there by now. */
 void zsForgetListing(const std::string &path);
@@ -71,23 +70,16 @@ bool zsIsLink(const std::string &path);
  * could not be found out. */
 bool zsHasRoot(const std::string &path, const char *otherwise);
 
-/* Name of an archive while it is being packed, in a directory beside its path. */
-#define ZS_PACKED_NAME "packed.zarr.zip"
-
-/* Removes what dead writers left beside a store or archive. */
-void zsRemoveLeftovers(const std::string &root);
-
-/* Whether the directory of a store, or of the remains of one, holds files of that store alone. Else CPLError is
- * emitted. */
-bool zsIsAllOwn(const std::string &store);
-
 /* ---- What a source is read from (sources.cpp) ---- */
 
 /* The first source of a band ("1") or of an array ("group/array") of a virtual dataset: the name of its file, and of
  * its array or band there. False where there is none. */
 bool zsFirstSource(GDALDataset &virtualDataset, const std::string &path, std::string &file, std::string &part);
 
-/* ---- Stores as directories of files (files.cpp) ---- */
+/* ---- Archives, and files beside a store (files.cpp) ---- */
+
+/* Name of an archive while it is being packed, in a directory beside its path. */
+#define ZS_PACKED_NAME "packed.zarr.zip"
 
 /* Whether the store lies in an archive, where each file can be written once, one after the other. */
 bool zsIsArchive(const std::string &store);
@@ -97,7 +89,5 @@ bool zsMayReplaceArchive(const std::string &store);
  * (CPLError emitted) on failure: the older one is there. */
 bool zsPack(const std::string &from, const std::string &archive);
 
-/* Where GDAL keeps overviews of a local store that is not to be changed: NAME.zarr.ovr. They go with the store. */
-std::string zsExternalOverviews(const std::string &store);
-/* Removes them, if there are any. */
+/* Removes the overviews that GDAL keeps beside a local store, in NAME.zarr.ovr: they go with the store. */
 void zsRemoveExternalOverviews(const std::string &store);

@@ -13,7 +13,7 @@
 #include "gdal/raster/dataset.h"
 #include "gdal/raster/healpix_target.h"
 #include "gdal/raster/items.h"
-#include "new_store.h"
+#include "target.h"
 #include "source_axes.h"
 
 extern "C"
@@ -352,9 +352,7 @@ bool NewRaster::OpenTarget()
     if (!m_options.append)
         return m_new->target->Open(m_connection.store, m_options.overwrite, m_options.fsync);
     m_new->group = m_names[0]; // of its own, so that its coordinates do not collide with others
-    const std::string group = m_connection.store + "/" + m_new->group;
-    return zsHasRoot(m_connection.store, "there is no Zarr store to append to") &&
-           (!zsExists(group) || zsIsAllOwn(group));
+    return zsHasRoot(m_connection.store, "there is no Zarr store to append to");
 }
 
 /* Opens a store that is appended to, and claims the group there, of which there must be nothing. */

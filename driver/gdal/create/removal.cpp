@@ -1,10 +1,11 @@
 /* What is in the directory of a store, whether that may go, and removing it. */
+#include "files.h"
+
 #include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "gdal/connection.h"
-#include "files.h"
 #include "gdal/guard.h"
 #include "gdal/handles.h"
 
@@ -25,28 +26,26 @@ ZSContents::~ZSContents()
     zs_store_free(store);
 }
 
-enum zs_status ZSContents::Find(const std::string &path, struct zs_error *err)
+static enum zs_status find(ZSContents &contents, const std::string &path, struct zs_error *err)
 {
-    zs_contents_clear(&found);
-    zs_store_free(store);
-    store = nullptr;
-    const enum zs_status status = zs_store_open(path.c_str(), &store, err);
-    return status == ZS_OK ? zs_contents_find(store, &found, err) : status;
+    zs_contents_clear(&contents.found);
+    zs_store_free(contents.store);
+    contents.store = nullptr;
+    ZS_TRY(zs_store_open(path.c_str(), &contents.store, err));
+    return zs_contents_find(contents.store, &contents.found, err);
 }
 
 bool ZSContents::Find(const std::string &path, bool orNoListings)
 {
     struct zs_error err;
-    const enum zs_status status = Find(path, &err);
-    if (status == ZS_OK || (status == ZS_UNSUPPORTED && orNoListings))
-        return true;
-    return zsReport(err);
+    const enum zs_status status = find(*this, path, &err);
+    return status == ZS_OK || (status == ZS_UNSUPPORTED && orNoListings) || zsReport(err);
 }
 
 bool ZSContents::FindSilently(const std::string &path)
 {
     struct zs_error err;
-    return Find(path, &err) == ZS_OK;
+    return find(*this, path, &err) == ZS_OK;
 }
 
 bool ZSContents::Remove(enum zs_marks marks)
@@ -55,14 +54,10 @@ bool ZSContents::Remove(enum zs_marks marks)
     return zs_contents_remove(store, &found, marks, &err) == ZS_OK || zsReport(err);
 }
 
-bool ZSContents::HasMark() const
+bool ZSContents::IsEmpty() const
 {
-    for (size_t i = 0; i < found.own.count; i++)
-    {
-        if (EQUAL(found.own.list[i], ZS_MARK_NAME))
-            return true;
-    }
-    return false;
+    const bool isMark = found.own.count == 1 && EQUAL(found.own.list[0], ZS_MARK_NAME);
+    return found.foreign_count + found.directories.count == 0 && (found.own.count == 0 || isMark);
 }
 
 void zsForgetListing(const std::string &path)
@@ -81,101 +76,36 @@ bool zsIsLeftover(const std::string &path)
 bool zsIsLink(const std::string &path)
 {
     struct zs_error err;
-    struct zs_store *store = nullptr;
+    ZSStore at;
     enum zs_link link = ZS_LINK_NONE;
-    if (zs_store_open(path.c_str(), &store, &err) == ZS_OK && zs_store_is_link(store, "", &link, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message);
-    zs_store_free(store);
-    return link != ZS_LINK_NONE;
+    return zs_store_open(path.c_str(), &at.store, &err) == ZS_OK &&
+           zs_store_is_link(at.store, "", &link, &err) == ZS_OK && link != ZS_LINK_NONE;
 }
 
 /* Whether a directory without zarr.json is a store of Zarr v2. */
 static bool isV2(const std::string &path)
 {
-    struct zs_store *store = nullptr;
-    const bool is = zs_store_open(path.c_str(), &store, nullptr) == ZS_OK && zs_document_is_v2(store);
-    zs_store_free(store);
-    return is;
+    ZSStore at;
+    return zs_store_open(path.c_str(), &at.store, nullptr) == ZS_OK && zs_document_is_v2(at.store);
 }
 
 bool zsHasRoot(const std::string &path, const char *otherwise)
 {
     struct zs_error err;
-    struct zs_store *store = nullptr;
+    ZSStore at;
     struct zs_buffer text = {};
     if (zsExists(path + "/zarr.json"))
         return true;
-    enum zs_status status = zs_store_open(path.c_str(), &store, &err);
+    enum zs_status status = zs_store_open(path.c_str(), &at.store, &err);
     if (status == ZS_OK) // GDAL does not distinguish absent from unreachable
-        status = zs_store_get(store, "zarr.json", ZS_JSON_MAX_BYTES, &text, &err);
+        status = zs_store_get(at.store, "zarr.json", ZS_JSON_MAX_BYTES, &text, &err);
     zs_buffer_free(&text);
-    zs_store_free(store);
     if (status == ZS_NOT_FOUND)
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(path).c_str(), isV2(path) ? zs_found_v2 : otherwise);
-    else if (status != ZS_OK)
-        zsReport(err);
-    return status == ZS_OK;
+        return zsRefuse(CPLE_AppDefined, "%s: %s", zsShown(path).c_str(), isV2(path) ? zs_found_v2 : otherwise);
+    return status == ZS_OK || zsReport(err);
 }
 
-bool zsIsAllOwn(const std::string &store)
-{
-    ZSContents contents;
-    if (!contents.Find(store))
-        return false;
-    if (contents.found.foreign_count == 0)
-        return true;
-    return zsRefuse(CPLE_AppDefined, "%s: is not overwritten: %s in it is not of a Zarr store", zsShown(store).c_str(),
-                    contents.found.foreign);
-}
-
-/* ---- Removing ---- */
-
-/* Removes what was found in a store. */
-static bool removeFound(const std::string &store, ZSContents &contents, enum zs_marks marks)
-{
-    std::string path = store;
-    if (contents.found.foreign_count == 0)
-    {
-        // A hidden name first: no reader opens a store of which a part is removed.
-        const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
-        if (aside != nullptr)
-            path = aside.get();
-        struct zs_error err;
-        if (path != store && zs_store_moved(contents.store, path.c_str(), &err) != ZS_OK)
-            return zsReport(err);
-    }
-    const bool ok = contents.Remove(marks);
-    if (contents.found.foreign_count > 0)
-        CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
-                 zsShown(store).c_str(), static_cast<unsigned long long>(contents.found.foreign_count),
-                 contents.found.foreign);
-    else if (ok)
-    {
-        const ZSQuiet quiet; // a directory that stays is no failure
-        VSIRmdir(path.c_str());
-    }
-    return ok;
-}
-
-void zsRemoveSilently(const std::string &path, enum zs_marks marks)
-{
-    const ZSQuiet quiet;
-    ZSContents contents;
-    if (contents.FindSilently(path) && contents.Remove(marks) && contents.found.foreign_count == 0)
-        VSIRmdir(path.c_str());
-}
-
-void zsRemoveLeftovers(const std::string &root)
-{
-    const ZSOwned<char *> paths(zs_staging_leftovers(root.c_str()), zs_names_free);
-    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
-    {
-        VSIUnlink((std::string(*path) + "/" + ZS_PACKED_NAME).c_str());
-        zsRemoveSilently(*path);
-    }
-}
-
-/* ---- What may be overwritten ---- */
+/* ---- What may go ---- */
 
 /* Whether it is an array that no raster is made of, and no coordinate or label: somebody else put it there. */
 static bool isStrange(const struct zs_node *node)
@@ -214,21 +144,19 @@ static bool isOneRaster(const std::string &root, const char *advice)
         zs_hierarchy_node(store.hierarchy, "", &group, &err) != ZS_OK ||
         zs_hierarchy_list(store.hierarchy, &nodes, &nodeCount, &err) != ZS_OK) // it searches a remote store, too
         return zsReport(err);
-    const enum zs_status status = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err);
+    const bool isAny = zs_rasters_find(store.hierarchy, group, &rasters, &count, nullptr, &err) == ZS_OK;
     using Nodes = std::unique_ptr<const struct zs_node *, decltype(&free)>;
     const Nodes nodesFreed(nodes, free), rastersFreed(rasters, free);
-    const auto other = std::find_if(nodes, nodes + nodeCount,
-                                    [&](const struct zs_node *node) {
-                                        return isStrange(node) &&
-                                               std::find(rasters, rasters + count, node) == rasters + count;
-                                    });
-    const bool isOne = status == ZS_OK && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count));
+    const auto isOther = [&](const struct zs_node *node)
+    { return isStrange(node) && std::find(rasters, rasters + count, node) == rasters + count; };
+    const auto other = std::find_if(nodes, nodes + nodeCount, isOther);
+    const bool isOne = isAny && (count == 1 || areBandsOfOne(store.hierarchy, rasters, count));
     if (isOne && other == nodes + nodeCount)
         return true;
+    const std::string found =
+        isAny ? std::string("/") + rasters[0]->path + " and /" + (isOne ? *other : rasters[1])->path : "none";
     return zsRefuse(CPLE_AppDefined, "%s: expected a store of one raster, found %s; %s", zsShown(root).c_str(),
-                    status != ZS_OK ? "none"
-                                    : CPLSPrintf("/%s and /%s", rasters[0]->path, (isOne ? *other : rasters[1])->path),
-                    advice);
+                    found.c_str(), advice);
 }
 
 /* Whether the operating system lets what is in the directories of a store be removed. Else CPLError is emitted: later
@@ -236,62 +164,33 @@ static bool isOneRaster(const std::string &root, const char *advice)
 static bool isRemovable(const ZSContents &contents)
 {
     struct zs_error err;
-    bool is = zs_store_check_access(contents.store, "", &err) == ZS_OK;
-    for (size_t i = 0; is && i < contents.found.directories.count; i++)
-        is = zs_store_check_access(contents.store, contents.found.directories.list[i], &err) == ZS_OK;
-    if (!is)
-        zsReport(err);
-    return is;
+    enum zs_status status = zs_store_check_access(contents.store, "", &err);
+    for (size_t i = 0; status == ZS_OK && i < contents.found.directories.count; i++)
+        status = zs_store_check_access(contents.store, contents.found.directories.list[i], &err);
+    return status == ZS_OK || zsReport(err);
 }
 
-/* Whether the store has no mark of a living maker: of one that appends an array and, with `orMakes`, of one that makes
- * the store itself. Else CPLError is emitted. With `overwrite` what may be of another machine's process is of none. */
+/* Whether nobody who lives appends an array to the store or, with `orMakes`, makes the store itself. Else CPLError is
+ * emitted. With `overwrite` what may be of another machine's process is of none. */
 static bool isUnmarked(const ZSContents &contents, bool orMakes, bool overwrite)
 {
     for (size_t i = 0; i < contents.found.own.count; i++)
     {
         const char *key = contents.found.own.list[i];
         struct zs_error err;
-        if (!zs_is_mark(key) || (!orMakes && EQUAL(key, ZS_MARK_NAME)) ||
-            zs_mark_check(contents.store, key, overwrite, &err) == ZS_OK)
-            continue;
-        return zsReport(err);
+        if (zs_is_mark(key) && (orMakes || !EQUAL(key, ZS_MARK_NAME)) &&
+            zs_mark_check(contents.store, key, overwrite, &err) != ZS_OK)
+            return zsReport(err);
     }
     return true;
 }
 
-/* Whether GDALDriver::Delete() may remove a store, as zsDeleteStore() says. */
-static bool mayDelete(const std::string &store, const ZSContents &contents)
+/* Whether all files are the store's own. Else CPLError is emitted. */
+static bool isAllOwn(const std::string &store, const ZSContents &contents, const char *done, const char *advice)
 {
-    static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
-    if (EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL"))
-        return true;
-    if (!isUnmarked(contents, true, false))
-        return false;
-    if (contents.found.foreign_count == 0)
-        return !contents.HasRoot() || isOneRaster(store, ADVICE);
-    return zsRefuse(CPLE_AppDefined,
-                    "%s: is not deleted: it holds files that are not of the store, the first is %s; %s of the store",
-                    zsShown(store).c_str(), contents.found.foreign, ADVICE);
-}
-
-bool zsRemoveReplaced(const std::string &store, bool overwrite)
-{
-    ZSContents contents;
-    return contents.Find(store) && isUnmarked(contents, false, overwrite) &&
-           removeFound(store, contents, ZS_MARKS_STAY);
-}
-
-bool zsDeleteStore(const std::string &store)
-{
-    ZSContents contents;
-    if (!contents.Find(store) || !mayDelete(store, contents) || !isRemovable(contents))
-        return false;
-    zsRemoveLeftovers(store);
-    if (!removeFound(store, contents, ZS_MARKS_GO)) // what is left of it keeps its overviews
-        return false;
-    zsRemoveExternalOverviews(store);
-    return true;
+    return contents.found.foreign_count == 0 ||
+           zsRefuse(CPLE_AppDefined, "%s: is not %s: it holds files that are not of the store, the first is %s%s",
+                    zsShown(store).c_str(), done, contents.found.foreign, advice);
 }
 
 /* Finds out whether anything is at `root`, which is more than an empty directory, and whether it is a directory, whose
@@ -311,41 +210,105 @@ static bool lookAt(const std::string &root, ZSContents &contents, bool &isThere,
     isDirectory = VSI_ISDIR(st.st_mode) != 0;
     if (isDirectory && !contents.Find(root))
         return false;
-    if (!isDirectory && VSI_ISREG(st.st_mode) && st.st_size == 0 && VSIUnlink(root.c_str()) == 0)
-        isThere = false;
-    isThere = isThere && (!isDirectory || !contents.IsEmpty());
+    const bool isNothing = VSI_ISREG(st.st_mode) && st.st_size == 0 && VSIUnlink(root.c_str()) == 0;
+    isThere = isDirectory ? !contents.IsEmpty() : !isNothing;
     return true;
 }
 
 bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool &isThere)
 {
+    const std::string name = zsShown(root);
     ZSContents contents;
     bool isDirectory = false;
     if (!lookAt(root, contents, isThere, isDirectory))
         return false;
     if (!isThere)
         return true;
-    if (!isDirectory || (!contents.HasRoot() && (contents.found.foreign_count > 0 || contents.found.own.count == 0)))
-    {
-        CPLError(CE_Failure, CPLE_AppDefined, "%s: %s", zsShown(root).c_str(),
-                 isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
-                                             : "exists and is not a Zarr store; it is not overwritten");
-        return false;
-    }
-    const std::string above = contents.HasRoot() ? zsStoreAbove(root) : "";
+    const bool isLeft = !contents.HasRoot(); // of a killed writer
+    if (!isDirectory || (isLeft && (contents.found.foreign_count > 0 || contents.found.own.count == 0)))
+        return zsRefuse(CPLE_AppDefined, "%s: exists and is %s; it is not overwritten", name.c_str(),
+                        isDirectory && isV2(root) ? "a store of Zarr v2" : "not a Zarr store");
+    const std::string above = isLeft ? "" : zsStoreAbove(root);
     if (!above.empty())
-        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", zsShown(root).c_str(),
+        return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", name.c_str(),
                         above.c_str());
-    if (contents.found.foreign_count > 0)
-        return zsRefuse(CPLE_AppDefined,
-                        "%s: is not overwritten: it holds files that are not of the store, the first is %s",
-                        zsShown(root).c_str(), contents.found.foreign);
-    if (!isUnmarked(contents, false, overwrite)) // this target's own mark may be at the root
-        return false;
-    // Without a root it is what a killed writer left.
-    const bool isOver = !contents.HasRoot() || overwrite;
-    return (isOver ||
-           isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
-                                       : "OVERWRITE=YES replaces it; who opens it for update adds to it")) &&
+    return isAllOwn(root, contents, "overwritten", "") &&
+           isUnmarked(contents, false, overwrite) && // this target's own mark may be at the root
+           (isLeft || overwrite ||
+            isOneRaster(root, canAppend ? "OVERWRITE=YES replaces it, APPEND_SUBDATASET=YES adds to it"
+                                        : "OVERWRITE=YES replaces it; who opens it for update adds to it")) &&
            isRemovable(contents);
+}
+
+/* ---- Removing ---- */
+
+/* Removes what was found in a store. */
+static bool removeFound(const std::string &store, ZSContents &contents, enum zs_marks marks)
+{
+    std::string path = store;
+    const bool isAll = contents.found.foreign_count == 0;
+    if (isAll)
+    {
+        // A hidden name first: no reader opens a store of which a part is removed.
+        const std::unique_ptr<char, decltype(&free)> aside(zs_staging_set_aside(store.c_str()), free);
+        struct zs_error err;
+        path = aside != nullptr ? aside.get() : store;
+        if (path != store && zs_store_moved(contents.store, path.c_str(), &err) != ZS_OK)
+            return zsReport(err);
+    }
+    if (!contents.Remove(marks))
+        return false;
+    const ZSQuiet quiet; // a directory that stays is no failure
+    if (isAll)
+        VSIRmdir(path.c_str());
+    return true;
+}
+
+void zsRemoveSilently(const std::string &path, enum zs_marks marks)
+{
+    const ZSQuiet quiet;
+    ZSContents contents;
+    if (contents.FindSilently(path) && contents.Remove(marks) && contents.found.foreign_count == 0)
+        VSIRmdir(path.c_str());
+}
+
+void zsRemoveLeftovers(const std::string &root)
+{
+    const ZSOwned<char *> paths(zs_staging_leftovers(root.c_str()), zs_names_free);
+    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
+    {
+        VSIUnlink((std::string(*path) + "/" + ZS_PACKED_NAME).c_str());
+        zsRemoveSilently(*path);
+    }
+}
+
+bool zsRemoveReplaced(const std::string &store, bool overwrite)
+{
+    ZSContents contents;
+    return contents.Find(store) && isUnmarked(contents, false, overwrite) &&
+           removeFound(store, contents, ZS_MARKS_STAY);
+}
+
+bool zsDeleteStore(const std::string &store)
+{
+    static const char ADVICE[] = "the configuration option SHARDEDZARR_DELETE=ALL deletes what there is";
+    const bool isForced = EQUAL(CPLGetConfigOption("SHARDEDZARR_DELETE", ""), "ALL");
+    ZSContents contents;
+    if (!contents.Find(store))
+        return false;
+    const std::string all = std::string("; ") + ADVICE + " of the store";
+    if (!isForced && !(isUnmarked(contents, true, false) && isAllOwn(store, contents, "deleted", all.c_str()) &&
+                       (!contents.HasRoot() || isOneRaster(store, ADVICE))))
+        return false;
+    if (!isRemovable(contents))
+        return false;
+    zsRemoveLeftovers(store);
+    if (!removeFound(store, contents, ZS_MARKS_GO)) // what is left of it keeps its overviews
+        return false;
+    if (contents.found.foreign_count > 0)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s: %llu files that are not of the store stay, the first is %s",
+                 zsShown(store).c_str(), static_cast<unsigned long long>(contents.found.foreign_count),
+                 contents.found.foreign);
+    zsRemoveExternalOverviews(store);
+    return true;
 }

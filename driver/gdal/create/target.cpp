@@ -1,75 +1,48 @@
 #include "target.h"
 
-#include <set>
-#include <vector>
-
-#include "gdal/connection.h"
 #include "files.h"
+#include "gdal/connection.h"
 #include "gdal/guard.h"
-#include "gdal/handles.h"
 
 extern "C"
 {
 #include "base/limits.h"
+#include "raster/create.h"
 #include "store/mark.h"
 #include "store/vsi.h"
 }
 
-/* On a store of objects, whose mark is ours, those of replacements that were killed. */
-static void removeOtherPrefixes(const std::string &root)
-{
-    const ZSQuiet quiet;
-    const ZSOwned<char *> paths(zs_staging_prefixes(root.c_str()), zs_names_free);
-    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
-        zsRemoveSilently(*path);
-}
+/* ---- Opening ---- */
 
-/* ---- The target ---- */
-
-bool ZSMark::Put(const std::string &root, bool overwrite)
-{
-    struct zs_error err;
-    enum zs_status status = zs_store_open(root.c_str(), &m_store, &err);
-    const bool isHeld = status == ZS_OK && zs_store_has_conditions(m_store);
-    if (isHeld)
-        status = zs_mark_put(m_store, ZS_MARK_NAME, overwrite, &err);
-    if (status != ZS_OK)
-        zsReport(err);
-    if (status != ZS_OK || !isHeld)
-    {
-        zs_store_free(m_store);
-        m_store = nullptr;
-    }
-    return status == ZS_OK;
-}
-
-ZSMark::~ZSMark()
-{
-    struct zs_error err;
-    const ZSQuiet quiet;
-    if (m_store != nullptr && zs_mark_remove(m_store, ZS_MARK_NAME, &err) != ZS_OK)
-        CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees when this process is gone
-    zs_store_free(m_store);
-}
-
-/* Puts the mark on an object store. Another maker may have finished since it was looked what is there. */
+/* Puts the mark on an object store, unless its commits carry no condition: others could not see it in time. */
 bool ZSTarget::PutMark(const std::string &root)
 {
-    ZSContents c;
-    if (!zs_path_is_remote(root.c_str()))
-        return true;
-    return m_mark.Put(root, m_overwrite) &&
-           (!m_mark.IsPut() || m_replaces ||
-            (c.Find(root, true) && (c.IsEmpty() || zsMayReplace(root, m_overwrite, m_canAppend, m_replaces))));
+    struct zs_error err;
+    struct zs_store *store = nullptr;
+    enum zs_status status = zs_store_open(root.c_str(), &store, &err);
+    const bool isMarked = status == ZS_OK && zs_store_has_conditions(store);
+    if (isMarked)
+        status = zs_mark_put(store, ZS_MARK_NAME, m_overwrite, &err);
+    if (status == ZS_OK && isMarked)
+        m_marked = store;
+    else
+        zs_store_free(store);
+    return status == ZS_OK || zsReport(err);
 }
 
 bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool canAppend)
 {
+    const bool isRemote = zs_path_is_remote(root.c_str());
     m_canAppend = canAppend;
     m_overwrite = overwrite;
     m_fsync = fsync;
     zsRemoveLeftovers(root);
-    if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || !PutMark(root))
+    if (!zsMayReplace(root, overwrite, canAppend, m_replaces) || (isRemote && !PutMark(root)))
+        return false;
+    // Another maker may have finished since it was looked what is there.
+    ZSContents made;
+    if (m_marked != nullptr && !m_replaces &&
+        !(made.Find(root, true) && (made.IsEmpty() || zsMayReplace(root, overwrite, canAppend, m_replaces))))
         return false;
     if (!m_replaces && zsEndsWith(CPLString(root).tolower(), ".zip"))
         return zsRefuse(CPLE_NotSupported,
@@ -77,110 +50,67 @@ bool ZSTarget::Open(const std::string &root, bool overwrite, bool fsync, bool ca
                         "archive", zsShown(root).c_str());
     struct zs_error err;
     if (zs_staging_begin(root.c_str(), m_replaces, &m_staging, &err) != ZS_OK)
-    {
-        zs_staging_end(&m_staging);
         return zsReport(err);
-    }
     m_path = m_staging.path;
     m_isOpen = true;
     return true;
 }
 
-/* Finds the objects of one store that another has. */
-static bool findArrived(const std::string &root, const ZSContents &from, std::set<std::string> &arrived)
+ZSTarget::~ZSTarget()
 {
-    ZSContents to;
-    if (!to.FindSilently(root) && !to.Find(root))
-        return false;
-    const std::set<std::string> there(to.found.own.list, to.found.own.list + to.found.own.count);
-    arrived.clear();
-    for (size_t i = 0; i < from.found.own.count; i++)
-    {
-        if (there.count(from.found.own.list[i]) > 0)
-            arrived.insert(from.found.own.list[i]);
-    }
-    return true;
+    if (m_isOpen)
+        zsRemoveSilently(m_path, ZS_MARKS_STAY);
+    zs_staging_end(&m_staging);
+    struct zs_error err;
+    const ZSQuiet quiet;
+    if (m_marked != nullptr && zs_mark_remove(m_marked, ZS_MARK_NAME, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message); // the next maker sees when this process is gone
+    zs_store_free(m_marked);
 }
 
-/* VSISync() of one object; `reason` is why it failed. GDAL emits errors of listings that it can do without. */
-static bool copyObject(const std::string &from, const std::string &to, std::string &reason)
+/* ---- Copying objects, where nothing renames them ---- */
+
+/* VSISync() of one object: within one bucket the server copies. Looks whether it is there: S3 may answer 200 to a copy
+ * that it has not made, and GDAL, where it remembers a folder of that name, copies into that. Errors are not shown:
+ * GDAL emits those of listings that it can do without. */
+static bool copyObject(const std::string &from, const std::string &to, vsi_l_offset size, std::string &reason)
 {
     const ZSQuiet quiet;
     CPLStringList always;
     always.SetNameValue("SYNC_STRATEGY", "OVERWRITE");
-    CPLErrorReset();
-    const bool ok = VSISync(from.c_str(), to.c_str(), always.List(), nullptr, nullptr, nullptr);
-    reason = CPLGetLastErrorMsg();
-    return ok;
-}
-
-/* copyObject(), and again where the object is not there after a failure: the answer may be lost, or of the moment. */
-static bool copyAgain(const std::string &from, const std::string &to, std::string &reason)
-{
-    VSIStatBufL st;
     int tries = 0;
     do
     {
-        if (copyObject(from, to, reason))
-            return true;
+        VSIStatBufL st;
+        CPLErrorReset();
+        const bool isCopied = VSISync(from.c_str(), to.c_str(), always.List(), nullptr, nullptr, nullptr);
+        reason = CPLGetLastErrorMsg();
         zsForgetListing(to);
-        const ZSQuiet quiet;
-        if (VSIStatL(to.c_str(), &st) == 0 && !VSI_ISDIR(st.st_mode))
+        const bool isThere = VSIStatL(to.c_str(), &st) == 0;
+        if (isThere && !VSI_ISDIR(st.st_mode) && static_cast<vsi_l_offset>(st.st_size) == size)
             return true;
+        if (isCopied && isThere && VSI_ISDIR(st.st_mode))
+            VSIUnlink((to + "/" + CPLGetFilename(to.c_str())).c_str());
     } while (tries < ZS_MOST_REFUSALS && zs_conflict_again(&tries));
     return false;
-}
-
-/* Copies the objects that have not arrived, from the last one to the `first`: within one bucket the server copies. */
-static bool copyMissing(const std::string &path, const std::string &root, const ZSContents &from, size_t first,
-                        const std::set<std::string> &arrived)
-{
-    std::string reason;
-    for (size_t i = from.found.own.count; i-- > first;)
-    {
-        const std::string name = std::string("/") + from.found.own.list[i];
-        if (arrived.count(from.found.own.list[i]) > 0 || copyAgain(path + name, root + name, reason))
-            continue;
-        return zsRefuse(CPLE_FileIO, "%s%s: cannot be copied to %s%s%s; what is complete is at %s",
-                        zsShown(path).c_str(), name.c_str(), zsShown(root).c_str(), reason.empty() ? "" : ": ",
-                        zsShown(reason).c_str(), zsShown(path).c_str());
-    }
-    return true;
-}
-
-/* Copies the objects from the `first` on to another root, and looks whether they are there: where a listing lets GDAL
- * replace one for a folder, it copies into that, and S3 may answer 200 to a copy that it has not made. */
-static bool copyFrom(const std::string &path, const std::string &root, const ZSContents &from, size_t first,
-                     std::set<std::string> &arrived)
-{
-    for (int tries = 0; tries < 2; tries++)
-    {
-        if (!copyMissing(path, root, from, first, arrived))
-            return false;
-        if (!findArrived(root, from, arrived))
-            break;
-        bool isComplete = true;
-        for (size_t i = first; i < from.found.own.count; i++)
-        {
-            const std::string name = from.found.own.list[i];
-            if (arrived.count(name) > 0)
-                continue;
-            isComplete = false;
-            VSIUnlink((root + "/" + name + "/" + CPLGetFilename(name.c_str())).c_str());
-        }
-        if (isComplete)
-            return true;
-        zsForgetListing(root);
-    }
-    return zsRefuse(CPLE_FileIO, "%s: not all of it is there; what is complete is at %s", zsShown(root).c_str(),
-                    zsShown(path).c_str());
 }
 
 /* Copies all objects to another root, the root's zarr.json, which is the first, when all others are there. */
 static bool copyAll(const std::string &path, const std::string &root, const ZSContents &from)
 {
-    std::set<std::string> arrived;
-    return (!from.HasRoot() || copyFrom(path, root, from, 1, arrived)) && copyFrom(path, root, from, 0, arrived);
+    zsForgetListing(root); // GDAL remembers directories where objects are to be now
+    for (size_t i = from.found.own.count; i-- > 0;)
+    {
+        const std::string name = std::string("/") + from.found.own.list[i];
+        std::string reason;
+        VSIStatBufL st;
+        if (VSIStatL((path + name).c_str(), &st) != 0 ||
+            !copyObject(path + name, root + name, static_cast<vsi_l_offset>(st.st_size), reason))
+            return zsRefuse(CPLE_FileIO, "%s%s: cannot be copied to %s%s%s; what is complete is at %s",
+                            zsShown(path).c_str(), name.c_str(), zsShown(root).c_str(), reason.empty() ? "" : ": ",
+                            zsShown(reason).c_str(), zsShown(path).c_str());
+    }
+    return true;
 }
 
 bool ZSTarget::CopyFrom(const std::string &store)
@@ -201,15 +131,8 @@ bool ZSTarget::CopyFrom(const std::string &store)
                     "work or was killed", zsShown(store).c_str(), other);
 }
 
-bool zsMoveStore(const std::string &from, const std::string &to)
-{
-    ZSTarget target;
-    return target.Open(to, false, true) && target.CopyFrom(from) && target.Commit() &&
-           zsRemoveReplaced(from, false);
-}
-
-/* Copies objects to where they belong, on a store that does not rename: the root's zarr.json last. Those under the
- * hidden name go when all are there. */
+/* Copies objects to where they belong, on a store that does not rename. Those under the hidden name go when all are
+ * there; else they stay: they are all that there is. */
 bool ZSTarget::Move()
 {
     ZSContents from;
@@ -225,13 +148,23 @@ bool ZSTarget::Move()
                      zsShown(root).c_str(), zsShown(m_path).c_str());
         return false;
     }
-    zsForgetListing(root); // GDAL remembers directories where objects are to be now
-    m_isOpen = copyAll(m_path, root, from); // else it stays: it is all that there is
-    if (!m_isOpen)
+    m_isOpen = false;
+    if (!copyAll(m_path, root, from))
         return false;
     const ZSQuiet quiet;
     from.Remove(ZS_MARKS_GO); // or the next replacement does
     return true;
+}
+
+/* ---- Publishing ---- */
+
+/* On an object store, whose mark is ours, removes those of replacements that were killed. */
+static void removeOtherPrefixes(const std::string &root)
+{
+    const ZSQuiet quiet;
+    const ZSOwned<char *> paths(zs_staging_prefixes(root.c_str()), zs_names_free);
+    for (char **path = paths.get(); path != nullptr && *path != nullptr; path++)
+        zsRemoveSilently(*path);
 }
 
 bool ZSTarget::Commit()
@@ -239,30 +172,27 @@ bool ZSTarget::Commit()
     char *older = nullptr;
     struct zs_error err;
     bool isThere = false;
+    const std::string root = m_staging.root;
+    const bool isInPlace = !m_staging.is_beside && m_path == root;
+    // Somebody may have been quicker, appended an array, or added what is not of the store.
+    if (!isInPlace && !zsMayReplace(root, m_overwrite, m_canAppend, isThere))
+        return false;
+    zsRemoveExternalOverviews(root); // they would be taken for the new store's
     if (!m_staging.is_beside)
     {
-        // Somebody may have appended an array, or added what is not of the store.
-        const bool isMoved = m_path != m_staging.root;
-        if (isMoved && !zsMayReplace(m_staging.root, m_overwrite, m_canAppend, isThere))
-            return false;
-        zsRemoveExternalOverviews(m_staging.root); // they would be taken for the new store's
-        const bool ok = !isMoved || Move();
-        if (ok && m_replaces && m_mark.IsPut())
-            removeOtherPrefixes(m_staging.root);
+        const bool ok = isInPlace || Move();
+        if (ok && m_replaces && m_marked != nullptr)
+            removeOtherPrefixes(root);
         m_isOpen = m_isOpen && !ok;
-        zsForgetListing(m_staging.root);
+        zsForgetListing(root);
         return ok;
     }
-    // Somebody may have been quicker, or added what is not of the store.
-    if (!zsMayReplace(m_staging.root, m_overwrite, m_canAppend, isThere))
-        return false;
-    zsRemoveExternalOverviews(m_staging.root);
     if (zs_staging_publish(&m_staging, m_fsync, &older, &err) != ZS_OK)
         return zsReport(err);
-    const std::unique_ptr<char, decltype(&free)> olderFreed(older, free);
     m_isOpen = false;
     if (older != nullptr)
         zsRemoveSilently(older);
+    free(older);
     return true;
 }
 
@@ -278,9 +208,39 @@ bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store)
     return zs_store_moved(store, root.c_str(), &err) == ZS_OK || zsReport(err);
 }
 
-ZSTarget::~ZSTarget()
+/* ---- New rasters ---- */
+
+bool ZSNewStore::Publish()
 {
-    if (m_isOpen)
-        zsRemoveSilently(m_path, ZS_MARKS_STAY);
-    zs_staging_end(&m_staging);
+    struct zs_error err;
+    zs_hierarchy_defer(store->hierarchy, false);
+    if (zs_hierarchy_flush(store->hierarchy, &err) != ZS_OK || zs_store_sync(store->store, &err) != ZS_OK)
+        return zsReport(err);
+    if (!group.empty() && zs_raster_finish(store->store, group.c_str(), &err) != ZS_OK)
+        CPLError(CE_Warning, CPLE_FileIO, "%s; the raster is whole, and this mark can be deleted by hand", err.message);
+    m_isPublished = !group.empty() || zsPublishTarget(target, store->store);
+    return m_isPublished;
+}
+
+/* Removes what was appended, and nothing that somebody else put into the group meanwhile. The store is opened anew: the
+ * uploads of the other one have failed. */
+static void removeAppended(const ZSStore &made, const std::string &group)
+{
+    ZSStore again;
+    struct zs_error err;
+    if (zs_store_open(made.store->root, &again.store, &err) != ZS_OK ||
+        zs_raster_take_back(made.hierarchy, again.store, group.c_str(), &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "/%s is not removed: %s", group.c_str(), err.message);
+}
+
+ZSNewStore::~ZSNewStore()
+{
+    struct zs_error err;
+    if (m_isPublished || store->store == nullptr)
+        return;
+    // An upload that is under way would end after the removal.
+    if (zs_store_wait_commits(store->store, &err) != ZS_OK)
+        CPLDebug("ShardedZarr", "%s", err.message);
+    if (isClaimed && store->hierarchy != nullptr)
+        removeAppended(*store, group);
 }

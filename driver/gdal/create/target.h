@@ -1,52 +1,32 @@
-/* gdal/create/target.h: where a creation writes, and what becomes of what is there.
+/* gdal/create/target.h: where a new store is written, and what becomes of what is there.
  *
- * A new store is written beside its path and published when it is complete (store/staging.h): cancelled, killed or
- * failed, what was there is there. On object stores, which do not rename, it is written in place, its root zarr.json
- * last; one that replaces another is written under a prefix beside it and then copied, object by
- * object. A mark there keeps others from making a store of that name at once. */
+ * It is written beside its path and published when it is complete (store/staging.h): cancelled, killed or failed, what
+ * was there is there. On object stores, which do not rename, it is written in place, its root's zarr.json last; one
+ * that replaces another is written under a prefix beside it and then copied, object by object. A mark there
+ * (store/mark.h) keeps others from making a store of that name at once. */
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "gdal/compat.h"
+#include "gdal/handles.h"
 
 extern "C"
 {
 #include "store/staging.h"
-#include "zarr/document.h"
 }
-
-/* Holds a mark (store/mark.h) at the root of a store, from before the first chunk to the end of this object: no other
- * program makes a store there meanwhile. Local stores have no such mark, nor have commits that carry no condition. */
-class ZSMark
-{
-    struct zs_store *m_store = nullptr;
-
-  public:
-    ZSMark() = default;
-    ZSMark(const ZSMark &) = delete;
-    ZSMark &operator=(const ZSMark &) = delete;
-    ~ZSMark();
-    /* False (CPLError emitted) where somebody else makes it. */
-    bool Put(const std::string &root, bool overwrite);
-    bool IsPut() const
-    {
-        return m_store != nullptr;
-    }
-};
 
 class ZSTarget
 {
-    std::string m_name; /* as the user gave it */
     struct zs_staging m_staging = {nullptr, nullptr, false, -1, 0};
+    struct zs_store *m_marked = nullptr; /* the root of an object store, where this has put a mark */
     std::string m_path;
     bool m_overwrite = false;
     bool m_canAppend = true;
     bool m_fsync = true;
     bool m_replaces = false;
     bool m_isOpen = false;
-    ZSMark m_mark;
 
     bool PutMark(const std::string &root);
     bool Move();
@@ -57,10 +37,8 @@ class ZSTarget
     ZSTarget &operator=(const ZSTarget &) = delete;
     ~ZSTarget(); /* removes what was not published */
 
-    /* Refuses (CPLError emitted, nothing touched) what must not be overwritten: anything but a store, a node of a
-     * store, a store with files that are not its own, and unless `overwrite` one of more than one raster. Then makes
-     * what is to be written to. With `fsync` the commit is on the disk when it is done. A refusal speaks of
-     * APPEND_SUBDATASET where the caller has that. */
+    /* Refuses (CPLError emitted) what zsMayReplace() does. Then makes what is to be written to. With `fsync` the commit
+     * is on the disk when it is done. A refusal speaks of APPEND_SUBDATASET where the caller has that. */
     bool Open(const std::string &root, bool overwrite, bool fsync, bool canAppend = true);
 
     /* Whether what is written is flushed to the disk. */
@@ -90,6 +68,25 @@ class ZSTarget
  * is; the target is gone then. False (CPLError emitted) on failure: the target stays unless it was committed. */
 bool zsPublishTarget(std::unique_ptr<ZSTarget> &target, struct zs_store *store);
 
-/* Renames a store where nothing does that: copies it, and removes it when all is there. At each moment one of the two
- * is whole, and the other is that, too, or has no root. False (CPLError emitted) on failure. */
-bool zsMoveStore(const std::string &from, const std::string &to);
+/* A new raster until it is published: a store of its own, or a claimed group of an existing store. The metadata wait in
+ * the hierarchy, which is deferred. What was not published goes with this object: close the arrays of the store
+ * before. */
+class ZSNewStore
+{
+    bool m_isPublished = false;
+
+  public:
+    const std::shared_ptr<ZSStore> store = std::make_shared<ZSStore>();
+    std::unique_ptr<ZSTarget> target = std::make_unique<ZSTarget>();
+    std::string group;      /* that a raster is appended as; "": it has a store of its own */
+    bool isClaimed = false; /* the group is ours */
+
+    ZSNewStore() = default;
+    ZSNewStore(const ZSNewStore &) = delete;
+    ZSNewStore &operator=(const ZSNewStore &) = delete;
+    ~ZSNewStore();
+
+    /* Writes the metadata and puts a store in its place, where it goes on afterwards. False (CPLError emitted) on
+     * failure: it can be tried again. */
+    bool Publish();
+};

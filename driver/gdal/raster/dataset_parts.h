@@ -14,7 +14,7 @@
 #include "gdal/types.h"
 #include "items.h"
 #include "gdal/create/filter.h"
-#include "gdal/create/new_store.h"
+#include "gdal/create/target.h"
 #include "view.h"
 
 extern "C"
@@ -499,7 +499,7 @@ class ZSPixels
     }
 };
 
-/* ---- What waits for the end of a new dataset: publishing its store (new_store.h), overviews and statistics;
+/* ---- What waits for the end of a new dataset: publishing its store (target.h), overviews and statistics;
  * and whom their progress is reported to (dataset.cpp) ---- */
 
 class ZSClosing
