@@ -40,11 +40,3 @@ enum zs_status zs_draft_load(const struct zs_draft *draft, struct zs_store *stor
  * end. */
 enum zs_status zs_draft_list(const struct zs_draft *draft, struct zs_store *store, const char *path, char ***names,
                              struct zs_error *err);
-
-/* Translates the document of an array to a zarr.json, released with zs_json_free() (draft_array.c). Does not translate
- * chunk keys. ZS_INVALID or ZS_UNSUPPORTED, naming the member; zs_array_meta_parse() checks the members that both
- * formats share. */
-enum zs_status zs_draft_array_document(const zs_json *draft, zs_json **document, struct zs_error *err);
-
-/* ZS_UNSUPPORTED for an extension that must be understood: none is known. */
-enum zs_status zs_draft_check_extensions(const zs_json *draft, struct zs_error *err);
