@@ -58,7 +58,7 @@ static void open_layout(const struct layout *l, struct opened *o)
                   l->shape, l->grid, l->codecs);
     o->document = json_of(text);
     free(text);
-    must(zs_array_meta_parse(o->document, &o->meta, &err), &err);
+    must(zs_array_meta_parse(o->document, ZS_META_ARRAY, &o->meta, &err), &err);
     must(zs_chain_compile(o->meta, &o->chain, &err), &err);
     must(zs_grid_init(&o->grid, o->meta, &o->chain, &err), &err);
 }

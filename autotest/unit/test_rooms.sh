@@ -25,13 +25,13 @@ while read -r room most; do
 done <<END
 gdal 18438
 validate 1220
-raster 5870
-geo 9287
+raster 5867
+geo 9285
 array 6231
 shard 1942
 icechunk 2050
 codec 4684
-zarr 7857
+zarr 7673
 store 6401
 base 1975
 END

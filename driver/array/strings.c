@@ -131,7 +131,7 @@ static enum zs_status take_fill(struct texts *texts, struct zs_error *err)
 static enum zs_status take_meta(struct texts *texts, size_t most, struct zs_error *err)
 {
     uint64_t all;
-    ZS_TRY(zs_text_meta_parse(texts->node.document, &texts->node.array, err));
+    ZS_TRY(zs_array_meta_parse(texts->node.document, ZS_META_TEXT, &texts->node.array, err));
     struct zs_array_meta *meta = texts->node.array;
     meta->is_draft = texts->node.is_draft;
     meta->dtype.text_most = (size_t)zs_min_u64(most, INT32_MAX);

@@ -300,8 +300,6 @@ static enum zs_status write_values(struct zs_hierarchy *hierarchy, const struct 
     struct zs_node *made = NULL;
     double *values = zs_axis_values(geo, is_x);
     enum zs_status status = values != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK && slot.own != NULL && !zs_hierarchy_is_unpublished(hierarchy, slot.own))
-        status = zs_hierarchy_take_stored(hierarchy, &slot.own, err); /* new chunks must not have its keys */
     zs_json *document = status == ZS_OK ? new_axis_document(&slot, name, is_x ? geo->width : geo->height) : NULL;
     if (status == ZS_OK)
         status = document != NULL ? zs_node_create(slot.path, document, true, &made, err) : zs_fail_memory(err);

@@ -57,8 +57,8 @@ static enum zs_status load_keys(struct ice_store *s, struct zs_icechunk_array *a
     enum zs_status status = ZS_OK;
     (void)pthread_mutex_lock(&s->lock);
     if (array->keys == NULL)
-        status = zs_array_keys_parse(zs_icechunk_snapshot_document(&s->snapshot, array->path, strlen(array->path)),
-                                     &array->keys, err);
+        status = zs_array_meta_parse(zs_icechunk_snapshot_document(&s->snapshot, array->path, strlen(array->path)),
+                                     ZS_META_KEYS, &array->keys, err);
     (void)pthread_mutex_unlock(&s->lock);
     /* old writers gave a scalar one dimension */
     if (status == ZS_OK && array->keys->ndim != array->ndim && !(array->keys->ndim == 0 && array->ndim == 1))

@@ -467,8 +467,8 @@ static enum zs_status check_path(const struct zs_overviews *made, const char *pa
     return zs_names_add(old, zs_strdup(path), err);
 }
 
-/* Whether nothing is where the group of a level is to be, in a remote store: then the hierarchy looks for nothing
- * there. A writer that failed may have left chunks, without the group's document. */
+/* Whether nothing is where the group of a level is to be, in a remote store. A writer that failed may have
+ * left chunks, without the group's document. */
 static enum zs_status look_into_group(struct zs_overviews *made, const char *path, bool *is_empty, struct zs_error *err)
 {
     char **names, *group = zs_path_parent(path);
@@ -477,11 +477,8 @@ static enum zs_status look_into_group(struct zs_overviews *made, const char *pat
     *is_empty = listed == ZS_NOT_FOUND || (listed == ZS_OK && names[0] == NULL);
     if (listed == ZS_OK)
         zs_names_free(names);
-    enum zs_status status = listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
-    if (status == ZS_OK && *is_empty)
-        status = zs_hierarchy_note_empty(made->hierarchy, group, err);
     free(group);
-    return status;
+    return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
 }
 
 /* Puts a mark where a level is to be: another one that makes it would write over its chunks, and remove them where it

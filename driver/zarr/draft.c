@@ -280,8 +280,8 @@ static enum zs_status translate_filter_types(struct translation *t, const char *
             continue;
         const char *name = number_name(type, &big);
         if (name == NULL || (!is_output && type[strlen(type) - 1] != '1' && big != t->is_big))
-            return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\": %s: \"%.40s\" is not supported here", id, members[i],
-                           type);
+            return zs_fail(err, ZS_UNSUPPORTED, "filter \"%.100s\": %s: \"%.40s\" is not supported here", id,
+                           members[i], type);
         t->is_big = is_output ? big : t->is_big;
         if (!zs_json_set_string(configuration, members[i], name))
             return zs_fail_memory(err);

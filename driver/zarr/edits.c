@@ -365,9 +365,10 @@ static enum zs_status build(struct zs_edit_work *work, struct zs_edit_item *item
         is_changed = is_changed && status == ZS_OK;
     } else if (item->document == NULL && was_there(work, item->path)) {
         return zs_fail(err, ZS_INVALID,
-                       "%s/%s: another writer removed or renamed this group meanwhile: nothing is added to it, and "
-                       "chunks that were written below it belong to no array",
-                       work->store->root, item->path);
+                       "%s%s%s: another writer removed %s meanwhile: nothing is added to it, and chunks that were "
+                       "written there belong to no array",
+                       work->store->root, item->path[0] != '\0' ? "/" : "", item->path,
+                       item->path[0] != '\0' ? "or renamed this group" : "this store");
     }
     if (item->document != NULL)
         ZS_TRY(update_listing(work, item, &is_changed, err));

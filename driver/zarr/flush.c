@@ -469,17 +469,8 @@ enum zs_status zs_hierarchy_flush(struct zs_hierarchy *hierarchy, struct zs_erro
 
 enum zs_status zs_hierarchy_flush_removal(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
 {
-    bool is_pending = false;
-    char *above = zs_strdup(path);
-    ZS_TRY_MEMORY(above, err);
-    while (above != NULL && !is_pending) {
-        const struct zs_change *change = zs_change_at(hierarchy, above);
-        is_pending = change != NULL && change->kind == ZS_CHANGE_REMOVED;
-        char *next = zs_path_parent(above);
-        free(above);
-        above = next;
-    }
-    free(above);
+    const struct zs_change *change = zs_change_above(hierarchy, path);
+    const bool is_pending = change != NULL && change->kind == ZS_CHANGE_REMOVED;
     return is_pending && !zs_hierarchy_root_is_pending(hierarchy) ? zs_hierarchy_flush(hierarchy, err) : ZS_OK;
 }
 

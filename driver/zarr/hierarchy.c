@@ -211,7 +211,7 @@ enum zs_status zs_hierarchy_find(struct zs_hierarchy *hierarchy, const char *pat
     const size_t i = position(hierarchy, path, &is_there);
     if (is_there)
         status = answer(&hierarchy->entries[i], node, err);
-    const bool is_hidden = !is_there && zs_changes_hide(hierarchy, path);
+    const bool is_hidden = !is_there && zs_change_above(hierarchy, path) != NULL;
     (void)pthread_mutex_unlock(&hierarchy->lock);
     if (is_there)
         return status;

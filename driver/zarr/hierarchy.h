@@ -88,15 +88,10 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const ch
 
 /* Like zs_hierarchy_stored_node(), for callers that are about to create a node there: *node is NULL when the path is
  * empty or holds only chunks that a killed process left. In stores where listing is cheap, a directory without
- * zarr.json that holds directories counts as a group. ZS_INVALID or ZS_UNSUPPORTED when a zarr.json there is not a Zarr
- * v3 node, ZS_INVALID when the path is not valid inside a store (name.h). */
+ * zarr.json that has nodes below it counts as a group. ZS_INVALID or ZS_UNSUPPORTED when a zarr.json there is no node,
+ * ZS_INVALID when the path is not valid inside a store (name.h). */
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
                                      struct zs_error *err);
-
-/* Notes that the store holds nothing at or below `path`, where there is no node: the hierarchy then looks up nothing
- * below a node that is added there. For callers that have listed or cleared the path. A remote store does not show this
- * otherwise, because only documents are requested, and a writer that failed may have left other objects. */
-enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err);
 
 /* Returns the attributes of a node, added when it has none, for changing in place. Changes show in node->attributes at
  * once. The next flush merges them into the node's own zarr.json, attribute by attribute: other attributes, which may
@@ -139,11 +134,6 @@ bool zs_hierarchy_is_changed(const struct zs_hierarchy *hierarchy);
 /* While flushes are deferred, zs_hierarchy_flush() succeeds and leaves the changes pending: several steps appear at
  * once, with the root's consolidated metadata. Without these, has no effect: each document is visible by itself. */
 void zs_hierarchy_defer(struct zs_hierarchy *hierarchy, bool is_deferred);
-
-/* Replaces an array, whose chunks are about to get other keys, by what is stored, where that has other keys than the
- * node: consolidated metadata may be older. */
-enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node,
-                                        struct zs_error *err);
 
 /* Returns whether no document that is stored refers to chunks of the node: it was added through this hierarchy, or got
  * other keys of chunks, and its document is not written yet. */

@@ -91,20 +91,6 @@ static enum zs_status note_absence(struct zs_hierarchy *hierarchy, const char *p
     return zs_fail_memory(err);
 }
 
-/* Returns the entry of a path that was looked up and not found; NULL when there is no such entry. */
-static struct zs_hierarchy_entry *find_absent(const struct zs_hierarchy *hierarchy, const char *path)
-{
-    struct zs_hierarchy_entry *entry = zs_hierarchy_entry_at(hierarchy, path);
-    return entry != NULL && entry->node == NULL && entry->status == ZS_NOT_FOUND ? entry : NULL;
-}
-
-/* Returns whether the store is known to hold nothing at or below a path. */
-static bool is_known_empty(const struct zs_hierarchy *hierarchy, const char *path)
-{
-    const struct zs_hierarchy_entry *entry = find_absent(hierarchy, path);
-    return entry != NULL && (entry->is_empty || !hierarchy->store->is_remote);
-}
-
 /* ---- Pending changes ---- */
 
 struct zs_change *zs_change_at(const struct zs_hierarchy *hierarchy, const char *path)
@@ -113,19 +99,19 @@ struct zs_change *zs_change_at(const struct zs_hierarchy *hierarchy, const char 
     return entry != NULL ? entry->change : NULL;
 }
 
-bool zs_changes_hide(const struct zs_hierarchy *hierarchy, const char *path)
+const struct zs_change *zs_change_above(const struct zs_hierarchy *hierarchy, const char *path)
 {
-    bool hides = false;
-    char *above = zs_strdup(path); /* without memory: false, and the store is read */
-    while (above != NULL && !hides) {
+    const struct zs_change *found = NULL;
+    char *above = zs_strdup(path); /* without memory: NULL, and the store is read */
+    while (above != NULL && found == NULL) {
         const struct zs_change *change = zs_change_at(hierarchy, above);
-        hides = change != NULL && (change->was_removed || change->is_fresh);
+        found = change != NULL && (change->was_removed || change->kind == ZS_CHANGE_NEW) ? change : NULL;
         char *next = zs_path_parent(above);
         free(above);
         above = next;
     }
     free(above);
-    return hides;
+    return found;
 }
 
 bool zs_change_has_new_keys(const struct zs_change *change, const struct zs_node *node)
@@ -224,7 +210,6 @@ static enum zs_status note(struct zs_hierarchy *hierarchy, const char *path, str
         }
         entry->change->before = before;
         entry->change->kind = node != NULL ? ZS_CHANGE_EDIT : ZS_CHANGE_NEW;
-        entry->change->is_fresh = node == NULL && is_known_empty(hierarchy, path);
         entry->change->may_be_gone = node != NULL && node->document == NULL;
     } else if (entry->change->kind == ZS_CHANGE_REMOVED) {
         entry->change->kind = ZS_CHANGE_NEW;
@@ -398,26 +383,6 @@ enum zs_status zs_hierarchy_update_node(struct zs_hierarchy *hierarchy, struct z
     return status;
 }
 
-enum zs_status zs_hierarchy_take_stored(struct zs_hierarchy *hierarchy, const struct zs_node **node,
-                                        struct zs_error *err)
-{
-    const struct zs_array_meta *known = (*node)->array;
-    struct zs_node *made = NULL;
-    zs_json *document = NULL;
-    zs_store_forget(hierarchy->store, (*node)->key);
-    ZS_TRY(zs_document_load(hierarchy->store, (*node)->path, &document, err));
-    if (document == NULL)
-        return ZS_OK;
-    ZS_TRY(zs_node_create((*node)->path, document, true, &made, err));
-    if (made->array == NULL || known == NULL ||
-        (made->array->key_is_v2 == known->key_is_v2 && made->array->key_separator == known->key_separator)) {
-        zs_node_free(made);
-        return ZS_OK;
-    }
-    *node = made;
-    return zs_hierarchy_put_node(hierarchy, made, err);
-}
-
 /* ---- What is stored where a node is to be made ---- */
 
 /* Reads the node that is stored at a clean path; *node is NULL when there is none, or pending changes hide it. */
@@ -426,7 +391,7 @@ static enum zs_status read_stored(struct zs_hierarchy *hierarchy, const char *pa
 {
     zs_json *document = NULL;
     *node = NULL;
-    if (hierarchy->is_new || zs_changes_hide(hierarchy, path))
+    if (hierarchy->is_new || zs_change_above(hierarchy, path) != NULL)
         return ZS_OK;
     ZS_TRY(zs_document_load(hierarchy->store, path, &document, err));
     return document != NULL ? zs_node_create(path, document, true, node, err) : ZS_OK;
@@ -452,59 +417,16 @@ enum zs_status zs_hierarchy_stored_node(struct zs_hierarchy *hierarchy, const ch
     return status;
 }
 
-/* Finds out whether a directory "c" holds more than chunks ("c/0/3"). */
-static enum zs_status has_other_than_chunks(struct zs_store *store, const char *path, bool *has, struct zs_error *err)
+/* Finds out whether a directory without zarr.json, in a local store, has nodes below it: then it is a group. */
+static enum zs_status has_nodes_below(struct zs_store *store, const char *path, bool *has, struct zs_error *err)
 {
-    char **names;
+    struct zs_contents found = {0};
     *has = false;
-    const enum zs_status listed = zs_store_list(store, path, &names, err);
-    if (listed != ZS_OK)
-        return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
-    for (char **name = names; *name != NULL && !*has; name++) {
-        const size_t n = zs_prefix_length(*name);
-        *has = strcmp(*name, "zarr.json") == 0 || (n > 0 && strspn(*name, "0123456789") != n);
-    }
-    zs_names_free(names);
-    return ZS_OK;
-}
-
-/* Finds out whether a directory without zarr.json, in a local store, has nodes below it, and not only the chunks of an
- * array that never got its zarr.json, or empty directories, which an edit leaves that is killed. `depth`: how far it is
- * below the first. */
-static enum zs_status has_nodes_below(struct zs_store *store, const char *path, int depth, bool *has,
-                                      struct zs_error *err)
-{
-    char **names;
-    *has = depth == ZS_HIERARCHY_MAX_DEPTH;
-    const enum zs_status listed = *has ? ZS_UNSUPPORTED : zs_store_list(store, path, &names, err);
-    if (listed != ZS_OK)
-        return listed == ZS_NOT_FOUND || listed == ZS_UNSUPPORTED ? ZS_OK : listed;
-    enum zs_status status = ZS_OK;
-    for (char **name = names; *name != NULL && !*has && status == ZS_OK; name++) {
-        const size_t n = zs_prefix_length(*name);
-        char *below = n > 0 ? zs_format("%s/%.*s", path, (int)n, *name) : NULL;
-        if (n > 0 && below == NULL)
-            status = zs_fail_memory(err);
-        else if (n > 0 && strcmp(*name, "c/") == 0)
-            status = has_other_than_chunks(store, below, has, err);
-        else if (n > 0)
-            status = has_nodes_below(store, below, depth + 1, has, err);
-        else
-            *has = depth > 0 && !zs_is_temporary_name(*name) && !zs_is_mark(*name);
-        free(below);
-    }
-    zs_names_free(names);
-    return status;
-}
-
-enum zs_status zs_hierarchy_note_empty(struct zs_hierarchy *hierarchy, const char *path, struct zs_error *err)
-{
-    if (find_absent(hierarchy, path) == NULL)
-        ZS_TRY(note_absence(hierarchy, path, "there is nothing", err));
-    struct zs_hierarchy_entry *entry = find_absent(hierarchy, path);
-    if (entry != NULL)
-        entry->is_empty = true;
-    return ZS_OK;
+    const enum zs_status status = zs_contents_find_below(store, path, &found, err);
+    for (size_t i = 0; i < found.own.count && !*has; i++)
+        *has = zs_is_document(found.own.list[i]);
+    zs_contents_clear(&found);
+    return status == ZS_UNSUPPORTED ? ZS_OK : status;
 }
 
 enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char *path, const struct zs_node **node,
@@ -521,8 +443,8 @@ enum zs_status zs_hierarchy_occupant(struct zs_hierarchy *hierarchy, const char 
     *node = NULL;
     if (hierarchy->is_consolidated && zs_hierarchy_find(hierarchy, path, false, node, NULL) == ZS_OK)
         return ZS_OK; /* consolidated metadata list nodes below it */
-    if (!hierarchy->store->is_remote && !hierarchy->is_new && !zs_changes_hide(hierarchy, path))
-        ZS_TRY(has_nodes_below(hierarchy->store, path, 0, &is_group, err));
+    if (!hierarchy->store->is_remote && !hierarchy->is_new && zs_change_above(hierarchy, path) == NULL)
+        ZS_TRY(has_nodes_below(hierarchy->store, path, &is_group, err));
     if (!is_group)
         return note_absence(hierarchy, path, reason.message, err);
     ZS_TRY(zs_node_create_implicit(path, &group, err));

@@ -13,7 +13,6 @@ struct zs_change {
     zs_json *before;          /* the document before the first change, without consolidated metadata; NULL: none */
     bool may_be_gone;         /* EDIT: the stored document may be absent (replaced node, or implicit group) */
     bool was_removed;         /* REMOVED, and NEW at such a path: nodes that are stored at and below it go */
-    bool is_fresh;            /* NEW: the store held nothing at or below the path */
     bool is_sent;             /* a flush has begun to write it: it may be stored, even if that flush failed */
     const struct zs_node *replaced; /* the array whose chunks, under other keys, the flush removes; NULL: none;
                                        borrowed from the hierarchy */
@@ -25,7 +24,6 @@ struct zs_hierarchy_entry {
     struct zs_node *node;  /* NULL: */
     enum zs_status status; /* ... ZS_NOT_FOUND, ZS_INVALID or ZS_UNSUPPORTED */
     char *message;         /* ... and the error message */
-    bool is_empty;         /* ZS_NOT_FOUND, and nothing is stored below either: see zs_hierarchy_note_empty() */
     struct zs_change *change; /* pending; NULL: none */
 };
 
@@ -103,9 +101,9 @@ void zs_hierarchy_within(const struct zs_hierarchy *hierarchy, const char *path,
 
 /* Returns the pending change of a path; NULL when there is none. */
 struct zs_change *zs_change_at(const struct zs_hierarchy *hierarchy, const char *path);
-/* Whether pending changes hide all that the store has at `path`: a removal is pending there or above, or a group above
- * is new and nothing was stored there. */
-bool zs_changes_hide(const struct zs_hierarchy *hierarchy, const char *path);
+/* Returns the pending change that hides what the store has at `path`: the removal of the node there or above, or a new
+ * node, for which the path was cleared. NULL: there is none. */
+const struct zs_change *zs_change_above(const struct zs_hierarchy *hierarchy, const char *path);
 /* Whether the root of the store is new and its document not written yet. */
 bool zs_hierarchy_root_is_pending(const struct zs_hierarchy *hierarchy);
 /* Whether chunks of the node, which replaced another array, have other keys than those of that array. */

@@ -63,9 +63,7 @@ static enum zs_status remove_left(struct zs_hierarchy *hierarchy, const char *pa
     if (status == ZS_OK)
         status = zs_contents_remove(store, &found, mark != NULL ? ZS_MARKS_STAY : ZS_MARKS_GO, err);
     zs_contents_clear(&found);
-    if (status == ZS_UNSUPPORTED) /* of a store that cannot be listed */
-        return ZS_OK;
-    return status == ZS_OK ? zs_hierarchy_note_empty(hierarchy, path, err) : status;
+    return status == ZS_UNSUPPORTED ? ZS_OK : status; /* of a store that cannot be listed */
 }
 
 /* Puts the mark of an array whose chunks come before its document: two that make one array would write over each

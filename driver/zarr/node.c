@@ -70,7 +70,7 @@ enum zs_status zs_node_create_at(const char *path, const char *key, zs_json *doc
     if (status == ZS_OK && is_array) {
         node->is_text = zs_text_type_of(zs_json_get(document, "data_type"), NULL) != ZS_TEXT_NONE;
         struct zs_error reason = {0};
-        const enum zs_status parsed = zs_array_meta_parse(document, &node->array, &reason);
+        const enum zs_status parsed = zs_array_meta_parse(document, ZS_META_ARRAY, &node->array, &reason);
         if (parsed == ZS_NO_MEMORY) { /* temporary, so the node does not keep it */
             status = zs_fail_memory(err);
         } else if (parsed != ZS_OK) {

@@ -72,14 +72,14 @@ bool zs_node_lacks_names(const struct zs_node *node);
 /* Names the dimensions of such an array as the axes of the image in a group above it. False without memory. */
 bool zs_node_take_names(struct zs_node *node, const struct zs_node *group);
 
+/* Which metadata of an array are parsed: all; those of an array of text, whose text_most and fill value the caller
+ * sets; shape and key encoding alone, of an array of any data type and codecs, when only keys of chunks are needed. */
+enum zs_meta_kind { ZS_META_ARRAY, ZS_META_TEXT, ZS_META_KEYS };
+
 /* Parses and checks the metadata of an array: the number of elements, and the bytes of a chunk, fit a uint64_t. On
  * failure nothing needs to be released. zs_node_create() calls it for arrays. */
-enum zs_status zs_array_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err);
-/* Like zs_array_meta_parse(), for an array of text; the caller sets dtype.text_most and the fill value. */
-enum zs_status zs_text_meta_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err);
-/* Like zs_array_meta_parse(), for an array of any data type and codecs, when only keys of chunks are needed: sets shape
- * and key encoding; all else is zero. */
-enum zs_status zs_array_keys_parse(const zs_json *document, struct zs_array_meta **meta, struct zs_error *err);
+enum zs_status zs_array_meta_parse(const zs_json *document, enum zs_meta_kind kind, struct zs_array_meta **meta,
+                                   struct zs_error *err);
 void zs_array_meta_free(struct zs_array_meta *meta); /* NULL is allowed */
 
 /* Makes the key of the chunk at grid position index[ndim] of the array at a path: "path/c/0/3", "path/0.3", "path/c"
