@@ -299,25 +299,23 @@ CPLErr ShardedZarrRasterBand::XMLInit(ZSPamTree tree, const char *path)
         psPam->bScaleSet = CPLGetXMLValue(tree, "Scale", nullptr) != nullptr;
         psPam->bOffsetSet = CPLGetXMLValue(tree, "Offset", nullptr) != nullptr;
     }
-    zsItemsFromXML(tree, *this);
     return result;
 }
 
 CPLXMLNode *ShardedZarrRasterBand::SerializeToXML(const char *path)
 {
-    AddMetadata(); // now: the base calls GetDescription(), which would add them after the store's were left out
-    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
     // Changed metadata will all be written to the store.
     const bool isPending = (m_changed & ZS_BAND_METADATA) != 0;
-    GDALMajorObject::SetMetadata(isPending ? nullptr : zsItemsNotIn(all.List(), m_fromStore.List()).List());
-    const ZSDomainsAside aside(*this, Properties().domains);
-    CPLXMLNode *tree = GDALPamRasterBand::SerializeToXML(path);
-    zsItemsToXML(*this, tree);
+    const CPLStringList all(CSLDuplicate(GDALMajorObject::GetMetadata()));
+    zsDropStored(tree, isPending ? all.List() : m_fromStore.List(), Properties().domains);
     CPLXMLNode *description = tree != nullptr && !m_isDescribedBeside ? CPLGetXMLNode(tree, "Description") : nullptr;
     if (description != nullptr && CPLRemoveXMLChild(tree, description))
         CPLDestroyXMLNode(description);
-    GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
-    return tree;
+    if (tree == nullptr || tree->psChild->psNext != nullptr)
+        return tree;
+    CPLDestroyXMLNode(tree); // only the band's number is left
+    return nullptr;
 }
 
 char **ShardedZarrRasterBand::GetMetadataDomainList()

@@ -632,7 +632,6 @@ CPLErr ShardedZarrDataset::XMLInit(ZSPamTree tree, const char *path)
 {
     const CPLErr result = GDALPamDataset::XMLInit(tree, path);
     m_hasSideCar = true;
-    zsItemsFromXML(tree, *this);
     return result;
 }
 
@@ -656,12 +655,7 @@ CPLErr ShardedZarrDataset::TrySaveXML()
 /* Never null: GDAL would remove the side-car file, which may be of other arrays, too. */
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
-    CPLXMLNode *tree = items->WithoutStored(
-        [&]
-        {
-            CPLXMLNode *made = GDALPamDataset::SerializeToXML(path);
-            zsItemsToXML(*this, made);
-            return made;
-        });
+    CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
+    items->DropStored(tree);
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
 }

@@ -238,16 +238,11 @@ class ZSItems : public ZSDatasetPart
     virtual enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
                                          struct zs_error *err);
 
-    /* Calls f() while the dataset has only items that are not in the store. */
-    template <class F> auto WithoutStored(const F &f)
+    /* Takes out of the XML of a side-car file what the store has. */
+    void DropStored(CPLXMLNode *tree)
     {
-        const CPLStringList all(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));
-        m_dataset.GDALMajorObject::SetMetadata(zsItemsNotIn(all.List(), m_fromStore.List()).List());
         KeepDomains();
-        const ZSDomainsAside aside(m_dataset, m_domains);
-        const auto result = f();
-        m_dataset.GDALMajorObject::SetMetadata(const_cast<char **>(all.List()));
-        return result;
+        zsDropStored(tree, m_fromStore.List(), m_domains);
     }
 
     bool IsPending() const override

@@ -160,58 +160,42 @@ CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char 
 
 /* ---- Side-car files ---- */
 
-/* Calls f(element, domain) for each list of items. */
-template <class F> static void forEachList(const CPLXMLNode *tree, const F &f)
+void zsDropStored(CPLXMLNode *tree, CSLConstList items, const struct zs_domains &domains)
 {
-    for (const CPLXMLNode *node = tree != nullptr ? tree->psChild : nullptr; node != nullptr; node = node->psNext)
+    std::unordered_set<std::string> stored;
+    const auto isStored = [&](const CPLXMLNode *node) {
+        return EQUAL(node->pszValue, "MDI") &&
+               stored.count(CPLGetXMLValue(node, "key", "") + std::string("=") + CPLGetXMLValue(node, nullptr, "")) > 0;
+    };
+    for (int i = 0; items != nullptr && items[i] != nullptr; i++)
     {
-        // what has a format is a document
-        if (node->eType == CXT_Element && EQUAL(node->pszValue, "Metadata") &&
-            CPLGetXMLValue(node, "format", nullptr) == nullptr)
-            f(node, CPLGetXMLValue(node, "domain", ""));
+        char *name = nullptr;
+        const char *value = CPLParseNameValue(items[i], &name); // which ends a name at a colon, too
+        if (name != nullptr)
+            stored.insert(name + std::string("=") + value);
+        CPLFree(name);
     }
-}
-
-static bool isItem(const CPLXMLNode *node)
-{
-    return node->eType == CXT_Element && EQUAL(node->pszValue, "MDI");
-}
-
-void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree)
-{
-    forEachList(tree, [&object](const CPLXMLNode *found, const char *domain) {
-        auto list = const_cast<CPLXMLNode *>(found); // part of the tree that is the caller's
-        const CPLStringList items(CSLDuplicate(object.GDALMajorObject::GetMetadata(domain)));
-        for (CPLXMLNode *node = list->psChild, *next; node != nullptr; node = next)
+    for (CPLXMLNode *list = tree != nullptr ? tree->psChild : nullptr, *next; list != nullptr; list = next)
+    {
+        next = list->psNext;
+        const char *domain = CPLGetXMLValue(list, "domain", "");
+        bool isGone = list->eType == CXT_Element && EQUAL(list->pszValue, "Metadata");
+        if (isGone && domain[0] == '\0')
         {
-            next = node->psNext;
-            if (isItem(node) && CPLRemoveXMLChild(list, node))
-                CPLDestroyXMLNode(node);
+            for (CPLXMLNode *item = list->psChild, *after; item != nullptr; item = after)
+            {
+                after = item->psNext;
+                if (isStored(item) && CPLRemoveXMLChild(list, item))
+                    CPLDestroyXMLNode(item);
+            }
+            isGone = list->psChild == nullptr;
         }
-        for (int i = 0; i < items.size(); i++)
-        {
-            const std::string name = zsItemName(items[i]);
-            if (items[i][name.size()] != '=')
-                continue;
-            CPLXMLNode *item = CPLCreateXMLElementAndValue(list, "MDI", items[i] + name.size() + 1);
-            CPLAddXMLAttributeAndValue(item, "key", name.c_str());
-        }
-    });
-}
-
-void zsItemsFromXML(const CPLXMLNode *tree, GDALMajorObject &object)
-{
-    forEachList(tree, [&object](const CPLXMLNode *list, const char *domain) {
-        CPLStringList items;
-        for (const CPLXMLNode *node = list->psChild; node != nullptr; node = node->psNext)
-        {
-            const char *name = isItem(node) ? CPLGetXMLValue(node, "key", nullptr) : nullptr;
-            if (name != nullptr)
-                items.AddString((std::string(name) + "=" + CPLGetXMLValue(node, nullptr, "")).c_str());
-        }
-        if (!items.empty())
-            object.GDALMajorObject::SetMetadata(items.List(), domain);
-    });
+        else if (isGone)
+            isGone = std::any_of(domains.list, domains.list + domains.count,
+                                 [domain](const struct zs_domain &d) { return EQUAL(d.name, domain); });
+        if (isGone && CPLRemoveXMLChild(tree, list))
+            CPLDestroyXMLNode(list);
+    }
 }
 
 /* ---- Domains ---- */
@@ -259,21 +243,4 @@ void zsAddDomains(GDALMajorObject &object, const struct zs_domains &domains)
         if (zsIsStoredDomain(d.name) && object.GDALMajorObject::GetMetadata(d.name) == nullptr)
             object.GDALMajorObject::SetMetadata(d.items, d.name);
     }
-}
-
-ZSDomainsAside::ZSDomainsAside(GDALMajorObject &object, const struct zs_domains &domains) : m_object(object)
-{
-    for (size_t i = 0; i < domains.count; i++)
-    {
-        const char *name = domains.list[i].name;
-        if (zs_domains_add(&m_aside, name, object.GDALMajorObject::GetMetadata(name)))
-            object.GDALMajorObject::SetMetadata(nullptr, name);
-    }
-}
-
-ZSDomainsAside::~ZSDomainsAside()
-{
-    for (size_t i = 0; i < m_aside.count; i++)
-        m_object.GDALMajorObject::SetMetadata(m_aside.list[i].items, m_aside.list[i].name);
-    zs_domains_clear(&m_aside);
 }

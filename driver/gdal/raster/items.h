@@ -44,11 +44,6 @@ bool zsIsItemMistaken(GDALMajorObject &object, const char *name, const char *dom
 /* The object's items with that one set. */
 CPLStringList zsItemsWith(GDALMajorObject &object, const char *name, const char *value, const char *domain);
 
-/* GDAL cuts names at a colon in a side-car file, and keeps only one of names that differ in case. These functions read
- * the items from its XML, and write them to it, with their whole names. */
-void zsItemsToXML(GDALMajorObject &object, CPLXMLNode *tree);
-void zsItemsFromXML(const CPLXMLNode *tree, GDALMajorObject &object);
-
 /* ---- Domains ---- */
 
 /* Whether a metadata domain is the one without a name. */
@@ -68,15 +63,5 @@ struct zs_domains zsDomainsOf(GDALMajorObject &object);
 /* Gives it those of which it has none yet. */
 void zsAddDomains(GDALMajorObject &object, const struct zs_domains &domains);
 
-/* While it lives, the object does not have these domains: a side-car file does not repeat the store's items. */
-class ZSDomainsAside
-{
-    GDALMajorObject &m_object;
-    struct zs_domains m_aside = {};
-
-  public:
-    ZSDomainsAside(GDALMajorObject &object, const struct zs_domains &domains);
-    ~ZSDomainsAside();
-    ZSDomainsAside(const ZSDomainsAside &) = delete;
-    ZSDomainsAside &operator=(const ZSDomainsAside &) = delete;
-};
+/* Takes out of the XML of a side-car file what the store has. */
+void zsDropStored(CPLXMLNode *tree, CSLConstList items, const struct zs_domains &domains);
