@@ -14,7 +14,7 @@ static const char *const layouts[] = {
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-/* Of a journal (shard/journal.h): magic, size, n, crc32c; index, its crc32c; crc32c. */
+/* Of a journal (shard/journal.c): magic, size, n, crc32c; index, its crc32c; crc32c. */
 enum { HEAD = 8 + 8 + 8 + 4, INDEX = 4 * 16 + 4, JOURNAL = HEAD + INDEX + 4 };
 
 static uint64_t load_le(const uint8_t *p, int n)

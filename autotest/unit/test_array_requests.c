@@ -2,7 +2,6 @@
 #include <pthread.h>
 
 #include "array/array_private.h"
-#include "array/indexes.h"
 #include "array_store.h"
 #include "fault_store.h"
 #include "shard/writer.h"
@@ -298,8 +297,8 @@ static void test_a_list_of_shards_counts_for_some_time_only(void)
         must(zs_array_read(c.array, (uint64_t[]){0, 0}, (uint64_t[]){512, 512}, out, &err), &err);
         CHECK(out[0] == 1 && *last == 0);
     }
-    struct zs_cache_entry *entry;
-    struct zs_shard_list *list = (struct zs_shard_list *)zs_shard_list_get(c.array, &entry);
+    struct zs_cache_entry *entry = zs_cache_get(c.array->indexes, (struct zs_cache_key){ZS_SPACE_SHARD_LIST, 0});
+    struct zs_shard_list *list = entry != NULL ? zs_cache_value(entry) : NULL;
     CHECK(list != NULL && list->count == 1 && list->until >= list->made + 5);
     list->until = list->made - 1;
     zs_cache_release(c.array->indexes, entry);

@@ -1,7 +1,6 @@
 /* Arrays of text, which name bands: what is stored becomes UTF-8, what cannot be is refused, what is missing is fill
  * value. */
 #include "array/array.h"
-#include "array/strings.h"
 #include "base/utf8.h"
 #include "codec/codec.h"
 #include "geo_store.h"

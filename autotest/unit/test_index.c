@@ -1,6 +1,6 @@
 /* The index of a shard. */
 #include "array_store.h"
-#include "shard/index.h"
+#include "shard/shard.h"
 
 static struct zs_level level_of(uint64_t count, int checksums, bool big_endian, bool at_start)
 {

@@ -1,6 +1,6 @@
 /* Which bytes are fetched together: properties of every plan, on random ranges. */
 #include "array_store.h"
-#include "shard/range_plan.h"
+#include "shard/shard.h"
 
 #define MOST 200
 

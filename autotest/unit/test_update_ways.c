@@ -7,7 +7,7 @@
 
 #include "array_store.h"
 #include "fault_store.h"
-#include "shard/journal.h"
+#include "shard/shard.h"
 
 #define SIDE 16
 #define CHUNK 4

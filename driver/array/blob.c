@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* MADV_POPULATE_WRITE */
-#include "array/blob.h"
+#include "array/array_private.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "shard/index.h"
+#include "shard/shard.h"
 
 enum zs_status zs_grid_init(struct zs_grid *grid, const struct zs_array_meta *meta, const struct zs_chain *chain,
                             struct zs_error *err)

@@ -1,8 +1,8 @@
-#include "array/indexes.h"
+#include "array/array_private.h"
 
 #include <stdlib.h>
 
-#include "shard/journal.h"
+#include "shard/shard.h"
 
 /* A shard without a valid index is opened so many times: it may be being appended to. */
 #define MAX_ATTEMPTS 8
@@ -106,21 +106,8 @@ void zs_shard_forget(struct zs_array *array, uint64_t shard)
 
 /* ---- Indexes ---- */
 
-/* Whether all entries lie within the shard. While it is being appended to, a chunk may stand in the place of the index:
- * one of the same length, with a checksum of the same kind, looks like it. */
-static bool is_plausible(const struct zs_level *level, const struct zs_shard_index *index)
-{
-    bool is_empty;
-    uint64_t offset, size;
-    for (uint64_t i = 0; i < index->count; i++)
-        if (zs_shard_index_entry(level, index, i, &is_empty, &offset, &size, NULL) != ZS_OK)
-            return false;
-    return true;
-}
-
-/* Opens a shard on a local disk, whose index may change at any moment. ZS_CORRUPT also where it may be no index, unless
- * is_final. */
-static enum zs_status open_local(struct zs_array *array, const struct zs_level *level, const char *key, bool is_final,
+/* Opens a shard on a local disk. ZS_CORRUPT also where its index may be younger than its size. */
+static enum zs_status open_local(struct zs_array *array, const struct zs_level *level, const char *key,
                                  struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     ZS_TRY(zs_object_open(array->store, key, object, err));
@@ -129,11 +116,9 @@ static enum zs_status open_local(struct zs_array *array, const struct zs_level *
     if (status == ZS_IO && zs_object_is_stale(*object))
         return ZS_CORRUPT;
     ZS_TRY(status);
-    /* An index at the start may be younger than the size. */
-    const bool is_mixed = level->index_at_start && zs_object_is_changed(*object, false);
-    if (is_mixed || (!is_final && zs_object_is_changed(*object, true) && !is_plausible(level, *index)))
-        return zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
-    return ZS_OK;
+    return !level->index_at_start || !zs_object_is_changed(*object, false)
+               ? ZS_OK
+               : zs_fail(err, ZS_CORRUPT, "the shard was changed while it was opened");
 }
 
 /* Opens a remote shard: the index comes in the same request. */
@@ -153,13 +138,13 @@ static enum zs_status open_remote(struct zs_array *array, const struct zs_level 
 }
 
 /* Opens a level-0 shard, whose own level is `level`, and reads its index. Both are NULL after a failure. */
-static enum zs_status open_once(struct zs_array *array, const struct zs_level *level, const char *key, bool is_final,
+static enum zs_status open_once(struct zs_array *array, const struct zs_level *level, const char *key,
                                 struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
     *object = NULL;
     *index = NULL;
-    const enum zs_status status = array->store->is_remote ? open_remote(array, level, key, object, index, err)
-                                                          : open_local(array, level, key, is_final, object, index, err);
+    const enum zs_status status =
+        (array->store->is_remote ? open_remote : open_local)(array, level, key, object, index, err);
     if (status != ZS_OK) {
         zs_object_close(*object);
         free(*index);
@@ -187,17 +172,14 @@ static enum zs_status open_by_journal(struct zs_array *array, const struct zs_le
 static enum zs_status open_with_index(struct zs_array *array, const struct zs_level *level, const char *key,
                                       struct zs_object **object, struct zs_shard_index **index, struct zs_error *err)
 {
-    const bool is_final = level->index_checksums == 0;
-    enum zs_status status = open_once(array, level, key, is_final, object, index, err);
-    if (is_final)
-        return status;
-    for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT; i++) {
+    enum zs_status status = open_once(array, level, key, object, index, err);
+    for (int i = 0; i < MAX_ATTEMPTS && status == ZS_CORRUPT && level->index_checksums > 0; i++) {
         struct zs_error ignored;
         if (open_by_journal(array, level, key, object, index, &ignored) == ZS_OK)
             return ZS_OK;
         if (array->store->is_remote)
             break; /* each attempt is a request */
-        status = open_once(array, level, key, i == MAX_ATTEMPTS - 1, object, index, err);
+        status = open_once(array, level, key, object, index, err);
     }
     return status;
 }

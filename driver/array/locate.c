@@ -1,9 +1,9 @@
-/* From the numbers of innermost chunks to their bytes: the walk of shard/walk.h with everything cached on the way. */
+/* From the numbers of innermost chunks to their bytes: the walk of shard/shard.h with everything cached on the way. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/indexes.h"
+#include "array/array_private.h"
 #include "array/pending.h"
 
 /* Decoded size of the largest remote shard that is fetched as a whole when all of it is wanted: larger ones come faster
@@ -408,17 +408,10 @@ static enum zs_status locate(struct locator *locator, struct zs_location **locat
     }
 }
 
-enum zs_status zs_locate_by_index(struct zs_array *array, struct zs_location **locations, size_t n,
-                                  struct zs_pins *pins, struct zs_error *err)
+enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, bool is_by_index,
+                         struct zs_pins *pins, struct zs_error *err)
 {
-    struct locator locator = {.array = array, .pins = pins, .is_by_index = true};
-    return locate(&locator, locations, n, err);
-}
-
-enum zs_status zs_locate(struct zs_array *array, struct zs_location **locations, size_t n, struct zs_pins *pins,
-                         struct zs_error *err)
-{
-    struct locator locator = {.array = array, .pins = pins};
+    struct locator locator = {.array = array, .pins = pins, .is_by_index = is_by_index};
     const uint64_t shard = locations[0]->shard;
     if (array->store->lists_all && zs_is_known_empty(array, 0, shard)) {
         mark(locations, n, ZS_LOCATION_EMPTY);

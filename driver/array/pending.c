@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/indexes.h"
+#include "array/array_private.h"
 #include "array/plan.h"
 #include "base/strided.h"
 
@@ -30,7 +30,6 @@ void zs_dirty_set_blob(struct zs_array *array, struct zs_dirty *dirty, struct zs
     struct zs_blob *before = dirty->blob;
     dirty->blob = blob;
     dirty->has_stored = false;
-    array->pending->dirty_count += (blob != NULL) - (size_t)(before != NULL);
     count_bytes(array->pending, blob != NULL ? blob->size : 0, before != NULL ? before->size : 0);
     zs_blob_free(before);
 }
@@ -225,7 +224,7 @@ enum zs_status zs_dirty_create(struct zs_array *array, uint64_t chunk, bool is_w
         free(written);
         return zs_fail_memory(err);
     }
-    /* Also beyond the edge of the array, and where it may be encoded before it is whole. */
+    /* Also beyond the edge of the array. */
     const uint64_t inside = zs_grid_elements(&array->grid, array->chain.count - 1, chunk);
     if (!is_whole || inside < level->decoded_size / level->item_size)
         zs_chunk_fill(array, level, blob->data);
@@ -312,61 +311,27 @@ bool zs_pending_has(const struct zs_array *array, uint64_t chunk, struct zs_shar
     return zs_shard_writer_has(*writer, *number);
 }
 
-enum zs_status zs_pending_decode(struct zs_array *array, const struct zs_open_shard *shard, uint64_t chunk,
-                                 struct zs_blob **blob, struct zs_error *err)
-{
-    struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
-    const uint64_t number = zs_grid_number_in_shard(&array->grid, chunk);
-    struct zs_scratch *scratch = zs_scratch_acquire();
-    ZS_TRY_MEMORY(scratch, err);
-    struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    bool is_empty;
-    *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
-    enum zs_status status = *blob != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_shard_writer_get(shard->writer, number, &is_empty, encoded, err);
-    if (status == ZS_OK && is_empty)
-        zs_chunk_fill(array, level, (*blob)->data);
-    else if (status == ZS_OK)
-        status = zs_chunk_decode_for_update(level, scratch, encoded->data, encoded->size, (*blob)->data, err);
-    zs_scratch_release(scratch);
-    if (status == ZS_OK)
-        return ZS_OK;
-    zs_blob_free(*blob);
-    *blob = NULL;
-    return zs_fail_in_chunk(array, chunk, status, err);
-}
-
 enum zs_status zs_dirty_complete(struct zs_array *array, struct zs_dirty *dirty, struct zs_error *err)
 {
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, dirty->chunk, &room);
     struct zs_window window;
-    struct zs_blob *blob = NULL, *ours = dirty->blob;
-    if (dirty->has_stored || (dirty->written == NULL && ours != NULL))
+    if (dirty->has_stored || dirty->written == NULL)
         return ZS_OK;
-    if (ours == NULL)
-        ZS_TRY(zs_pending_decode(array, zs_open_shard_find(array, dirty->chunk), dirty->chunk, &ours, err));
-    blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
-    enum zs_status status = blob != NULL ? ZS_OK : zs_fail_memory(err);
-    if (status == ZS_OK) {
-        zs_grid_extent(&array->grid, array->chain.count - 1, dirty->chunk, window.start, window.count);
-        zs_dense_strides(level, window.count, window.stride);
-        for (int d = 0; d < array->meta->ndim; d++)
-            window.count[d] = zs_min_u64(window.count[d], array->meta->shape[d] - window.start[d]);
-        window.data = blob->data;
-        zs_chunk_fill(array, level, blob->data); /* beyond the edge of the array */
-        status = zs_array_read_stored(array, &window, err);
-    }
-    if (status == ZS_OK)
-        zs_written_apply(dirty->written, level, ours->data, blob->data);
-    if (ours != dirty->blob)
-        zs_blob_free(ours);
+    struct zs_blob *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
+    ZS_TRY_MEMORY(blob, err);
+    zs_grid_extent(&array->grid, array->chain.count - 1, dirty->chunk, window.start, window.count);
+    zs_dense_strides(level, window.count, window.stride);
+    for (int d = 0; d < array->meta->ndim; d++)
+        window.count[d] = zs_min_u64(window.count[d], array->meta->shape[d] - window.start[d]);
+    window.data = blob->data;
+    zs_chunk_fill(array, level, blob->data); /* beyond the edge of the array */
+    const enum zs_status status = zs_array_read_stored(array, &window, err);
     if (status != ZS_OK) {
         zs_blob_free(blob);
         return status;
     }
+    zs_written_apply(dirty->written, level, dirty->blob->data, blob->data);
     zs_dirty_set_blob(array, dirty, blob);
     dirty->has_stored = true;
     return ZS_OK;

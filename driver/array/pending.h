@@ -2,10 +2,10 @@
  *
  * A write changes innermost chunks. Chunks that a window covers are encoded at once, a single one together with the
  * next ones, and put into the writer of their shard. A chunk that it covers in part is "dirty": the elements are kept,
- * and a mask says which they are. Nothing stored is read for that. Where memory is short, dirty chunks are encoded too,
- * and only their masks are kept. Reads look here before they read the store.
+ * and a mask says which they are. Nothing stored is read for that. Reads look here before they read the store.
  *
- * A shard is published when all its chunks were written whole, at a flush, or when too many are open. Other writers, in
+ * A shard is published when all its chunks were written whole, at a flush, when too many are open, or where dirty
+ * chunks take too much memory, those first that are idle longest. Other writers, in
  * this process or another, may change the same shards meanwhile. Therefore the stored shard is opened only then: under
  * its lock, or on the condition that it stays. What was not written comes from there, in dirty chunks too.
  *
@@ -26,8 +26,7 @@ struct zs_written {
 /* A changed innermost chunk. */
 struct zs_dirty {
     uint64_t chunk;
-    uint64_t stamp;             /* of the last write to it: the oldest are encoded first */
-    struct zs_blob *blob;       /* its elements; NULL: encoded, in the writer of its shard */
+    struct zs_blob *blob;       /* its elements */
     struct zs_written *written; /* NULL: the whole chunk was written, and waits to be encoded beside others */
     bool has_stored;            /* elements of the blob that were not written are as they were stored */
 };
@@ -45,10 +44,9 @@ struct zs_open_shard {
 };
 
 struct zs_pending {
-    uint64_t stamp;            /* counts uses of chunks and shards */
+    uint64_t stamp;            /* counts uses of shards */
     struct zs_map shards;      /* level-0 chunk -> struct zs_open_shard */
     uint64_t bytes, budget;    /* of dirty chunks */
-    size_t dirty_count;        /* of these, chunks with a blob */
     size_t writer_count;       /* of shards with a writer, each an open file */
     size_t waiting;            /* chunks that were written whole since dirty chunks were encoded */
     enum zs_chunk_order order; /* of the chunks in new shards */
@@ -111,9 +109,6 @@ void zs_chunk_fill(const struct zs_array *array, const struct zs_level *level, v
 
 /* Has the blob of a dirty chunk hold all its elements: those that were not written as they are stored. */
 enum zs_status zs_dirty_complete(struct zs_array *array, struct zs_dirty *dirty, struct zs_error *err);
-/* Decodes the bytes of a chunk that was put into the writer of its shard into a new blob. */
-enum zs_status zs_pending_decode(struct zs_array *array, const struct zs_open_shard *shard, uint64_t chunk,
-                                 struct zs_blob **blob, struct zs_error *err);
 /* Returns whether a chunk was put into the writer of its shard, and is not dirty; *number is its number there. */
 bool zs_pending_has(const struct zs_array *array, uint64_t chunk, struct zs_shard_writer **writer, uint64_t *number);
 
@@ -130,5 +125,6 @@ enum zs_status zs_pending_limit(struct zs_array *array, bool with_dirty, struct 
 /* Publishes n shards side by side. Goes on after a failure, and returns the first. */
 enum zs_status zs_pending_publish(struct zs_array *array, struct zs_open_shard *const *list, size_t n,
                                   struct zs_error *err);
-/* Publishes all shards likewise, the oldest first. */
-enum zs_status zs_pending_publish_all(struct zs_array *array, struct zs_error *err);
+/* Publishes shards likewise, those first that are idle longest, until dirty chunks take no more than `keep` bytes;
+ * where that is 0, all shards. */
+enum zs_status zs_pending_publish_down_to(struct zs_array *array, uint64_t keep, struct zs_error *err);

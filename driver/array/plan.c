@@ -6,7 +6,6 @@
 
 void zs_plan_init(struct zs_plan *plan)
 {
-    plan->decode_slots = plan->array->decode_slots;
     pthread_mutex_init(&plan->pending_lock, NULL);
     pthread_mutex_init(&plan->decode_lock, NULL);
     pthread_cond_init(&plan->decode_done, NULL);
@@ -261,7 +260,7 @@ static enum zs_status locate_shard(void *ctx, size_t item, struct zs_error *err)
         else
             locations[n++] = &planned->where;
     }
-    const enum zs_status status = n > 0 ? zs_locate(plan->array, locations, n, &shard->pins, err) : ZS_OK;
+    const enum zs_status status = n > 0 ? zs_locate(plan->array, locations, n, false, &shard->pins, err) : ZS_OK;
     free(locations);
     return status;
 }

@@ -20,7 +20,6 @@ struct zs_planned {
     size_t first_overlap, overlap_count; /* of plan.overlaps */
     struct zs_cache_entry *table;        /* its blocks (struct zs_blocks); NULL: it is read whole */
     size_t first_item, item_count;       /* of plan.items: its blocks that are wanted, or the whole chunk */
-    atomic_bool is_left;                 /* its shard was replaced while it was read: it is read again */
 };
 
 /* A unit of decoding: a chunk, or one block of a chunk of which little is wanted. */
@@ -66,7 +65,7 @@ struct zs_plan {
     void *ctx;        /* of `convert` or `take` */
     bool ignores_pending; /* read what is stored, whatever is pending */
     bool is_prefetch;     /* decode into the cache only */
-    uint64_t *room;   /* ... so many bytes at most; less what was decoded. For all plans of a prefetch */
+    uint64_t room;    /* ... so many bytes at most, else nothing */
     size_t keep;      /* bytes that are cached of a chunk of which not all is wanted */
 
     struct zs_overlap *overlaps;
@@ -89,10 +88,10 @@ struct zs_plan {
     /* More threads fetch than decode: one whose bytes have come waits for a slot. */
     pthread_mutex_t decode_lock;
     pthread_cond_t decode_done;
-    int decoding, decode_slots; /* of the array, or more where only blocks are decoded (zs_plan_blocks()) */
+    int decoding; /* array->decode_slots at most */
 
-    int turn;            /* 0, or how often the chunks were read before, because their shards were replaced meanwhile */
-    atomic_bool has_left; /* of some chunks is_left is set */
+    bool is_last_turn;        /* a shard that was replaced while it was read is an error */
+    atomic_bool is_overtaken; /* a shard was: all windows are read again */
 };
 
 /* The i-th of the overlap_count windows that want some of a chunk. */
@@ -170,9 +169,6 @@ const unsigned char *zs_element_at(int ndim, const unsigned char *decoded, const
  * fill value. */
 void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, const unsigned char *decoded,
                 const struct zs_extent *extent);
-
-/* The part of the i-th window that wants some of the chunk which lies in the chunk. */
-void zs_window_of_chunk(const struct zs_plan *plan, const struct zs_planned *planned, size_t i, struct zs_window *part);
 
 /* Fills a gap with the fill value. */
 void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap);

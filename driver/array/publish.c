@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/indexes.h"
+#include "array/array_private.h"
 #include "array/pending.h"
 #include "base/descriptors.h"
 #include "base/limits.h"
@@ -90,32 +90,29 @@ struct merging {
     pthread_mutex_t lock; /* of the writer, which serves one thread at a time */
 };
 
-static enum zs_status put_merged(const struct merging *merging, struct zs_dirty *dirty, struct zs_scratch *scratch,
-                                 struct zs_error *err)
+static enum zs_status put_merged(const struct merging *merging, const struct zs_dirty *dirty,
+                                 struct zs_scratch *scratch, struct zs_error *err)
 {
     struct zs_shard_writer *writer = merging->shard->writer;
     const uint64_t number = zs_grid_number_in_shard(&merging->array->grid, dirty->chunk);
     struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
-    struct zs_dirty ours = *dirty;
     const void *encoded;
     bool is_empty = true;
     size_t n;
     pthread_mutex_t *lock = (pthread_mutex_t *)(uintptr_t)&merging->lock;
-    (void)pthread_mutex_lock(lock);
-    enum zs_status status =
-        dirty->blob == NULL ? zs_pending_decode(merging->array, merging->shard, dirty->chunk, &ours.blob, err) : ZS_OK;
-    if (status == ZS_OK && dirty->written != NULL)
+    enum zs_status status = ZS_OK;
+    if (dirty->written != NULL) {
+        (void)pthread_mutex_lock(lock);
         status = zs_shard_writer_get_stored(writer, number, &is_empty, stored, err);
-    (void)pthread_mutex_unlock(lock);
+        (void)pthread_mutex_unlock(lock);
+    }
     if (status == ZS_OK)
-        status = merge(merging->array, &ours, is_empty ? NULL : stored, scratch, &encoded, &n, err);
+        status = merge(merging->array, dirty, is_empty ? NULL : stored, scratch, &encoded, &n, err);
     if (status == ZS_OK) {
         (void)pthread_mutex_lock(lock);
         status = zs_shard_writer_put(writer, number, encoded, n, err);
         (void)pthread_mutex_unlock(lock);
     }
-    if (ours.blob != dirty->blob)
-        zs_blob_free(ours.blob);
     return status == ZS_OK ? ZS_OK : zs_fail_in_chunk(merging->array, dirty->chunk, status, err);
 }
 
@@ -416,12 +413,29 @@ static struct zs_open_shard **list_shards(const struct zs_pending *pending, bool
     return list;
 }
 
-enum zs_status zs_pending_publish_all(struct zs_array *array, struct zs_error *err)
+/* Bytes of the dirty chunks of a shard. */
+static uint64_t dirty_bytes(const struct zs_open_shard *shard)
 {
-    size_t n;
-    struct zs_open_shard **list = list_shards(array->pending, true, true, &n, err);
+    uint64_t bytes = 0, chunk;
+    size_t at = 0;
+    for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &at, &chunk)) != NULL;)
+        bytes += dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
+    return bytes;
+}
+
+enum zs_status zs_pending_publish_down_to(struct zs_array *array, uint64_t keep, struct zs_error *err)
+{
+    size_t count, n = 0;
+    uint64_t left = array->pending->bytes;
+    struct zs_open_shard **list = list_shards(array->pending, true, true, &count, err);
     if (list == NULL)
         return ZS_NO_MEMORY;
+    for (size_t i = 0; i < count && (left > keep || keep == 0); i++) {
+        const uint64_t bytes = keep == 0 ? 0 : dirty_bytes(list[i]);
+        if (bytes > 0 || keep == 0)
+            list[n++] = list[i];
+        left -= bytes;
+    }
     const enum zs_status status = zs_pending_publish(array, list, n, err);
     free(list);
     return status;

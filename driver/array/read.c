@@ -2,7 +2,7 @@
  * copied to its windows. */
 #include <stdlib.h>
 
-#include "array/indexes.h"
+#include "array/array_private.h"
 #include "array/plan.h"
 #include "base/parallel.h"
 #include "base/strided.h"
@@ -121,10 +121,10 @@ static enum zs_status deliver(struct zs_plan *plan, struct zs_planned *planned, 
 
 static void decode_begin(struct zs_plan *plan)
 {
-    if (plan->decode_slots >= plan->array->fetch_threads)
+    if (plan->array->decode_slots >= plan->array->fetch_threads)
         return; /* there are no more threads than that */
     pthread_mutex_lock(&plan->decode_lock);
-    while (plan->decoding >= plan->decode_slots)
+    while (plan->decoding >= plan->array->decode_slots)
         pthread_cond_wait(&plan->decode_done, &plan->decode_lock);
     plan->decoding++;
     pthread_mutex_unlock(&plan->decode_lock);
@@ -132,7 +132,7 @@ static void decode_begin(struct zs_plan *plan)
 
 static void decode_end(struct zs_plan *plan)
 {
-    if (plan->decode_slots >= plan->array->fetch_threads)
+    if (plan->array->decode_slots >= plan->array->fetch_threads)
         return;
     pthread_mutex_lock(&plan->decode_lock);
     plan->decoding--;
@@ -163,18 +163,16 @@ static enum zs_status deliver_alone(struct zs_plan *plan, const struct zs_item *
 
 /* ---- Requests ---- */
 
-/* Chunks are read again so often on end, because their shard was replaced again: each time takes two round trips. */
+/* A plan is run again so often, because shards were replaced meanwhile: each time takes two round trips. */
 #define MOST_TURNS 10
 
-/* Leaves the chunks of a shard to another turn, because it was replaced while it was read; or fails. */
+/* Notes that a shard was replaced while it was read, so that the plan is run again; or fails. */
 static enum zs_status leave(struct zs_plan *plan, uint64_t shard, enum zs_status status)
 {
-    if (plan->turn == MOST_TURNS)
+    if (plan->is_last_turn)
         return status;
-    for (size_t i = 0; i < plan->chunk_count; i++)
-        if (plan->chunks[i].where.shard == shard)
-            atomic_store(&plan->chunks[i].is_left, true);
-    atomic_store(&plan->has_left, true);
+    zs_shard_refresh(plan->array, shard);
+    atomic_store(&plan->is_overtaken, true);
     return ZS_OK;
 }
 
@@ -375,15 +373,6 @@ static uint64_t bytes_to_decode(const struct zs_plan *plan)
     return total;
 }
 
-/* Whether what a prefetch decodes fits the room that is left; else nothing more is fetched. */
-static bool takes_room(const struct zs_plan *plan)
-{
-    const uint64_t bytes = bytes_to_decode(plan);
-    const bool fits = bytes <= *plan->room;
-    *plan->room = fits ? *plan->room - bytes : 0;
-    return fits;
-}
-
 static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
 {
     const bool is_small = window_bytes(plan->array, plan->windows, plan->window_count) < INLINE_BYTES;
@@ -395,57 +384,28 @@ static enum zs_status run_planned(struct zs_plan *plan, struct zs_error *err)
     ZS_TRY(zs_plan_locations(plan, err));
     ZS_TRY(zs_plan_blocks(plan, err));
     ZS_TRY(zs_plan_tasks(plan, err));
-    if (plan->is_prefetch && !takes_room(plan))
+    if (plan->is_prefetch && bytes_to_decode(plan) > plan->room)
         return ZS_OK;
     plan->keep = bytes_to_keep(plan);
     const int threads = is_small && plan->decode_count == 0 ? 1 : plan->array->fetch_threads;
     return zs_parallel_for(threads, plan->task_count, run_task, plan, err);
 }
 
-static enum zs_status read_left(const struct zs_plan *before, struct zs_error *err);
-
 /* Reads windows as one plan; what they are for is in `asked`. */
 static enum zs_status run_plan(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    const struct zs_plan *asked = ctx;
-    if (asked->is_prefetch && *asked->room == 0)
-        return ZS_OK;
-    struct zs_plan plan = *asked;
-    plan.windows = windows;
-    plan.window_count = n;
-    zs_plan_init(&plan);
-    enum zs_status status = run_planned(&plan, err);
-    if (status == ZS_OK && atomic_load(&plan.has_left))
-        status = read_left(&plan, err);
-    zs_plan_clear(&plan);
-    return status;
-}
-
-/* Reads the chunks again that were left, each with all windows that want some of it. */
-static enum zs_status read_left(const struct zs_plan *before, struct zs_error *err)
-{
-    struct zs_array *array = before->array;
-    struct zs_window *parts = zs_calloc(before->overlap_count, sizeof *parts);
-    ZS_TRY_MEMORY(parts, err);
-    size_t n = 0;
-    for (size_t i = 0; i < before->chunk_count; i++) {
-        const struct zs_planned *planned = &before->chunks[i];
-        if (!atomic_load(&planned->is_left))
-            continue;
-        zs_shard_refresh(array, planned->where.shard);
-        for (size_t k = 0; k < planned->overlap_count; k++)
-            zs_window_of_chunk(before, planned, k, &parts[n++]);
+    enum zs_status status = ZS_OK;
+    bool is_again = true;
+    for (int turn = 0; is_again; turn++) {
+        struct zs_plan plan = *(const struct zs_plan *)ctx;
+        plan.windows = windows;
+        plan.window_count = n;
+        plan.is_last_turn = turn == MOST_TURNS;
+        zs_plan_init(&plan);
+        status = run_planned(&plan, err);
+        is_again = status == ZS_OK && atomic_load(&plan.is_overtaken);
+        zs_plan_clear(&plan);
     }
-    struct zs_plan again = {.array = array,
-                            .convert = before->convert,
-                            .take = before->take,
-                            .ctx = before->ctx,
-                            .ignores_pending = before->ignores_pending,
-                            .is_prefetch = before->is_prefetch,
-                            .room = before->room,
-                            .turn = before->turn + 1};
-    const enum zs_status status = run_plan(&again, parts, n, err);
-    free(parts);
     return status;
 }
 
@@ -463,20 +423,21 @@ static bool is_worth_prefetching(struct zs_array *array, const struct zs_window 
     const uint64_t chunks = zs_count_chunks(array, windows, n);
     const bool has_blocks = zs_chunk_has_blocks(array->innermost);
     const uint64_t least = (has_blocks ? 0 : array->innermost->decoded_size) + ZS_CACHE_ENTRY_BYTES;
-    return chunks > 1 && chunks <= room / least && (!has_blocks || window_bytes(array, windows, n) <= room);
+    return chunks > 1 && chunks <= zs_min_u64(room / least, array->plan_overlaps) &&
+           (!has_blocks || window_bytes(array, windows, n) <= room);
 }
 
 enum zs_status zs_array_prefetch(struct zs_array *array, const struct zs_window *windows, size_t n,
                                  struct zs_error *err)
 {
-    uint64_t room = zs_cache_budget(array->chunks) / 2; /* more would be evicted before it is used */
-    struct zs_plan plan = {.array = array, .is_prefetch = true, .room = &room};
+    /* more would be evicted before it is used */
+    struct zs_plan plan = {.array = array, .is_prefetch = true, .room = zs_cache_budget(array->chunks) / 2};
     ZS_TRY(zs_windows_check(array, windows, n, err));
     zs_array_lock(array, true);
     enum zs_status status = ZS_OK;
     if (zs_pending_is_empty(array) && /* pending chunks are looked up one by one anyway */
-        is_worth_prefetching(array, windows, n, room))
-        status = zs_cut(array, windows, n, run_plan, &plan, err);
+        is_worth_prefetching(array, windows, n, plan.room))
+        status = run_plan(&plan, windows, n, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }

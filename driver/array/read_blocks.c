@@ -2,20 +2,15 @@
  *
  * Which blocks a chunk has is in its table (struct zs_blocks), which its codec reads from the chunk's first bytes, and
  * which is cached. Tables are found side by side for the chunks that may gain; one that must be fetched is only where
- * blocks of the usual size would gain. Then the wanted blocks of each chunk become items of the plan, unless reading
- * them costs more than reading the chunk.
- *
- * Costs are counted in bytes: those that are fetched, those that are decoded, and max_gap for each request, as where
- * ranges are merged (shard/range_plan.h). */
+ * blocks of the usual size would gain. Then the wanted blocks of each chunk become items of the plan, unless they are
+ * more than half of it. */
 #include <stdlib.h>
 
-#include "array/indexes.h"
+#include "array/array_private.h"
 #include "array/plan.h"
 #include "base/parallel.h"
 
-/* Besides decoding it, the cost of a block: finding it in the cache, memory, keeping it there. */
-#define BLOCK_COST 4096
-/* The cost of a round trip before all others, to read an unknown table. */
+/* Bytes that must be saved for the round trip that reads an unknown table. */
 #define ROUND_TRIP_COST ((uint64_t)1 << 20)
 /* The first bytes that are fetched for a table: more than 1000 blocks. */
 #define HEAD_BYTES 4096
@@ -364,121 +359,46 @@ static struct zs_cache_entry *take_cached_block(struct zs_array *array, const st
     return NULL;
 }
 
-/* Adds an item for each wanted block of a chunk with a table. */
-static enum zs_status add_items(struct zs_plan *plan, struct zs_planned *planned, const struct zs_blocks *blocks,
-                                const struct zs_level *level, struct zs_error *err)
+/* Adds an item for each wanted block of a chunk with a table. Where they are more than half, drops the table: the chunk
+ * is read whole. */
+static enum zs_status add_items(struct zs_plan *plan, struct zs_planned *planned, struct zs_error *err)
 {
-    struct block_set wanted;
-    uint64_t first, each;
-    zs_chunk_block_elements(level, blocks, 0, &first, &each);
-    ZS_TRY(find_wanted(plan, planned, blocks->count, each, &wanted, err));
-    struct zs_item *items = zs_grow_by(plan->items, plan->item_count, wanted.size, &plan->item_room, sizeof *items);
-    if (items == NULL) {
-        free(wanted.bits);
-        return zs_fail_memory(err);
-    }
-    plan->items = items;
-    for (size_t i = 0; i < blocks->count; i++) {
-        if (!has_block(&wanted, i))
-            continue;
-        plan->items[plan->item_count++] = (struct zs_item){
-            .chunk = (size_t)(planned - plan->chunks),
-            .block = i,
-            .kept = take_cached_block(plan->array, planned, i, blocks->tag),
-        };
-        planned->item_count++;
-    }
-    free(wanted.bits);
-    return ZS_OK;
-}
-
-/* The cost of reading the blocks of a chunk that are items and not cached. */
-static uint64_t cost_of_blocks(const struct zs_plan *plan, const struct zs_planned *planned,
-                               const struct zs_blocks *blocks)
-{
-    const bool is_fetched = planned->where.kind == ZS_LOCATION_RANGE;
-    const uint64_t gap = plan->array->ranges.max_gap;
-    uint64_t cost = 0, end = 0, offset, size;
-    for (size_t i = 0; i < planned->item_count; i++) {
-        const struct zs_item *item = &plan->items[planned->first_item + i];
-        if (item->kept != NULL)
-            continue;
-        cost += BLOCK_COST + zs_block_decoded(blocks, item->block);
-        zs_block_range(blocks, item->block, &offset, &size);
-        const bool is_joined = end > 0 && offset >= end && offset - end <= gap;
-        if (is_fetched)
-            cost += is_joined ? offset - end + size : size + gap; /* in the same request, or another */
-        end = offset + size;
-    }
-    return cost;
-}
-
-/* The cost of reading a chunk as a whole. */
-static uint64_t cost_of_chunk(const struct zs_array *array, const struct zs_planned *planned,
-                              const struct zs_level *level)
-{
-    const bool is_fetched = planned->where.kind == ZS_LOCATION_RANGE;
-    return level->decoded_size + (is_fetched ? planned->where.bytes.size + array->ranges.max_gap : 0);
-}
-
-/* Drops the table of a chunk, and its items, which are the last of the plan: it is read whole. */
-static void drop_table(struct zs_plan *plan, struct zs_planned *planned)
-{
-    for (size_t i = planned->first_item; i < plan->item_count; i++)
-        if (plan->items[i].kept != NULL)
-            zs_cache_release(plan->array->chunks, plan->items[i].kept);
-    plan->item_count = planned->first_item;
-    planned->item_count = 0;
-    zs_cache_release(plan->array->indexes, planned->table);
-    planned->table = NULL;
-}
-
-/* Adds items for the wanted blocks of a chunk with a table, or drops that where blocks save less than a quarter of the
- * cost. */
-static enum zs_status choose(struct zs_plan *plan, struct zs_planned *planned, struct zs_error *err)
-{
-    const struct zs_array *array = plan->array;
     const struct zs_blocks *blocks = zs_cache_value(planned->table);
-    struct zs_level room;
-    const struct zs_level *level = level_of(array, planned, &room);
-    const bool has_blocks = blocks->count > 1 && zs_block_decoded(blocks, 0) <= array->max_chunk;
-    uint64_t cost = 0;
+    struct block_set wanted = {0};
+    if (blocks->count > 1 && zs_block_decoded(blocks, 0) <= plan->array->max_chunk) {
+        uint64_t first, each;
+        zs_chunk_block_elements(plan->array->innermost, blocks, 0, &first, &each);
+        ZS_TRY(find_wanted(plan, planned, blocks->count, each, &wanted, err));
+    }
+    if (wanted.size * 2 > wanted.count || wanted.count == 0) {
+        free(wanted.bits);
+        zs_cache_release(plan->array->indexes, planned->table);
+        planned->table = NULL;
+        return ZS_OK;
+    }
+    struct zs_item *items = zs_grow_by(plan->items, plan->item_count, wanted.size, &plan->item_room, sizeof *items);
+    plan->items = items != NULL ? items : plan->items;
     planned->first_item = plan->item_count;
-    if (has_blocks) {
-        ZS_TRY(add_items(plan, planned, blocks, level, err));
-        cost = cost_of_blocks(plan, planned, blocks);
-    }
-    if (!has_blocks || cost > cost_of_chunk(array, planned, level) / 4 * 3)
-        drop_table(plan, planned);
-    return ZS_OK;
-}
-
-/* Bytes of the largest block, of a plan that decodes nothing but blocks; else 0. */
-static uint64_t largest_block(const struct zs_plan *plan)
-{
-    uint64_t largest = 0;
-    for (size_t i = 0; i < plan->chunk_count; i++) {
-        const struct zs_planned *planned = &plan->chunks[i];
-        if (planned->table != NULL)
-            largest = zs_max_u64(largest, zs_block_decoded(zs_cache_value(planned->table), 0));
-        else if (zs_chunk_is_to_decode(planned))
-            return 0;
-    }
-    return largest;
+    for (size_t i = 0; i < blocks->count && items != NULL; i++)
+        if (has_block(&wanted, i))
+            items[plan->item_count++] = (struct zs_item){
+                .chunk = (size_t)(planned - plan->chunks),
+                .block = i,
+                .kept = take_cached_block(plan->array, planned, i, blocks->tag),
+            };
+    planned->item_count = plan->item_count - planned->first_item;
+    free(wanted.bits);
+    return items != NULL ? ZS_OK : zs_fail_memory(err);
 }
 
 enum zs_status zs_plan_blocks(struct zs_plan *plan, struct zs_error *err)
 {
-    const struct zs_array *array = plan->array;
-    if (plan->shard_count == 0 || !zs_chunk_has_blocks(array->innermost))
+    if (plan->shard_count == 0 || !zs_chunk_has_blocks(plan->array->innermost))
         return ZS_OK;
     ZS_TRY(find_tables(plan, err));
     for (size_t i = 0; i < plan->chunk_count; i++)
         if (plan->chunks[i].table != NULL)
-            ZS_TRY(choose(plan, &plan->chunks[i], err));
-    const uint64_t largest = largest_block(plan);
-    if (largest > 0) /* as many at once as memory for one chunk allows */
-        plan->decode_slots = (int)zs_max_u64(1, zs_min_u64((uint64_t)array->threads, array->max_chunk / largest));
+            ZS_TRY(add_items(plan, &plan->chunks[i], err));
     return ZS_OK;
 }
 

@@ -65,15 +65,6 @@ void zs_scatter(const struct zs_plan *plan, const struct zs_planned *planned, co
     }
 }
 
-void zs_window_of_chunk(const struct zs_plan *plan, const struct zs_planned *planned, size_t i, struct zs_window *part)
-{
-    const struct zs_window *window = zs_planned_window(plan, planned, i);
-    *part = *window;
-    chunk_overlap(plan, planned, window, part->start, part->count);
-    if (window->data != NULL)
-        part->data = element_of_window(plan->array->meta->ndim, window, part->start);
-}
-
 void zs_fill_gap(const struct zs_plan *plan, const struct zs_gap *gap)
 {
     const struct zs_array *array = plan->array;

@@ -1,4 +1,4 @@
-#include "array/indexes.h"
+#include "array/array_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,10 +6,8 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 
-/* So many absent shards are looked up before the store is listed, in a remote store with a request each and only before
- * the first listing. */
-#define LEAST_MISSED 1024
-#define LEAST_MISSED_REMOTE 32
+/* So many absent shards are looked up, with a request each, before the store is listed for the first time. */
+#define LEAST_MISSED 32
 /* Names of a page. */
 #define NAMES_OF_A_REQUEST 1000
 /* Numbers that are kept, 32 MB: arrays of more shards are not mostly empty. */
@@ -152,9 +150,10 @@ static struct zs_shard_list *list_shards(const struct zs_array *array, uint64_t 
 
 /* ---- Keeping ---- */
 
-const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_cache_entry **entry)
+/* The list that is kept, pinned; NULL: there is none. */
+static const struct zs_shard_list *get_list(struct zs_array *array, struct zs_cache_entry **entry)
 {
-    *entry = zs_cache_get(array->indexes, list_key);
+    *entry = array->store->lists_all ? zs_cache_get(array->indexes, list_key) : NULL;
     if (*entry == NULL)
         return NULL;
     const struct zs_shard_list *list = zs_cache_value(*entry);
@@ -163,64 +162,56 @@ const struct zs_shard_list *zs_shard_list_get(struct zs_array *array, struct zs_
         return list;
     zs_cache_release(array->indexes, *entry);
     zs_shard_list_forget(array);
-    *entry = NULL;
     return NULL;
 }
 
 static bool is_due(const struct zs_array *array)
 {
     const uint64_t due = atomic_load(&array->list_due);
-    const uint64_t least = !array->store->is_remote ? LEAST_MISSED : due == 0 ? LEAST_MISSED_REMOTE : 1;
-    return atomic_load(&array->missed) >= (due > least ? due : least);
+    return atomic_load(&array->missed) >= (due == 0 ? LEAST_MISSED : due);
 }
 
 /* Lists, while others wait. The next listing is due after as many look-ups as this one cost. */
-static const struct zs_shard_list *make_list(struct zs_array *array, struct zs_cache_entry **entry)
+static struct zs_cache_entry *make_list(struct zs_array *array)
 {
     const uint64_t missed = atomic_load(&array->missed);
     uint64_t cost;
-    struct zs_shard_list *list = list_shards(array, array->store->is_remote ? missed : UINT64_MAX, &cost);
-    if (list != NULL)
-        *entry = zs_cache_put(array->indexes, list_key, list,
-                              ZS_CACHE_ENTRY_BYTES + sizeof *list + list->count * sizeof *list->numbers);
-    if (list != NULL && *entry != NULL) {
-        atomic_store(&array->missed, 0);
-        atomic_store(&array->list_due, cost);
-        return list;
+    struct zs_shard_list *list = list_shards(array, missed, &cost);
+    struct zs_cache_entry *entry =
+        list != NULL ? zs_cache_put(array->indexes, list_key, list,
+                                    ZS_CACHE_ENTRY_BYTES + sizeof *list + list->count * sizeof *list->numbers)
+                     : NULL;
+    if (entry == NULL) {
+        free(list);
+        zs_cache_abandon(array->indexes, list_key);
     }
-    free(list);
-    atomic_store(&array->list_due, 2 * missed);
-    zs_cache_abandon(array->indexes, list_key);
-    return NULL;
-}
-
-const struct zs_shard_list *zs_shard_list_missed(struct zs_array *array, struct zs_cache_entry **entry)
-{
-    bool must_load;
-    *entry = NULL;
-    atomic_fetch_add(&array->missed, 1);
-    if (!is_due(array))
-        return NULL;
-    *entry = zs_cache_get_or_load(array->indexes, list_key, &must_load);
-    if (*entry != NULL)
-        return zs_cache_value(*entry);
-    if (is_due(array)) /* no other thread tried while this one waited */
-        return make_list(array, entry);
-    zs_cache_abandon(array->indexes, list_key);
-    return NULL;
+    atomic_store(&array->list_due, entry != NULL ? zs_max_u64(1, cost) : 2 * missed);
+    if (entry != NULL)
+        atomic_store(&array->missed, 0);
+    return entry;
 }
 
 void zs_shard_list_note_missed(struct zs_array *array)
 {
-    struct zs_cache_entry *entry;
-    if (array->store->lists_all && zs_shard_list_missed(array, &entry) != NULL)
+    bool must_load;
+    if (!array->store->lists_all)
+        return;
+    atomic_fetch_add(&array->missed, 1);
+    if (!is_due(array))
+        return;
+    struct zs_cache_entry *entry = zs_cache_get_or_load(array->indexes, list_key, &must_load);
+    if (entry == NULL && is_due(array)) /* no other thread tried while this one waited */
+        entry = make_list(array);
+    else if (entry == NULL)
+        zs_cache_abandon(array->indexes, list_key);
+    if (entry != NULL)
         zs_cache_release(array->indexes, entry);
 }
 
 bool zs_shard_list_lacks(struct zs_array *array, uint64_t shard)
 {
     struct zs_cache_entry *entry;
-    const struct zs_shard_list *list = array->store->lists_all ? zs_shard_list_get(array, &entry) : NULL;
+    const struct zs_shard_list *list = get_list(array, &entry);
     if (list == NULL)
         return false;
     const size_t at = zs_find_u64(list->numbers, list->count, shard);

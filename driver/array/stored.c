@@ -3,12 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/indexes.h"
+#include "array/array_private.h"
 #include "array/pending.h"
 #include "array/plan.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/parallel.h"
+
+/* ---- Searching ---- */
 
 struct search {
     struct zs_array *array;
@@ -16,117 +18,47 @@ struct search {
     bool *is_stored;
 };
 
-/* ---- Searching ---- */
-
-/* The chunks of level `level` that an extent overlaps: from low to before high. */
-static void find_chunks(const struct zs_array *array, int level, const uint64_t *start, const uint64_t *count,
-                        uint64_t *low, uint64_t *high)
+/* Searches the shards of a plan, one after another until one holds something. */
+static enum zs_status search_plan(struct zs_plan *plan, bool *is_stored, struct zs_error *err)
 {
-    for (int d = 0; d < array->meta->ndim; d++) {
-        low[d] = zs_grid_find(&array->grid, level, d, start[d]);
-        high[d] = zs_grid_find(&array->grid, level, d, start[d] + count[d] - 1) + 1;
+    ZS_TRY(zs_plan_chunks(plan, err));
+    struct zs_location **list = zs_calloc(plan->chunk_count, sizeof(struct zs_location *));
+    ZS_TRY_MEMORY(list, err);
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < plan->chunk_count && status == ZS_OK && !*is_stored;) {
+        struct zs_pins pins = {0};
+        const uint64_t shard = plan->chunks[i].where.shard;
+        size_t n = 0;
+        for (; i < plan->chunk_count && plan->chunks[i].where.shard == shard; i++)
+            list[n++] = &plan->chunks[i].where;
+        status = zs_locate(plan->array, list, n, true, &pins, err);
+        for (size_t k = 0; k < n && status == ZS_OK && !*is_stored; k++)
+            *is_stored = list[k]->kind != ZS_LOCATION_EMPTY;
+        zs_pins_release(plan->array, &pins);
     }
-}
-
-/* Searches the index of one shard for chunks of a window. */
-static enum zs_status search_shard(struct zs_array *array, const struct zs_window *window, uint64_t shard,
-                                   bool *is_stored, struct zs_error *err)
-{
-    const int n = array->meta->ndim, innermost = array->chain.count - 1;
-    uint64_t start[ZS_MAX_NDIM], count[ZS_MAX_NDIM], low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    size_t chunks = 1, i = 0; /* no more than the shard has: its index fits memory */
-    struct zs_pins pins = {0};
-    *is_stored = false;
-    zs_chunk_overlap(array, 0, shard, window, start, count);
-    find_chunks(array, innermost, start, count, low, high);
-    for (int d = 0; d < n; d++) {
-        at[d] = low[d];
-        chunks *= (size_t)(high[d] - low[d]);
-    }
-    struct zs_location *locations = zs_calloc(chunks, sizeof *locations), **list = zs_calloc(chunks, sizeof *list);
-    enum zs_status status = locations != NULL && list != NULL ? ZS_OK : zs_fail_memory(err);
-    do {
-        if (status == ZS_OK) {
-            locations[i] = (struct zs_location){.chunk = zs_grid_number(&array->grid, innermost, at), .shard = shard};
-            list[i] = &locations[i];
-            i++;
-        }
-    } while (status == ZS_OK && zs_next_position(n, at, low, high));
-    if (status == ZS_OK)
-        status = zs_locate_by_index(array, list, chunks, &pins, err);
-    for (i = 0; status == ZS_OK && i < chunks && !*is_stored; i++)
-        *is_stored = locations[i].kind != ZS_LOCATION_EMPTY;
-    zs_pins_release(array, &pins);
     free(list);
-    free(locations);
     return status;
 }
 
-/* Searches one shard, unless it is known to be absent. *is_missed: a look-up found that it is. */
-static enum zs_status look_up(struct zs_array *array, const struct zs_window *window, uint64_t shard, bool *is_stored,
-                              bool *is_missed, struct zs_error *err)
+/* Searches windows, which are parts of one, unless something was found before. */
+static enum zs_status search_part(void *ctx, const struct zs_window *windows, size_t n, struct zs_error *err)
 {
-    *is_missed = false;
-    if (zs_is_known_empty(array, 0, shard))
+    const struct search *search = ctx;
+    if (*search->is_stored)
         return ZS_OK;
-    ZS_TRY(search_shard(array, window, shard, is_stored, err));
-    *is_missed = !*is_stored && zs_is_known_empty(array, 0, shard);
-    return ZS_OK;
+    struct zs_plan plan = {.array = search->array, .windows = windows, .window_count = n};
+    zs_plan_init(&plan);
+    const enum zs_status status = search_plan(&plan, search->is_stored, err);
+    zs_plan_clear(&plan);
+    return status;
 }
 
-/* Searches the listed shards of one window, from position `low` to before `high`, until one holds something. */
-static enum zs_status search_listed(struct zs_array *array, const struct zs_shard_list *list,
-                                    const struct zs_window *window, const uint64_t *low, const uint64_t *high,
-                                    bool *is_stored, struct zs_error *err)
-{
-    const int ndim = array->meta->ndim;
-    uint64_t last[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    for (int d = 0; d < ndim; d++)
-        last[d] = high[d] - 1;
-    const uint64_t end = zs_grid_number(&array->grid, 0, last), first = zs_grid_number(&array->grid, 0, low);
-    const uint64_t *numbers = list->numbers;
-    for (size_t i = zs_find_u64(numbers, list->count, first); i < list->count && numbers[i] <= end && !*is_stored;
-         i++) {
-        bool is_inside = true;
-        zs_grid_position(&array->grid, 0, numbers[i], at);
-        for (int d = 0; d < ndim; d++)
-            is_inside = is_inside && at[d] >= low[d] && at[d] < high[d];
-        if (is_inside)
-            ZS_TRY(search_shard(array, window, numbers[i], is_stored, err));
-    }
-    return ZS_OK;
-}
-
-/* Searches the shards of one window until one holds something. */
 static enum zs_status search_window(void *ctx, size_t item, struct zs_error *err)
 {
-    struct search *search = ctx;
-    struct zs_array *array = search->array;
-    const struct zs_window *window = &search->windows[item];
-    uint64_t low[ZS_MAX_NDIM], high[ZS_MAX_NDIM], at[ZS_MAX_NDIM];
-    bool *is_stored = &search->is_stored[item];
-    *is_stored = false;
-    if (zs_is_empty_window(array, window))
-        return ZS_OK;
-    find_chunks(array, 0, window->start, window->count, low, high);
-    memcpy(at, low, sizeof at);
-    struct zs_cache_entry *entry = NULL;
-    const struct zs_shard_list *list = zs_shard_list_get(array, &entry);
-    enum zs_status status = ZS_OK;
-    bool is_last = false;
-    while (list == NULL && status == ZS_OK && !*is_stored && !is_last) {
-        bool is_missed;
-        const uint64_t shard = zs_grid_number(&array->grid, 0, at);
-        status = look_up(array, window, shard, is_stored, &is_missed, err);
-        is_last = !zs_next_position(array->meta->ndim, at, low, high);
-        if (status == ZS_OK && is_missed)
-            list = zs_shard_list_missed(array, &entry);
-    }
-    if (list != NULL && status == ZS_OK)
-        status = search_listed(array, list, window, low, high, is_stored, err);
-    if (entry != NULL)
-        zs_cache_release(array->indexes, entry);
-    return status;
+    const struct search *all = ctx;
+    struct search search = {.array = all->array, .is_stored = &all->is_stored[item]};
+    *search.is_stored = false;
+    return zs_cut(search.array, &all->windows[item], 1, search_part, &search, err);
 }
 
 enum zs_status zs_array_find_stored(struct zs_array *array, const struct zs_window *windows, size_t n, bool *is_stored,
@@ -195,7 +127,7 @@ static enum zs_status find_in_shard(struct zs_array *array, uint64_t chunk, stru
 {
     struct zs_location where = {.chunk = chunk, .shard = zs_grid_shard(&array->grid, chunk)}, *location = &where;
     struct zs_pins pins = {0};
-    enum zs_status status = zs_locate_by_index(array, &location, 1, &pins, err);
+    enum zs_status status = zs_locate(array, &location, 1, true, &pins, err);
     if (status == ZS_OK)
         status = take_location(array, &where, found, err);
     zs_pins_release(array, &pins);

@@ -1,6 +1,6 @@
 /* Arrays of text: windows of an array whose elements are pointers to what is stored of each text (codec/codec.h). Here
  * that becomes UTF-8, and UTF-8 becomes that. */
-#include "array/strings.h"
+#include "array/array.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,9 +16,6 @@
 /* An array may keep one part in OWN_SHARE of the process's budget, even when other arrays use all of it. */
 #define OWN_SHARE 8
 
-/* If encoding the chunks that were written whole frees one part in FREED_SHARE, the others stay dirty. */
-#define FREED_SHARE 8
-
 /* So many chunks per thread that were written one by one wait to be encoded side by side. */
 #define WAITING_PER_THREAD 4
 
@@ -26,7 +23,7 @@
 struct chunk {
     uint64_t number;
     const struct zs_window *window; /* that covers it; NULL: it is dirty */
-    struct zs_dirty *dirty;         /* with a blob */
+    const struct zs_dirty *dirty;   /* written whole */
     struct zs_buffer encoded;
     bool is_done, is_encoded, is_empty;
 };
@@ -134,15 +131,12 @@ static enum zs_status encode(const struct batch *batch, struct chunk *chunk, str
 
 /* ---- Storing, in order ---- */
 
-/* Puts a chunk that was encoded. Of a dirty one that was written in part, the mask stays. */
+/* Puts a chunk that was encoded. */
 static enum zs_status put_chunk(struct zs_array *array, const struct chunk *chunk, struct zs_error *err)
 {
     ZS_TRY(zs_pending_put(array, chunk->number, chunk->is_empty ? NULL : chunk->encoded.data, chunk->encoded.size,
                           err));
-    if (chunk->dirty != NULL && chunk->dirty->written != NULL)
-        zs_dirty_set_blob(array, chunk->dirty, NULL);
-    else
-        zs_dirty_drop(array, chunk->number);
+    zs_dirty_drop(array, chunk->number);
     ZS_TRY(zs_pending_publish_whole(array, chunk->number, err));
     return zs_pending_limit(array, false, err); /* dirty chunks are being encoded */
 }
@@ -216,24 +210,10 @@ static enum zs_status run_batch(struct batch *batch, struct zs_error *err)
 
 /* ---- Dirty chunks ---- */
 
-static uint64_t dirty_size(const struct zs_dirty *dirty)
-{
-    return dirty->blob->size + (dirty->written != NULL ? dirty->written->size : 0);
-}
-
 /* Most chunks of a batch, of `chunks` that are to be encoded. */
 static size_t batch_capacity(const struct zs_array *array, uint64_t chunks)
 {
     return (size_t)zs_min_u64(chunks, zs_max_u64(1, BATCH_BYTES / array->innermost->decoded_size));
-}
-
-/* Sorts chunks that were written whole first, since they need not be decoded again; then the oldest. */
-static int by_urgency(const void *x, const void *y)
-{
-    const struct zs_dirty *p = ((const struct chunk *)x)->dirty, *q = ((const struct chunk *)y)->dirty;
-    if ((p->written == NULL) != (q->written == NULL))
-        return p->written == NULL ? -1 : 1;
-    return (p->stamp > q->stamp) - (p->stamp < q->stamp);
 }
 
 static int by_number(const void *x, const void *y)
@@ -242,35 +222,24 @@ static int by_number(const void *x, const void *y)
     return (p->number > q->number) - (p->number < q->number);
 }
 
-/* Lists the dirty chunks with blobs, the most urgent first. NULL without memory. */
-static struct chunk *list_dirty(const struct zs_pending *pending, struct zs_error *err)
+/* Lists the dirty chunks that were written whole. NULL without memory. */
+static struct chunk *list_whole(const struct zs_pending *pending, size_t *n, struct zs_error *err)
 {
-    struct chunk *chunks = zs_calloc(pending->dirty_count, sizeof *chunks);
-    size_t n = 0, at = 0;
+    size_t most = 0, at = 0;
     uint64_t key;
+    for (const struct zs_open_shard *shard; (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;)
+        most += shard->dirty.count;
+    struct chunk *chunks = zs_calloc(most, sizeof *chunks);
+    *n = at = 0;
     if (chunks == NULL)
         (void)zs_fail_memory(err);
     for (struct zs_open_shard *shard; chunks != NULL && (shard = zs_map_next(&pending->shards, &at, &key)) != NULL;) {
         size_t in_shard = 0;
-        for (struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard, &key)) != NULL;)
-            if (dirty->blob != NULL)
-                chunks[n++] = (struct chunk){.number = dirty->chunk, .dirty = dirty};
+        for (const struct zs_dirty *dirty; (dirty = zs_map_next(&shard->dirty, &in_shard, &key)) != NULL;)
+            if (dirty->written == NULL)
+                chunks[(*n)++] = (struct chunk){.number = dirty->chunk, .dirty = dirty};
     }
-    if (chunks != NULL)
-        qsort(chunks, n, sizeof *chunks, by_urgency);
     return chunks;
-}
-
-/* How many dirty chunks of the list, of `left` bytes in all, clean() encodes. */
-static size_t count_urgent(const struct chunk *chunks, size_t count, uint64_t left, uint64_t keep, uint64_t enough)
-{
-    size_t n = 0;
-    while (n < count && left > keep && chunks[n].dirty->written == NULL)
-        left -= dirty_size(chunks[n++].dirty);
-    const bool is_enough = left <= enough;
-    while (n < count && left > keep && !is_enough)
-        left -= dirty_size(chunks[n++].dirty);
-    return n;
 }
 
 /* Encodes chunks, in the order of their shard: it need not be reordered. */
@@ -289,87 +258,79 @@ static enum zs_status encode_dirty(struct zs_array *array, struct chunk *chunks,
     return first;
 }
 
-/* Publishes chunks that are objects of their own, and were written in part. */
-static enum zs_status publish_dirty(struct zs_array *array, const struct chunk *chunks, size_t count,
-                                    struct zs_error *err)
+/* Encodes the dirty chunks that were written whole; those that fail stay. Returns the first failure. */
+static enum zs_status encode_whole(struct zs_array *array, struct zs_error *err)
 {
-    struct zs_open_shard **list = zs_calloc(count, sizeof *list);
-    ZS_TRY_MEMORY(list, err);
-    for (size_t i = 0; i < count; i++)
-        list[i] = zs_open_shard_find(array, chunks[i].number);
-    const enum zs_status status = zs_pending_publish(array, list, count, err);
-    free(list);
-    return status;
-}
-
-/* Encodes dirty chunks until at most `keep` bytes are left (more where some fail; returns the first failure). Chunks
- * that were not written whole may be written again, so they are encoded only while more than `enough` bytes would be
- * left. */
-static enum zs_status clean(struct zs_array *array, uint64_t keep, uint64_t enough, struct zs_error *err)
-{
-    struct zs_pending *pending = array->pending;
-    pending->waiting = 0;
-    if (pending->dirty_count == 0 || pending->bytes <= keep)
-        return ZS_OK;
-    struct chunk *chunks = list_dirty(pending, err);
+    size_t n;
+    array->pending->waiting = 0;
+    struct chunk *chunks = list_whole(array->pending, &n, err);
     if (chunks == NULL)
         return ZS_NO_MEMORY;
-    const size_t count = count_urgent(chunks, pending->dirty_count, pending->bytes, keep, enough);
-    size_t encoded = count;
-    while (array->chain.count == 1 && encoded > 0 && chunks[encoded - 1].dirty->written != NULL)
-        encoded--;
-    enum zs_status status = encode_dirty(array, chunks, encoded, err);
-    if (count > encoded) {
-        struct zs_error ignored;
-        const enum zs_status other =
-            publish_dirty(array, chunks + encoded, count - encoded, status == ZS_OK ? err : &ignored);
-        status = status == ZS_OK ? other : status;
-    }
+    const enum zs_status status = encode_dirty(array, chunks, n, err);
     free(chunks);
     return status == ZS_OK ? zs_pending_limit(array, true, err) : status;
 }
 
-static uint64_t less(uint64_t bytes, uint64_t size)
-{
-    return bytes > size ? bytes - size : 0;
-}
-
-/* Encodes dirty chunks when one of `size` bytes more would be too many. */
+/* Makes room for one more dirty chunk of `size` bytes: encodes those that were written whole, and publishes shards with
+ * others while more than half of what may be used would be left. */
 static enum zs_status make_room(struct zs_array *array, uint64_t size, struct zs_error *err)
 {
     const struct zs_pending *pending = array->pending;
     const bool is_over = pending->is_over && pending->bytes > pending->budget / OWN_SHARE;
     if (pending->bytes == 0 || (pending->bytes + size <= pending->budget && !is_over))
         return ZS_OK;
-    const uint64_t most = is_over ? pending->bytes : pending->budget;
-    ZS_TRY(clean(array, less(most / 2, size), less(most - most / FREED_SHARE, size), err));
-    /* masks of chunks that are encoded are too many */
-    return pending->dirty_count == 0 && pending->bytes > most / 2 ? zs_pending_publish_all(array, err) : ZS_OK;
+    const uint64_t keep = (is_over ? pending->bytes : pending->budget) / 2;
+    ZS_TRY(encode_whole(array, err));
+    return zs_pending_publish_down_to(array, keep > size ? keep - size : 1, err);
+}
+
+/* Decodes a chunk that was put into the writer of its shard into a new blob. */
+static enum zs_status decode_put(struct zs_array *array, struct zs_shard_writer *writer, uint64_t number,
+                                 uint64_t chunk, struct zs_blob **blob, struct zs_error *err)
+{
+    struct zs_level room;
+    const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
+    struct zs_scratch *scratch = zs_scratch_acquire();
+    ZS_TRY_MEMORY(scratch, err);
+    struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);
+    bool is_empty;
+    *blob = zs_blob_alloc(NULL, (size_t)level->decoded_size);
+    enum zs_status status = *blob != NULL ? ZS_OK : zs_fail_memory(err);
+    if (status == ZS_OK)
+        status = zs_shard_writer_get(writer, number, &is_empty, encoded, err);
+    if (status == ZS_OK && is_empty)
+        zs_chunk_fill(array, level, (*blob)->data);
+    else if (status == ZS_OK)
+        status = zs_chunk_decode_for_update(level, scratch, encoded->data, encoded->size, (*blob)->data, err);
+    zs_scratch_release(scratch);
+    if (status == ZS_OK)
+        return ZS_OK;
+    zs_blob_free(*blob);
+    return zs_fail_in_chunk(array, chunk, status, err);
 }
 
 /* Finds a dirty chunk, or makes it dirty, to be written in part. One that was encoded is decoded. */
-static enum zs_status get_dirty(struct zs_array *array, uint64_t number, struct zs_dirty **out, struct zs_error *err)
+static enum zs_status get_dirty(struct zs_array *array, uint64_t chunk, struct zs_dirty **out, struct zs_error *err)
 {
     struct zs_shard_writer *writer;
     struct zs_level room;
-    uint64_t in_shard;
-    *out = zs_dirty_find(array, number);
-    if (*out == NULL || (*out)->blob == NULL) {
-        ZS_TRY(make_room(array, zs_grid_level(&array->grid, array->chain.count - 1, number, &room)->decoded_size, err));
-        struct zs_blob *blob = NULL;
-        const bool is_put = zs_pending_has(array, number, &writer, &in_shard);
-        *out = zs_dirty_find(array, number);
-        if (is_put || *out != NULL)
-            ZS_TRY(zs_pending_decode(array, zs_open_shard_find(array, number), number, &blob, err));
-        const enum zs_status status = *out == NULL ? zs_dirty_create(array, number, is_put, out, err) : ZS_OK;
-        if (status == ZS_OK && blob != NULL)
-            zs_dirty_set_blob(array, *out, blob);
-        else
-            zs_blob_free(blob);
-        ZS_TRY(status);
+    uint64_t number;
+    struct zs_blob *blob = NULL;
+    *out = zs_dirty_find(array, chunk);
+    if (*out != NULL) {
+        zs_open_shard_find(array, chunk)->stamp = ++array->pending->stamp;
+        return ZS_OK;
     }
-    (*out)->stamp = ++array->pending->stamp;
-    return ZS_OK;
+    ZS_TRY(make_room(array, zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room)->decoded_size, err));
+    const bool is_put = zs_pending_has(array, chunk, &writer, &number);
+    if (is_put)
+        ZS_TRY(decode_put(array, writer, number, chunk, &blob, err));
+    const enum zs_status status = zs_dirty_create(array, chunk, is_put, out, err);
+    if (status == ZS_OK && blob != NULL)
+        zs_dirty_set_blob(array, *out, blob);
+    else
+        zs_blob_free(blob);
+    return status;
 }
 
 /* Writes a part of a chunk. */
@@ -402,15 +363,12 @@ static enum zs_status keep_waiting(const struct batch *batch, uint64_t number, c
     struct zs_array *array = batch->array;
     struct zs_pending *pending = array->pending;
     struct zs_dirty *dirty = zs_dirty_find(array, number);
-    if (dirty == NULL || dirty->blob == NULL) { /* what was encoded of it is not needed */
-        zs_dirty_drop(array, number);
+    if (dirty == NULL)
         ZS_TRY(zs_dirty_create(array, number, true, &dirty, err));
-    }
     zs_dirty_set_written(array, dirty, NULL);
-    dirty->stamp = ++pending->stamp;
     gather(batch, number, window, dirty->blob->data, NULL);
     const bool is_enough = ++pending->waiting >= (size_t)array->threads * WAITING_PER_THREAD;
-    return is_enough ? clean(array, 0, UINT64_MAX, err) : ZS_OK;
+    return is_enough ? encode_whole(array, err) : ZS_OK;
 }
 
 /* ---- Windows ---- */
@@ -473,7 +431,7 @@ enum zs_status zs_array_write_windows(struct zs_array *array, const struct zs_wi
     for (size_t i = 0; i < n && status == ZS_OK; i++)
         status = write_window(array, &windows[i], item_size, convert, ctx, err);
     if (status == ZS_OK && zs_files_are_scarce()) /* too many files are open: this array keeps none */
-        status = zs_pending_publish_all(array, err);
+        status = zs_pending_publish_down_to(array, 0, err);
     (void)pthread_rwlock_unlock(&array->lock);
     return status;
 }
@@ -486,9 +444,9 @@ static enum zs_status flush(struct zs_array *array, struct zs_error *err)
     do {
         struct zs_error ignored;
         before = array->pending->shards.count;
-        enum zs_status status = clean(array, 0, UINT64_MAX, first == ZS_OK ? err : &ignored);
+        enum zs_status status = encode_whole(array, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
-        status = zs_pending_publish_all(array, first == ZS_OK ? err : &ignored);
+        status = zs_pending_publish_down_to(array, 0, first == ZS_OK ? err : &ignored);
         first = first == ZS_OK ? status : first;
     } while (array->pending->shards.count > 0 && array->pending->shards.count < before);
     return first;

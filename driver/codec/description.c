@@ -1,8 +1,7 @@
-#include "codec/description.h"
+#include "codec/chain.h"
 
 #include <string.h>
 
-#include "codec/chain.h"
 #include "codec/codec.h"
 
 static const char NUMCODECS[] = "numcodecs.";

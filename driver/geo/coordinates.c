@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "array/array.h"
-#include "array/strings.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "geo/band_properties.h"

@@ -11,7 +11,7 @@
 const struct zs_node *zs_coordinate_find(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim);
 
 /* Elements [first, first + count) of the coordinate variable of dimension `dim` where that is an array of text
- * (array/strings.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
+ * (array/array.h), freed with zs_strings_free(). *texts is NULL when there is no such variable, when it is of
  * a kind that is not read, and when none of its chunks is there. ZS_IO, ZS_CORRUPT, ZS_NO_MEMORY, ZS_CANCELLED are
  * handed on. */
 enum zs_status zs_coordinate_texts(struct zs_hierarchy *hierarchy, const struct zs_node *node, int dim, uint64_t first,

@@ -12,7 +12,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 
-#include "array/strings.h"
+#include "array/array.h"
 #include "base/memory.h"
 #include "geo/band_properties.h"
 #include "geo/cf_time.h"

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array/strings.h"
+#include "array/array.h"
 #include "base/memory.h"
 #include "geo/conventions.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "array/array.h"
-#include "codec/description.h"
+#include "codec/chain.h"
 #include "zarr/name.h"
 
 zs_json *zs_small_array_document(const char *name, enum zs_data_type type, uint64_t count, bool has_checksum,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "codec/description.h"
+#include "codec/chain.h"
 #include "geo/band_properties_json.h"
 #include "geo/bands.h"
 #include "geo/scope.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shard/journal.h"
+#include "shard/shard.h"
 #include "shard/writer_private.h"
 
 /* Checks the entries that stay: one that lies outside of the shard now could lie inside once it has grown. *is_worth_it

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "base/limits.h"
 #include "base/parallel.h"
-#include "shard/journal.h"
+#include "shard/shard.h"
 #include "shard/writer_private.h"
 
 /* A shard of 64 MiB, as AUTO makes them, is fetched in one request: requests cost money, and several at once gain

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "codec/chain.h"
-#include "shard/range_plan.h"
+#include "shard/shard.h"
 #include "shard/writer_private.h"
 
 /* Whether all chunks have the same number of encoded bytes: no bytes codecs but checksums. */

@@ -1,4 +1,4 @@
-#include "shard/journal.h"
+#include "shard/shard.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * own bytes codecs need is held in memory: the encoded bytes of that shard. */
 #pragma once
 
-#include "shard/index.h"
+#include "shard/shard.h"
 #include "store/store.h"
 
 /* Physical order of the chunks in a shard; readers do not care, but neighbours are read in one request. */
@@ -67,7 +67,7 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
                                    struct zs_error *err);
 
 /* Whether the chunks of a shard lie in the order of numbers[count], by their offsets entries[2 * number]
- * (shard/index.h); empty chunks do not count. */
+ * (shard/shard.h); empty chunks do not count. */
 bool zs_chunks_lie_in(const uint64_t *entries, const uint64_t *numbers, uint64_t count);
 
 /* The order in which the chunks of a shard lie: `likely` where that fits, as it always does for few chunks;

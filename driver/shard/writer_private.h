@@ -2,8 +2,7 @@
  * built whole), append.c and in_place.c (a stored one is changed). */
 #pragma once
 
-#include "shard/range_plan.h"
-#include "shard/walk.h"
+#include "shard/shard.h"
 #include "shard/writer.h"
 
 /* Ranges of a remote object that were fetched ahead of being copied. Zero: nothing was. */
@@ -123,7 +122,7 @@ enum zs_status zs_build_from_temp(struct zs_shard_writer *writer, uint64_t offse
  * APPEND (append.c). New chunks are written behind the last byte of the file, and then the index: behind them, or at
  * the start of the shard. No byte that the old index speaks of changes, so readers that have that index go on with it.
  * In order:
- *   1. the journal (journal.h): the size and the index that the shard has; flushed, and its folder
+ *   1. the journal (journal.c): the size and the index that the shard has; flushed, and its folder
  *   2. the chunks; flushed
  *   3. the index; flushed: from here on the new chunks are read
  *   4. the journal is removed

@@ -5,8 +5,7 @@
 
 #include "base/checked.h"
 #include "base/parallel.h"
-#include "shard/range_plan.h"
-#include "shard/walk.h"
+#include "shard/shard.h"
 #include "validate/validate_private.h"
 
 #define WHERE_SIZE 1024

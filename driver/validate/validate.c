@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "array/strings.h"
+#include "array/array.h"
 #include "base/parallel.h"
 #include "base/utf8.h"
 #include "validate/validate_private.h"

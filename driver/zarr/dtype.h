@@ -10,7 +10,7 @@
 /* Largest element: r<N> types up to this many bytes are read (as opaque bytes). */
 #define ZS_MAX_ITEM_SIZE 16
 
-/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/strings.h reads them for
+/* Types of text. GDAL has no data type for them: zs_dtype_parse() refuses them, and array/array.h reads them for
  * names. */
 enum zs_text_type {
     ZS_TEXT_NONE,

@@ -10,7 +10,7 @@
 extern "C"
 {
 #include "base/checked.h"
-#include "codec/description.h"
+#include "codec/chain.h"
 }
 
 /* ---- Samples ---- */

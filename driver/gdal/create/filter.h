@@ -1,5 +1,5 @@
 /* gdal/create/filter.h: the default of BLOSC_SHUFFLE: the filter that makes samples of the pixels smallest
- * (codec/description.h). */
+ * (codec/description.c). */
 #pragma once
 
 #include <functional>

@@ -18,7 +18,6 @@
 extern "C"
 {
 #include "array/array.h"
-#include "array/strings.h"
 #include "geo/attributes.h"
 #include "geo/dimensions.h"
 }

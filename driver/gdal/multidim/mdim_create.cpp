@@ -16,7 +16,7 @@
 
 extern "C"
 {
-#include "array/strings.h"
+#include "array/array.h"
 #include "zarr/make.h"
 }
 

@@ -12,7 +12,7 @@
 extern "C"
 {
 #include "base/strided.h"
-#include "codec/description.h"
+#include "codec/chain.h"
 }
 
 /* Larger boxes are halved: one holds as many chunks as threads need to be busy. */

@@ -2,7 +2,7 @@
 
 extern "C"
 {
-#include "array/strings.h"
+#include "array/array.h"
 }
 
 namespace

@@ -8,7 +8,7 @@
 
 extern "C"
 {
-#include "codec/description.h"
+#include "codec/chain.h"
 #include "geo/write.h"
 #include "raster/listing.h"
 #include "raster/update.h"
