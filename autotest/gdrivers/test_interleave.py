@@ -97,11 +97,6 @@ def copied(tmp_path, size, bands, *options):
         return json.load(file)["codecs"][0]["configuration"]["chunk_shape"], messages
 
 
-def test_too_large_pixel_interleaved_chunks_become_band_interleaved_with_a_warning(tmp_path):
-    chunk, (message,) = copied(tmp_path, 300, 1000, "CHUNK_SHAPE=300")
-    assert chunk == [1, 300, 300] and "a chunk of all bands would have 85 MB" in message
-
-
 # Tessera's layout: all 128 bands of 32 x 32 pixels in a chunk.
 BANDS, SIZE = 128, 256
 

@@ -124,8 +124,8 @@ bool zsTakeShards(const std::vector<uint64_t> &shards, const uint64_t *chunk, ui
 
 /* ---- All options ---- */
 
-/* About what a chunk of all bands holds by default: 512 x 512 pixels of 64 bytes. */
-constexpr uint64_t USUAL_PIXELS = 16 << 20;
+/* What a chunk holds by default at most: 512 x 512 pixels of 64 bytes. */
+constexpr uint64_t USUAL_BYTES = 16 << 20;
 
 bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
 {
@@ -149,52 +149,21 @@ bool ZSCreationOptions::CheckRounding(const struct zs_raster_spec &spec) const
     return zsRefuse(CPLE_IllegalArg, "BITROUND: the nodata value %.17g needs BITROUND=%d or more", nodata, needed);
 }
 
-/* Bytes of a chunk; UINT64_MAX for more than 64 bits count. */
-static uint64_t bytesOf(const std::vector<uint64_t> &chunks, uint64_t bytes)
-{
-    for (const uint64_t length : chunks)
-        bytes = length > UINT64_MAX / bytes ? UINT64_MAX : bytes * length;
-    return bytes;
-}
-
-/* Chunks of all bands are smaller where bands are many, and of one band where they would be too large all the same:
- * GDAL hands on the INTERLEAVE of a source, whose chunks may have been of a few bands, or pixels. */
-bool ZSCreationOptions::FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
-{
-    const size_t dims = dimensions.size(), y = dims - 2, x = dims - 1;
-    const bool isUsual = !chunk.IsGiven() && chunks[y] <= USUAL_BLOCK && chunks[x] <= USUAL_BLOCK;
-    for (uint64_t side = USUAL_BLOCK; isUsual && side > MIN_BLOCK && bytesOf(chunks, spec.dtype.size) > USUAL_PIXELS;)
-    {
-        side /= 2;
-        chunks[y] = std::min(chunks[y], side);
-        chunks[x] = std::min(chunks[x], side);
-    }
-    if (!chunk.Apply(dimensions, chunks))
-        return false;
-    const uint64_t bytes = bytesOf(chunks, spec.dtype.size);
-    if (bytes <= ZS_SHARD_BYTES || chunk.Count() >= dims)
-        return true;
-    for (size_t d = 0; d < y; d++)
-        chunks[d] = 1;
-    CPLError(CE_Warning, CPLE_AppDefined,
-             "INTERLEAVE=PIXEL: a chunk of all bands would have %llu MB: chunks are of one band, unless CHUNK_SHAPE "
-             "has a number for each dimension",
-             static_cast<unsigned long long>(bytes >> 20));
-    return true;
-}
-
 bool ZSCreationOptions::ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions)
 {
     const size_t y = dimensions.size() - 2, x = y + 1;
-    const bool isBlock = !profile_is_striped && std::min(profile_width, profile_height) >= MIN_BLOCK;
     const bool isStrip = !profile_is_tiled && profile_width >= spec.width && profile_height < spec.height;
+    const bool isBlock =
+        !profile_is_striped && !isStrip && std::min(profile_width, profile_height) >= MIN_BLOCK;
+    uint64_t depth = spec.dtype.size, side = USUAL_BLOCK;
     for (size_t d = 0; d < y; d++)
-        chunks[d] = pixel_interleaved ? dimensions[d].size : 1;
-    chunks[y] = std::min(isBlock && !isStrip ? profile_height : USUAL_BLOCK, spec.height);
-    chunks[x] = std::min(isBlock && !isStrip ? profile_width : USUAL_BLOCK, spec.width);
-    if (!(pixel_interleaved ? FitBands(spec, dimensions) : chunk.Apply(dimensions, chunks)))
-        return false;
-    return zsTakeChunks(chunks, spec.dtype.size, dimensions, spec.chunk);
+        depth *= chunks[d] = pixel_interleaved ? dimensions[d].size : 1;
+    // Chunks of all bands are smaller where bands are many: GDAL hands on the INTERLEAVE of a source.
+    while (side > MIN_BLOCK && depth * std::min(side, spec.height) * std::min(side, spec.width) > USUAL_BYTES)
+        side /= 2;
+    chunks[y] = std::min(isBlock ? profile_height : side, spec.height);
+    chunks[x] = std::min(isBlock ? profile_width : side, spec.width);
+    return chunk.Apply(dimensions, chunks) && zsTakeChunks(chunks, spec.dtype.size, dimensions, spec.chunk);
 }
 
 bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
@@ -203,25 +172,6 @@ bool ZSCreationOptions::ApplyShards(struct zs_raster_spec &spec, const std::vect
     for (size_t d = 0; d < dimensions.size() && shard.IsGiven(); d++) // dimensions that it leaves out are not grouped
         shards[d] = dimensions[d].unit;
     return shard.Apply(dimensions, shards) && zsTakeShards(shards, spec.chunk, spec.shard);
-}
-
-/* Warns of many objects of a few bytes: they take hours where large ones take seconds, and come from a misread
- * option. */
-static void warnOfSmallObjects(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions)
-{
-    constexpr double MANY = 5000, FEW_BYTES = 256;
-    double objects = 1, bytes = static_cast<double>(spec.dtype.size);
-    for (size_t d = 0; d < dimensions.size(); d++)
-    {
-        const auto side = static_cast<double>(spec.shard[d]);
-        objects *= std::ceil(static_cast<double>(dimensions[d].size) / side);
-        bytes *= side;
-    }
-    if (objects > MANY && bytes < FEW_BYTES)
-        CPLError(CE_Warning, CPLE_AppDefined,
-                 "SHARD_SHAPE and CHUNK_SHAPE make %.0f objects of %.0f bytes; larger shards are written and read many "
-                 "times as fast",
-                 objects, bytes);
 }
 
 bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
@@ -239,8 +189,6 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     if (!ApplyChunks(squares, dimensions) || !ApplyShards(squares, dimensions) ||
         (spec.healpix != nullptr && !FoldSquares(squares)))
         return false;
-    if (spec.healpix == nullptr)
-        warnOfSmallObjects(squares, dimensions);
     squares.width = spec.width;
     squares.height = spec.height;
     spec = squares;
@@ -251,7 +199,6 @@ bool ZSCreationOptions::Apply(struct zs_raster_spec &spec)
     spec.chunk_order = chunk_order;
     spec.style = style;
     spec.is_not_consolidated = !consolidates;
-
     return true;
 }
 

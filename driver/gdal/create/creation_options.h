@@ -174,7 +174,6 @@ struct ZSCreationOptions
     /* Squares of pixels, into which the spec is divided, as runs of cells. */
     bool FoldSquares(struct zs_raster_spec &spec);
     bool NameDimensions(struct zs_raster_spec &spec);
-    bool FitBands(const struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);
     /* Sets chunk of the spec, and the units of the dimensions. */
     bool ApplyChunks(struct zs_raster_spec &spec, std::vector<ZSDimension> &dimensions);
     bool ApplyShards(struct zs_raster_spec &spec, const std::vector<ZSDimension> &dimensions);

@@ -1,10 +1,9 @@
 #include "creation_options.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 
-#include "gdal/handles.h"
+#include "gdal/connection.h"
 
 extern "C"
 {
@@ -18,7 +17,6 @@ namespace
 using Creation = ZSCreationOptions;
 using Opening = ZSOpenOptions;
 
-constexpr double NO_LIMIT = HUGE_VAL;
 constexpr long MOST_THREADS = 1024;
 
 /* Type of an option, in GDAL's terms, with the values of a choice or the range of a number. */
@@ -29,7 +27,6 @@ struct Kind
     const char *standard; /* null: none, or described by the help */
     double low, high;
     const char *unit; /* of a number; null: an integer */
-    bool isNarrowed = false; /* the range depends on other options: it is checked with them */
 };
 
 /* A value that its kind allows. */
@@ -74,13 +71,6 @@ static Kind integer(double low, double high, const char *standard = nullptr)
     return {"int", "", standard, low, high, nullptr};
 }
 
-static Kind narrowed(Kind kind)
-{
-    kind.isNarrowed = true;
-    return kind;
-}
-
-/* unit: "" of a number without one */
 static Kind number(double low, double high, const char *unit)
 {
     return {"float", "", nullptr, low, high, unit};
@@ -119,6 +109,8 @@ std::string zsCompressors()
 }
 
 /* ---- The table ---- */
+
+constexpr unsigned CREATING = ZS_RASTER | ZS_ARRAY | ZS_DATASET, STORED = ZS_RASTER | ZS_DATASET;
 
 static void setThreads(int &threads, Value &v)
 {
@@ -168,23 +160,22 @@ static uint64_t bytesOf(const Value &v, double unit)
 /* Creating. In the order of the lists that GDAL shows; a row may rely on those before. */
 static const std::vector<Row<Creation>> &creationRows()
 {
-    constexpr unsigned ANY = ZS_RASTER | ZS_ARRAY | ZS_DATASET, STORE = ZS_RASTER | ZS_DATASET;
     static const std::vector<Row<Creation>> rows = {
         // Chunks and shards
-        {ANY, "CHUNK_SHAPE", anyText("512"),
+        {CREATING, "CHUNK_SHAPE", anyText("512"),
          "Shape of an inner chunk: one number for Y and X, or one per dimension separated by commas, slowest first",
          [](Creation &o, Value &v) { v.isRefused = v.isGiven && !o.chunk.Parse(v.text); }},
-        {ANY, "SHARD_SHAPE", anyText("AUTO"),
+        {CREATING, "SHARD_SHAPE", anyText("AUTO"),
          "Shape of a shard, multiples of CHUNK_SHAPE, or AUTO for about 64 MiB",
          [](Creation &o, Value &v) { v.isRefused = !EQUAL(v.text, "AUTO") && !o.shard.Parse(v.text); }},
-        {ANY, "INDEX_LOCATION", choice("END START", "END"), "Where the index stands in a shard",
+        {CREATING, "INDEX_LOCATION", choice("END START", "END"), "Where the index stands in a shard",
          [](Creation &o, Value &v) { o.encoding.index_at_start = v.choice == 1; }},
-        {ANY, "CHUNK_ORDER", choice("ROW_MAJOR MORTON HILBERT", "ROW_MAJOR"),
+        {CREATING, "CHUNK_ORDER", choice("ROW_MAJOR MORTON HILBERT", "ROW_MAJOR"),
          "Physical order of the chunks in a shard", [](Creation &o, Value &v) { o.chunk_order = v.choice; }},
-        {ANY, "CHUNK_MEMORY_LAYOUT", choice("C F", "C"),
+        {CREATING, "CHUNK_MEMORY_LAYOUT", choice("C F", "C"),
          "Order of the elements in a chunk: the last dimension fastest (C), or the first (F)",
          [](Creation &o, Value &v) { o.encoding.is_column_major = v.choice == 1; }},
-        {ANY, "DIM_SEPARATOR", choice("/ .", "/"), "What stands between the numbers in the names of shards",
+        {CREATING, "DIM_SEPARATOR", choice("/ .", "/"), "What stands between the numbers in the names of shards",
          [](Creation &o, Value &v) { o.encoding.has_dotted_keys = v.choice == 1; }},
         {ZS_RASTER, "INTERLEAVE", choice("BAND PIXEL LINE", "BAND"),
          "Whether a chunk holds one band (BAND; LINE is taken for it) or all",
@@ -199,40 +190,40 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { (v.isYes ? o.profile_is_tiled : o.profile_is_striped) = true; }},
 
         // Compression
-        {ANY, "COMPRESS", choice("NONE ZSTD BLOSC GZIP DEFLATE", COMPRESSIONS[standardCompression()]),
+        {CREATING, "COMPRESS", choice("NONE ZSTD BLOSC GZIP DEFLATE", COMPRESSIONS[standardCompression()]),
          "Compression of chunks",
          [](Creation &o, Value &v) {
              o.encoding.compression = static_cast<enum zs_compression>(v.choice == DEFLATE ? ZS_COMPRESS_GZIP
                                                                                             : v.choice);
          }},
-        {ANY, "LEVEL", narrowed(integer(-131072, 22)),
+        {CREATING, "LEVEL", integer(-131072, 22),
          "Compression level: ZSTD -131072 to 22 (default 3), BLOSC 0 to 9 (default 2, with BLOSC_SHUFFLE=BIT 1, of "
          "other than zstd 3), GZIP 0 to 9 (default 6)",
          [](Creation &o, Value &v) {
              o.encoding.level = static_cast<int>(v.number);
              o.has_level = true;
          }},
-        {ANY, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
+        {CREATING, "BLOSC_CNAME", choice("zstd lz4 lz4hc blosclz zlib snappy", "zstd"), "Compressor inside BLOSC",
          [](Creation &o, Value &v) { o.blosc_cname = CPLString(v.text).tolower(); }},
-        {ANY, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
+        {CREATING, "BLOSC_SHUFFLE", choice("AUTO NONE BYTE BIT", "AUTO"),
          "Reordering inside BLOSC before compression. AUTO: a copy takes what makes samples of its source "
          "smallest, a new raster what makes the first pixels so; else by data type",
          [](Creation &o, Value &v) {
              static const char *const names[] = {"", "noshuffle", "shuffle", "bitshuffle"};
              o.blosc_shuffle = names[v.choice];
          }},
-        {ANY, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"),
+        {CREATING, "BLOSC_BLOCKSIZE", integer(0, 999999999, "0"),
          "Bytes of a block inside BLOSC; 0: for zstd 1048576, at LEVEL 1 524288, without a filter at LEVEL 1 and 2 "
          "262144 for elements of up to four bytes; in chunks that extend in more than two dimensions 131072 at LEVEL 1 "
          "and 2; else as BLOSC chooses",
          [](Creation &o, Value &v) { o.encoding.blosc_blocksize = static_cast<int>(v.number); }},
-        {ANY, "ZSTD_CHECKSUM", flag("NO"), "Whether zstd adds its checksum",
+        {CREATING, "ZSTD_CHECKSUM", flag("NO"), "Whether zstd adds its checksum",
          [](Creation &o, Value &v) { o.encoding.zstd_checksum = v.isYes; }},
-        {ANY, "CHUNK_CHECKSUM", flag("NO"), "Whether each chunk gets a crc32c checksum",
+        {CREATING, "CHUNK_CHECKSUM", flag("NO"), "Whether each chunk gets a crc32c checksum",
          [](Creation &o, Value &v) { o.encoding.chunk_checksum = v.isYes; }},
 
         // What is stored of a value
-        {ANY, "BITROUND", integer(1, 52),
+        {CREATING, "BITROUND", integer(1, 52),
          "Binary digits of the fraction of floats that are kept; the others become zero",
          [](Creation &o, Value &v) { o.encoding.keepbits = static_cast<int>(v.number); }},
 
@@ -262,19 +253,19 @@ static const std::vector<Row<Creation>> &creationRows()
          [](Creation &o, Value &v) { o.single_array = v.isYes; }},
         {ZS_RASTER, "APPEND_SUBDATASET", flag("NO"), "Whether to add an array to an existing store",
          [](Creation &o, Value &v) { o.append = v.isYes; }},
-        {STORE, "OVERWRITE", flag("NO"), "Whether a store is replaced, too, that holds other than one raster",
+        {STORED, "OVERWRITE", flag("NO"), "Whether a store is replaced, too, that holds other than one raster",
          [](Creation &o, Value &v) { o.overwrite = v.isYes; }},
-        {STORE, "CREATE_CONSOLIDATED_METADATA", flag("YES"),
+        {STORED, "CREATE_CONSOLIDATED_METADATA", flag("YES"),
          "Whether the root of a new store has the metadata of all nodes, so that it opens in one request",
          [](Creation &o, Value &v) { o.consolidates = v.isYes; }},
-        {STORE, "FSYNC", flag("YES"),
+        {STORED, "FSYNC", flag("YES"),
          "Whether what is written is on the disk before it replaces what was there. With NO a power failure may take "
          "pixels away. Default: SHARDEDZARR_FSYNC if set",
          [](Creation &o, Value &v) { o.fsync = v.isYes; }, "SHARDEDZARR_FSYNC"},
-        {STORE, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
+        {STORED, "UPDATE", choice("REWRITE APPEND IN_PLACE", "REWRITE"),
          "As the open option, for what the same session writes into shards that it has flushed",
          [](Creation &o, Value &v) { o.update = static_cast<enum zs_update>(v.choice); }},
-        {STORE, "NUM_THREADS", anyText("ALL_CPUS"),
+        {STORED, "NUM_THREADS", anyText("ALL_CPUS"),
          "Number of threads that encode, or ALL_CPUS. Default: GDAL_NUM_THREADS if set",
          [](Creation &o, Value &v) { setThreads(o.threads, v); }, "GDAL_NUM_THREADS"},
 
@@ -293,7 +284,7 @@ static const std::vector<Row<Creation>> &creationRows()
          }},
 
         // Of GDAL's own tests
-        {ANY, "@ENDIAN", choice("little big", "little"), "",
+        {CREATING, "@ENDIAN", choice("little big", "little"), "",
          [](Creation &o, Value &v) { o.encoding.is_big_endian = v.choice == 1; }},
     };
     return rows;
@@ -355,27 +346,28 @@ static const std::vector<Row<Opening>> &openingRows()
 }
 
 /* Names of options in other drivers (GDAL's own Zarr driver, GTiff, COG), which zsTakeAliases() replaces. */
-static const struct
+static const struct Alias
 {
     unsigned uses;
     const char *name, *type, *meaning;
+    const char *option; /* that it stands for; null: passed over, or read elsewhere */
+    int compression;    /* whose level it is; NONE: no level */
 } ALIASES[] = {
-    {ZS_RASTER | ZS_DATASET, "FORMAT", "string", "ZARR_V3, as it always is"},
-    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "BLOCKSIZE", "string",
-     "CHUNK_SHAPE; beside SHARD_CHUNK_SHAPE it is SHARD_SHAPE"},
-    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "SHARD_CHUNK_SHAPE", "string", "CHUNK_SHAPE"},
-    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "GZIP_LEVEL", "string", "LEVEL for COMPRESS=GZIP"},
-    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "ZLIB_LEVEL", "string", "LEVEL for COMPRESS=GZIP"},
-    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "ZSTD_LEVEL", "string", "LEVEL for COMPRESS=ZSTD"},
-    {ZS_RASTER | ZS_ARRAY | ZS_DATASET, "BLOSC_CLEVEL", "string", "LEVEL for COMPRESS=BLOSC"},
-    {ZS_RASTER, "ZLEVEL", "string", "LEVEL for COMPRESS=DEFLATE, as GTiff has it"},
-    {ZS_RASTER, "SPARSE_OK", "boolean", "passed over, chunks without pixels are never stored"},
-    {ZS_RASTER | ZS_DATASET, "CREATE_ZMETADATA", "string", "passed over, of Zarr v2"},
-    {ZS_RASTER, "OVERVIEW_RESAMPLING", "string", "RESAMPLING, as COG has it"},
-    {ZS_RASTER, "GEOREFERENCING_CONVENTION", "string", "GEOREFERENCING; GDAL is ALL"},
-    {ZS_OPENING, "USE_ZMETADATA", "boolean", "USE_CONSOLIDATED_METADATA"},
-    {ZS_OPENING, "LIST_ALL_ARRAYS", "boolean", "passed over, all are listed"},
-    {ZS_OPENING, "CACHE_TILE_PRESENCE", "boolean", "passed over, the indexes of shards tell"},
+    {STORED, "FORMAT", "string", "ZARR_V3, as it always is", nullptr, 0},
+    {CREATING, "BLOCKSIZE", "string", "CHUNK_SHAPE; beside SHARD_CHUNK_SHAPE it is SHARD_SHAPE", "CHUNK_SHAPE", 0},
+    {CREATING, "SHARD_CHUNK_SHAPE", "string", "CHUNK_SHAPE", "CHUNK_SHAPE", 0},
+    {CREATING, "GZIP_LEVEL", "string", "LEVEL for COMPRESS=GZIP", "LEVEL", ZS_COMPRESS_GZIP},
+    {CREATING, "ZLIB_LEVEL", "string", "LEVEL for COMPRESS=GZIP", "LEVEL", ZS_COMPRESS_GZIP},
+    {CREATING, "ZSTD_LEVEL", "string", "LEVEL for COMPRESS=ZSTD", "LEVEL", ZS_COMPRESS_ZSTD},
+    {CREATING, "BLOSC_CLEVEL", "string", "LEVEL for COMPRESS=BLOSC", "LEVEL", ZS_COMPRESS_BLOSC},
+    {ZS_RASTER, "ZLEVEL", "string", "LEVEL for COMPRESS=DEFLATE, as GTiff has it", "LEVEL", ZS_COMPRESS_GZIP},
+    {ZS_RASTER, "SPARSE_OK", "boolean", "passed over, chunks without pixels are never stored", nullptr, 0},
+    {STORED, "CREATE_ZMETADATA", "string", "passed over, of Zarr v2", nullptr, 0},
+    {ZS_RASTER, "OVERVIEW_RESAMPLING", "string", "RESAMPLING, as COG has it", "RESAMPLING", 0},
+    {ZS_RASTER, "GEOREFERENCING_CONVENTION", "string", "GEOREFERENCING; GDAL is ALL", "GEOREFERENCING", 0},
+    {ZS_OPENING, "USE_ZMETADATA", "boolean", "USE_CONSOLIDATED_METADATA", nullptr, 0},
+    {ZS_OPENING, "LIST_ALL_ARRAYS", "boolean", "passed over, all are listed", nullptr, 0},
+    {ZS_OPENING, "CACHE_TILE_PRESENCE", "boolean", "passed over, the indexes of shards tell", nullptr, 0},
 };
 
 /* ---- Lists ---- */
@@ -393,12 +385,9 @@ static bool isHidden(const char *name)
 
 static std::string rangeOf(const Kind &kind)
 {
-    std::string range;
-    if (kind.low < kind.high && kind.low > -NO_LIMIT)
-        range += CPLSPrintf(" min='%.0f'", kind.low);
-    if (kind.low < kind.high && kind.high < NO_LIMIT && kind.unit == nullptr)
-        range += CPLSPrintf(" max='%.0f'", kind.high);
-    return range;
+    if (kind.low >= kind.high)
+        return "";
+    return CPLSPrintf(kind.unit == nullptr ? " min='%.0f' max='%.0f'" : " min='%.0f'", kind.low, kind.high);
 }
 
 static std::string valuesOf(const char *name, const Kind &kind)
@@ -491,14 +480,12 @@ static void readNumber(const Kind &kind, Value &v)
     char *end = nullptr;
     v.number = isInteger ? static_cast<double>(std::strtol(v.text, &end, 10)) : CPLStrtod(v.text, &end);
     const bool isNumber = end != v.text && *end == '\0';
-    if (isNumber && kind.isNarrowed)
-        v.number = std::clamp<double>(v.number, INT_MIN, INT_MAX);
-    if (isNumber && (kind.isNarrowed || (v.number >= kind.low && v.number <= kind.high)))
+    if (isNumber && v.number >= kind.low && v.number <= kind.high)
         return;
     if (isInteger)
         v.Refuse(CPLSPrintf("an integer from %.0f to %.0f", kind.low, kind.high));
     else
-        v.Refuse(std::string("a number") + (*kind.unit != '\0' ? " of " : "") + kind.unit);
+        v.Refuse(std::string("a number of ") + kind.unit);
 }
 
 template <class Options>
@@ -578,86 +565,54 @@ bool zsUsesConsolidated(CSLConstList openOptions)
     return CPLFetchBool(openOptions, "USE_CONSOLIDATED_METADATA", byAlias);
 }
 
-/* Takes an option away; "" where it is not given, or empty. */
-static std::string take(CPLStringList &options, const char *name)
-{
-    const std::string value = options.FetchNameValueDef(name, "");
-    options.SetNameValue(name, nullptr);
-    return value;
-}
-
-/* Gives one of this driver's a value, unless there is none to give. */
-static bool give(CPLStringList &options, const char *name, const char *alias, const std::string &value)
-{
-    if (value.empty())
-        return true;
-    if (options.FetchNameValue(name) != nullptr)
-        return zsRefuseOption(alias, std::string("nothing beside ") + name, value.c_str());
-    options.SetNameValue(name, value.c_str());
-    return true;
-}
-
-/* A shape of the other driver has a number for each dimension, where one of this driver's may be for two. */
-static bool checkShape(const char *name, const std::string &shape, size_t &dims)
+/* Whether the value of another driver's option, taken away, can be put in the place of its own. */
+static bool checkAlias(const Alias &alias, const std::string &value, size_t &dims)
 {
     std::vector<uint64_t> numbers;
-    if (shape.empty())
-        return true;
-    if (!zsParseNumbers(shape.c_str(), numbers))
-        return zsRefuseOption(name, "positive integers separated by commas", shape.c_str());
-    if (dims != 0 && numbers.size() != dims)
-        return zsRefuseOption(name, std::to_string(dims) + " numbers", shape.c_str());
-    dims = numbers.size();
+    const bool isShape = zsEndsWith(alias.name, "BLOCKSIZE") || zsEndsWith(alias.name, "SHAPE");
+    if (EQUAL(alias.name, "FORMAT") && !EQUAL(value.c_str(), "ZARR_V3"))
+        return zsRefuseOption("FORMAT", "ZARR_V3", value.c_str());
+    // Its shapes have a number for each dimension, where one of this driver's may be for two.
+    if (isShape && !zsParseNumbers(value.c_str(), numbers))
+        return zsRefuseOption(alias.name, "positive integers separated by commas", value.c_str());
+    if (isShape && dims != 0 && numbers.size() != dims)
+        return zsRefuseOption(alias.name, std::to_string(dims) + " numbers", value.c_str());
+    dims = isShape ? numbers.size() : dims;
     return true;
 }
 
-static bool takeShapes(CPLStringList &options, size_t dims)
+/* Levels of other compressions than the one that is chosen are passed over, as in the other driver, but with a warning
+ * where none was named: the standard one may not be meant. */
+static bool isOtherLevel(const Alias &alias, const CPLStringList &options)
 {
-    const std::string block = take(options, "BLOCKSIZE"), inner = take(options, "SHARD_CHUNK_SHAPE");
-    if (!checkShape("BLOCKSIZE", block, dims) || !checkShape("SHARD_CHUNK_SHAPE", inner, dims))
-        return false;
-    if (inner.empty())
-        return give(options, "CHUNK_SHAPE", "BLOCKSIZE", block);
-    return give(options, "CHUNK_SHAPE", "SHARD_CHUNK_SHAPE", inner) && give(options, "SHARD_SHAPE", "BLOCKSIZE", block);
-}
-
-/* The level of the compression that is chosen. Those of others are passed over, as in the other driver, but with a
- * warning where no compression was named: the standard one may not be meant. */
-static bool takeLevels(CPLStringList &options)
-{
-    static const struct
-    {
-        const char *alias, *compression, *other;
-    } levels[] = {{"GZIP_LEVEL", "GZIP", "DEFLATE"},
-                  {"ZLIB_LEVEL", "GZIP", "DEFLATE"},
-                  {"ZLEVEL", "GZIP", "DEFLATE"},
-                  {"ZSTD_LEVEL", "ZSTD", "ZSTD"},
-                  {"BLOSC_CLEVEL", "BLOSC", "BLOSC"}};
-    const char *named = options.FetchNameValue("COMPRESS");
-    const std::string compression = named != nullptr ? named : COMPRESSIONS[standardCompression()];
-    for (const auto &l : levels)
-    {
-        const std::string value = take(options, l.alias);
-        const bool isMeant = EQUAL(compression.c_str(), l.compression) || EQUAL(compression.c_str(), l.other);
-        if (isMeant && !give(options, "LEVEL", l.alias, value))
-            return false;
-        if (!isMeant && named == nullptr && !value.empty())
-            CPLError(CE_Warning, CPLE_AppDefined, "%s is the level of COMPRESS=%s, which is not set: it has no effect",
-                     l.alias, l.compression);
-    }
-    return true;
+    const char *named = options.FetchNameValueDef("COMPRESS", COMPRESSIONS[standardCompression()]);
+    const char *chosen = EQUAL(named, "DEFLATE") ? "GZIP" : named;
+    const bool isOther = alias.compression != ZS_COMPRESS_NONE && !EQUAL(chosen, COMPRESSIONS[alias.compression]);
+    if (isOther && options.FetchNameValue("COMPRESS") == nullptr)
+        CPLError(CE_Warning, CPLE_AppDefined, "%s is the level of COMPRESS=%s, which is not set: it has no effect",
+                 alias.name, COMPRESSIONS[alias.compression]);
+    return isOther;
 }
 
 bool zsTakeAliases(CPLStringList &options, size_t dims)
 {
-    const std::string format = take(options, "FORMAT");
-    if (!format.empty() && !EQUAL(format.c_str(), "ZARR_V3"))
-        return zsRefuseOption("FORMAT", "ZARR_V3", format.c_str());
-    take(options, "CREATE_ZMETADATA");
-    take(options, "SPARSE_OK");
-    const std::string convention = take(options, "GEOREFERENCING_CONVENTION");
-    const bool isTheirs = EQUAL(convention.c_str(), "GDAL");
-    return give(options, "RESAMPLING", "OVERVIEW_RESAMPLING", take(options, "OVERVIEW_RESAMPLING")) &&
-           give(options, "GEOREFERENCING", "GEOREFERENCING_CONVENTION", isTheirs ? "ALL" : convention) &&
-           takeShapes(options, dims) && takeLevels(options);
+    const bool hasInner = *options.FetchNameValueDef("SHARD_CHUNK_SHAPE", "") != '\0';
+    for (const Alias &alias : ALIASES)
+    {
+        const std::string value = options.FetchNameValueDef(alias.name, "");
+        if ((alias.uses & ZS_OPENING) != 0)
+            continue;
+        options.SetNameValue(alias.name, nullptr);
+        if (value.empty() || isOtherLevel(alias, options))
+            continue;
+        if (!checkAlias(alias, value, dims))
+            return false;
+        const char *option = hasInner && EQUAL(alias.name, "BLOCKSIZE") ? "SHARD_SHAPE" : alias.option;
+        if (option != nullptr && options.FetchNameValue(option) != nullptr)
+            return zsRefuseOption(alias.name, std::string("nothing beside ") + option, value.c_str());
+        const bool isTheirs = EQUAL(alias.name, "GEOREFERENCING_CONVENTION") && EQUAL(value.c_str(), "GDAL");
+        if (option != nullptr)
+            options.SetNameValue(option, isTheirs ? "ALL" : value.c_str());
+    }
+    return true;
 }
