@@ -213,27 +213,24 @@ def test_a_window_of_fractions_reads_the_pixels_that_gdals_memory_driver_reads(t
 
 def moves(dataset, array):
     """{name: a function that reads or writes all of a dataset of bands, and tells a callback}"""
-    band, count = dataset.GetRasterBand(1), dataset.RasterCount
+    band = dataset.GetRasterBand(1)
     size = dict(buf_xsize=array.shape[2] // 2, buf_ysize=array.shape[1] // 2)
     return {"read a band": lambda told: band.ReadAsArray(callback=told),
             "read bands": lambda told: dataset.ReadAsArray(callback=told),
             "read fewer pixels": lambda told: dataset.ReadAsArray(callback=told, **size),
             "write a band": lambda told: band.WriteArray(array[0], callback=told),
-            "write bands": lambda told: dataset.WriteArray(array, callback=told) if count > 1 else band.WriteArray(array[0], callback=told)}
+            "write bands": lambda told: dataset.WriteArray(array, callback=told)}
 
 
 @pytest.mark.parametrize("name", ["read a band", "read bands", "read fewer pixels", "write a band", "write bands"])
-@pytest.mark.parametrize("shape", [(3, 300, 70), (50, 16, 70)], ids=["rows", "bands"])
-def test_read_reports_progress_and_can_be_cancelled(tmp_path, name, shape):
-    if name == "read fewer pixels" and shape[0] != 3:
-        pytest.skip("a window of few rows")
-    array = np.random.default_rng(5).integers(1, 60000, shape).astype("uint16")
+def test_read_reports_progress_and_can_be_cancelled(tmp_path, name):
+    array = np.random.default_rng(5).integers(1, 60000, (3, 300, 70)).astype("uint16")
     path = created(tmp_path / "a.zarr", array, CHUNK_SHAPE=16, SHARD_SHAPE=64, INTERLEAVE="BAND")
     access = gdal.OF_UPDATE if name.startswith("write") else gdal.OF_READONLY
     seen = []
     dataset = gdal.OpenEx(path, gdal.OF_RASTER | access)
     result = moves(dataset, array)[name](lambda done, *_: seen.append(done) or 1)
-    assert seen == sorted(set(seen)) and seen[-1] == 1 and 0 < seen[0] and (len(seen) > 4 or "a band" in name)
+    assert seen == sorted(set(seen)) and seen[-1] == 1 and 0 < seen[0] and len(seen) > 4
     if name == "read bands":
         np.testing.assert_array_equal(result, array)
     if name == "read a band":

@@ -95,12 +95,6 @@ GDALRasterBand *ShardedZarrRasterBand::GetOverview(int i)
 
 /* ---- Where there are pixels: gdalwarp, VRTs and copies leave out what is empty ---- */
 
-/* At most so many boxes are looked up together; each costs microseconds once the indexes are cached. When more boxes
- * hold data, they are not divided further. */
-constexpr size_t MOST_BOXES = 4096;
-
-using Boxes = std::vector<struct zs_pixel_box>;
-
 bool ShardedZarrRasterBand::FillIsEmpty()
 {
     const struct zs_array_info info = View().Info(Source());
@@ -116,85 +110,46 @@ bool ShardedZarrRasterBand::FillIsEmpty()
     return !isElsewhere && memcmp(info.fill_value, empty, info.item_size) == 0;
 }
 
-/* Cuts the box along multiples of columns and rows. */
-static void cut(const struct zs_pixel_box &box, uint64_t columns, uint64_t rows, Boxes &parts)
+/* Looks up boxes of one block, or of as many blocks as makes them not too many: each costs microseconds once the
+ * indexes are cached. */
+int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int, double *percent)
 {
-    const uint64_t right = box.x + box.width, bottom = box.y + box.height;
-    for (uint64_t y = box.y, nextY; y < bottom; y = nextY)
-    {
-        nextY = std::min((y / rows + 1) * rows, bottom);
-        for (uint64_t x = box.x, nextX; x < right; x = nextX)
-        {
-            nextX = std::min((x / columns + 1) * columns, right);
-            parts.push_back({x, y, nextX - x, nextY - y});
-        }
-    }
-}
-
-/* Cuts boxes likewise. */
-static Boxes cutAll(const Boxes &boxes, uint64_t columns, uint64_t rows)
-{
-    Boxes parts;
-    for (const auto &box : boxes)
-        cut(box, columns, rows, parts);
-    return parts;
-}
-
-/* The boxes that hold data, looked up MOST_BOXES at once. */
-enum zs_status ShardedZarrRasterBand::FindStored(const Boxes &boxes, Boxes &stored, struct zs_error *err) const
-{
-    const struct zs_bands bands = View().Bands();
-    const std::unique_ptr<bool[]> isStored(new bool[MOST_BOXES]);
-    stored.clear();
-    for (size_t first = 0; first < boxes.size(); first += MOST_BOXES)
-    {
-        const size_t count = std::min(MOST_BOXES, boxes.size() - first);
-        ZS_TRY(zs_pixels_find_stored(&bands, nBand, &boxes[first], count, isStored.get(), err));
-        for (size_t i = 0; i < count; i++)
-        {
-            if (isStored[i])
-                stored.push_back(boxes[first + i]);
-        }
-    }
-    return ZS_OK;
-}
-
-/* Blocks along a side of a box of 2^n x 2^n blocks that is as large as a window. */
-uint64_t ShardedZarrRasterBand::BlocksAlong(uint64_t width, uint64_t height) const
-{
-    uint64_t blocks = 1;
-    while (static_cast<uint64_t>(nBlockXSize) * blocks < width || static_cast<uint64_t>(nBlockYSize) * blocks < height)
-        blocks *= 2;
-    return blocks;
-}
-
-/* Looks at the window, then at the quarters of each box that holds data, down to single blocks. */
-int ShardedZarrRasterBand::IGetDataCoverageStatus(int x, int y, int width, int height, int stopFlags, double *percent)
-{
+    constexpr uint64_t MOST_BOXES = 4096;
     constexpr int unknown = GDAL_DATA_COVERAGE_STATUS_UNIMPLEMENTED | GDAL_DATA_COVERAGE_STATUS_DATA;
     if (percent != nullptr)
         *percent = 100;
     struct zs_error reason;
     if (!FillIsEmpty() || EmptyBlockCache() != CE_None || Dataset().pixels.PrepareCells(&reason) != ZS_OK)
         return unknown; // reading reports the error
-    const auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
-    const struct zs_pixel_box window = {static_cast<uint64_t>(x), static_cast<uint64_t>(y),
-                                        static_cast<uint64_t>(width), static_cast<uint64_t>(height)};
-    Boxes stored(1, window);
-    int status = 0;
-    for (uint64_t blocks = BlocksAlong(window.width, window.height); !stored.empty(); blocks /= 2)
+    const auto left = static_cast<uint64_t>(x), top = static_cast<uint64_t>(y);
+    const uint64_t right = left + static_cast<uint64_t>(width), bottom = top + static_cast<uint64_t>(height);
+    auto columns = static_cast<uint64_t>(nBlockXSize), rows = static_cast<uint64_t>(nBlockYSize);
+    while (((right - left) / columns + 2) * ((bottom - top) / rows + 2) > MOST_BOXES)
     {
-        const Boxes boxes = cutAll(stored, columns * blocks, rows * blocks);
-        if (FindStored(boxes, stored, &reason) != ZS_OK)
-            return unknown; // reading reports the error
-        status |= stored.empty() ? 0 : GDAL_DATA_COVERAGE_STATUS_DATA;
-        status |= stored.size() == boxes.size() ? 0 : GDAL_DATA_COVERAGE_STATUS_EMPTY;
-        if (blocks == 1 || stored.size() > MOST_BOXES / 4 || (status & stopFlags) != 0)
-            break;
+        columns *= 2;
+        rows *= 2;
     }
+    std::vector<struct zs_pixel_box> boxes;
+    for (uint64_t from = top, to; from < bottom; from = to)
+    {
+        to = std::min((from / rows + 1) * rows, bottom);
+        for (uint64_t begin = left, end; begin < right; begin = end)
+        {
+            end = std::min((begin / columns + 1) * columns, right);
+            boxes.push_back({begin, from, end - begin, to - from});
+        }
+    }
+    const struct zs_bands bands = View().Bands();
+    const std::unique_ptr<bool[]> isStored(new bool[boxes.size()]);
+    if (zs_pixels_find_stored(&bands, nBand, boxes.data(), boxes.size(), isStored.get(), &reason) != ZS_OK)
+        return unknown; // reading reports the error
+    int status = 0;
     double pixels = 0;
-    for (const auto &box : stored)
-        pixels += static_cast<double>(box.width) * static_cast<double>(box.height);
+    for (size_t i = 0; i < boxes.size(); i++)
+    {
+        status |= isStored[i] ? GDAL_DATA_COVERAGE_STATUS_DATA : GDAL_DATA_COVERAGE_STATUS_EMPTY;
+        pixels += isStored[i] ? static_cast<double>(boxes[i].width) * static_cast<double>(boxes[i].height) : 0;
+    }
     if (percent != nullptr)
         *percent = 100 * pixels / (static_cast<double>(width) * height);
     return status;

@@ -46,9 +46,6 @@ class ShardedZarrRasterBand : public GDALPamRasterBand
     void ReadProperties();
     /* The colour that the names of band, label or array imply, as GDAL names it; null: none. */
     const char *ColorOfNames();
-    enum zs_status FindStored(const std::vector<struct zs_pixel_box> &boxes, std::vector<struct zs_pixel_box> &stored,
-                              struct zs_error *err) const;
-    uint64_t BlocksAlong(uint64_t width, uint64_t height) const;
     struct zs_band_window BlockWindow(int column, int row, void *data) const;
     void AddMetadata();
     /* The band's position in the extra dimensions: as items (DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00), and

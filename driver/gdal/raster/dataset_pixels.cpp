@@ -207,71 +207,33 @@ CPLErr ZSPixels::Write(const struct zs_band_window &window, GDALDataType type)
     return CE_None;
 }
 
-/* The pieces of a window that are moved between two calls of a progress function: rows of chunks, so that none is met
- * twice; where one row of them holds all, bands, if chunks have one each. */
-struct Pieces
-{
-    uint64_t rows, bands;
-};
-
-static Pieces piecesOf(const struct zs_band_window &window, uint64_t blockHeight, bool areBandsApart, uint64_t least)
-{
-    constexpr uint64_t MOST_PIECES = 32;
-    const uint64_t rowsAtLeast = std::max(least, zs_ceil_div_u64(window.height, MOST_PIECES));
-    const uint64_t rows = zs_ceil_div_u64(rowsAtLeast, blockHeight) * blockHeight;
-    if (rows < window.height || !areBandsApart || least > 1)
-        return {rows, window.band_count};
-    return {window.height, zs_ceil_div_u64(window.band_count, MOST_PIECES)};
-}
-
-/* Whether each chunk holds pixels of one band alone. */
-static bool areBandsApart(const struct zs_array_info &info, const struct zs_axes &axes)
-{
-    for (int d = 0; d < info.ndim; d++)
-    {
-        if (d != axes.x && d != axes.y && info.chunk_shape[d] != 1)
-            return false;
-    }
-    return true;
-}
-
+/* Between two calls of a progress function whole rows of chunks are moved, so that none is met twice. */
 CPLErr ZSPixels::Move(GDALRWFlag flag, const struct zs_band_window &window, GDALDataType type,
                       const GDALRasterIOExtraArg *extra)
 {
-    const auto move = [&](const struct zs_band_window &piece)
-    { return flag == GF_Read ? Read(piece, type) : Write(piece, type); };
+    constexpr uint64_t MOST_PIECES = 32;
     if (extra == nullptr || extra->pfnProgress == nullptr)
-        return move(window);
+        return flag == GF_Read ? Read(window, type) : Write(window, type);
     // Requests go side by side within a piece.
     const uint64_t line = std::max<uint64_t>(1, window.width * window.band_count * m_view.Info(0).item_size);
     const uint64_t least = m_view.store->store->is_remote ? std::max<uint64_t>(1, REMOTE_PIECE_BYTES / line) : 1;
     int blockWidth = 0, blockHeight = 0;
     m_dataset.Band(window.bands[0]).GetBlockSize(&blockWidth, &blockHeight);
-    const Pieces pieces = piecesOf(window, static_cast<uint64_t>(blockHeight),
-                                   areBandsApart(m_view.Info(0), m_view.Array(0).axes) && !m_view.IsHealpix(), least);
+    const auto block = static_cast<uint64_t>(blockHeight);
+    const uint64_t rows =
+        zs_ceil_div_u64(std::max(least, zs_ceil_div_u64(window.height, MOST_PIECES)), block) * block;
     struct zs_band_window piece = window;
     for (uint64_t y = 0; y < window.height; y += piece.height)
     {
         piece.y = window.y + y;
-        piece.height = std::min(window.height - y, pieces.rows - piece.y % pieces.rows);
-        if (pieces.rows >= window.height)
-            piece.height = window.height;
-        for (size_t b = 0; b < window.band_count; b += piece.band_count)
-        {
-            piece.bands = window.bands + b;
-            piece.band_count = std::min<size_t>(window.band_count - b, pieces.bands);
-            piece.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y) +
-                         window.band_space * static_cast<ptrdiff_t>(b);
-            const CPLErr result = move(piece);
-            if (result != CE_None)
-                return result;
-            const double done = static_cast<double>(y) + static_cast<double>(piece.height) *
-                                                             static_cast<double>(b + piece.band_count) /
-                                                             static_cast<double>(window.band_count);
-            if (extra->pfnProgress(done / static_cast<double>(window.height), "", extra->pProgressData))
-                continue;
+        piece.height = std::min(window.height - y, rows - piece.y % rows);
+        piece.data = static_cast<char *>(window.data) + window.line_space * static_cast<ptrdiff_t>(y);
+        const CPLErr result = flag == GF_Read ? Read(piece, type) : Write(piece, type);
+        if (result != CE_None)
+            return result;
+        const double done = static_cast<double>(y + piece.height) / static_cast<double>(window.height);
+        if (!extra->pfnProgress(done, "", extra->pProgressData))
             return zsRefuse(CPLE_UserInterrupt, "User terminated");
-        }
     }
     return CE_None;
 }
