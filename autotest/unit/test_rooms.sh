@@ -25,7 +25,7 @@ while read -r room most; do
 done <<END
 gdal 18191
 validate 1219
-raster 5867
+raster 5738
 geo 9284
 array 5906
 shard 1930

@@ -166,25 +166,47 @@ void zs_runs_clear(struct zs_runs *runs)
     *runs = (struct zs_runs){0};
 }
 
-/* A square of a face, 2^level cells a side, and what is wanted of it. */
-static enum zs_status add_square(const struct zs_healpix_part *part, uint64_t base, int level, uint32_t ix, uint32_t iy,
-                                 int floor, struct zs_runs *runs, struct zs_error *err)
+/* ---- Squares of cells ---- */
+
+static bool is_wanted(enum zs_healpix_half half, uint32_t ix, uint32_t iy)
+{
+    return half == ZS_HEALPIX_WHOLE || (half == ZS_HEALPIX_EAST_HALF ? ix >= iy : ix < iy);
+}
+
+/* What is wanted of a square of the part's face, 2^level cells a side. */
+static enum zs_status walk_square(const struct zs_healpix_part *part, uint64_t base, int level, uint32_t ix,
+                                  uint32_t iy, const struct zs_healpix_walk *walk, struct zs_error *err)
 {
     const uint64_t size = (uint64_t)1 << level, right = ix + size, top = iy + size;
     const uint64_t part_right = (uint64_t)part->ix + part->width, part_top = (uint64_t)part->iy + part->height;
-    if (ix >= part_right || iy >= part_top || right <= part->ix || top <= part->iy)
+    const bool is_mixed = part->half != ZS_HEALPIX_WHOLE && ix == iy && level > 0; /* astride 180 degrees */
+    if (ix >= part_right || iy >= part_top || right <= part->ix || top <= part->iy ||
+        (!is_mixed && !is_wanted(part->half, ix, iy)))
         return ZS_OK;
-    if (level <= floor || (ix >= part->ix && iy >= part->iy && right <= part_right && top <= part_top))
-        return zs_runs_add(runs, base + zs_healpix_interleave(ix, iy), size * size, err);
+    const bool is_inside = ix >= part->ix && iy >= part->iy && right <= part_right && top <= part_top;
+    if (level <= walk->floor || (is_inside && !is_mixed && level <= walk->most))
+        return walk->found(walk->context, base + zs_healpix_interleave(ix, iy), ix, iy, level, err);
     const uint32_t half = (uint32_t)(size / 2);
     for (uint32_t quarter = 0; quarter < 4; quarter++)
-        ZS_TRY(
-            add_square(part, base, level - 1, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, floor, runs, err));
+        ZS_TRY(walk_square(part, base, level - 1, ix + (quarter & 1) * half, iy + (quarter >> 1) * half, walk, err));
     return ZS_OK;
+}
+
+enum zs_status zs_healpix_find_squares(int order, const struct zs_healpix_part *part,
+                                       const struct zs_healpix_walk *walk, struct zs_error *err)
+{
+    return walk_square(part, (uint64_t)part->face << (2 * order), order, 0, 0, walk, err);
+}
+
+static enum zs_status add_run(void *context, uint64_t number, uint32_t ix, uint32_t iy, int level, struct zs_error *err)
+{
+    (void)ix;
+    (void)iy;
+    return zs_runs_add(context, number, (uint64_t)1 << (2 * level), err);
 }
 
 enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
                                       struct zs_error *err)
 {
-    return add_square(part, (uint64_t)part->face << (2 * order), order, 0, 0, floor, runs, err);
+    return zs_healpix_find_squares(order, part, &(struct zs_healpix_walk){floor, order, runs, add_run}, err);
 }

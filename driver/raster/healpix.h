@@ -50,6 +50,9 @@ struct zs_healpix_part {
     int face;
     uint32_t ix, iy, width, height;
     uint64_t column, row;
+    /* Which of the cells count: of face 6, which stands at both ends of the plane, those on one side of 180 degrees
+     * may, which runs from the south corner to the north one. Cells on it count as those of the east half. */
+    enum zs_healpix_half { ZS_HEALPIX_WHOLE, ZS_HEALPIX_EAST_HALF, ZS_HEALPIX_WEST_HALF } half;
 };
 #define ZS_HEALPIX_MOST_PARTS (ZS_HEALPIX_SIDE * ZS_HEALPIX_SIDE)
 
@@ -70,7 +73,17 @@ struct zs_runs {
 enum zs_status zs_runs_add(struct zs_runs *runs, uint64_t first, uint64_t count, struct zs_error *err);
 void zs_runs_clear(struct zs_runs *runs);
 
-/* Adds the nested numbers of a part of a face, growing, as squares of 2^floor cells a side and larger ones: those at
- * its edge reach beyond it. */
+/* Calls found() for squares of 2^floor to 2^most cells a side that have the cells of a part, in the order of their
+ * nested numbers: as large as they can be within it. Those of 2^floor at its edge reach beyond it. `number` is that of
+ * the first of its cells. */
+struct zs_healpix_walk {
+    int floor, most;
+    void *context;
+    enum zs_status (*found)(void *context, uint64_t number, uint32_t ix, uint32_t iy, int level, struct zs_error *err);
+};
+enum zs_status zs_healpix_find_squares(int order, const struct zs_healpix_part *part,
+                                       const struct zs_healpix_walk *walk, struct zs_error *err);
+
+/* Adds the nested numbers of a part of a face, growing, in squares of 2^floor cells a side and larger ones. */
 enum zs_status zs_healpix_nested_runs(int order, const struct zs_healpix_part *part, int floor, struct zs_runs *runs,
                                       struct zs_error *err);

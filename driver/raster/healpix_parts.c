@@ -48,12 +48,6 @@ const uint16_t zs_even_bits[1 << TILE] = {
     0x000, 0x001, 0x004, 0x005, 0x010, 0x011, 0x014, 0x015, 0x040, 0x041, 0x044, 0x045, 0x050, 0x051, 0x054, 0x055,
     0x100, 0x101, 0x104, 0x105, 0x110, 0x111, 0x114, 0x115, 0x140, 0x141, 0x144, 0x145, 0x150, 0x151, 0x154, 0x155};
 
-void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint32_t n, size_t item)
-{
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(cells + item * zs_even_bits[i], row + item * i, item);
-}
-
 /* ---- The caller's memory ---- */
 
 void zs_healpix_put(const struct reading *reading, const void *src, char *dst, ptrdiff_t stride, size_t n)
@@ -87,133 +81,104 @@ void zs_healpix_put_empty(const struct reading *reading, const struct zs_healpix
 
 /* ---- The array ---- */
 
-enum zs_status zs_healpix_windows(const struct reading *reading, const struct zs_run *runs, size_t count,
-                                  uint64_t cells, unsigned char *scratch, struct zs_window **windows,
-                                  struct zs_error *err)
+struct zs_window *zs_healpix_windows(const struct zs_window *box, int dim, const struct zs_runs *runs)
+{
+    struct zs_window *windows = zs_calloc(runs->count, sizeof *windows);
+    for (size_t i = 0; i < runs->count && windows != NULL; i++) {
+        windows[i] = *box;
+        windows[i].start[dim] = runs->list[i].first;
+        windows[i].count[dim] = runs->list[i].count;
+    }
+    return windows;
+}
+
+enum zs_status zs_healpix_scratch(const struct reading *reading, const struct zs_runs *runs, uint64_t *cells,
+                                  unsigned char **scratch, struct zs_window **windows, struct zs_error *err)
 {
     const size_t item = reading->info.item_size;
-    uint64_t before = 0;
-    *windows = zs_calloc(count, sizeof **windows);
-    ZS_TRY_MEMORY(*windows, err);
-    for (size_t i = 0; i < count; i++) {
+    uint64_t bytes, before = 0;
+    *cells = 0;
+    for (size_t i = 0; i < runs->count; i++)
+        *cells += runs->list[i].count;
+    const bool is_bounded = zs_mul_u64(*cells, reading->slices, &bytes) && zs_mul_u64(bytes, item, &bytes) &&
+                            bytes <= SIZE_MAX / 2;
+    *scratch = is_bounded ? malloc((size_t)zs_max_u64(bytes, 1)) : NULL;
+    *windows = zs_healpix_windows(reading->box, reading->dim, runs);
+    if (*scratch == NULL || *windows == NULL)
+        return zs_fail_memory(err);
+    for (size_t i = 0; i < runs->count; i++) {
         struct zs_window *w = &(*windows)[i];
-        ptrdiff_t step = (ptrdiff_t)(cells * item);
-        *w = *reading->box;
+        ptrdiff_t step = (ptrdiff_t)(*cells * item);
         for (int d = reading->info.ndim - 1; d >= 0; d--) {
-            w->stride[d] = step;
+            w->stride[d] = d != reading->dim ? step : (ptrdiff_t)item;
             if (d != reading->dim)
                 step *= (ptrdiff_t)w->count[d];
         }
-        w->start[reading->dim] = runs[i].first;
-        w->count[reading->dim] = runs[i].count;
-        w->stride[reading->dim] = (ptrdiff_t)item;
-        w->data = scratch + before * item;
-        before += runs[i].count;
+        w->data = *scratch + before * item;
+        before += w->count[reading->dim];
     }
     return ZS_OK;
 }
 
-enum zs_status zs_healpix_read_runs(const struct reading *reading, const struct zs_run *runs, size_t count,
-                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err)
-{
-    const size_t item = reading->info.item_size;
-    uint64_t all = 0, elements;
-    struct zs_window *windows = NULL;
-    *cells = 0;
-    for (size_t i = 0; i < count; i++)
-        *cells += runs[i].count;
-    *scratch = zs_mul_u64(*cells, reading->slices, &elements) && zs_mul_u64(elements, item, &all) && all <= SIZE_MAX / 2
-                   ? malloc((size_t)zs_max_u64(all, 1))
-                   : NULL;
-    ZS_TRY_MEMORY(*scratch, err);
-    enum zs_status status = zs_healpix_windows(reading, runs, count, *cells, *scratch, &windows, err);
-    if (status == ZS_OK && count > 0)
-        status = zs_array_read_windows(reading->array, windows, count, NULL, NULL, err);
-    free(windows);
-    if (status != ZS_OK) {
-        free(*scratch);
-        *scratch = NULL;
-    }
-    return status;
-}
-
 /* ---- Batches ---- */
 
-/* Where to cut a stretch of more than one cell: at the number in it that the largest power of two divides, so that
- * pieces are whole squares. */
-static uint32_t cut_of(uint32_t first, uint32_t count)
-{
-    uint32_t step = 1u << 31;
-    for (;; step /= 2) {
-        const uint64_t at = ((uint64_t)first / step + 1) * step;
-        if (at < (uint64_t)first + count)
-            return (uint32_t)at;
-    }
-}
-
-static uint64_t squares(uint32_t first, uint32_t count, int floor)
+/* Cells of squares of 2^floor that a stretch of cells touches. */
+static uint64_t touched(uint32_t first, uint32_t count, int floor)
 {
     return ((((uint64_t)first + count - 1) >> floor) - (first >> floor) + 1) << floor;
 }
 
-static uint64_t cells_of(const struct zs_healpix_part *part, int floor)
+/* What a part has of a square of 2^level cells a side, from (x, y) on. */
+static struct zs_healpix_part clip(const struct zs_healpix_part *part, int level, uint64_t x, uint64_t y)
 {
-    return squares(part->ix, part->width, floor) * squares(part->iy, part->height, floor);
+    struct zs_healpix_part c = *part;
+    const uint64_t side = (uint64_t)1 << level, right = (uint64_t)part->ix + part->width,
+                   top = (uint64_t)part->iy + part->height;
+    c.ix = (uint32_t)zs_max_u64(x, part->ix);
+    c.iy = (uint32_t)zs_max_u64(y, part->iy);
+    c.width = (uint32_t)(zs_min_u64(x + side, right) - c.ix);
+    c.height = (uint32_t)(zs_min_u64(y + side, top) - c.iy);
+    c.column += c.ix - part->ix;
+    c.row += top - c.iy - c.height; /* the last row is the southernmost */
+    return c;
 }
 
-typedef enum zs_status (*read_fn)(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
-                                  struct zs_error *err);
 struct batching {
     struct reading *reading;
     struct zs_healpix_batch batch;
     uint64_t most;
     int floor;
-    read_fn read;
+    zs_healpix_read_fn read;
 };
 
 static enum zs_status flush(struct batching *b, struct zs_error *err)
 {
-    const enum zs_status status =
-        b->batch.count > 0 ? b->read(b->reading, &b->batch, b->floor, err) : ZS_OK;
+    const enum zs_status status = b->batch.count > 0 ? b->read(b->reading, &b->batch, b->floor, err) : ZS_OK;
     b->batch.count = 0;
     b->batch.cells = 0;
     return status;
 }
 
-static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err);
-
-static enum zs_status add_halves(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err)
-{
-    struct zs_healpix_part one = *part, other = *part;
-    if (part->width >= part->height) {
-        one.width = cut_of(part->ix, part->width) - part->ix;
-        other.ix += one.width;
-        other.width -= one.width;
-        other.column += one.width;
-    } else {
-        one.height = cut_of(part->iy, part->height) - part->iy;
-        one.row += part->height - one.height; /* the south of it */
-        other.iy += one.height;
-        other.height -= one.height;
-    }
-    ZS_TRY(add_part(b, &one, err));
-    return add_part(b, &other, err);
-}
-
 static enum zs_status add_part(struct batching *b, const struct zs_healpix_part *part, struct zs_error *err)
 {
-    const uint64_t cells = cells_of(part, b->floor), square = (uint64_t)1 << (2 * b->floor);
-    if (cells > zs_max_u64(b->most, square) && (part->width > 1 || part->height > 1))
-        return add_halves(b, part, err);
-    if (cells > b->most - zs_min_u64(b->batch.cells, b->most))
-        ZS_TRY(flush(b, err));
-    ZS_TRY_GROW(b->batch.parts, b->batch.count, &b->batch.room, err);
-    b->batch.parts[b->batch.count++] = *part;
-    b->batch.cells += cells;
+    int level = b->floor;
+    while (level < b->reading->map->order && (uint64_t)4 << (2 * level) <= b->most)
+        level++;
+    const uint64_t side = (uint64_t)1 << level;
+    for (uint64_t y = part->iy & ~(side - 1); y < (uint64_t)part->iy + part->height; y += side)
+        for (uint64_t x = part->ix & ~(side - 1); x < (uint64_t)part->ix + part->width; x += side) {
+            const struct zs_healpix_part one = clip(part, level, x, y);
+            const uint64_t cells = touched(one.ix, one.width, b->floor) * touched(one.iy, one.height, b->floor);
+            if (b->batch.cells + cells > b->most)
+                ZS_TRY(flush(b, err));
+            ZS_TRY_GROW(b->batch.parts, b->batch.count, &b->batch.room, err);
+            b->batch.parts[b->batch.count++] = one;
+            b->batch.cells += cells;
+        }
     return ZS_OK;
 }
 
-enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor, read_fn read,
+enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor, zs_healpix_read_fn read,
                                      struct zs_error *err)
 {
     struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];

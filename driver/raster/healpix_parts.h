@@ -33,8 +33,6 @@ enum zs_status zs_healpix_take_box(struct reading *reading, const struct zs_wind
 
 /* Bits of 0 to 31 in the even positions. */
 extern const uint16_t zs_even_bits[1 << TILE];
-/* Elements of a row of a square, from its west end, to their indices among its cells. */
-void zs_healpix_scatter_row(const unsigned char *row, unsigned char *cells, uint32_t n, size_t item);
 
 /* Puts n elements into the caller's memory. */
 void zs_healpix_put(const struct reading *reading, const void *src, char *dst, ptrdiff_t stride, size_t n);
@@ -50,16 +48,14 @@ static inline char *zs_healpix_pixel(const struct reading *reading, const struct
            (ptrdiff_t)row * reading->window->line_space;
 }
 
-/* Windows of runs of all slices, whose elements lie densely in `scratch`: all runs of the first slice, `cells`
- * elements, then those of the next. Released with free(). */
-enum zs_status zs_healpix_windows(const struct reading *reading, const struct zs_run *runs, size_t count,
-                                  uint64_t cells, unsigned char *scratch, struct zs_window **windows,
-                                  struct zs_error *err);
+/* The windows of runs of the array, where `box` is a window of one cell; their data are to be set. Released with
+ * free(). NULL without memory. */
+struct zs_window *zs_healpix_windows(const struct zs_window *box, int dim, const struct zs_runs *runs);
 
-/* Reads runs of elements of all slices, densely one after the other; *scratch, freed with free(), holds *cells elements
- * of the first slice, then those of the next. */
-enum zs_status zs_healpix_read_runs(const struct reading *reading, const struct zs_run *runs, size_t count,
-                                    unsigned char **scratch, uint64_t *cells, struct zs_error *err);
+/* Gets memory for elements of runs of all slices, and the windows of these in it: the *cells elements of the first
+ * slice, one run after the other, then those of the next. Both are released with free(), on failure too. */
+enum zs_status zs_healpix_scratch(const struct reading *reading, const struct zs_runs *runs, uint64_t *cells,
+                                  unsigned char **scratch, struct zs_window **windows, struct zs_error *err);
 
 /* Parts of a window that are read together. */
 struct zs_healpix_batch {
@@ -68,21 +64,14 @@ struct zs_healpix_batch {
     uint64_t cells; /* that they take, in squares of 2^floor */
 };
 
-/* Calls read() for batches of parts of a face, none of which takes more than `most` cells unless it is one square of
- * 2^floor a side; parts that are no face become empty where the caller's memory is read into. */
-enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor,
-                                     enum zs_status (*read)(struct reading *reading,
-                                     const struct zs_healpix_batch *batch, int floor, struct zs_error *err),
+/* Calls read() for batches of parts of faces, cut along squares of at most `most` cells, none of which takes more than
+ * so many unless it is one square of 2^floor a side; parts that are no face become empty where the caller's memory is
+ * read into. */
+typedef enum zs_status (*zs_healpix_read_fn)(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
+                                             struct zs_error *err);
+enum zs_status zs_healpix_in_batches(struct reading *reading, uint64_t most, int floor, zs_healpix_read_fn read,
                                      struct zs_error *err);
 
 /* Reads parts whose cells lie in no such order: by rings, or listed (healpix_scatter.c). */
 enum zs_status zs_healpix_scatter(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                   struct zs_error *err);
-
-/* Calls found() for each cell of a part of which there is an element. */
-struct zs_healpix_finder {
-    void *context;
-    enum zs_status (*found)(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err);
-};
-enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
-                                     const struct zs_healpix_finder *to, struct zs_error *err);

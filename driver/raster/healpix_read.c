@@ -10,16 +10,10 @@
 
 /* ---- Nested cells of the whole sphere: squares are runs ---- */
 
-/* Reading of a batch: the runs of its parts. Elements go straight from their chunks to their pixels: each run is a
- * window of the array, and window->data points to the record of the run. */
-struct squares {
+/* Elements go straight from their chunks to their pixels: each run is a window of the array, whose data are this. */
+struct run_of {
     const struct reading *reading;
-    const struct zs_healpix_batch *batch;
-    struct zs_runs runs;
-    struct run_of {
-        const struct squares *squares;
-        const struct zs_healpix_part *part;
-    } *runs_of;
+    const struct zs_healpix_part *part;
 };
 
 /* The side of the squares that are put at once, as a power of two: its rows fill cache lines, and its elements fit the
@@ -131,7 +125,7 @@ static void take_box(void *ctx, void *data, const uint64_t *start, const uint64_
                      const ptrdiff_t *stride)
 {
     const struct run_of *run = data;
-    const struct reading *r = run->squares->reading;
+    const struct reading *r = run->reading;
     const uint64_t cell = start[r->dim] & (((uint64_t)1 << (2 * r->map->order)) - 1);
     uint64_t slices = 1;
     (void)ctx;
@@ -152,50 +146,43 @@ static void take_box(void *ctx, void *data, const uint64_t *start, const uint64_
     }
 }
 
-static enum zs_status find_runs(struct squares *s, int floor, struct zs_error *err)
+/* Adds the runs of a part, and whose they are. */
+static enum zs_status add_runs(const struct reading *reading, const struct zs_healpix_part *part, int floor,
+                               struct zs_runs *runs, struct run_of **runs_of, size_t *room, struct zs_error *err)
 {
-    const struct zs_healpix_batch *batch = s->batch;
-    size_t *ends = zs_calloc(batch->count, sizeof *ends);
-    enum zs_status status = ends != NULL ? ZS_OK : zs_fail_memory(err);
-    for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
-        s->runs.closed = s->runs.count;
-        status = zs_healpix_nested_runs(s->reading->map->order, &batch->parts[i], floor, &s->runs, err);
-        ends[i] = s->runs.count;
-    }
-    s->runs_of = zs_calloc(s->runs.count, sizeof *s->runs_of);
-    if (status == ZS_OK && s->runs_of == NULL)
-        status = zs_fail_memory(err);
-    for (size_t i = 0, part = 0; i < s->runs.count && status == ZS_OK; i++) {
-        while (i >= ends[part])
-            part++;
-        s->runs_of[i] = (struct run_of){s, &batch->parts[part]};
-    }
-    free(ends);
-    return status;
+    const size_t before = runs->count;
+    runs->closed = before;
+    ZS_TRY(zs_healpix_nested_runs(reading->map->order, part, floor, runs, err));
+    struct run_of *grown = zs_grow_by(*runs_of, before, runs->count - before, room, sizeof *grown);
+    ZS_TRY_MEMORY(grown, err);
+    *runs_of = grown;
+    for (size_t i = before; i < runs->count; i++)
+        grown[i] = (struct run_of){reading, part};
+    return ZS_OK;
 }
 
 /* Each element is of one pixel of one part: no two threads write to the same. */
 static enum zs_status read_squares(struct reading *reading, const struct zs_healpix_batch *batch, int floor,
                                    struct zs_error *err)
 {
-    struct squares s = {.reading = reading, .batch = batch};
-    enum zs_status status = find_runs(&s, floor, err);
-    struct zs_window *windows = status == ZS_OK ? zs_calloc(s.runs.count, sizeof *windows) : NULL;
-    if (status == ZS_OK && windows == NULL)
+    struct zs_runs runs = {0};
+    struct run_of *runs_of = NULL;
+    struct zs_window *windows = NULL;
+    size_t room = 0;
+    enum zs_status status = ZS_OK;
+    for (size_t i = 0; i < batch->count && status == ZS_OK; i++)
+        status = add_runs(reading, &batch->parts[i], floor, &runs, &runs_of, &room, err);
+    if (status == ZS_OK && (windows = zs_healpix_windows(reading->box, reading->dim, &runs)) == NULL)
         status = zs_fail_memory(err);
-    for (size_t i = 0; i < s.runs.count && status == ZS_OK; i++) {
-        struct zs_window *w = &windows[i];
-        *w = *reading->box;
-        memset(w->stride, 0, sizeof w->stride);
-        w->start[reading->dim] = s.runs.list[i].first;
-        w->count[reading->dim] = s.runs.list[i].count;
-        w->data = &s.runs_of[i];
+    for (size_t i = 0; i < runs.count && status == ZS_OK; i++) {
+        memset(windows[i].stride, 0, sizeof windows[i].stride);
+        windows[i].data = &runs_of[i];
     }
     if (status == ZS_OK)
-        status = zs_array_take_windows(reading->array, windows, s.runs.count, take_box, NULL, err);
+        status = zs_array_take_windows(reading->array, windows, runs.count, take_box, NULL, err);
     free(windows);
-    free(s.runs_of);
-    zs_runs_clear(&s.runs);
+    free(runs_of);
+    zs_runs_clear(&runs);
     return status;
 }
 
@@ -249,32 +236,20 @@ enum zs_status zs_healpix_read(const struct zs_band_array *a, const struct zs_ba
 #define MOST_SQUARES 10
 
 /* Runs that hold all of a window, in squares that are not much smaller than a chunk. */
-static enum zs_status find_rough_runs(const struct zs_band_array *a, uint64_t x, uint64_t y, uint64_t width,
-                                      uint64_t height, struct zs_runs *runs, struct zs_error *err)
+static enum zs_status find_rough_runs(const struct zs_band_array *a, const struct zs_band_window *w,
+                                      struct zs_runs *runs, struct zs_error *err)
 {
     struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
     const uint64_t chunk = zs_array_get_info(a->array).chunk_shape[a->slices.axes.x];
     int floor = 0;
     while (floor < a->cells->order && ((uint64_t)4 << (2 * floor) <= chunk ||
-                                       zs_max_u64(width, height) >> floor > (uint64_t)1 << MOST_SQUARES))
+                                       zs_max_u64(w->width, w->height) >> floor > (uint64_t)1 << MOST_SQUARES))
         floor++;
-    const int count = zs_healpix_cut(a->cells->order, a->cells->shown, x, y, width, height, parts);
+    const int count = zs_healpix_cut(a->cells->order, a->cells->shown, w->x, w->y, w->width, w->height,
+                                     parts);
     for (int i = 0; i < count; i++)
         if (parts[i].face >= 0)
             ZS_TRY(zs_healpix_nested_runs(a->cells->order, &parts[i], floor, runs, err));
-    return ZS_OK;
-}
-
-static enum zs_status windows_of(const struct zs_band_array *a, const struct zs_window *box, const struct zs_runs *runs,
-                                 struct zs_window **windows, struct zs_error *err)
-{
-    *windows = zs_calloc(runs->count, sizeof **windows);
-    ZS_TRY_MEMORY(*windows, err);
-    for (size_t i = 0; i < runs->count; i++) {
-        (*windows)[i] = *box;
-        (*windows)[i].start[a->slices.axes.x] = runs->list[i].first;
-        (*windows)[i].count[a->slices.axes.x] = runs->list[i].count;
-    }
     return ZS_OK;
 }
 
@@ -284,100 +259,12 @@ enum zs_status zs_healpix_prefetch(const struct zs_band_array *a, const struct z
     if (!is_in_order(a->cells))
         return ZS_OK;
     struct zs_runs runs = {0};
-    enum zs_status status = find_rough_runs(a, w->x, w->y, w->width, w->height, &runs, err);
+    enum zs_status status = find_rough_runs(a, w, &runs, err);
     for (size_t i = 0; i < n && status == ZS_OK && runs.count > 0; i++) {
-        struct zs_window *windows = NULL;
-        status = windows_of(a, &boxes[i], &runs, &windows, err);
-        if (status == ZS_OK)
-            status = zs_array_prefetch(a->array, windows, runs.count, err);
+        struct zs_window *windows = zs_healpix_windows(&boxes[i], a->slices.axes.x, &runs);
+        status = windows != NULL ? zs_array_prefetch(a->array, windows, runs.count, err) : zs_fail_memory(err);
         free(windows);
     }
     zs_runs_clear(&runs);
     return status;
-}
-
-/* Whether anything is stored of boxes from `first` on, whose runs end at ends[i]. */
-static enum zs_status find_stored_in(const struct zs_band_array *a, const struct zs_window *slice,
-                                     const struct zs_runs *runs, const size_t *ends, size_t first, size_t end,
-                                     bool *is_stored, struct zs_error *err)
-{
-    struct zs_window *windows = NULL;
-    bool *each = zs_calloc(runs->count, sizeof *each);
-    enum zs_status status = each != NULL ? windows_of(a, slice, runs, &windows, err) : zs_fail_memory(err);
-    if (status == ZS_OK)
-        status = zs_array_find_stored(a->array, windows, runs->count, each, err);
-    for (size_t i = first, run = 0; i < end && status == ZS_OK; i++)
-        for (; run < ends[i]; run++)
-            is_stored[i] = is_stored[i] || each[run];
-    free(windows);
-    free(each);
-    return status;
-}
-
-/* Runs that are looked for together, about: each is a window. */
-#define RUNS_AT_ONCE ((size_t)16384)
-
-enum zs_status zs_healpix_find_stored(const struct zs_band_array *a, const struct zs_window *slice,
-                                      const struct zs_pixel_box *boxes, size_t n, bool *is_stored, struct zs_error *err)
-{
-    struct zs_runs runs = {0};
-    enum zs_status status = ZS_OK;
-    for (size_t i = 0; i < n; i++)
-        is_stored[i] = !is_in_order(a->cells);
-    size_t *ends = is_in_order(a->cells) ? zs_calloc(n, sizeof *ends) : NULL;
-    if (ends == NULL)
-        return is_in_order(a->cells) ? zs_fail_memory(err) : ZS_OK;
-    for (size_t i = 0, first = 0; i < n && status == ZS_OK; i++) {
-        runs.closed = runs.count;
-        status = find_rough_runs(a, boxes[i].x, boxes[i].y, boxes[i].width, boxes[i].height, &runs, err);
-        ends[i] = runs.count;
-        if (status != ZS_OK || (i + 1 < n && runs.count < RUNS_AT_ONCE))
-            continue;
-        if (runs.count > 0)
-            status = find_stored_in(a, slice, &runs, ends, first, i + 1, is_stored, err);
-        runs.count = 0;
-        first = i + 1;
-    }
-    free(ends);
-    zs_runs_clear(&runs);
-    return status;
-}
-
-/* ---- Masks ---- */
-
-struct masking {
-    const struct zs_healpix_part *part;
-    unsigned char *mask;
-    ptrdiff_t line_space;
-};
-
-static unsigned char *mask_row(const struct masking *m, uint32_t iy)
-{
-    const struct zs_healpix_part *p = m->part;
-    return m->mask + (ptrdiff_t)(p->row + (p->iy + p->height - 1 - iy)) * m->line_space + p->column;
-}
-
-static enum zs_status mark(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err)
-{
-    const struct masking *m = context;
-    (void)index;
-    (void)err;
-    mask_row(m, iy)[ix - m->part->ix] = 255;
-    return ZS_OK;
-}
-
-enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
-                               ptrdiff_t line_space, struct zs_error *err)
-{
-    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
-    const int count = zs_healpix_cut(map->order, map->shown, box->x, box->y, box->width, box->height, parts);
-    for (int i = 0; i < count; i++) {
-        struct masking m = {&parts[i], mask, line_space};
-        const bool is_whole = parts[i].face >= 0 && map->cells == NULL;
-        for (uint32_t y = 0; y < parts[i].height; y++)
-            memset(mask_row(&m, parts[i].iy + y), is_whole ? 255 : 0, parts[i].width);
-        if (parts[i].face >= 0 && map->cells != NULL)
-            ZS_TRY(zs_healpix_find_cells(map, &parts[i], &(struct zs_healpix_finder){&m, mark}, err));
-    }
-    return ZS_OK;
 }

@@ -60,11 +60,6 @@ enum zs_status zs_healpix_write(const struct zs_band_array *array, const struct 
 enum zs_status zs_healpix_prefetch(const struct zs_band_array *array, const struct zs_band_window *window,
                                    const struct zs_window *boxes, size_t n, struct zs_error *err);
 
-/* Whether anything is stored of boxes[n] of the slice that `slice` is of: is_stored[n], as zs_array_find_stored(). */
-enum zs_status zs_healpix_find_stored(const struct zs_band_array *array, const struct zs_window *slice,
-                                      const struct zs_pixel_box *boxes, size_t n, bool *is_stored,
-                                      struct zs_error *err);
-
 /* Which pixels of a box are cells of the array: 255, else 0, row by row into mask. */
 enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
                                ptrdiff_t line_space, struct zs_error *err);

@@ -1,5 +1,6 @@
-/* Cells that are read one by one: numbered by rings of latitude, or those that a coordinate lists. */
+/* Cells that are read one by one: numbered by rings of latitude, or those that a coordinate lists; and masks. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "array/array.h"
 #include "base/checked.h"
@@ -9,51 +10,43 @@
 
 /* ---- Finding ---- */
 
-/* Finds `count` cells that are numbered from `number` on: from (ix, iy) eastwards along their ring. */
-static enum zs_status find_along(const struct zs_healpix_map *map, uint64_t number, uint32_t count, uint32_t ix,
-                                 uint32_t iy, const struct zs_healpix_finder *to, struct zs_error *err)
+/* What is called for each cell of a part of which there is an element. */
+struct finder {
+    void *context;
+    enum zs_status (*found)(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err);
+};
+
+static enum zs_status found_listed(const struct zs_healpix_cells *cells, uint64_t at, uint32_t ix, uint32_t iy,
+                                   const struct finder *to, struct zs_error *err)
 {
-    const struct zs_healpix_cells *cells = map->cells;
-    if (cells == NULL) {
-        for (uint32_t i = 0; i < count; i++)
-            ZS_TRY(to->found(to->context, number + i, ix + i, iy - i, err));
-        return ZS_OK;
-    }
-    for (uint64_t at = zs_healpix_cells_find(cells, number);
-         at < cells->count && cells->numbers[at] - number < count; at++) {
-        const uint32_t i = (uint32_t)(cells->numbers[at] - number);
-        ZS_TRY(to->found(to->context, cells->indices != NULL ? cells->indices[at] : at, ix + i, iy - i, err));
-    }
-    return ZS_OK;
+    return to->found(to->context, cells->indices != NULL ? cells->indices[at] : at, ix, iy, err);
 }
 
-/* Rings are the diagonals of a face, numbered eastwards, which is to the south-east in its square. The belt's ring goes
- * around once within face 4. */
+/* Moves *at to the first of the listed numbers that is not less than `number`: mostly it is there, or one before. */
+static bool is_listed(const struct zs_healpix_cells *cells, uint64_t number, uint64_t *at)
+{
+    if (*at < cells->count && cells->numbers[*at] < number)
+        ++*at;
+    if ((*at > 0 && cells->numbers[*at - 1] >= number) || (*at < cells->count && cells->numbers[*at] < number))
+        *at = zs_healpix_cells_find(cells, number);
+    return *at < cells->count && cells->numbers[*at] == number;
+}
+
+/* Rings are the diagonals of a face, numbered eastwards, which is to the south-east in its square. */
 static enum zs_status find_rings(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
-                                 const struct zs_healpix_finder *to, struct zs_error *err)
+                                 const struct finder *to, struct zs_error *err)
 {
     const uint32_t right = part->ix + (part->width - 1), top = part->iy + (part->height - 1);
+    uint64_t at = 0;
     for (uint64_t sum = (uint64_t)part->ix + part->iy; sum <= (uint64_t)right + top; sum++) {
-        uint32_t ix = sum - part->ix > top ? (uint32_t)(sum - top) : part->ix;
         const uint32_t last = sum - part->iy < right ? (uint32_t)(sum - part->iy) : right;
-        while (ix <= last) {
-            const uint64_t number = zs_healpix_ring(map->order, part->face, ix, (uint32_t)(sum - ix));
-            const uint64_t end = zs_healpix_ring(map->order, part->face, last, (uint32_t)(sum - last));
-            uint32_t count = last - ix + 1;
-            if (end < number || end - number != count - 1) { /* around: up to the largest number */
-                uint32_t low = 1, high = count;
-                while (high - low > 1) {
-                    const uint32_t middle = low + (high - low) / 2;
-                    const uint32_t at = ix + middle - 1;
-                    if (zs_healpix_ring(map->order, part->face, at, (uint32_t)(sum - at)) >= number)
-                        low = middle;
-                    else
-                        high = middle;
-                }
-                count = low;
-            }
-            ZS_TRY(find_along(map, number, count, ix, (uint32_t)(sum - ix), to, err));
-            ix += count;
+        for (uint32_t ix = sum - part->ix > top ? (uint32_t)(sum - top) : part->ix; ix <= last; ix++) {
+            const uint32_t iy = (uint32_t)(sum - ix);
+            const uint64_t number = zs_healpix_ring(map->order, part->face, ix, iy);
+            if (map->cells == NULL)
+                ZS_TRY(to->found(to->context, number, ix, iy, err));
+            else if (is_listed(map->cells, number, &at))
+                ZS_TRY(found_listed(map->cells, at, ix, iy, to, err));
         }
     }
     return ZS_OK;
@@ -61,7 +54,7 @@ static enum zs_status find_rings(const struct zs_healpix_map *map, const struct 
 
 /* Finds the listed cells in the squares of a part. */
 static enum zs_status find_listed(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
-                                  const struct zs_healpix_finder *to, struct zs_error *err)
+                                  const struct finder *to, struct zs_error *err)
 {
     const struct zs_healpix_cells *cells = map->cells;
     const uint64_t mask = ((uint64_t)1 << (2 * map->order)) - 1;
@@ -74,15 +67,15 @@ static enum zs_status find_listed(const struct zs_healpix_map *map, const struct
             uint32_t ix, iy;
             zs_healpix_separate(cells->numbers[at] & mask, &ix, &iy);
             if (ix - part->ix < part->width && iy - part->iy < part->height) /* those before it wrap around */
-                status = to->found(to->context, cells->indices != NULL ? cells->indices[at] : at, ix, iy, err);
+                status = found_listed(cells, at, ix, iy, to, err);
         }
     }
     zs_runs_clear(&runs);
     return status;
 }
 
-enum zs_status zs_healpix_find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
-                                     const struct zs_healpix_finder *to, struct zs_error *err)
+static enum zs_status find_cells(const struct zs_healpix_map *map, const struct zs_healpix_part *part,
+                                 const struct finder *to, struct zs_error *err)
 {
     return map->is_ring ? find_rings(map, part, to, err) : find_listed(map, part, to, err);
 }
@@ -181,24 +174,67 @@ enum zs_status zs_healpix_scatter(struct reading *reading, const struct zs_healp
     struct zs_runs runs = {0};
     enum zs_status status = ZS_OK;
     unsigned char *scratch = NULL;
+    struct zs_window *windows = NULL;
     (void)floor;
     for (size_t i = 0; i < batch->count && status == ZS_OK; i++) {
         if (reading->map->cells != NULL)
             zs_healpix_put_empty(reading, &batch->parts[i]);
         e.part = &batch->parts[i];
-        status = zs_healpix_find_cells(reading->map, e.part, &(struct zs_healpix_finder){&e, add_entry}, err);
+        status = find_cells(reading->map, e.part, &(struct finder){&e, add_entry}, err);
     }
     if (status == ZS_OK && !e.is_sorted)
         qsort(e.list, e.count, sizeof *e.list, compare_entries);
     if (status == ZS_OK)
         status = make_runs(&e, &runs, err);
     if (status == ZS_OK)
-        status = zs_healpix_read_runs(reading, runs.list, runs.count, &scratch, &s.cells, err);
+        status = zs_healpix_scratch(reading, &runs, &s.cells, &scratch, &windows, err);
+    if (status == ZS_OK && runs.count > 0)
+        status = zs_array_read_windows(reading->array, windows, runs.count, NULL, NULL, err);
     s.scratch = scratch;
     if (status == ZS_OK)
         status = zs_parallel_for(reading->threads, (e.count + ENTRIES_AT_ONCE - 1) / ENTRIES_AT_ONCE, scatter, &s, err);
+    free(windows);
     free(scratch);
     free(e.list);
     zs_runs_clear(&runs);
     return status;
+}
+
+/* ---- Masks ---- */
+
+struct masking {
+    const struct zs_healpix_part *part;
+    unsigned char *mask;
+    ptrdiff_t line_space;
+};
+
+static unsigned char *mask_row(const struct masking *m, uint32_t iy)
+{
+    const struct zs_healpix_part *p = m->part;
+    return m->mask + (ptrdiff_t)(p->row + (p->iy + p->height - 1 - iy)) * m->line_space + p->column;
+}
+
+static enum zs_status mark(void *context, uint64_t index, uint32_t ix, uint32_t iy, struct zs_error *err)
+{
+    const struct masking *m = context;
+    (void)index;
+    (void)err;
+    mask_row(m, iy)[ix - m->part->ix] = 255;
+    return ZS_OK;
+}
+
+enum zs_status zs_healpix_mask(const struct zs_healpix_map *map, const struct zs_pixel_box *box, unsigned char *mask,
+                               ptrdiff_t line_space, struct zs_error *err)
+{
+    struct zs_healpix_part parts[ZS_HEALPIX_MOST_PARTS];
+    const int count = zs_healpix_cut(map->order, map->shown, box->x, box->y, box->width, box->height, parts);
+    for (int i = 0; i < count; i++) {
+        struct masking m = {&parts[i], mask, line_space};
+        const bool is_whole = parts[i].face >= 0 && map->cells == NULL;
+        for (uint32_t y = 0; y < parts[i].height; y++)
+            memset(mask_row(&m, parts[i].iy + y), is_whole ? 255 : 0, parts[i].width);
+        if (parts[i].face >= 0 && map->cells != NULL)
+            ZS_TRY(find_cells(map, &parts[i], &(struct finder){&m, mark}, err));
+    }
+    return ZS_OK;
 }

@@ -101,11 +101,10 @@ enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, con
     if (n == 0)
         return ZS_OK;
     size_t array = 0;
-    if (are_cells(bands)) {
-        struct zs_window slice;
-        ZS_TRY(find_window(bands, band, &(struct zs_pixel_box){0, 0, 1, 1}, &slice, &array, err));
-        return zs_healpix_find_stored(&bands->arrays[array], &slice, boxes, n, is_stored, err);
-    }
+    for (size_t i = 0; i < n && are_cells(bands); i++)
+        is_stored[i] = true;
+    if (are_cells(bands))
+        return ZS_OK;
     struct zs_window *windows = zs_calloc(n, sizeof *windows);
     enum zs_status status = windows != NULL ? ZS_OK : zs_fail_memory(err);
     for (size_t i = 0; i < n && status == ZS_OK; i++)

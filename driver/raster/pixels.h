@@ -24,7 +24,7 @@ enum zs_status zs_pixels_read(const struct zs_bands *bands, const struct zs_band
 enum zs_status zs_pixels_prefetch(const struct zs_bands *bands, const struct zs_band_window *window,
                                   struct zs_error *err);
 
-/* Whether anything is stored of boxes of one band: is_stored[n], see zs_array_find_stored(). */
+/* Whether anything is stored of boxes of one band: is_stored[n], see zs_array_find_stored(). Of cells all may be. */
 enum zs_status zs_pixels_find_stored(const struct zs_bands *bands, int band, const struct zs_pixel_box *boxes, size_t n,
                                      bool *is_stored, struct zs_error *err);
 
