@@ -45,7 +45,7 @@ BY_TEXT = re.compile(r"\b(?:strstr|strcasestr|strn?cmp|strn?casecmp|EQUALN?|STAR
                      r"[^;{]*?(?:ErrorMsg\(\)|\bmessage\b(?! \+)|pszErrBuf|strerror)"
                      r"|\b(?:message|ErrorMsg\(\)\)?)\.r?find\(", re.IGNORECASE)
 ONLY_SAID = {"status.c", "validate.c"}  # what is said is cut or left out by its text; nothing else follows from it
-THE_STATUS = ["http_client.c: sscanf(result->pszErrBuf"]  # where GDAL's client has it, and nowhere else
+THE_STATUS = ["http.c: sscanf(result->pszErrBuf"]  # where GDAL's client has it, and nowhere else
 
 
 def test_no_decision_is_made_from_the_text_of_a_message():

@@ -32,7 +32,7 @@ shard 1930
 icechunk 2050
 codec 4682
 zarr 7673
-store 6401
+store 6060
 base 1975
 END
 for path in */; do

@@ -81,6 +81,8 @@ struct zs_vsi_answer {
 };
 void zs_vsi_answer_begin(struct zs_vsi_answer *answer);
 void zs_vsi_answer_end(struct zs_vsi_answer *answer);
+/* The text of the first element of that name, for free(); NULL without one. */
+char *zs_vsi_xml_text(const char *xml, const char *name);
 /* The answer, else zs_vsi_reason(). */
 const char *zs_vsi_answer_reason(const struct zs_vsi_answer *answer);
 

@@ -54,8 +54,7 @@ const char *zs_vsi_reason(void)
     return copy;
 }
 
-/* Returns a copy of the text of the first element of that name; NULL without one. */
-static char *xml_text(const char *xml, const char *name)
+char *zs_vsi_xml_text(const char *xml, const char *name)
 {
     char *open = zs_format("<%s>", name), *close = zs_format("</%s>", name), *text = NULL;
     const char *begin = open != NULL ? strstr(xml, open) : NULL;
@@ -80,7 +79,7 @@ static void CPL_STDCALL keep_answer(CPLErr type, CPLErrorNum number, const char 
     if (a->prints)
         CPLDefaultErrorHandler(type, number, message);
     a->is_bad = true;
-    char *code = xml_text(message, "Code"), *text = xml_text(message, "Message");
+    char *code = zs_vsi_xml_text(message, "Code"), *text = zs_vsi_xml_text(message, "Message");
     if (code != NULL) {
         free(a->reason);
         a->reason = text != NULL ? zs_format("%s: %s", code, text) : zs_strdup(code);
