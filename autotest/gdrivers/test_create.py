@@ -189,7 +189,7 @@ def colours(dataset):
     return [gdal.GetColorInterpretationName(dataset.GetRasterBand(number + 1).GetColorInterpretation()) for number in range(dataset.RasterCount)]
 
 
-@pytest.mark.parametrize("bands", [1, 2, 3, 4])
+@pytest.mark.parametrize("bands", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("kind", [gdal.GDT_Byte, gdal.GDT_UInt16, gdal.GDT_Float32, gdal.GDT_CFloat32], ids=gdal.GetDataTypeName)
 def test_new_bands_have_the_colours_that_gtiff_gives_them(tmp_path, bands, kind):
     expected = colours(gdal.GetDriverByName("GTiff").Create("/vsimem/colours.tif", 5, 4, bands, kind))

@@ -191,15 +191,14 @@ bool NewRaster::DescribePixels(int width, int height, int bands, GDALDataType ty
 }
 
 /* Colours until others are set, as of GTiff's Create(): three bands of bytes are a picture, and a fourth is its alpha;
- * else the first is grey. gdalbuildvrt leaves out a raster whose colours differ from those of the others. More than
- * four bands are no picture, but steps of time, say. */
+ * else the first is grey. gdalbuildvrt leaves out a raster whose colours differ from those of the others. */
 static struct zs_band_properties propertiesOfNew(int band, int bands, const struct zs_dtype &dtype)
 {
     struct zs_band_properties m = {};
     GDALColorInterp colour = GCI_Undefined;
     if (dtype.type == ZS_UINT8 && (bands == 3 || bands == 4))
         colour = static_cast<GDALColorInterp>(GCI_RedBand + band); // alpha follows blue
-    else if (band == 0 && bands <= 4)
+    else if (band == 0)
         colour = GCI_GrayIndex;
     if (colour != GCI_Undefined)
         m.colour_name = zs_strdup(GDALGetColorInterpretationName(colour));
