@@ -1,5 +1,4 @@
 """IMAGE_STRUCTURE: what a store says of how its bands lie and are compressed, and what GDAL's programs make of it."""
-import json
 import os
 
 import numpy as np
@@ -8,7 +7,7 @@ from osgeo import gdal
 
 import oracle
 from stores import GZIP, LITTLE, ZSTD, array_meta, blosc, counting, group_meta, sharding, spatial_proj
-from support import assert_same, name_of, open_array, open_ours, read_all, warnings_of
+from support import assert_same, name_of, open_array, open_ours, read_all
 from writing import UTM, source
 
 
@@ -85,16 +84,6 @@ def test_interleaving_and_compressor_survive_conversion_through_geotiff(tmp_path
     back = gdal.Translate(str(tmp_path / "c.zarr"), again, format="ShardedZarr", creationOptions=["CHUNK_SHAPE=16"])
     assert_same(read_all(back), pixels)
     assert structure(back)[0] == interleave  # GDAL itself hands on that of the source
-
-
-def copied(tmp_path, size, bands, *options):
-    """(chunk, messages) of a copy of a raster that has its bands in a chunk, as that was made."""
-    raster = gdal.GetDriverByName("MEM").Create("", size, size, bands)
-    gdal.GetDriverByName("ShardedZarr").CreateCopy(str(tmp_path / "a.zarr"), raster, options=["CHUNK_SHAPE=%d,16,16" % bands])
-    ours = gdal.Open(str(tmp_path / "a.zarr"))
-    _, messages = warnings_of(lambda: gdal.Translate(str(tmp_path / "b.zarr"), ours, format="ShardedZarr", creationOptions=list(options)))
-    with open(str(tmp_path / "b.zarr/b/zarr.json")) as file:
-        return json.load(file)["codecs"][0]["configuration"]["chunk_shape"], messages
 
 
 # Tessera's layout: all 128 bands of 32 x 32 pixels in a chunk.

@@ -226,8 +226,9 @@ bool zsMayReplace(const std::string &root, bool overwrite, bool canAppend, bool 
         return true;
     const bool isLeft = !contents.HasRoot(); // of a killed writer
     if (!isDirectory || (isLeft && (contents.found.foreign_count > 0 || contents.found.own.count == 0)))
-        return zsRefuse(CPLE_AppDefined, "%s: exists and is %s; it is not overwritten", name.c_str(),
-                        isDirectory && isV2(root) ? "a store of Zarr v2" : "not a Zarr store");
+        return zsRefuse(CPLE_AppDefined, "%s: %s", name.c_str(),
+                        isDirectory && isV2(root) ? "exists and is a store of Zarr v2; it is not overwritten"
+                                                  : "exists and is not a Zarr store; it is not overwritten");
     const std::string above = isLeft ? "" : zsStoreAbove(root);
     if (!above.empty())
         return zsRefuse(CPLE_AppDefined, "%s: is not overwritten alone: it is in the store %s", name.c_str(),
