@@ -116,19 +116,6 @@ def test_windows_written_in_any_order(tmp_path, cache, seed):
     assert_same(only_array(tmp_path / "a.zarr")[2].reshape(shape), expected, "by the oracle")
 
 
-def test_flushed_pixels_are_visible_to_other_datasets(tmp_path):
-    dataset = create(tmp_path / "a.zarr", (1, 70, 101))
-    array = random_values(np.random.default_rng(2), "uint16", (70, 101))
-    dataset.GetRasterBand(1).WriteArray(array[:30], 0, 0)
-    dataset.FlushCache()
-    other = open_ours(str(tmp_path / "a.zarr")).ReadAsArray()
-    assert_same(other[:30], array[:30])
-    dataset.GetRasterBand(1).WriteArray(array[30:], 0, 30)
-    dataset.FlushCache()
-    assert_same(open_ours(str(tmp_path / "a.zarr")).ReadAsArray(), array)
-    assert dataset is not None
-
-
 def test_chunk_overwritten_with_fill_values_is_removed(tmp_path):
     dataset = create(tmp_path / "a.zarr", (1, 96, 96), ARRAY_NAME="v")
     band = dataset.GetRasterBand(1)
@@ -250,12 +237,6 @@ def test_pending_chunks_stay_within_the_cache_budget(tmp_path):
             "for k in range(256))))")
     printed, megabytes = peak_memory(code, tmp_path / "a.zarr", GDAL_CACHEMAX="16")
     assert printed == "[0]" and megabytes < 150
-
-
-def test_creating_over_a_store_replaces_it(tmp_path):
-    created(tmp_path / "a.zarr", np.ones((1, 100, 100), "uint8"), CHUNK_SHAPE=8, SHARD_SHAPE=8, ARRAY_NAME="old")
-    created(tmp_path / "a.zarr", np.full((1, 30, 30), 2, "int32"), ARRAY_NAME="new")
-    assert only_array(tmp_path / "a.zarr")[0] == "new" and not os.path.exists(tmp_path / "a.zarr" / "old")
 
 
 def test_create_refuses_an_array_per_band_for_several_bands(tmp_path):

@@ -8,7 +8,7 @@ from osgeo import gdal
 import oracle
 from stores import random_values
 from support import ask_peer, assert_same, error_of, geotransform, need, open_array, open_ours, same_crs, warnings_of
-from writing import UTM, check_consolidated, check_not_consolidated, chunks_of, copy, created, document, driver, files_of, only_array, pairs, shards, source
+from writing import UTM, check_consolidated, check_not_consolidated, chunks_of, copy, created, document, driver, only_array, pairs, shards, source
 
 
 def smooth(shape, data_type="uint16", seed=0):
@@ -320,17 +320,6 @@ def test_wrong_option_value_is_refused_with_valid_ones_and_leaves_nothing(tmp_pa
         message = error_of(driver().CreateCopy, path, source(smooth((70, 101), "uint8")), options=options)
     assert option in message and would_do in message
     assert not os.path.exists(path)
-
-
-@pytest.mark.parametrize("option, value", [("COMPRESS", "LZW"), ("SHARD_SHAPE", "40"), ("DIM_NAMES", "a")])
-def test_a_refused_creation_leaves_the_store_that_was_there(tmp_path, option, value):
-    path = tmp_path / "a.zarr"
-    copy(path, source(smooth((70, 101))))
-    before = {name: (path / name).read_bytes() for name in files_of(path)}
-    # Later versions of GDAL delete it themselves, before the driver is asked, unless told otherwise.
-    options = pairs({"CHUNK_SHAPE": 16, option: value, "@QUIET_DELETE_ON_CREATE_COPY": "NO"})
-    error_of(driver().CreateCopy, str(path), source(smooth((7, 10))), options=options)
-    assert {name: (path / name).read_bytes() for name in files_of(path)} == before
 
 
 def test_types_that_zarr_lacks_are_refused(tmp_path):

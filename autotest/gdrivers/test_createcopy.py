@@ -9,7 +9,7 @@ import pytest
 from osgeo import gdal, gdal_array, osr
 
 import oracle
-from stores import PROJ, SPATIAL, array_meta, group_meta, random_values
+from stores import array_meta, group_meta, random_values
 from support import EGM96, GDAL, assert_same, error_of, geotransform, held_band, need, open_array, open_ours, peak_memory, same_crs, warnings_of
 from writing import arrays, copy, document, driver, shards
 
@@ -91,44 +91,11 @@ def test_every_type_round_trips(tmp_path, data_type, shape):
     assert check(tmp_path / "a.zarr", dataset, array)["data_type"] == data_type
 
 
-@pytest.mark.parametrize("compress, level", [("ZSTD", None), ("ZSTD", 1), ("ZSTD", 19), ("BLOSC", None), ("BLOSC", 9), ("GZIP", None),
-                                             ("GZIP", 1), ("NONE", None), (None, None)])
-def test_every_compression_round_trips(tmp_path, compress, level):
-    array = np.cumsum(random_values(np.random.default_rng(2), "uint8", ODD) % 3, axis=2).astype("uint16")
-    options = {key: value for key, value in (("COMPRESS", compress), ("LEVEL", level)) if value is not None}
-    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=32, **options), array)
-    inside = [name for name, _ in map(oracle.named, oracle.sharding_of(meta["codecs"])["codecs"])]
-    if compress:
-        assert [name for name in inside if name in ("zstd", "blosc", "gzip")] == ([] if compress == "NONE" else [compress.lower()])
-    if level:
-        conf = oracle.named(oracle.sharding_of(meta["codecs"])["codecs"][-1])[1]
-        assert level in (conf.get("level"), conf.get("clevel"))
-
-
-@pytest.mark.parametrize("chunk, shard, expected", [
-    ("16", "64", ([16, 16], [64, 64])), ("16,32", "48,64", ([16, 32], [48, 64])), ("128", "128", ([128, 128], [128, 128])),
-    ("8", "8", ([8, 8], [8, 8])), ("256", "512", ([256, 256], [512, 512]))])
-def test_chunks_and_shards_have_the_shape_asked_for(tmp_path, chunk, shard, expected):
-    array = random_values(np.random.default_rng(3), "int16", (70, 101))
-    meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array), CHUNK_SHAPE=chunk, SHARD_SHAPE=shard), array)
-    assert (oracle.sharding_of(meta["codecs"])["chunk_shape"][-2:], list(oracle.chunk_shape_of(meta))[-2:]) == expected
-
-
 def test_without_options_the_chunk_is_512_in_a_larger_shard(tmp_path):
     array = np.arange(1100 * 1200, dtype="uint32").reshape(1100, 1200)
     meta = check(tmp_path / "a.zarr", create(tmp_path / "a.zarr", source(array)), array)
     shard, chunk = oracle.chunk_shape_of(meta), oracle.sharding_of(meta["codecs"])["chunk_shape"]
     assert chunk[-2:] == [512, 512] and all(s % c == 0 for s, c in zip(shard, chunk)) and shard[-1] > 512
-
-
-@pytest.mark.parametrize("options", [{"COMPRESS": "LZ77"}, {"CHUNK_SHAPE": "0"}, {"CHUNK_SHAPE": "-4"}, {"CHUNK_SHAPE": "many"},
-                                     {"LEVEL": "1000"}, {"CHUNK_SHAPE": "16", "SHARD_SHAPE": "40"}, {"CHUNK_SHAPE": "16,16,16,16"},
-                                     {"CHUNK_SHAPE": "4000000000"}], ids=str)
-def test_options_that_make_no_sense_are_refused(tmp_path, options):
-    driver = gdal.GetDriverByName("ShardedZarr")
-    assert error_of(driver.CreateCopy, str(tmp_path / "a.zarr"), source(np.ones((20, 30), "uint8")),
-                    options=["%s=%s" % option for option in options.items()])
-    assert not glob.glob(str(tmp_path / "a.zarr" / "**" / "c"), recursive=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------- nodata
@@ -168,42 +135,12 @@ def test_georeferencing_round_trips(tmp_path, transform, crs, shape):
     assert dataset.GetSpatialRef() is None if crs is None else same_crs(dataset, crs)
 
 
-def test_georeferencing_is_written_as_other_readers_expect(tmp_path):
-    """spatial: and proj: registered by their UUIDs; nothing else is needed by GDAL 3.13 and by rioxarray."""
-    create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8"), TRANSFORMS["north-up"], "EPSG:32633"))
-    attributes = [json.loads(open(name).read()).get("attributes", {})
-                  for name in glob.glob(str(tmp_path / "a.zarr" / "**" / "zarr.json"), recursive=True)]
-    found = next(a for a in attributes if "spatial:transform" in a)
-    assert found["spatial:transform"] == [10, 0, 500000, 0, -10, 5000000] and len(found["spatial:dimensions"]) == 2
-    assert {SPATIAL, PROJ} <= {c["uuid"] for c in found["zarr_conventions"]}
-    assert found.get("proj:code") == "EPSG:32633" or "proj:wkt2" in found or "proj:projjson" in found
-
-
 def test_source_without_georeferencing_gets_none(tmp_path):
     dataset = create(tmp_path / "a.zarr", source(np.ones((20, 30), "uint8")))
     assert geotransform(dataset) is None and dataset.GetSpatialRef() is None
 
 
 # ------------------------------------------------------------------------------------------------------------- as a tool
-
-def test_translate_from_tiff_by_the_common_road(tmp_path):
-    array = random_values(np.random.default_rng(6), "uint16", ODD)
-    gdal.Translate(str(tmp_path / "a.tif"), source(array, TRANSFORMS["north-up"], "EPSG:32633", 7), format="GTiff")
-    gdal.Translate(str(tmp_path / "a.zarr"), str(tmp_path / "a.tif"), format="ShardedZarr", srcWin=[10, 20, 60, 50], bandList=[3, 1])
-    dataset = open_ours(str(tmp_path / "a.zarr"))
-    check(tmp_path / "a.zarr", dataset, array[[2, 0], 20:70, 10:70])
-    assert geotransform(dataset) == (500100, 10, 0, 4999800, 0, -10)
-    gdal.Translate(str(tmp_path / "b.tif"), dataset)
-    assert_same(gdal.Open(str(tmp_path / "b.tif")).ReadAsArray(), array[[2, 0], 20:70, 10:70])
-
-
-def test_a_copy_of_a_copy_is_the_same(tmp_path):
-    array = random_values(np.random.default_rng(7), "float32", ODD)
-    first = create(tmp_path / "a.zarr", source(array, TRANSFORMS["rotated"], "EPSG:4326", -1), CHUNK_SHAPE=16)
-    second = create(tmp_path / "b.zarr", first, CHUNK_SHAPE="32", COMPRESS="NONE")
-    check(tmp_path / "b.zarr", second, array)
-    assert second.GetGeoTransform() == first.GetGeoTransform() and second.GetRasterBand(3).GetNoDataValue() == -1
-
 
 def test_a_source_that_cannot_be_read_is_an_error(tmp_path):
     array = random_values(np.random.default_rng(8), "uint16", (100, 100))

@@ -196,17 +196,6 @@ def test_arguments_that_make_no_mosaic_are_refused_in_one_line_and_leave_nothing
     assert not os.path.exists(output)
 
 
-def test_a_folder_or_store_of_others_is_refused(tmp_path):
-    names = make_inputs(tmp_path, 1, 8)
-    (tmp_path / "photos").mkdir()
-    (tmp_path / "photos" / "a.txt").write_text("kept")
-    assert "not overwritten" in refusal(tmp_path / "photos", *names, "--workers", 1)
-    copy(tmp_path / "other.zarr", gdal.Open(names[0]), ARRAY_NAME="data")
-    assert "these inputs and arguments" in refusal(tmp_path / "other.zarr", *names, "--workers", 1)
-    assert (tmp_path / "photos" / "a.txt").read_text() == "kept"
-    assert read_all(open_ours(str(tmp_path / "other.zarr"))).shape == (2, 8, 8)
-
-
 def test_mosaic_on_an_object_store_lists_nothing(tmp_path):
     """Per shard: its name is asked for, metadata are read, the shard is written, each once. The array's document is read, too: another
     program may have removed the store, of which a shard that is not there says nothing."""

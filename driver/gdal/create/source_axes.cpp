@@ -7,6 +7,8 @@
 
 #include "gdal/raster/dataset.h"
 
+/* ---- Dimensions in the metadata of bands ---- */
+
 /* Finds items of band 1 whose name begins and ends so; returns the names between. */
 static std::vector<std::string> namesOfItems(GDALDataset &source, const std::string &prefix, const std::string &suffix)
 {
@@ -41,15 +43,7 @@ static bool isSame(const std::vector<std::string> &texts)
     return std::adjacent_find(texts.begin(), texts.end(), std::not_equal_to<>()) == texts.end();
 }
 
-void ZSSourceAxes::Clear()
-{
-    m_axes.clear();
-    m_spent.clear();
-}
-
-/* ---- Dimensions in the metadata of bands ---- */
-
-/* A dimension whose coordinate is that item of each band; its attributes are the dataset's. */
+/* Adds a dimension whose coordinate is that item of each band; its attributes are the dataset's. */
 bool ZSSourceAxes::Take(GDALDataset &source, const std::string &name, const std::string &item)
 {
     Axis axis;
@@ -70,16 +64,17 @@ bool ZSSourceAxes::Take(GDALDataset &source, const std::string &name, const std:
 /* DIM_time_INDEX=0, DIM_time_VALUE=2024-05-01T00:00:00 */
 bool ZSSourceAxes::ReadArray(GDALDataset &source)
 {
+    GDALRasterBand &first = *source.GetRasterBand(1);
     for (const auto &name : namesOfItems(source, "DIM_", "_INDEX"))
     {
         const std::string item = "DIM_" + name;
-        const bool has_values = source.GetRasterBand(1)->GetMetadataItem((item + "_VALUE").c_str()) != nullptr;
-        if (!Take(source, name, item + (has_values ? "_VALUE" : "_INDEX")))
+        const bool hasValues = first.GetMetadataItem((item + "_VALUE").c_str()) != nullptr;
+        if (!Take(source, name, item + (hasValues ? "_VALUE" : "_INDEX")))
             return false;
         Axis &axis = m_axes.back();
-        axis.has_values = has_values;
+        axis.has_values = hasValues;
         m_spent.insert(m_spent.end(), {item + "_INDEX", item + "_UNIT"});
-        const char *unit = source.GetRasterBand(1)->GetMetadataItem((item + "_UNIT").c_str());
+        const char *unit = first.GetMetadataItem((item + "_UNIT").c_str());
         if (unit != nullptr && zsItemValue(axis.attributes.List(), "units") == nullptr)
             zsSetItem(axis.attributes, "units", unit);
     }
@@ -87,30 +82,25 @@ bool ZSSourceAxes::ReadArray(GDALDataset &source)
 }
 
 /* Whether coordinates only number the bands. */
-static bool isCounted(const std::string &source, const CPLStringList &attributes)
+bool ZSSourceAxes::Axis::IsCounted() const
 {
     return source == "band" && attributes.empty();
 }
 
-/* Reads the dimensions of an array; false when they only number the bands. */
+/* The same; false when they only number the bands. */
 bool ZSSourceAxes::ReadPositions(GDALDataset &source)
 {
-    return ReadArray(source) && !(m_axes.size() == 1 && isCounted(m_axes[0].source, m_axes[0].attributes));
+    return ReadArray(source) && !(m_axes.size() == 1 && m_axes[0].IsCounted());
 }
 
 /* Types of netCDF, by their numbers; "" is none of numbers. */
-static const char *const NETCDF_TYPES[] = {"",        "int8",  "",       "int16",  "int32", "float32",
-                                           "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
+static const std::vector<std::string> NETCDF_TYPES = {"",        "int8",  "",       "int16",  "int32", "float32",
+                                                      "float64", "uint8", "uint16", "uint32", "int64", "uint64"};
 
 int zsNetcdfType(enum zs_data_type type)
 {
-    const struct zs_dtype dtype = zs_dtype_of(type);
-    for (int i = 0; i < static_cast<int>(CPL_ARRAYSIZE(NETCDF_TYPES)); i++)
-    {
-        if (strcmp(NETCDF_TYPES[i], dtype.name) == 0)
-            return i;
-    }
-    return 0;
+    const auto found = std::find(NETCDF_TYPES.begin(), NETCDF_TYPES.end(), zs_dtype_of(type).name);
+    return found != NETCDF_TYPES.end() ? static_cast<int>(found - NETCDF_TYPES.begin()) : 0;
 }
 
 /* NETCDF_DIM_time=6, and of the dataset NETCDF_DIM_time_DEF={3,5}: size and type. */
@@ -123,18 +113,11 @@ bool ZSSourceAxes::ReadNetcdf(GDALDataset &source)
             return false;
         const char *definition = source.GetMetadataItem((item + "_DEF").c_str());
         const char *comma = definition != nullptr ? strchr(definition, ',') : nullptr;
-        const int type = comma != nullptr ? atoi(comma + 1) : 0;
-        if (type > 0 && type < static_cast<int>(CPL_ARRAYSIZE(NETCDF_TYPES)))
-            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, NETCDF_TYPES[type]);
+        const size_t type = comma != nullptr ? static_cast<size_t>(std::max(0, atoi(comma + 1))) : 0;
+        if (type > 0 && type < NETCDF_TYPES.size())
+            zsSetItem(m_axes.back().attributes, ZS_AXIS_TYPE, NETCDF_TYPES[type].c_str());
     }
     return !m_axes.empty();
-}
-
-/* "85000-ISBL" is 85000 of ISBL, described as `85000[Pa] ISBL="Isobaric surface"`. */
-static std::string kindOfLevel(const std::string &level)
-{
-    const size_t dash = level.rfind('-');
-    return dash != std::string::npos ? level.substr(dash + 1) : "";
 }
 
 static std::string between(const std::string &text, char open, char close)
@@ -143,7 +126,8 @@ static std::string between(const std::string &text, char open, char close)
     return to != std::string::npos ? text.substr(from + 1, to - from - 1) : "";
 }
 
-/* Fields of one element that differ in valid time alone, or in level alone. */
+/* Fields of one element that differ in valid time alone, or in level alone: "85000-ISBL" is 85000 of ISBL, described as
+ * `85000[Pa] ISBL="Isobaric surface"`. */
 bool ZSSourceAxes::ReadGrib(GDALDataset &source)
 {
     const auto times = itemOfBands(source, "GRIB_VALID_TIME"), levels = itemOfBands(source, "GRIB_SHORT_NAME");
@@ -165,12 +149,13 @@ bool ZSSourceAxes::ReadGrib(GDALDataset &source)
             axis.attributes.AddString(attribute);
         return true;
     }
-    std::vector<std::string> kinds;
-    for (const auto &level : levels)
-        kinds.push_back(kindOfLevel(level));
-    if (!isSame(times) || !isSame(itemOfBands(source, "GRIB_REF_TIME")) || !isSame(kinds) || kinds[0].empty())
+    const auto kindOf = [](const std::string &level)
+    { return level.find('-') != std::string::npos ? level.substr(level.rfind('-') + 1) : ""; };
+    const std::string kind = kindOf(levels[0]);
+    const bool isOneKind = std::all_of(levels.begin(), levels.end(), [&](const auto &l) { return kindOf(l) == kind; });
+    if (!isSame(times) || !isSame(itemOfBands(source, "GRIB_REF_TIME")) || !isOneKind || kind.empty())
         return false;
-    Take(source, CPLString(kinds[0]).tolower(), "GRIB_SHORT_NAME");
+    Take(source, CPLString(kind).tolower(), "GRIB_SHORT_NAME");
     Axis &axis = m_axes.back();
     for (auto &text : axis.values)
         text.resize(text.rfind('-'));
@@ -185,21 +170,8 @@ bool ZSSourceAxes::ReadGrib(GDALDataset &source)
 
 /* ---- Whether it makes dimensions ---- */
 
-/* The different ones, in the order in which they come. */
-static std::vector<std::string> distinct(const std::vector<std::string> &texts)
-{
-    std::vector<std::string> found;
-    std::set<std::string> seen;
-    for (const auto &text : texts)
-    {
-        if (seen.insert(text).second)
-            found.push_back(text);
-    }
-    return found;
-}
-
 /* From a value per band to a value per element. False when the bands are not the full product of the axes in this
- * order. */
+ * order: slowest first, as {time: a a b b, level: 1 2 1 2}. */
 bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
 {
     const size_t bands = m_axes[0].values.size();
@@ -208,7 +180,13 @@ bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
     for (const size_t i : order)
     {
         Axis axis = m_axes[i];
-        axis.values = distinct(axis.values);
+        axis.values.clear();
+        std::set<std::string> seen;
+        for (const auto &text : m_axes[i].values)
+        {
+            if (seen.insert(text).second)
+                axis.values.push_back(text);
+        }
         const size_t size = axis.values.size();
         if (inner % size != 0)
             return false;
@@ -225,8 +203,8 @@ bool ZSSourceAxes::Reduce(const std::vector<size_t> &order)
     return inner == 1;
 }
 
-/* Puts the axes in order, slowest first: as the dataset states (`{time,level}`); else as the items come, which may have
- * been sorted; else by the band at which their values change first: one that never changes is the slowest. */
+/* Puts the axes in order, slowest first: as the dataset states (`{time,level}`), or the items come; else by the band at
+ * which their values change first: one that never changes is the slowest. */
 bool ZSSourceAxes::Arrange(GDALDataset &source)
 {
     std::vector<size_t> order(m_axes.size());
@@ -240,11 +218,10 @@ bool ZSSourceAxes::Arrange(GDALDataset &source)
         const auto &v = m_axes[i].values;
         return std::find_if(v.begin(), v.end(), [&](const std::string &text) { return text != v[0]; }) - v.begin();
     };
-    auto byPosition = order, byChange = order;
-    std::stable_sort(byPosition.begin(), byPosition.end(),
-                     [&](size_t i, size_t k) { return position(i) < position(k); });
+    auto byChange = order;
+    std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t k) { return position(i) < position(k); });
     std::stable_sort(byChange.begin(), byChange.end(), [&](size_t i, size_t k) { return change(i) > change(k); });
-    return Reduce(byPosition) || Reduce(order) || Reduce(byChange);
+    return Reduce(order) || Reduce(byChange);
 }
 
 /* Names the dimensions and makes their coordinates. False when that is not possible. */
@@ -260,7 +237,7 @@ bool ZSSourceAxes::MakeDimensions(GDALDataset &source, const std::vector<std::st
         axis.name = isRenamed ? names[i] : zsUtf8(axis.source);
         if (!isRenamed && (!zsIsArrayName(axis.name) || !used.insert(axis.name).second))
             return false;
-        if (!axis.has_values || (isCounted(axis.source, axis.attributes) && axis.name != "band"))
+        if (!axis.has_values || (axis.IsCounted() && axis.name != "band"))
             continue;
         std::vector<const char *> texts;
         for (auto &text : axis.values)
@@ -269,7 +246,8 @@ bool ZSSourceAxes::MakeDimensions(GDALDataset &source, const std::vector<std::st
         struct zs_error err;
         axis.attributes = zsUtf8List(axis.attributes.List());
         if (zs_extra_axis_parse(texts.data(), texts.size(), axis.attributes.List(), &axis.type, &elements, &err) !=
-            ZS_OK) {
+            ZS_OK)
+        {
             CPLDebug("ShardedZarr", "%s is not a dimension: %s", axis.source.c_str(), err.message);
             return false;
         }
@@ -278,6 +256,7 @@ bool ZSSourceAxes::MakeDimensions(GDALDataset &source, const std::vector<std::st
     return true;
 }
 
+/* Counts the bands. */
 void ZSSourceAxes::Count(int bands, const std::vector<std::string> &names)
 {
     Axis axis;
@@ -300,25 +279,22 @@ void ZSSourceAxes::Find(GDALDataset *source, int bands, const std::vector<std::s
     for (const auto read : {&ZSSourceAxes::ReadPositions, &ZSSourceAxes::ReadNetcdf, &ZSSourceAxes::ReadGrib,
                             &ZSSourceAxes::ReadArray})
     {
-        if (!found)
-        {
-            Clear();
-            found = source != nullptr && (this->*read)(*source) && MakeDimensions(*source, names);
-        }
+        found = source != nullptr && (this->*read)(*source) && MakeDimensions(*source, names);
+        if (found)
+            break;
+        m_axes.clear();
+        m_spent.clear();
     }
-    if (!found)
-    {
-        Clear();
-        if (bands > 1)
-            Count(bands, names);
-    }
+    if (!found && bands > 1)
+        Count(bands, names);
     for (auto &name : m_spent)
         name = zsUtf8(name);
     for (auto &axis : m_axes)
+    {
         axis.source = zsUtf8(axis.source);
-    for (auto &axis : m_axes)
         m_specs.push_back(
             {axis.name.c_str(), axis.values.size(), axis.type, axis.elements.get(), axis.attributes.List()});
+    }
 }
 
 void ZSSourceAxes::Apply(struct zs_raster_spec &spec) const
@@ -350,35 +326,28 @@ static CPLStringList without(CSLConstList items, const std::vector<std::string> 
     CPLStringList kept;
     for (int i = 0; i < CSLCount(items); i++)
     {
-        const std::string item = items[i], name = zsItemName(items[i]);
-        const auto begins = [&](const std::string &prefix) { return item.compare(0, prefix.size(), prefix) == 0; };
+        const auto begins = [&](const std::string &prefix) { return STARTS_WITH(items[i], prefix.c_str()); };
         if (std::none_of(prefixes.begin(), prefixes.end(), begins) &&
-            std::find(names.begin(), names.end(), name) == names.end())
-            kept.AddString(item.c_str());
+            std::find(names.begin(), names.end(), zsItemName(items[i])) == names.end())
+            kept.AddString(items[i]);
     }
     return kept;
 }
 
-/* The description that this driver gives a band for its position: "time=2024-05-01T00:00:00, member=3". */
-std::string ZSSourceAxes::PositionText(size_t band, size_t bands) const
+/* What a band's description, "temperature, time=2024-05-01T00:00:00, member=3", says beside the position that this
+ * driver gave it; a label alone is a position, too. */
+std::string ZSSourceAxes::WithoutPosition(const char *description, size_t band, size_t bands, const char *label) const
 {
-    std::string position;
+    std::string position, text = description != nullptr ? description : "";
     size_t inner = bands;
     for (const auto &axis : m_axes)
     {
         inner /= axis.values.size();
         position += (position.empty() ? "" : ", ") + axis.source + "=" + axis.values[band / inner % axis.values.size()];
     }
-    return position;
-}
-
-/* Removes the position from "temperature, time=2024-05-01T00:00:00"; a label alone is a position, too. */
-static std::string withoutPosition(const char *description, const std::string &position, const char *label)
-{
-    std::string text = description != nullptr ? description : "";
-    if ((!position.empty() && text == position) || (label != nullptr && text == label))
+    if (text == position || (label != nullptr && text == label))
         return "";
-    if (!position.empty() && zsEndsWith(text, (", " + position).c_str()))
+    if (zsEndsWith(text, ", " + position))
         text.resize(text.size() - position.size() - 2);
     return text;
 }
@@ -387,7 +356,7 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
 {
     if (m_spent.empty())
         return;
-    std::vector<std::string> prefixes, spent = m_spent;
+    std::vector<std::string> prefixes, descriptions, spent = m_spent;
     spent.insert(spent.end(), {"DIM_band_INDEX", "DIM_band_VALUE"}); // the source only numbers them
     for (const auto &axis : m_axes)
     {
@@ -395,15 +364,14 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
         prefixes.insert(prefixes.end(), {axis.source + "#", "NETCDF_" + item + "_"});
         spent.insert(spent.end(), {item + "_INDEX", item + "_VALUE", item + "_UNIT", "NETCDF_" + item});
     }
-    const std::string only = m_axes.size() == 1 ? "DIM_" + m_axes[0].source + "_VALUE" : "";
     metadata = without(metadata.List(), prefixes, {"NETCDF_DIM_EXTRA", ZS_EXTRA_DIMENSIONS});
-    std::vector<std::string> descriptions;
+    const std::string only = m_axes.size() == 1 ? "DIM_" + m_axes[0].source + "_VALUE" : "";
     for (size_t b = 0; b < bands.size(); b++)
     {
         struct zs_band_properties &m = bands[b];
         const CPLStringList kept = without(m.metadata, {}, spent);
         const char *label = only.empty() ? nullptr : zsItemValue(m.metadata, only.c_str());
-        descriptions.push_back(withoutPosition(m.description, PositionText(b, bands.size()), label));
+        descriptions.push_back(WithoutPosition(m.description, b, bands.size(), label));
         zs_names_free(m.metadata);
         m.metadata = zsCopyList(kept.List());
     }
@@ -411,8 +379,5 @@ void ZSSourceAxes::Spend(CPLStringList &metadata, std::vector<struct zs_band_pro
     if (isCommon && !descriptions[0].empty() && zsItemValue(metadata.List(), "long_name") == nullptr)
         zsSetItem(metadata, "long_name", descriptions[0].c_str());
     for (size_t b = 0; b < bands.size(); b++)
-    {
-        free(bands[b].description);
-        bands[b].description = isCommon || descriptions[b].empty() ? nullptr : zs_strdup(descriptions[b].c_str());
-    }
+        zsReplaceText(bands[b].description, isCommon ? nullptr : descriptions[b].c_str());
 }

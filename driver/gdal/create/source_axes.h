@@ -53,6 +53,8 @@ class ZSSourceAxes
         CPLStringList attributes;
         enum zs_data_type type = ZS_INT64;
         std::shared_ptr<void> elements;
+
+        bool IsCounted() const;
     };
     std::vector<Axis> m_axes;
     std::vector<struct zs_extra_axis> m_specs;
@@ -67,6 +69,5 @@ class ZSSourceAxes
     bool Arrange(GDALDataset &source);
     bool MakeDimensions(GDALDataset &source, const std::vector<std::string> &names);
     void Count(int bands, const std::vector<std::string> &names);
-    std::string PositionText(size_t band, size_t bands) const;
-    void Clear();
+    std::string WithoutPosition(const char *description, size_t band, size_t bands, const char *label) const;
 };
