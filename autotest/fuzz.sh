@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$1
 shift
-[ $# -gt 0 ] || set -- chain shard journal codec stages blocks icechunk open
+[ $# -gt 0 ] || set -- chain shard journal codec icechunk open
 sh autotest/install.sh clang libclang-rt-dev || exec sh autotest/skip.sh "fuzzing: no clang with libFuzzer"
 SHARDEDZARR_FUZZ=ON sh autotest/asan.sh "$build" $(printf 'fuzz_%s ' "$@") >/dev/null
 export ASAN_OPTIONS=allocator_may_return_null=1:verify_asan_link_order=0 LSAN_OPTIONS=suppressions=autotest/sanitizers/leaks.supp:print_suppressions=0

@@ -249,55 +249,11 @@ static void test_frame_with_an_invalid_header_or_offset_is_decoded_whole(void)
     free(data);
 }
 
-static void test_broken_frame_gives_the_same_result_in_blocks_and_whole(void)
-{
-    uint64_t rng = 8;
-    struct zs_error err = {""};
-    struct zs_scratch *scratch = zs_scratch_acquire();
-    int equal = 0, refused = 0;
-    for (int round = 0; round < 1500; round++) {
-        struct zs_stage s;
-        char *configuration = random_configuration(&rng);
-        const bool there = blosc_of(configuration, &s);
-        free(configuration);
-        if (!there)
-            break;
-        const size_t n = 2000 + (size_t)rng_below(&rng, 40000);
-        unsigned char *data = sample(&rng, n, (int)rng_below(&rng, 3));
-        struct zs_buffer frame = {0};
-        if (s.codec->encode(&s, scratch, data, n, &frame, &err) == ZS_OK) {
-            const bool in_head = rng_below(&rng, 2) == 0;
-            frame.data[rng_below(&rng, in_head ? 48 : frame.size)] ^= (unsigned char)(1u << rng_below(&rng, 8));
-            unsigned char *whole = malloc(n), *out = malloc(n);
-            size_t produced = 0;
-            const bool is_whole = s.codec->decode(&s, scratch, frame.data, frame.size, whole, n, &produced, &err) ==
-                                      ZS_OK && produced == n;
-            struct zs_blocks *b = table_of(&s, frame.data, frame.size, n);
-            for (size_t i = 0; i < b->count; i++) {
-                const size_t size = (size_t)zs_block_decoded(b, i);
-                if (!decode_one(&s, b, i, frame.data, frame.size, out, scratch, &err))
-                    refused++;
-                else if (is_whole)
-                    equal += CHECK(memcmp(out, whole + i * b->block_size, size) == 0);
-            }
-            free(b);
-            free(whole);
-            free(out);
-        }
-        zs_buffer_free(&frame);
-        zs_stage_clear(&s);
-        free(data);
-    }
-    CHECK((equal > 500 && refused > 100) || equal + refused == 0);
-    zs_scratch_release(scratch);
-}
-
 int main(void)
 {
     RUN(test_blocks_equal_the_decoded_chunk);
     RUN(test_a_frame_from_before_the_flag_of_splits_is_split_by_its_sizes);
     RUN(test_blocks_may_stand_in_any_order);
     RUN(test_frame_with_an_invalid_header_or_offset_is_decoded_whole);
-    RUN(test_broken_frame_gives_the_same_result_in_blocks_and_whole);
     return check_result();
 }

@@ -37,46 +37,6 @@ static struct compiled compile(const char *codecs)
     return compile_of(3, (uint64_t[]){8, 12, 20}, ZS_UINT16, codecs);
 }
 
-static void test_a_shard_and_its_index(void)
-{
-    struct compiled c = compile("[" SHARDING(
-        "[4,3,20]", "[" LITTLE ",'gzip']",
-        ",'index_location':'start','index_codecs':[{'name':'bytes','configuration':{'endian':'big'}}]") ",'crc32c']");
-    must(c.status, &c.err);
-    CHECK_EQ_I64(c.chain.count, 2);
-    const struct zs_level *shard = &c.chain.levels[0], *leaf = &c.chain.levels[1];
-    CHECK(shard->is_shard && !leaf->is_shard);
-    CHECK_EQ_U64(shard->inner_count, 2 * 4 * 1);
-    CHECK_EQ_U64(shard->grid[0], 2);
-    CHECK_EQ_U64(shard->grid[1], 4);
-    CHECK_EQ_U64(shard->grid[2], 1);
-    CHECK(shard->index_at_start && shard->index_big_endian);
-    CHECK_EQ_I64(shard->index_checksums, 0);
-    CHECK_EQ_U64(shard->index_size, 8 * 16);
-    CHECK_EQ_I64(shard->bytes_codec_count, 1);
-    CHECK_EQ_U64(leaf->decoded_size, 4 * 3 * 20 * 2);
-    CHECK_EQ_I64(leaf->bytes_codec_count, 1);
-    done(&c);
-    c = compile("[" SHARDING("[8,12,20]", "['bytes']", "") "]"); /* what is missing is as everyone has it */
-    CHECK(c.status == ZS_OK && !c.chain.levels[0].index_at_start && c.chain.levels[0].index_checksums == 1);
-    CHECK_EQ_U64(c.chain.levels[0].index_size, 20);
-    done(&c);
-}
-
-static void test_nested_shards(void)
-{
-    struct compiled c = compile("[" SHARDING(
-        "[4,6,10]", "[" SHARDING("[2,3,10]", "[" SHARDING("[1,3,5]", "['bytes']", "") "]", "") "]", "") "]");
-    must(c.status, &c.err);
-    CHECK_EQ_I64(c.chain.count, 4);
-    CHECK_EQ_U64(c.chain.levels[0].inner_count, 8);
-    CHECK_EQ_U64(c.chain.levels[1].inner_count, 4);
-    CHECK_EQ_U64(c.chain.levels[2].inner_count, 4);
-    CHECK_EQ_U64(c.chain.levels[1].decoded_size, 4 * 6 * 10 * 2);
-    CHECK_EQ_U64(c.chain.levels[3].shape[2], 5);
-    done(&c);
-}
-
 static void test_innermost_chunk_round_trips_in_either_byte_order_and_every_type(void)
 {
     static const enum zs_data_type types[] = {ZS_UINT8, ZS_INT16, ZS_FLOAT32, ZS_FLOAT64, ZS_COMPLEX64, ZS_COMPLEX128};
@@ -204,8 +164,6 @@ static void test_shards_nested_too_deep_are_refused(void)
 
 int main(void)
 {
-    RUN(test_a_shard_and_its_index);
-    RUN(test_nested_shards);
     RUN(test_innermost_chunk_round_trips_in_either_byte_order_and_every_type);
     RUN(test_byte_swap_keeps_a_trailing_partial_unit);
     RUN(test_invalid_codec_chains_are_refused_by_name);

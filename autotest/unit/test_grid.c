@@ -96,22 +96,6 @@ static void test_grid_positions_agree_with_explicit_edges(void)
     }
 }
 
-static void test_numbers_and_positions_are_each_others_reverse(void)
-{
-    for (size_t i = 0; i < LAYOUTS; i++) {
-        struct opened o;
-        open_layout(&layouts[i], &o);
-        for (int k = 0; k < o.chain.count; k++)
-            for (uint64_t n = 0; n < o.grid.count[k][0] * o.grid.count[k][1]; n++) {
-                uint64_t position[ZS_MAX_NDIM];
-                zs_grid_position(&o.grid, k, n, position);
-                CHECK_EQ_U64(position[0] * o.grid.count[k][1] + position[1], n);
-                CHECK_EQ_U64(zs_grid_number(&o.grid, k, position), n);
-            }
-        close_layout(&o);
-    }
-}
-
 /* Each leaf lies in the shard that its first element lies in, at a number of its own; those of all levels are counted,
  * none is missed. */
 static void test_inner_chunks_are_numbered_within_their_shard(void)
@@ -157,40 +141,10 @@ static void test_2_to_the_40_chunks_are_one_run(void)
     close_layout(&o);
 }
 
-/* Sizes of a level follow the chunk: of shards the number of inner chunks, of plain chunks the bytes. */
-static void test_levels_have_the_size_of_their_chunk(void)
-{
-    for (size_t i = 0; i < LAYOUTS; i++) {
-        struct opened o;
-        open_layout(&layouts[i], &o);
-        for (uint64_t n = 0; n < o.grid.count[0][0] * o.grid.count[0][1]; n++) {
-            uint64_t start[ZS_MAX_NDIM], length[ZS_MAX_NDIM];
-            struct zs_level room, *own;
-            zs_grid_extent(&o.grid, 0, n, start, length);
-            const struct zs_level *level = zs_grid_level(&o.grid, 0, n, &room),
-                                  *levels = zs_grid_levels(&o.grid, n, &own);
-            CHECK_EQ_U64(level->decoded_size, length[0] * length[1]);
-            CHECK_EQ_U64(level->stored_size, length[0] * length[1]);
-            CHECK_EQ_U64(levels->decoded_size, level->decoded_size);
-            for (int d = 0; d < 2; d++)
-                CHECK_EQ_U64(level->shape[d], length[d]);
-            if (level->is_shard) {
-                CHECK_EQ_U64(level->inner_count, length[0] / levels[1].shape[0] * (length[1] / levels[1].shape[1]));
-                CHECK_EQ_U64(level->index_size, 16 * level->inner_count + 4);
-            }
-            CHECK((own != NULL) == o.meta->has_edges);
-            free(own);
-        }
-        close_layout(&o);
-    }
-}
-
 int main(void)
 {
     RUN(test_grid_positions_agree_with_explicit_edges);
-    RUN(test_numbers_and_positions_are_each_others_reverse);
     RUN(test_inner_chunks_are_numbered_within_their_shard);
     RUN(test_2_to_the_40_chunks_are_one_run);
-    RUN(test_levels_have_the_size_of_their_chunk);
     return check_result();
 }

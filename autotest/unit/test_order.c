@@ -34,15 +34,6 @@ static void stored_position(const struct zs_level *level, uint64_t number, uint6
     }
 }
 
-static void test_row_major_is_the_order_of_the_index(void)
-{
-    static uint64_t numbers[MOST];
-    const struct zs_level level = level_of(3, (uint64_t[]){4, 3, 5});
-    list(&level, ZS_ORDER_ROW_MAJOR, numbers);
-    for (uint64_t i = 0; i < 60; i++)
-        CHECK_EQ_U64(numbers[i], i);
-}
-
 static void test_every_order_is_a_permutation_for_every_grid(void)
 {
     static uint64_t numbers[MOST];
@@ -122,16 +113,10 @@ static void test_hilbert_neighbours_are_adjacent(void)
     }
 }
 
-#ifndef __SANITIZE_THREAD__ /* which takes several bytes of its own for each */
-#endif
-
 int main(void)
 {
-    RUN(test_row_major_is_the_order_of_the_index);
     RUN(test_every_order_is_a_permutation_for_every_grid);
     RUN(test_morton_interleaves_bits);
     RUN(test_hilbert_neighbours_are_adjacent);
-#ifndef __SANITIZE_THREAD__
-#endif
     return check_result();
 }

@@ -27,10 +27,10 @@ gdal 18157
 validate 1219
 raster 5738
 geo 9284
-array 5906
+array 5838
 shard 1930
 icechunk 2050
-codec 4682
+codec 4668
 zarr 7673
 store 6060
 base 1975

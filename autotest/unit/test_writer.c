@@ -278,8 +278,35 @@ static void test_after_a_failed_write_only_earlier_chunks_are_published(void)
         }
 }
 
+static void test_any_changed_bit_is_found_by_the_checksum(void)
+{
+    struct zs_error err;
+    const struct zs_level level = {.ndim = 1, .is_shard = true, .inner_count = 3, .index_checksums = 2, .index_size = 56};
+    unsigned char bytes[16 * 3 + 8];
+    struct zs_shard_index *index = zs_shard_index_alloc(&level);
+    for (uint64_t i = 0; i < 6; i++)
+        index->entries[i] = i * 100;
+    zs_shard_index_encode(&level, index, bytes);
+    free(index);
+    for (size_t bit = 0; bit < 8 * sizeof bytes; bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        index = zs_shard_index_alloc(&level);
+        memcpy(index->entries, bytes, sizeof bytes);
+        CHECK(zs_shard_index_decode(&level, index, &err) == ZS_CORRUPT);
+        CHECK_CONTAINS(err.message, "shard index");
+        CHECK_CONTAINS(err.message, "0x");
+        free(index);
+        bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    index = zs_shard_index_alloc(&level);
+    memcpy(index->entries, bytes, sizeof bytes);
+    CHECK(zs_shard_index_decode(&level, index, &err) == ZS_OK);
+    free(index);
+}
+
 int main(void)
 {
+    RUN(test_any_changed_bit_is_found_by_the_checksum);
     RUN(test_chunks_in_any_order_become_a_shard_in_the_wanted_one);
     RUN(test_a_chunk_replaced_before_the_end_leaves_no_trace);
     RUN(test_chunks_that_were_not_put_stay_byte_for_byte);

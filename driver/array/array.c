@@ -211,12 +211,7 @@ void zs_array_close(struct zs_array *array)
 
 void zs_array_set_order(struct zs_array *array, int chunk_order)
 {
-    struct zs_error err;
-    struct zs_pending *pending;
-    if (zs_pending_get(array, &pending, &err) != ZS_OK)
-        return; /* the order stays the default, and the first write reports the failure */
-    pending->order = (enum zs_chunk_order)chunk_order;
-    pending->knows_order = true;
+    array->order = (enum zs_chunk_order)chunk_order;
 }
 
 void zs_array_set_new(struct zs_array *array, int chunk_order)
@@ -225,18 +220,9 @@ void zs_array_set_new(struct zs_array *array, int chunk_order)
     zs_array_set_order(array, chunk_order);
 }
 
-int zs_array_chunk_order(struct zs_array *array)
+int zs_array_chunk_order(const struct zs_array *array)
 {
-    struct zs_error err;
-    struct zs_pending *pending;
-    int order = 0;
-    zs_array_lock(array, false);
-    if (zs_pending_get(array, &pending, &err) == ZS_OK) {
-        zs_pending_find_order(array);
-        order = (int)pending->order;
-    }
-    (void)pthread_rwlock_unlock(&array->lock);
-    return order;
+    return (int)array->order;
 }
 
 int zs_array_threads(const struct zs_array *array)

@@ -20,11 +20,9 @@ enum zs_status zs_array_open_in(struct zs_store *store, const struct zs_node *no
  * this one and the next take no lock. */
 void zs_array_set_new(struct zs_array *array, int chunk_order);
 
-/* Sets the order alone, for shards that are written from now on. */
+/* Sets the order alone, for shards that are new from now on. */
 void zs_array_set_order(struct zs_array *array, int chunk_order);
-
-/* The order that was set, else that of the stored shards; 0 when there are none. */
-int zs_array_chunk_order(struct zs_array *array);
+int zs_array_chunk_order(const struct zs_array *array);
 
 /* Number of threads that decode. */
 int zs_array_threads(const struct zs_array *array);

@@ -10,6 +10,7 @@
 #include "base/cache.h"
 #include "base/checked.h"
 #include "shard/shard.h"
+#include "shard/writer.h"
 
 /* ---- blob.c: memory for decoded chunks ----
  *
@@ -72,6 +73,7 @@ struct zs_array {
     struct zs_range_policy ranges;
 
     enum zs_update update;
+    enum zs_chunk_order order; /* of the chunks in new shards */
     uint64_t max_chunk; /* bytes: larger chunks are refused */
     int decode_slots;   /* chunks that are decoded at once: one per thread, but no more bytes than one chunk may have */
     uint64_t block_threshold; /* bytes: smaller chunks are never read block by block (plan.h) */
@@ -92,7 +94,7 @@ struct zs_array {
 
     pthread_mutex_t gate;  /* of zs_array_lock() */
     pthread_rwlock_t lock; /* shared by reads while nothing is pending, else held by one call at a time */
-    struct zs_pending *pending; /* pending.h; NULL until the first write, or question of their order */
+    struct zs_pending *pending; /* pending.h; NULL until the first write */
     bool is_new; /* created by this process: until its document is published, there is no older shard to look for */
 
     /* Set by zs_array_open_path(): the array owns them. */

@@ -8,10 +8,6 @@
 #include "array/plan.h"
 #include "base/strided.h"
 
-/* Limit of the shards that are opened to find the order of their chunks. They are spread over the array, since the
- * first ones may be empty. */
-#define MAX_SAMPLES 16
-
 /* ---- Its state ---- */
 
 /* Counts what dirty chunks take: `more` bytes, and `less` no longer. */
@@ -104,35 +100,6 @@ bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard)
     return zs_array_is_unpublished(array) && zs_map_get(&array->pending->published, shard) == NULL;
 }
 
-void zs_pending_find_order(struct zs_array *array)
-{
-    uint64_t count = 1; /* checked for overflow when the array was opened */
-    for (int d = 0; d < array->meta->ndim; d++)
-        count *= array->grid.count[0][d];
-    const uint64_t samples = zs_min_u64(count, MAX_SAMPLES);
-    bool is_found = array->pending->knows_order || array->chain.count == 1 ||
-                    array->chain.levels[0].bytes_codec_count > 0; /* which are read as a whole */
-    array->pending->knows_order = true;
-    for (uint64_t i = 0; i < samples && !is_found; i++) {
-        struct zs_error ignored;
-        struct zs_object *object = NULL;
-        struct zs_shard_index *index = NULL;
-        struct zs_level room;
-        char *key;
-        const uint64_t shard = i * (count / samples);
-        const struct zs_level *level = zs_grid_level(&array->grid, 0, shard, &room);
-        if (zs_shard_key(array, shard, &key, &ignored) != ZS_OK)
-            return;
-        const enum zs_status status = zs_shard_read_index(array, level, key, &object, &index, &ignored);
-        is_found = status != ZS_NOT_FOUND; /* reading the pixels reports other errors */
-        if (status == ZS_OK)
-            array->pending->order = zs_chunk_order_of(level, index, array->pending->order);
-        free(index);
-        zs_object_close(object);
-        free(key);
-    }
-}
-
 /* ---- Shards ---- */
 
 struct zs_open_shard *zs_open_shard_find(const struct zs_array *array, uint64_t chunk)
@@ -164,7 +131,7 @@ enum zs_status zs_open_shard_ensure_writer(struct zs_array *array, struct zs_ope
     char *key;
     if (shard->writer != NULL)
         return ZS_OK;
-    shard->order = array->pending->order;
+    shard->order = array->order;
     free(shard->levels);
     const struct zs_level *levels = zs_grid_levels(&array->grid, shard->number, &shard->levels);
     ZS_TRY_MEMORY(levels, err);

@@ -14,7 +14,6 @@
 
 #include "array/array_private.h"
 #include "base/map.h"
-#include "shard/writer.h"
 
 /* Which elements of an innermost chunk were written. */
 struct zs_written {
@@ -49,8 +48,6 @@ struct zs_pending {
     uint64_t bytes, budget;    /* of dirty chunks */
     size_t writer_count;       /* of shards with a writer, each an open file */
     size_t waiting;            /* chunks that were written whole since dirty chunks were encoded */
-    enum zs_chunk_order order; /* of the chunks in new shards */
-    bool knows_order;          /* the caller set it, or stored shards were read */
     struct zs_map published;   /* of a new array: the shards that were published */
     uint64_t counted;          /* bytes taken from the budget of the process */
     bool is_over;              /* that budget is exceeded */
@@ -69,9 +66,6 @@ bool zs_pending_is_empty(const struct zs_array *array);
  * it. Of a shard: and has not published that. */
 bool zs_array_is_unpublished(const struct zs_array *array);
 bool zs_shard_is_unpublished(const struct zs_array *array, uint64_t shard);
-
-/* Sets array->pending->order to that of the stored shards, if any; once, and not when the caller set the order. */
-void zs_pending_find_order(struct zs_array *array);
 
 /* Returns the shard with pending writes around an innermost chunk; NULL: there is none. */
 struct zs_open_shard *zs_open_shard_find(const struct zs_array *array, uint64_t chunk);

@@ -58,9 +58,10 @@ static enum zs_status check_after_conflict(const struct zs_array *array, struct 
 /* ---- Dirty chunks over stored ones ---- */
 
 /* Decodes a stored chunk (NULL: there is none), puts the written elements over it, and encodes that: into the scratch;
- * NULL where all is fill value. */
+ * NULL where all is fill value, unless it must be stored. */
 static enum zs_status merge(struct zs_array *array, const struct zs_dirty *dirty, const struct zs_buffer *stored,
-                            struct zs_scratch *scratch, const void **encoded, size_t *n, struct zs_error *err)
+                            bool must_store, struct zs_scratch *scratch, const void **encoded, size_t *n,
+                            struct zs_error *err)
 {
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, dirty->chunk, &room);
@@ -77,7 +78,7 @@ static enum zs_status merge(struct zs_array *array, const struct zs_dirty *dirty
         memcpy(decoded->data, dirty->blob->data, size);
     *encoded = NULL;
     *n = 0;
-    return zs_is_fill(array->meta, decoded->data, size)
+    return !must_store && zs_is_fill(array->meta, decoded->data, size)
                ? ZS_OK
                : zs_chunk_encode(level, scratch, decoded->data, encoded, n, err);
 }
@@ -107,7 +108,7 @@ static enum zs_status put_merged(const struct merging *merging, const struct zs_
         (void)pthread_mutex_unlock(lock);
     }
     if (status == ZS_OK)
-        status = merge(merging->array, dirty, is_empty ? NULL : stored, scratch, &encoded, &n, err);
+        status = merge(merging->array, dirty, is_empty ? NULL : stored, false, scratch, &encoded, &n, err);
     if (status == ZS_OK) {
         (void)pthread_mutex_lock(lock);
         status = zs_shard_writer_put(writer, number, encoded, n, err);
@@ -228,19 +229,6 @@ struct chunk_object {
     bool was_tried;
 };
 
-/* Encodes a chunk of fill values, because a removal cannot be conditional. */
-static enum zs_status encode_fill(const struct chunk_object *object, struct zs_scratch *scratch, const void **encoded,
-                                  size_t *n, struct zs_error *err)
-{
-    const struct zs_array *array = object->array;
-    struct zs_level room;
-    const struct zs_level *level = zs_grid_level(&array->grid, 0, object->chunk, &room);
-    struct zs_buffer *decoded = zs_scratch_buffer(scratch, ZS_SCRATCH_DECODED);
-    ZS_TRY(zs_buffer_reset(decoded, (size_t)level->decoded_size, err));
-    zs_chunk_fill(array, level, decoded->data);
-    return zs_chunk_encode(level, scratch, decoded->data, encoded, n, err);
-}
-
 /* Stores a chunk that was written in part over the stored one. */
 static enum zs_status put_over(const struct chunk_object *object, struct zs_scratch *scratch, struct zs_error *err)
 {
@@ -254,9 +242,8 @@ static enum zs_status put_over(const struct chunk_object *object, struct zs_scra
         zs_store_get_tagged(array->store, object->key, zs_level_bound(array->innermost), stored, &etag, err);
     const bool is_empty = status == ZS_NOT_FOUND;
     if (status == ZS_OK || is_empty)
-        status = merge(array, object->dirty, is_empty ? NULL : stored, scratch, &encoded, &n, err);
-    if (status == ZS_OK && encoded == NULL && expects && !is_empty)
-        status = encode_fill(object, scratch, &encoded, &n, err);
+        status = merge(array, object->dirty, is_empty ? NULL : stored, expects && !is_empty, scratch, &encoded, &n,
+                       err); /* a removal cannot be conditional */
     if (status == ZS_OK && encoded != NULL)
         status = zs_store_put_over(array->store, object->key, expects ? zs_store_expected(array->store, etag) : NULL,
                                    encoded, n, err);
@@ -340,8 +327,6 @@ static void finish(struct zs_array *array, struct zs_open_shard *shard)
     struct zs_pending *pending = array->pending;
     if (shard->status == ZS_OK && array->is_new && !zs_map_set(&pending->published, shard->number, array))
         array->is_new = false; /* look for every shard from now on */
-    if (shard->status == ZS_OK && !pending->knows_order)
-        pending->order = shard->order; /* new shards get the order of their neighbours */
     if (shard->is_lost)
         zs_cache_clear(array->chunks); /* some chunks were decoded from bytes that are lost now */
     if (shard->status == ZS_OK || shard->is_lost)
