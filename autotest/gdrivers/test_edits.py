@@ -107,25 +107,16 @@ def test_attributes_whose_names_no_item_can_have_are_left_alone(tmp_path, edit):
 @pytest.mark.parametrize("remove", [lambda dataset: dataset.SetMetadataItem("title", None), lambda dataset: dataset.SetMetadata({"more": "b"})],
                          ids=["by name", "by a list without it"])
 @pytest.mark.parametrize("array", [None, "/a"])
-def test_an_item_of_the_group_goes_with_its_only_raster(tmp_path, remove, array):
+def test_an_item_of_the_group_above_stays_with_a_warning(tmp_path, remove, array):
     path = store(tmp_path / "a.zarr", {"more": "b"}, {"title": "x", "g=h": 1})
     dataset = update(path, array)
     assert items_of(dataset) == {"title": "x", "more": "b"}
     remove(dataset)
-    dataset = None
-    assert items_of(open_ours(name_of(path, array))) == {"more": "b"}
-    assert document(path)["attributes"] == {"g=h": 1} and attributes_of(path) == {"more": "b"}
-
-
-def test_shared_group_item_is_kept_with_a_warning(tmp_path):
-    path = store(tmp_path / "a.zarr", {}, {"title": "x"})
-    oracle.write(os.path.join(path, "b"), array_meta((4, 6)), np.zeros((4, 6), "uint16"))
-    dataset = update(path, "/a")
-    dataset.SetMetadataItem("title", None)
     messages = warnings_of(dataset.FlushCache)[1]
     assert [message for message in messages if "title is an attribute of the group" in message] == messages != []
     dataset = None
-    assert items_of(open_ours(name_of(path, "/a"))) == {"title": "x"}
+    assert items_of(open_ours(name_of(path, array))) == {"title": "x", "more": "b"}
+    assert document(path)["attributes"] == {"title": "x", "g=h": 1} and attributes_of(path) == {"more": "b"}
 
 
 def test_items_of_bands_and_domains_keep_their_names(tmp_path):

@@ -208,7 +208,7 @@ void ShardedZarrRasterBand::AddMetadata()
     const auto &properties = Properties();
     const size_t source = Source();
     const ZSArray &array = View().Array(source);
-    CPLStringList md = zsMergeItems(ds.items->OwnItems(source).List(), properties.metadata);
+    CPLStringList md = zsMergeItems(ds.items.OwnItems(source).List(), properties.metadata);
     std::string words;
     md = zsMergeItems(PositionItems(words).List(), md.List());
 

@@ -332,7 +332,7 @@ const struct zs_band_properties &ShardedZarrRasterBand::CurrentProperties()
     {
         std::string words;
         CPLStringList own = zsItemsNotIn(GDALMajorObject::GetMetadata(), PositionItems(words).List());
-        own = zsItemsNotIn(own.List(), Dataset().items->OwnItems(Source()).List());
+        own = zsItemsNotIn(own.List(), Dataset().items.OwnItems(Source()).List());
         zs_names_free(properties.metadata);
         properties.metadata = zsCopyList(own.List());
     }
@@ -529,7 +529,7 @@ enum zs_status ZSBandProperties::FlushOf(size_t source, struct zs_error *err)
         return is;
     };
     if ((which & ZS_BAND_METADATA) != 0)
-        ZS_TRY(m_dataset.items->WriteOwnItems(source, isShown, err));
+        ZS_TRY(m_dataset.items.WriteOwnItems(source, isShown, err));
     struct zs_band_properties *all = nullptr;
     const uint64_t slices = m_view.SliceCount(source);
     ZS_TRY(zs_bands_read(array.node, slices, &m_view.Properties(source), &all, err));

@@ -41,8 +41,6 @@ std::unique_ptr<ShardedZarrDataset> ShardedZarrDataset::Over(const std::shared_p
     if (validity != nullptr)
         ds->m_role.validity = *validity;
     ds->georef = ZSGeoreferencing::Of(view);
-    const auto georef = [&part = *ds->georef]() -> const struct zs_georef & { return part.Get(); };
-    ds->items = ZSItems::Of(*ds, view, georef);
     ds->nRasterXSize = view.width;
     ds->nRasterYSize = view.height;
     ds->eAccess = access;
@@ -254,7 +252,7 @@ CPLErr ZSClosing::Publish(bool hasLost, std::string &entry)
 
 std::vector<ZSDatasetPart *> ShardedZarrDataset::FlushedParts()
 {
-    return {georef.get(), items.get(), &properties, &masks};
+    return {georef.get(), &items, &properties, &masks};
 }
 
 /* Publishes the pending changes of all parts together. An error of one part does not hide that of another. */
@@ -504,17 +502,17 @@ static bool isStructure(const char *domain)
 void ShardedZarrDataset::ReadDomain(const char *domain)
 {
     if (zsIsDefaultDomain(domain))
-        items->Read();
+        items.Read();
     else if (EQUAL(domain, "GEOLOCATION"))
         georef->AddGeolocation(*this);
     else
-        items->ReadDomains(domain);
+        items.ReadDomains(domain);
 }
 
 char **ShardedZarrDataset::GetMetadataDomainList()
 {
-    items->Read();
-    items->ReadDomains(nullptr);
+    items.Read();
+    items.ReadDomains(nullptr);
     georef->AddGeolocation(*this);
     CPLStringList list(GDALPamDataset::GetMetadataDomainList());
     if (list.FindString(IMAGE_STRUCTURE) < 0)
@@ -525,20 +523,20 @@ char **ShardedZarrDataset::GetMetadataDomainList()
 ZSMetadata ShardedZarrDataset::GetMetadata(const char *domain)
 {
     if (isStructure(domain))
-        return items->Structure().List();
+        return items.Structure().List();
     ReadDomain(domain);
     if (zsIsDefaultDomain(domain))
-        items->ReadAll();
+        items.ReadAll();
     return GDALPamDataset::GetMetadata(domain);
 }
 
 const char *ShardedZarrDataset::GetMetadataItem(const char *name, const char *domain)
 {
     if (isStructure(domain))
-        return items->Structure().FetchNameValue(name);
+        return items.Structure().FetchNameValue(name);
     ReadDomain(domain);
     if (zsIsDefaultDomain(domain) && name != nullptr && STARTS_WITH_CI(name, "NETCDF_DIM_"))
-        items->ReadAll();
+        items.ReadAll();
     if (name == nullptr || (!zsIsDefaultDomain(domain) && !zsIsStoredDomain(domain)))
         return GDALPamDataset::GetMetadataItem(name, domain);
     return zsItemValueInAnyCase(GDALMajorObject::GetMetadata(domain), name);
@@ -561,16 +559,16 @@ bool ShardedZarrDataset::SetRegistration(const char *value)
 
 CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domain)
 {
-    items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    items->ForgetStructure();
+    items.ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    items.ForgetStructure();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadata(metadata, domain);
-    items->Read();
+    items.Read();
     CPLStringList list(CSLDuplicate(const_cast<char **>(metadata)));
     const char *registration = zsItemValueInAnyCase(list.List(), GDALMD_AREA_OR_POINT);
     if (zsIsDefaultDomain(domain) && registration != nullptr && !SetRegistration(registration))
         return CE_Failure;
-    items->SetChanged(domain);
+    items.SetChanged(domain);
     if (!zsIsDefaultDomain(domain))
         return GDALMajorObject::SetMetadata(metadata, domain);
     // A list without AREA_OR_POINT keeps it, as in GTiff.
@@ -581,11 +579,11 @@ CPLErr ShardedZarrDataset::SetMetadata(ZSMetadataArg metadata, const char *domai
 
 CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, const char *domain)
 {
-    items->ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
-    items->Read();
+    items.ReadDomains(zsIsDefaultDomain(domain) ? nullptr : domain);
+    items.Read();
     if (zsIsItemMistaken(*this, name, domain))
         return SetMetadata(zsItemsWith(*this, name, value, domain).List(), domain);
-    items->ForgetStructure();
+    items.ForgetStructure();
     if (!IsUpdate() || !(zsIsDefaultDomain(domain) || zsIsStoredDomain(domain)))
         return GDALPamDataset::SetMetadataItem(name, value, domain);
     if (zsIsDefaultDomain(domain) && EQUAL(name, GDALMD_AREA_OR_POINT))
@@ -593,7 +591,7 @@ CPLErr ShardedZarrDataset::SetMetadataItem(const char *name, const char *value, 
         if (!SetRegistration(value != nullptr ? value : GDALMD_AOP_AREA))
             return CE_Failure;
     }
-    items->SetChanged(domain);
+    items.SetChanged(domain);
     return GDALMajorObject::SetMetadataItem(name, value, domain);
 }
 
@@ -656,6 +654,6 @@ CPLErr ShardedZarrDataset::TrySaveXML()
 CPLXMLNode *ShardedZarrDataset::SerializeToXML(const char *path)
 {
     CPLXMLNode *tree = GDALPamDataset::SerializeToXML(path);
-    items->DropStored(tree);
+    items.DropStored(tree);
     return tree != nullptr ? tree : CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
 }

@@ -61,7 +61,7 @@ class ShardedZarrDataset : public GDALPamDataset
   public:
     /* The parts. Each has a state of its own. */
     std::unique_ptr<ZSGeoreferencing> georef;
-    std::unique_ptr<ZSItems> items;
+    ZSItems items{*this, m_view};
     ZSPixels pixels{*this, m_view};
     ZSBandProperties properties{*this, m_view};
     ZSMasks masks{*this, m_view};

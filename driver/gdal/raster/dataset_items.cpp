@@ -1,4 +1,4 @@
-#include "dataset_parts.h"
+#include "dataset.h"
 
 #include <algorithm>
 
@@ -106,7 +106,7 @@ CPLStringList ZSItems::NetcdfItems()
     CPLStringList items;
     // Of a raster without a transform the netCDF driver of GDAL 3.6 makes no copy that has another dimension.
     if (m_view.sources.size() != 1 || m_view.Slices(0).dim_count != 1 || m_view.store->hierarchy == nullptr ||
-        !m_georef().has_transform)
+        !m_dataset.georef->Get().has_transform)
         return items;
     m_view.ReadLabels(0);
     const ZSArray &array = m_view.Array(0);
@@ -138,8 +138,7 @@ const struct zs_node *ZSItems::GroupAbove() const
     return isThere ? group : nullptr;
 }
 
-/* Plain attributes of the group, then of the array, then of the side-car file. Of several arrays, the attributes that
- * all have alike. */
+/* Plain attributes of the group; those of the array go before them, and those of a side-car file before these. */
 CPLStringList ZSItems::ItemsAbove() const
 {
     CPLStringList above;
@@ -155,15 +154,35 @@ CPLStringList ZSItems::ItemsAbove() const
     return above;
 }
 
-CPLStringList ZSItems::CommonItems()
+/* Items of arrays: those that all have alike are the dataset's, the others their bands'. Of one array all are the
+ * dataset's. */
+void ZSItems::SortItems()
 {
-    return CPLStringList(CSLDuplicate(m_view.Properties(0).metadata));
+    if (!m_ownItems.empty())
+        return;
+    std::vector<CPLStringList> all;
+    for (size_t i = 0; i < m_view.sources.size(); i++)
+        all.emplace_back(CSLDuplicate(m_view.Properties(i).metadata));
+    for (int k = 0; k < all[0].size(); k++)
+    {
+        const auto has = [item = all[0][k]](const CPLStringList &list) { return zsHasItem(list.List(), item); };
+        if (std::all_of(all.begin(), all.end(), has))
+            m_commonItems.AddString(all[0][k]);
+    }
+    for (const auto &list : all)
+        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
 }
 
-const CPLStringList &ZSItems::OwnItems(size_t)
+const CPLStringList &ZSItems::CommonItems()
 {
-    static const CPLStringList none;
-    return none;
+    SortItems();
+    return m_commonItems;
+}
+
+const CPLStringList &ZSItems::OwnItems(size_t source)
+{
+    SortItems();
+    return m_ownItems[source];
 }
 
 const char *zsRegistrationOf(const struct zs_georef &georef)
@@ -179,7 +198,7 @@ void ZSItems::Read()
     CPLStringList md = ItemsAbove();
     md = zsMergeItems(md.List(), CommonItems().List());
     m_fromStore = zsMergeItems(AxisItems().List(), md.List());
-    const char *registration = zsRegistrationOf(m_georef());
+    const char *registration = zsRegistrationOf(m_dataset.georef->Get());
     if (registration != nullptr)
         zsSetItem(m_fromStore, GDALMD_AREA_OR_POINT, registration);
     const auto sideCar = m_dataset.GDALPamDataset::GetMetadata();
@@ -275,7 +294,7 @@ void ZSItems::SetChanged(const char *domain)
 const char *ZSItems::StoredRegistration()
 {
     const zs_json *stored = zs_json_get(m_view.Array(0).node->attributes, ZS_REGISTRATION_ATTRIBUTE);
-    const char *other = m_georef().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
+    const char *other = m_dataset.georef->Get().pixel_is_point ? GDALMD_AOP_AREA : GDALMD_AOP_POINT;
     return zs_json_equals(stored, other) ? nullptr : zsItemValue(m_view.Properties(0).metadata, GDALMD_AREA_OR_POINT);
 }
 
@@ -284,161 +303,59 @@ CPLStringList ZSItems::ItemsToWrite()
     const CPLStringList ofAxes = zsMergeItems(AxisItems().List(), NetcdfItems().List());
     CPLStringList items = zsUtf8List(zsItemsNotIn(m_dataset.GDALMajorObject::GetMetadata(), ofAxes.List()).List());
     const ZSArray &array = m_view.Array(0);
-    if (array.axes.y < 0 || m_georef().is_area_declared ||
-        zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, m_georef().has_transform))
+    const struct zs_georef &georef = m_dataset.georef->Get();
+    if (array.axes.y < 0 || georef.is_area_declared ||
+        zs_georef_has_registration(m_view.store->hierarchy, array.node, array.axes, georef.has_transform))
         zsSetItem(items, GDALMD_AREA_OR_POINT, StoredRegistration());
     return items;
 }
 
-/* Removes from the group above the items that were shown and then removed, unless another raster shows them. */
-enum zs_status ZSItems::RemoveItemsAbove(struct zs_error *err)
+/* Items of the group above an array stay the group's: what is changed goes to the array. */
+enum zs_status ZSItems::WriteItemsOfArray(struct zs_error *err)
 {
-    const CPLStringList above = ItemsAbove(), now(CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata()));
-    CPLStringList gone;
+    const CPLStringList above = ItemsAbove(), common = CommonItems(), items = ItemsToWrite();
+    const CPLStringList own = zsItemsNotIn(items.List(), zsItemsNotIn(above.List(), common.List()).List());
+    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
     for (int i = 0; i < above.size(); i++)
     {
         const std::string name = zsItemName(above[i]);
-        if (zsItemValue(now.List(), name.c_str()) == nullptr &&
-            zsItemValue(m_view.Properties(0).metadata, name.c_str()) == nullptr)
-            gone.AddString(above[i]);
+        if (zsItemValue(m_dataset.GDALMajorObject::GetMetadata(), name.c_str()) == nullptr &&
+            zsItemValue(common.List(), name.c_str()) == nullptr)
+            CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
+                     zsShown(m_view.store->name).c_str(), name.c_str(), GroupAbove()->path);
     }
-    if (gone.empty())
-        return ZS_OK;
-    const struct zs_node *group = GroupAbove(), **rasters = nullptr;
-    size_t count = 0;
-    const enum zs_status status = zs_rasters_find(m_view.store->hierarchy, group, &rasters, &count, nullptr, err);
-    const std::unique_ptr<const struct zs_node *, decltype(&free)> rastersFreed(rasters, free);
-    if (status != ZS_OK && status != ZS_NOT_FOUND && status != ZS_UNSUPPORTED)
-        return status;
-    if (status == ZS_OK && count == 1 && strcmp(rasters[0]->path, m_view.Array(0).node->path) == 0)
-        return zs_update_metadata(m_view.store->hierarchy, group, zsItemsNotIn(above.List(), gone.List()).List(), err);
-    for (int i = 0; i < gone.size(); i++)
-        CPLError(CE_Warning, CPLE_AppDefined, "%s: %s is an attribute of the group /%s, and of all in it: it stays",
-                 zsShown(m_view.store->name).c_str(), zsItemName(gone[i]).c_str(), group->path);
     return ZS_OK;
-}
-
-enum zs_status ZSItems::WriteItems(struct zs_error *err)
-{
-    const CPLStringList ofGroup = zsItemsNotIn(ItemsAbove().List(), CommonItems().List());
-    const CPLStringList own = zsItemsNotIn(ItemsToWrite().List(), ofGroup.List());
-    ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(0).node, own.List(), err));
-    return RemoveItemsAbove(err);
-}
-
-enum zs_status ZSItems::WriteOwnItems(size_t, const std::function<bool(const char *)> &, struct zs_error *)
-{
-    return ZS_OK;
-}
-
-enum zs_status ZSItems::Flush(struct zs_error *err)
-{
-    ZS_TRY(WriteItems(err));
-    if (!WritesDomains())
-        return ZS_OK;
-    ReadDomains(nullptr);
-    zs_domains_clear(&m_domains);
-    m_domains = zsDomainsOf(m_dataset);
-    for (const auto &source : m_view.sources)
-        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &m_domains, err));
-    return ZS_OK;
-}
-
-/* The side-car file need not repeat what the store holds now. */
-void ZSItems::SetPublished()
-{
-    m_fromStore = CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata());
-    m_isPending = m_domainsChanged = false;
-}
-
-/* ---- A group's arrays: the dataset has the items of the group, and the items that all arrays have alike. Bands have
- * the other items. An item is changed where it is stored. ---- */
-
-namespace
-{
-class GroupItems final : public ZSItems
-{
-    std::vector<CPLStringList> m_ownItems; /* of each array */
-    CPLStringList m_commonItems;
-
-    void SortItems();
-    CPLStringList CommonItems() override
-    {
-        SortItems();
-        return m_commonItems;
-    }
-    enum zs_status WriteItems(struct zs_error *err) override;
-    bool WritesDomains() const override
-    {
-        return m_domainsChanged;
-    }
-
-  public:
-    using ZSItems::ZSItems;
-
-    const CPLStringList &OwnItems(size_t source) override
-    {
-        SortItems();
-        return m_ownItems[source];
-    }
-    enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
-                                 struct zs_error *err) override;
-};
-} // namespace
-
-void GroupItems::SortItems()
-{
-    if (!m_ownItems.empty())
-        return;
-    std::vector<CPLStringList> all;
-    for (size_t i = 0; i < m_view.sources.size(); i++)
-        all.emplace_back(CSLDuplicate(m_view.Properties(i).metadata));
-    for (int k = 0; k < all[0].size(); k++)
-    {
-        bool isCommon = true;
-        for (const auto &list : all)
-            isCommon = isCommon && zsHasItem(list.List(), all[0][k]);
-        if (isCommon)
-            m_commonItems.AddString(all[0][k]);
-    }
-    for (const auto &list : all)
-        m_ownItems.push_back(zsItemsNotIn(list.List(), m_commonItems.List()));
 }
 
 /* Items that the arrays have already stay theirs; new and changed items go to the group. */
-enum zs_status GroupItems::WriteItems(struct zs_error *err)
+enum zs_status ZSItems::WriteItemsOfGroup(struct zs_error *err)
 {
-    SortItems();
-    const CPLStringList md = ItemsToWrite();
-    char **items = nullptr;
-    ZS_TRY(zs_group_metadata_read(m_view.group, &items, err));
-    const CPLStringList before(CSLDuplicate(items));
-    zs_names_free(items);
-    CPLStringList ofGroup = zsItemsNotIn(md.List(), m_commonItems.List());
-    for (int i = 0; i < before.size(); i++)
+    const CPLStringList items = ItemsToWrite(), before = CommonItems();
+    char **list = nullptr;
+    ZS_TRY(zs_group_metadata_read(m_view.group, &list, err));
+    const ZSOwned<char *> freed(list, zs_names_free);
+    CPLStringList ofGroup = zsItemsNotIn(items.List(), before.List());
+    for (int i = 0; list != nullptr && list[i] != nullptr; i++)
     {
         // An item of the group that an array's item hid was not shown, so it stays.
-        const std::string name = zsItemName(before[i]);
-        if (zsItemValue(m_commonItems.List(), name.c_str()) != nullptr &&
+        const std::string name = zsItemName(list[i]);
+        if (zsItemValue(before.List(), name.c_str()) != nullptr &&
             zsItemValue(ofGroup.List(), name.c_str()) == nullptr)
-            ofGroup.AddString(before[i]);
+            ofGroup.AddString(list[i]);
     }
     ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.group, ofGroup.List(), err));
-    const CPLStringList gone = zsItemsNotIn(m_commonItems.List(), md.List());
-    if (gone.empty())
-        return ZS_OK;
-    const CPLStringList common = zsItemsNotIn(m_commonItems.List(), gone.List());
-    for (size_t i = 0; i < m_view.sources.size(); i++)
+    const CPLStringList gone = zsItemsNotIn(before.List(), items.List());
+    m_commonItems = zsItemsNotIn(before.List(), gone.List());
+    for (size_t i = 0; i < m_view.sources.size() && !gone.empty(); i++)
     {
-        const CPLStringList kept = zsMergeItems(common.List(), m_ownItems[i].List());
+        const CPLStringList kept = zsMergeItems(m_commonItems.List(), m_ownItems[i].List());
         ZS_TRY(zs_update_metadata(m_view.store->hierarchy, m_view.Array(i).node, kept.List(), err));
     }
-    m_commonItems = common;
     return ZS_OK;
 }
 
-enum zs_status GroupItems::WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
-                                         struct zs_error *err)
+enum zs_status ZSItems::WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
+                                      struct zs_error *err)
 {
     const CPLStringList &own = OwnItems(source);
     CPLStringList kept;
@@ -455,9 +372,22 @@ enum zs_status GroupItems::WriteOwnItems(size_t source, const std::function<bool
     return ZS_OK;
 }
 
-std::unique_ptr<ZSItems> ZSItems::Of(GDALPamDataset &dataset, ZSView &view, Georef georef)
+enum zs_status ZSItems::Flush(struct zs_error *err)
 {
-    if (view.IsGroup())
-        return std::make_unique<GroupItems>(dataset, view, std::move(georef));
-    return std::make_unique<ZSItems>(dataset, view, std::move(georef));
+    ZS_TRY(m_view.IsGroup() ? WriteItemsOfGroup(err) : WriteItemsOfArray(err));
+    if (m_view.IsGroup() && !m_domainsChanged)
+        return ZS_OK;
+    ReadDomains(nullptr);
+    zs_domains_clear(&m_domains);
+    m_domains = zsDomainsOf(m_dataset);
+    for (const auto &source : m_view.sources)
+        ZS_TRY(zs_update_domains(m_view.store->hierarchy, source.array->node, &m_domains, err));
+    return ZS_OK;
+}
+
+/* The side-car file need not repeat what the store holds now. */
+void ZSItems::SetPublished()
+{
+    m_fromStore = CSLDuplicate(m_dataset.GDALMajorObject::GetMetadata());
+    m_isPending = m_domainsChanged = false;
 }

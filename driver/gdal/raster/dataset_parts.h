@@ -162,17 +162,17 @@ const char *zsRegistrationOf(const struct zs_georef &georef);
 
 class ZSItems : public ZSDatasetPart
 {
-  public:
-    using Georef = std::function<const struct zs_georef &()>;
-
-  private:
-    const Georef m_georef; /* for AREA_OR_POINT */
+    ShardedZarrDataset &m_dataset;
+    ZSView &m_view;
     bool m_isRead = false, m_netcdfRead = false, m_domainsRead = false;
     CPLStringList m_fromStore; /* the store's items: a side-car file does not repeat them */
     struct zs_domains m_domains = {};
     CPLStringList m_structure; /* the domain IMAGE_STRUCTURE, once it was asked for */
-    bool m_isPending = false;
+    std::vector<CPLStringList> m_ownItems; /* of each array */
+    CPLStringList m_commonItems;
+    bool m_isPending = false, m_domainsChanged = false;
 
+    void SortItems();
     void KeepDomains();
     void AddFixedPosition(CPLStringList &md, size_t source, int dim);
     void AddAxisItems(CPLStringList &md, size_t source);
@@ -180,39 +180,25 @@ class ZSItems : public ZSDatasetPart
     /* Coordinates of the only band dimension as the netCDF driver shows them, which rioxarray and that driver's copies
      * understand. */
     CPLStringList NetcdfItems();
-    enum zs_status RemoveItemsAbove(struct zs_error *err);
     const char *StoredRegistration();
-
-  protected:
-    GDALPamDataset &m_dataset;
-    ZSView &m_view;
-    bool m_domainsChanged = false;
-
     /* The group directly above the arrays, null where there is none; and its items. */
     const struct zs_node *GroupAbove() const;
     CPLStringList ItemsAbove() const;
     /* The items to write: without those of axes, unless changed, and without AREA_OR_POINT where a convention declares
      * it. */
     CPLStringList ItemsToWrite();
-    /* The items that are equal in all arrays. */
-    virtual CPLStringList CommonItems();
-    virtual enum zs_status WriteItems(struct zs_error *err);
-    virtual bool WritesDomains() const
-    {
-        return true;
-    }
+    const CPLStringList &CommonItems();
+    enum zs_status WriteItemsOfArray(struct zs_error *err);
+    enum zs_status WriteItemsOfGroup(struct zs_error *err);
 
   public:
-    ZSItems(GDALPamDataset &dataset, ZSView &view, Georef georef)
-        : m_georef(std::move(georef)), m_dataset(dataset), m_view(view)
+    ZSItems(ShardedZarrDataset &dataset, ZSView &view) : m_dataset(dataset), m_view(view)
     {
     }
     ~ZSItems() override
     {
         zs_domains_clear(&m_domains);
     }
-    /* Makes the items of an array, or of a group's arrays. */
-    static std::unique_ptr<ZSItems> Of(GDALPamDataset &dataset, ZSView &view, Georef georef);
 
     /* Gives the dataset the items of the default domain, or of another (NULL: of all), unless it has them. */
     void Read();
@@ -232,11 +218,11 @@ class ZSItems : public ZSDatasetPart
 
     /* Items of an array that its bands show in a group's dataset. The dataset itself shows the items that all arrays
      * have alike. */
-    virtual const CPLStringList &OwnItems(size_t source);
+    const CPLStringList &OwnItems(size_t source);
     /* Removes the array's items that none of its bands shows any more; new and changed items are written to the
      * band. */
-    virtual enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
-                                         struct zs_error *err);
+    enum zs_status WriteOwnItems(size_t source, const std::function<bool(const char *)> &isShown,
+                                 struct zs_error *err);
 
     /* Takes out of the XML of a side-car file what the store has. */
     void DropStored(CPLXMLNode *tree)

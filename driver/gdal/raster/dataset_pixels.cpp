@@ -106,7 +106,7 @@ CPLErr ZSPixels::ReplaceArray(const unsigned char *fill, const struct zs_blosc_s
     opened->isHealpix = blank.isHealpix;
     opened->healpix = blank.healpix;
     m_view.ReplaceArray(0, opened);
-    m_dataset.items->ForgetStructure();
+    m_dataset.items.ForgetStructure();
     return CE_None;
 }
 
