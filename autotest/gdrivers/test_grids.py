@@ -207,7 +207,7 @@ HOSTILE = [
     (rectilinear([[2**63, 1], [2**63, 1]], 4), r"chunk_shapes\[0\]\[1\]: .* fewer than 2\^64 elements"),
     (rectilinear([2**62, 1], [2**62, 1]), r"chunk_grid: expected chunks of fewer than 2\^64 bytes"),
     (rectilinear([2**40, 1], 4), r"chunks of at most \d+ bytes"),
-    ({"name": "rectilinear", "configuration": {"kind": "outline", "chunk_shapes": [4, 4]}}, r"kind: expected .inline., found outline"),
+    ({"name": "rectilinear", "configuration": {"kind": "outline", "chunk_shapes": [4, 4]}}, r"kind: expected .inline., found .outline"),
     ({"name": "rectilinear", "configuration": {"chunk_shapes": [4, 4]}}, r"kind: expected .inline., found no such member"),
     ({"name": "rectilinear", "configuration": {"kind": "inline"}}, r"configuration.chunk_shapes, found no such member"),
     ("rectilinear", r"kind: expected"),

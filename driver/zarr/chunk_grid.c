@@ -1,19 +1,25 @@
+/* All chunk grids: for each dimension one length, or a list of lengths. As zarr-python 3.4 does, a "regular" grid is
+ * read with lists, too, and with 0 for the chunks of an empty dimension: writers made such. */
 #include "zarr/chunk_grid.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "zarr/node.h"
+#include "zarr/document.h"
 
-static const struct {
+static const struct grid {
     const char *name;
-    zs_grid_parse_fn parse;
-    const char *members[3]; /* of the configuration, NULL-terminated */
+    const char *member; /* of the configuration */
+    const char *members[3];
+    bool has_empty; /* 0 for the chunks of an empty dimension */
+    bool has_runs;  /* lists have [length, count] for many */
+    bool is_exact;  /* the lengths add up to the array's size, and not to more */
 } grids[] = {
-    {"regular", zs_grid_regular_parse, {"chunk_shape"}},                  /* core specification */
-    {"rectilinear", zs_grid_rectilinear_parse, {"kind", "chunk_shapes"}}, /* zarr-extensions */
-    {"rectangular", zs_grid_rectangular_parse, {"chunk_shape"}},          /* ZEP 3 */
+    {"regular", "chunk_shape", {"chunk_shape"}, true, false, false},                  /* core specification */
+    {"rectilinear", "chunk_shapes", {"kind", "chunk_shapes"}, false, true, false}, /* zarr-extensions */
+    {"rectangular", "chunk_shape", {"chunk_shape"}, false, false, true},              /* ZEP 3 */
 };
 
 /* ---- Edges ---- */
@@ -92,15 +98,109 @@ uint64_t zs_chunk_count(const struct zs_array_meta *meta, int dim)
 
 /* ---- Configurations ---- */
 
-enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err)
+static enum zs_status parse_edge(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err)
 {
-    if (zs_json_uint64(value, edge) && *edge > 0)
+    return zs_json_uint64(value, edge) && *edge > 0
+               ? ZS_OK
+               : zs_fail_found(err, ZS_INVALID, value, "%s: expected an integer of 1 to 18446744073709551615", where);
+}
+
+/* An entry of a list: a length, or a length and how often. `where` names it. */
+static enum zs_status parse_entry(const struct grid *grid, const zs_json *entry, const char *where, uint64_t *edge,
+                                  uint64_t *count, struct zs_error *err)
+{
+    *count = 1;
+    if (!grid->has_runs || !zs_json_is_array(entry))
+        return parse_edge(entry, where, edge, err);
+    if (zs_json_size(entry) != 2)
+        return zs_fail(err, ZS_INVALID, "%s: expected a length, or a length and a count, found a list of %zu", where,
+                       zs_json_size(entry));
+    char part[128];
+    snprintf(part, sizeof part, "%s[0]", where);
+    ZS_TRY(parse_edge(zs_json_at(entry, 0), part, edge, err));
+    snprintf(part, sizeof part, "%s[1]", where);
+    return parse_edge(zs_json_at(entry, 1), part, count, err);
+}
+
+/* A list of lengths. `name` is its name in messages. */
+static enum zs_status parse_list(const struct grid *grid, const zs_json *list, const char *name, uint64_t size,
+                                 struct zs_edges **edges, struct zs_error *err)
+{
+    size_t i = 0;
+    for (const zs_json *entry = zs_json_first(list); entry != NULL; entry = zs_json_next(entry), i++) {
+        char where[96];
+        uint64_t edge, count;
+        snprintf(where, sizeof where, "%s[%zu]", name, i);
+        ZS_TRY(parse_entry(grid, entry, where, &edge, &count, err));
+        const enum zs_status status = zs_edges_add(edges, edge, count, err);
+        if (status != ZS_OK)
+            return zs_fail_in(err, status, "%s", where);
+    }
+    if (i == 0)
+        return zs_fail(err, ZS_INVALID, "%s: expected at least one length, found none", name);
+    const uint64_t found = zs_edges_elements(*edges);
+    if (grid->is_exact ? found != size : found < size)
+        return zs_fail(err, ZS_INVALID, "%s: expected lengths that add up to %s%llu, the array's size, found %llu",
+                       name, grid->is_exact ? "" : "at least ", (unsigned long long)size, (unsigned long long)found);
+    return ZS_OK;
+}
+
+/* The longest of the chunks that begin in the array. */
+static uint64_t longest(const struct zs_edges *edges, uint64_t size)
+{
+    uint64_t most = edges->runs[0].edge;
+    for (size_t i = 1; i < edges->run_count && edges->runs[i].start < size; i++)
+        most = zs_max_u64(most, edges->runs[i].edge);
+    return most;
+}
+
+static enum zs_status parse_dimension(const struct grid *grid, const zs_json *value, struct zs_array_meta *meta,
+                                      int dim, struct zs_error *err)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s[%d]", grid->member, dim);
+    if (grid->has_empty && meta->shape[dim] == 0 && zs_json_uint64(value, &meta->chunk_shape[dim]) &&
+        meta->chunk_shape[dim] == 0) {
+        meta->chunk_shape[dim] = 1; /* of which there are none */
         return ZS_OK;
-    char *text = zs_json_print(value);
-    (void)zs_fail(err, ZS_INVALID, "%s: expected an integer of 1 to 18446744073709551615, found %.60s", where,
-                  text != NULL ? text : "?");
-    free(text);
-    return ZS_INVALID;
+    }
+    if (!zs_json_is_array(value))
+        return parse_edge(value, name, &meta->chunk_shape[dim], err);
+    /* with what there is of it freed with the metadata */
+    ZS_TRY(parse_list(grid, value, name, meta->shape[dim], &meta->edges[dim], err));
+    meta->chunk_shape[dim] = longest(meta->edges[dim], meta->shape[dim]);
+    if (meta->edges[dim]->run_count > 1 ||
+        zs_edges_chunks(meta->edges[dim]) != zs_ceil_div_u64(meta->shape[dim], meta->chunk_shape[dim])) {
+        meta->has_edges = true;
+        return ZS_OK;
+    }
+    free(meta->edges[dim]); /* they are all of one length */
+    meta->edges[dim] = NULL;
+    return ZS_OK;
+}
+
+static enum zs_status parse_configuration(const struct grid *grid, const zs_json *configuration, struct zs_array_meta *meta,
+                            struct zs_error *err)
+{
+    const zs_json *shapes = zs_json_get(configuration, grid->member);
+    if (!zs_json_is_array(shapes))
+        return zs_fail_found(err, ZS_INVALID, shapes, "expected an array of lengths as configuration.%s", grid->member);
+    if (zs_json_size(shapes) != (size_t)meta->ndim)
+        return zs_fail(err, ZS_INVALID, "%s: expected %d entries, one per dimension of shape, found %zu", grid->member,
+                       meta->ndim, zs_json_size(shapes));
+    int d = 0;
+    for (const zs_json *value = zs_json_first(shapes); value != NULL; value = zs_json_next(value), d++)
+        ZS_TRY(parse_dimension(grid, value, meta, d, err));
+    return ZS_OK;
+}
+
+/* Lists of "rectilinear" may lie elsewhere. */
+static enum zs_status check_kind(const zs_json *configuration, struct zs_error *err)
+{
+    const zs_json *kind = zs_json_get(configuration, "kind");
+    return zs_json_equals(kind, "inline")
+               ? ZS_OK
+               : zs_fail_found(err, kind != NULL ? ZS_UNSUPPORTED : ZS_INVALID, kind, "kind: expected \"inline\"");
 }
 
 enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuration, struct zs_array_meta *meta,
@@ -111,20 +211,20 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
         i++;
     if (i == sizeof grids / sizeof grids[0])
         return zs_fail(err, ZS_UNSUPPORTED, "chunk_grid \"%.100s\" is not supported", name);
-    enum zs_status status = grids[i].parse(configuration, meta, err);
-    if (status == ZS_OK && (status = zs_members_check(configuration, grids[i].members, err)) != ZS_OK)
-        return zs_fail_in(err, status, "chunk_grid \"%s\"", name);
-    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid");
+    enum zs_status status = grids[i].has_runs ? check_kind(configuration, err) : ZS_OK;
+    if (status == ZS_OK)
+        status = parse_configuration(&grids[i], configuration, meta, err);
+    if (status == ZS_OK)
+        status = zs_members_check(configuration, grids[i].members, err);
+    return status == ZS_OK ? ZS_OK : zs_fail_in(err, status, "chunk_grid \"%s\"", name);
 }
 
 zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim)
 {
     zs_json *grid = zs_json_new_object();
-    bool ok = zs_json_add_string(grid, "name", "regular") != NULL;
-    zs_json *shape = zs_json_add_array(zs_json_add_object(grid, "configuration"), "chunk_shape");
-    for (int d = 0; d < ndim && ok; d++)
-        ok = zs_json_add_uint64(shape, NULL, chunk_shape[d]) != NULL;
-    if (ok && shape != NULL)
+    zs_json *configuration = zs_json_add_object(grid, "configuration");
+    if (zs_json_add_string(grid, "name", "regular") != NULL &&
+        zs_json_add(configuration, "chunk_shape", zs_shape_list(chunk_shape, ndim)) != NULL)
         return grid;
     zs_json_free(grid);
     return NULL;

@@ -1,6 +1,5 @@
 /* zarr/chunk_grid.h: how an array is cut into chunks (core specification, "Chunk grids"; zarr-extensions,
- * "rectilinear"; ZEP 3). All grids cut each dimension by itself, so one is a list of edges for each. Adding a grid is a
- * file that fills these in, or a few lines in the file of its family, and one row of the table in chunk_grid.c. */
+ * "rectilinear"; ZEP 3). All grids cut each dimension by itself, so one is a list of edges for each. */
 #pragma once
 
 #include "base/status.h"
@@ -44,16 +43,3 @@ enum zs_status zs_chunk_grid_parse(const char *name, const zs_json *configuratio
 
 /* The value of "chunk_grid", a regular one. NULL without memory. */
 zs_json *zs_chunk_grid_document(const uint64_t *chunk_shape, int ndim);
-
-/* ---- The files of the grids ---- */
-
-typedef enum zs_status (*zs_grid_parse_fn)(const zs_json *configuration, struct zs_array_meta *meta,
-                                           struct zs_error *err);
-enum zs_status zs_grid_regular_parse(const zs_json *configuration, struct zs_array_meta *meta, struct zs_error *err);
-enum zs_status zs_grid_rectilinear_parse(const zs_json *configuration, struct zs_array_meta *meta,
-                                         struct zs_error *err);
-enum zs_status zs_grid_rectangular_parse(const zs_json *configuration, struct zs_array_meta *meta,
-                                         struct zs_error *err);
-
-/* A positive integer of a configuration; ZS_INVALID with `where` and what was found. */
-enum zs_status zs_chunk_edge_parse(const zs_json *value, const char *where, uint64_t *edge, struct zs_error *err);

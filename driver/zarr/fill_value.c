@@ -9,15 +9,10 @@
 
 /* ---- Reading ---- */
 
-/* The message of everything that does not fit: what was expected, and the value as it stands in the file. */
 static enum zs_status mismatch(const struct zs_dtype *dtype, const zs_json *found, const char *expected,
                                struct zs_error *err)
 {
-    char *text = err != NULL ? zs_json_print(found) : NULL;
-    (void)zs_fail(err, ZS_INVALID, "fill_value of %s: expected %s, found %.100s", dtype->name, expected,
-                  text != NULL ? text : "?");
-    free(text);
-    return ZS_INVALID;
+    return zs_fail_found(err, ZS_INVALID, found, "fill_value of %s: expected %s", dtype->name, expected);
 }
 
 /* A number, also one in quotes: writers whose JSON library has no 64-bit integers do that. */
