@@ -39,49 +39,33 @@ void zs_icechunk_commit_clear(struct zs_icechunk_commit *commit)
 
 /* ---- Points in time ---- */
 
-/* Reads a character, unless it is '\0', and n digits. */
-static bool digits(const char **text, char before, int n, int *out)
-{
-    const char *p = *text;
-    if (before != '\0' && *p++ != before)
-        return false;
-    for (*out = 0; n > 0; n--, p++) {
-        if (*p < '0' || *p > '9')
-            return false;
-        *out = 10 * *out + (*p - '0');
-    }
-    *text = p;
-    return true;
-}
-
 /* Microseconds since 1970 of a time as in ISO 8601, UTC by default. */
 static bool parse_time(const char *text, uint64_t *out)
 {
     struct tm t = {0};
-    int hours = 0, minutes = 0, sign = 0;
+    char sign[2] = "";
+    int n = 0, hours = 0, minutes = 0;
     int64_t micro = 0, unit = 100000;
     const char *p = text;
-    if (!digits(&p, '\0', 4, &t.tm_year) || !digits(&p, '-', 2, &t.tm_mon) || !digits(&p, '-', 2, &t.tm_mday))
+    if (sscanf(p, "%4d-%2d-%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &n) != 3)
         return false;
-    t.tm_year -= 1900;
-    t.tm_mon--;
+    p += n;
     if (*p == 'T' || *p == 't' || *p == ' ') {
-        if (!digits(&p, *p, 2, &t.tm_hour) || !digits(&p, ':', 2, &t.tm_min) ||
-            (*p == ':' && !digits(&p, ':', 2, &t.tm_sec)))
+        if (sscanf(p + 1, "%2d:%2d%n:%2d%n", &t.tm_hour, &t.tm_min, &n, &t.tm_sec, &n) < 2)
             return false;
+        p += 1 + n;
         if (*p == '.')
             for (p++; *p >= '0' && *p <= '9'; p++, unit /= 10)
                 micro += unit * (*p - '0');
-        sign = (*p == '+') - (*p == '-');
-        if (sign != 0) {
-            if (!digits(&p, *p, 2, &hours) || (*p != '\0' && !digits(&p, *p == ':' ? ':' : '\0', 2, &minutes)))
-                return false;
-        } else if (*p == 'Z' || *p == 'z') {
+        if (sscanf(p, "%1[+-]%2d%n:%2d%n", sign, &hours, &n, &minutes, &n) >= 2)
+            p += n;
+        else if (*p == 'Z' || *p == 'z')
             p++;
-        }
     }
+    t.tm_year -= 1900;
+    t.tm_mon--;
     struct tm same = t; /* unless there is no such day or hour: then timegm() makes it another */
-    const int64_t seconds = (int64_t)timegm(&same) - sign * (3600 * hours + 60 * minutes);
+    const int64_t seconds = (int64_t)timegm(&same) - (sign[0] == '-' ? -60 : 60) * (60 * hours + minutes);
     const bool is_there = same.tm_mday == t.tm_mday && same.tm_mon == t.tm_mon && same.tm_hour == t.tm_hour &&
                           same.tm_min == t.tm_min && same.tm_sec == t.tm_sec;
     if (*p != '\0' || !is_there || seconds < 0)
