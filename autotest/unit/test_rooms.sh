@@ -29,9 +29,9 @@ raster 5738
 geo 9284
 array 5838
 shard 1930
-icechunk 2050
+icechunk 2034
 codec 4668
-zarr 7673
+zarr 7615
 store 6060
 base 1975
 END

@@ -1,6 +1,6 @@
 /* All chunk grids: for each dimension one length, or a list of lengths. As zarr-python 3.4 does, a "regular" grid is
  * read with lists, too, and with 0 for the chunks of an empty dimension: writers made such. */
-#include "zarr/chunk_grid.h"
+#include "zarr/node.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,8 +179,8 @@ static enum zs_status parse_dimension(const struct grid *grid, const zs_json *va
     return ZS_OK;
 }
 
-static enum zs_status parse_configuration(const struct grid *grid, const zs_json *configuration, struct zs_array_meta *meta,
-                            struct zs_error *err)
+static enum zs_status parse_configuration(const struct grid *grid, const zs_json *configuration,
+                                          struct zs_array_meta *meta, struct zs_error *err)
 {
     const zs_json *shapes = zs_json_get(configuration, grid->member);
     if (!zs_json_is_array(shapes))

@@ -11,6 +11,7 @@
  *   6 the journal goes
  * Step 3 is the commit. A later writer who finds the journal takes steps 4 to 6 as its maker does, also at the same
  * time. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -342,115 +343,125 @@ enum zs_status zs_hierarchy_recover(struct zs_store *store, struct zs_error *err
     return is_there ? zs_edits_redo(store, err) : ZS_OK;
 }
 
-/* Makes the text of a journal, and its "id", of 16 digits; NULL without memory. */
-static char *journal_text(const zs_json *edits, zs_json **journal)
+/* Makes the text of a journal, and its id, of 16 digits; NULL without memory. */
+static char *journal_text(const zs_json *edits, zs_json **id)
 {
     uint64_t random = 0;
+    char digits[17], *text = NULL;
     (void)getrandom(&random, sizeof random, GRND_NONBLOCK);
-    char *id = zs_format("%016llx", (unsigned long long)random), *text = NULL;
-    *journal = zs_json_new_object();
-    if (id != NULL && zs_json_add_string(*journal, "id", id) != NULL &&
-        zs_json_add(*journal, "edits", zs_json_copy(edits)) != NULL)
-        text = zs_json_print(*journal);
-    free(id);
-    return text;
+    (void)snprintf(digits, sizeof digits, "%016llx", (unsigned long long)random);
+    zs_json *journal = zs_json_new_object();
+    const zs_json *added = zs_json_add_string(journal, "id", digits);
+    if (added != NULL && zs_json_add(journal, "edits", zs_json_copy(edits)) != NULL)
+        text = zs_json_print(journal);
+    *id = added != NULL ? zs_json_copy(added) : NULL;
+    zs_json_free(journal);
+    if (*id != NULL)
+        return text;
+    free(text);
+    return NULL;
 }
 
 /* ---- The flush ---- */
 
-/* Whether a kill could leave a part of the work. */
-static bool needs_journal(const struct zs_edit_work *work, const struct zs_contents *removed)
+/* Puts the journal of a list of edits; *id becomes its id, or stays NULL where it is longer than could be read. */
+static enum zs_status begin_journal(struct zs_store *store, const zs_json *edits, const char *etag, zs_json **id,
+                                    struct zs_error *err)
 {
-    size_t count = removed->own.count;
-    for (size_t i = 0; i < work->count; i++)
-        count += work->items[i].text != NULL;
-    return count > 1 && !work->is_new;
+    char *text = journal_text(edits, id);
+    enum zs_status status = text != NULL ? ZS_OK : zs_fail_memory(err);
+    const bool is_long = text != NULL && strlen(text) > ZS_JSON_MAX_BYTES;
+    if (status == ZS_OK && !is_long)
+        status = put_journal(store, text, etag, err);
+    free(text);
+    if (status == ZS_OK && !is_long)
+        return ZS_OK;
+    zs_json_free(*id);
+    *id = NULL;
+    return status;
 }
 
-static void note_sent(struct zs_hierarchy *hierarchy)
+/* A flush of pending changes. */
+struct flush {
+    struct zs_hierarchy *hierarchy;
+    zs_json *edits;
+    struct zs_lock *lock;
+    struct zs_edit_work work;
+    struct zs_contents removed; /* objects that go */
+};
+
+/* Whether a kill could leave a part of the work. */
+static bool needs_journal(const struct flush *f)
 {
-    for (size_t i = 0; i < hierarchy->count; i++)
-        if (hierarchy->entries[i].change != NULL)
-            hierarchy->entries[i].change->is_sent = true;
+    size_t count = f->removed.own.count;
+    for (size_t i = 0; i < f->work.count; i++)
+        count += f->work.items[i].text != NULL;
+    return count > 1 && !f->work.is_new;
 }
 
 /* Steps 4 and 5. */
-static enum zs_status put_and_remove(struct zs_hierarchy *hierarchy, struct zs_edit_work *work,
-                                     const struct zs_contents *removed, struct zs_error *err)
+static enum zs_status put_and_remove(struct flush *f, struct zs_error *err)
 {
-    note_sent(hierarchy);
-    ZS_TRY(zs_edits_put(work, err));
-    ZS_TRY(zs_contents_remove(hierarchy->store, removed, ZS_MARKS_GO, err));
-    return remove_replaced(hierarchy, err);
+    for (size_t i = 0; i < f->hierarchy->count; i++)
+        if (f->hierarchy->entries[i].change != NULL)
+            f->hierarchy->entries[i].change->is_sent = true;
+    ZS_TRY(zs_edits_put(&f->work, err));
+    ZS_TRY(zs_contents_remove(f->hierarchy->store, &f->removed, ZS_MARKS_GO, err));
+    return remove_replaced(f->hierarchy, err);
 }
 
 /* Steps 3 to 6. */
-static enum zs_status commit(struct zs_hierarchy *hierarchy, struct zs_edit_work *work,
-                             const struct zs_contents *removed, const char *etag, bool is_locked, struct zs_error *err)
+static enum zs_status commit(struct flush *f, const char *etag, struct zs_error *err)
 {
-    zs_json *journal = NULL;
-    char *text = NULL;
-    enum zs_status status = ZS_OK;
-    if (needs_journal(work, removed)) {
-        text = journal_text(work->edits, &journal);
-        status = text == NULL                           ? zs_fail_memory(err)
-                 : strlen(text) <= ZS_JSON_MAX_BYTES ? put_journal(hierarchy->store, text, etag, err)
-                                                      : ZS_OK; /* a longer one could not be read */
-        const bool is_put = status == ZS_OK;
-        if (status == ZS_NO_SPACE && removed->own.count > 0) /* removing makes room */
-            status = ZS_OK;
-        if (!is_put) {
-            free(text);
-            text = NULL;
-        }
-    }
+    struct zs_store *store = f->hierarchy->store;
+    zs_json *id = NULL;
+    enum zs_status status = needs_journal(f) ? begin_journal(store, f->edits, etag, &id, err) : ZS_OK;
+    if (status == ZS_NO_SPACE && f->removed.own.count > 0) /* removing makes room */
+        status = ZS_OK;
     if (status == ZS_OK)
-        status = put_and_remove(hierarchy, work, removed, err);
-    if (status == ZS_OK && text != NULL)
-        status = remove_journal(hierarchy->store, zs_json_get(journal, "id"), is_locked, err);
-    free(text);
-    zs_json_free(journal);
+        status = put_and_remove(f, err);
+    if (status == ZS_OK && id != NULL)
+        status = remove_journal(store, id, f->lock != NULL, err);
+    zs_json_free(id);
     return status;
 }
 
 /* All steps, for a holder of the lock where there is one. ZS_CONFLICT: another writer put a journal meanwhile. */
-static enum zs_status flush_edits(struct zs_hierarchy *hierarchy, zs_json *edits, bool is_locked,
-                                  struct zs_error *err)
+static enum zs_status flush_edits(struct flush *f, struct zs_error *err)
 {
-    struct zs_edit_work work = {.store = hierarchy->store, .edits = edits, .of = hierarchy};
-    work.is_new = zs_hierarchy_root_is_pending(hierarchy);
-    struct zs_contents removed = {0};
+    struct zs_store *store = f->hierarchy->store;
     char *etag = NULL;
-    enum zs_status status = work.is_new ? ZS_OK : enter(hierarchy->store, is_locked, &etag, err);
+    f->work = (struct zs_edit_work){.store = store, .edits = f->edits, .of = f->hierarchy};
+    f->work.is_new = zs_hierarchy_root_is_pending(f->hierarchy);
+    enum zs_status status = f->work.is_new ? ZS_OK : enter(store, f->lock != NULL, &etag, err);
     if (status == ZS_OK)
-        status = zs_edits_build(&work, err);
+        status = zs_edits_build(&f->work, err);
     if (status == ZS_OK) /* when the objects cannot be listed, nothing has changed yet */
-        status = find_removed(hierarchy->store, edits, &removed, err);
+        status = find_removed(store, f->edits, &f->removed, err);
     if (status == ZS_OK)
-        status = commit(hierarchy, &work, &removed, etag, is_locked, err);
-    zs_contents_clear(&removed);
-    zs_edits_free(&work);
+        status = commit(f, etag, err);
+    zs_contents_clear(&f->removed);
+    zs_edits_free(&f->work);
     free(etag);
     return status;
 }
 
 static enum zs_status lock_and_flush(struct zs_hierarchy *hierarchy, struct zs_error *err)
 {
-    struct zs_lock *lock = NULL;
-    enum zs_status status;
-    zs_json *edits = zs_edits_make(hierarchy);
-    ZS_TRY_MEMORY(edits, err);
-    status = zs_store_wait_commits(hierarchy->store, err); /* of chunks that documents refer to, or that go */
+    struct zs_store *store = hierarchy->store;
+    struct flush f = {.hierarchy = hierarchy, .edits = zs_edits_make(hierarchy)};
+    ZS_TRY_MEMORY(f.edits, err);
+    enum zs_status status = zs_store_wait_commits(store, err); /* of chunks that documents refer to, or that go */
     if (status == ZS_OK && !zs_hierarchy_root_is_pending(hierarchy))
-        status = zs_store_lock(hierarchy->store, "zarr.json", &lock, err);
+        status = zs_store_lock(store, "zarr.json", &f.lock, err);
     int tries = 0;
     if (status == ZS_OK) {
         do
-            status = flush_edits(hierarchy, edits, lock != NULL, err);
+            status = flush_edits(&f, err);
         while (status == ZS_CONFLICT && zs_conflict_again(&tries));
     }
-    zs_store_unlock(hierarchy->store, lock);
-    zs_json_free(edits);
+    zs_store_unlock(store, f.lock);
+    zs_json_free(f.edits);
     return status;
 }
 
@@ -485,32 +496,29 @@ static enum zs_status check_renamed(struct zs_store *store, const char *from, bo
                                       store->root, from);
 }
 
-/* Renames the node of the one edit in the list, under the lock. */
-static enum zs_status rename_locked(struct zs_store *store, zs_json *edits, bool is_locked, struct zs_error *err)
+/* Renames the node of the one edit in the list, under the lock where there is one. */
+static enum zs_status rename_locked(struct zs_store *store, const zs_json *edits, zs_json *edit, bool is_implicit,
+                                    bool is_locked, struct zs_error *err)
 {
-    zs_json *edit = (zs_json *)(uintptr_t)zs_json_first(edits), *journal = NULL; /* of the list, which is ours */
-    char *text = NULL, *etag = NULL;
+    zs_json *id = NULL;
+    char *etag = NULL;
     struct zs_error ignored;
     bool is_whole = false;
     enum zs_status status = enter(store, is_locked, &etag, err);
     if (status == ZS_OK)
-        status = check_renamed(store, zs_edit_path(edit), zs_json_get(edit, "implicit") != NULL, err);
+        status = check_renamed(store, zs_edit_path(edit), is_implicit, err);
     if (status == ZS_OK)
         status = add_listed(store, edit, zs_edit_path(edit), err);
-    if (status == ZS_OK && (text = journal_text(edits, &journal)) == NULL)
-        status = zs_fail_memory(err);
-    if (status == ZS_OK && strlen(text) <= ZS_JSON_MAX_BYTES) /* a longer one could not be read */
-        status = put_journal(store, text, etag, err);
+    if (status == ZS_OK)
+        status = begin_journal(store, edits, etag, &id, err);
     if (status == ZS_OK)
         status = rename_node(store, edit, &is_whole, err);
-    if (is_whole) {
-        const enum zs_status removed =
-            remove_journal(store, zs_json_get(journal, "id"), is_locked, status == ZS_OK ? err : &ignored);
+    if (is_whole && id != NULL) {
+        const enum zs_status removed = remove_journal(store, id, is_locked, status == ZS_OK ? err : &ignored);
         status = status == ZS_OK ? removed : status;
     }
     free(etag);
-    free(text);
-    zs_json_free(journal);
+    zs_json_free(id);
     return status;
 }
 
@@ -519,12 +527,10 @@ enum zs_status zs_edits_rename(struct zs_store *store, const char *from, const c
 {
     struct zs_lock *lock = NULL;
     zs_json *edits = zs_json_new_array(), *edit = zs_json_add_object(edits, NULL);
-    bool ok = zs_json_add_string(edit, "path", from) != NULL && zs_json_add_string(edit, "to", to) != NULL;
-    if (is_implicit)
-        ok = ok && zs_json_add_bool(edit, "implicit", true) != NULL;
+    const bool ok = zs_json_add_string(edit, "path", from) != NULL && zs_json_add_string(edit, "to", to) != NULL;
     enum zs_status status = ok ? zs_store_lock(store, "zarr.json", &lock, err) : zs_fail_memory(err);
     if (status == ZS_OK)
-        status = rename_locked(store, edits, lock != NULL, err);
+        status = rename_locked(store, edits, edit, is_implicit, lock != NULL, err);
     zs_store_unlock(store, lock);
     zs_json_free(edits);
     return status;

@@ -224,20 +224,26 @@ static enum zs_status append_known(struct walk *w, struct zs_error *err)
     return status;
 }
 
-/* Appends new nodes that are not flushed yet, which the walk cannot find. */
+/* Appends new nodes that are not flushed yet, which the walk may not have found. */
 static enum zs_status append_added(struct walk *w, struct zs_error *err)
 {
-    const size_t found = w->count;
-    qsort(w->nodes, found, sizeof *w->nodes, compare_nodes);
     for (size_t i = 0; i < w->hierarchy->count; i++) {
-        const struct zs_change *change = w->hierarchy->entries[i].change;
-        const struct zs_node *node = w->hierarchy->entries[i].node;
-        if (change == NULL || change->kind != ZS_CHANGE_NEW || node == NULL ||
-            bsearch(&node, w->nodes, found, sizeof *w->nodes, compare_nodes) != NULL)
-            continue;
-        ZS_TRY(append(w, node, err));
+        const struct zs_hierarchy_entry *entry = &w->hierarchy->entries[i];
+        if (entry->change != NULL && entry->change->kind == ZS_CHANGE_NEW && entry->node != NULL)
+            ZS_TRY(append(w, entry->node, err));
     }
     return ZS_OK;
+}
+
+/* Sorts the nodes, and leaves each once. */
+static void sort_nodes(struct walk *w)
+{
+    size_t kept = 0;
+    qsort(w->nodes, w->count, sizeof *w->nodes, compare_nodes);
+    for (size_t i = 0; i < w->count; i++)
+        if (kept == 0 || w->nodes[i] != w->nodes[kept - 1])
+            w->nodes[kept++] = w->nodes[i];
+    w->count = kept;
 }
 
 static enum zs_status walk_store(struct walk *w, struct zs_error *err)
@@ -298,20 +304,6 @@ enum zs_status zs_nodes_find(const struct zs_node *const *nodes, size_t count, c
     return ZS_OK;
 }
 
-/* Returns the first position from `at` on that is behind a path and all paths below it. */
-static size_t behind(const struct zs_node *const *nodes, size_t count, size_t at, const char *path)
-{
-    size_t low = at, high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (zs_path_compare(nodes[middle]->path, path) <= 0 || zs_path_is_within(nodes[middle]->path, path))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t count, const char *group, size_t *at)
 {
     size_t i = *at + zs_path_position(nodes + *at, count - *at, sizeof *nodes, path_of_node, group);
@@ -324,7 +316,9 @@ const struct zs_node *zs_nodes_child(const struct zs_node *const *nodes, size_t 
             break;
         if (strchr(below, '/') != NULL) /* the group between is not in the list */
             continue;
-        *at = behind(nodes, count, i, node->path);
+        *at = i + 1; /* behind all below it */
+        while (*at < count && zs_path_is_within(nodes[*at]->path, node->path))
+            ++*at;
         return node;
     }
     *at = count;
@@ -353,7 +347,7 @@ enum zs_status zs_hierarchy_list(struct zs_hierarchy *hierarchy, const struct zs
         zs_hierarchy_note_failure(hierarchy, status, reason.message);
     }
     if (status == ZS_OK) {
-        qsort(w.nodes, w.count, sizeof *w.nodes, compare_nodes);
+        sort_nodes(&w);
         status = copy_nodes(w.nodes, w.count, nodes, count, err);
     }
     if (status == ZS_OK && is_complete) {
