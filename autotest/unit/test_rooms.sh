@@ -27,10 +27,10 @@ gdal 18071
 validate 1219
 raster 5738
 geo 9284
-array 5838
-shard 1930
+array 5828
+shard 1914
 icechunk 2034
-codec 4668
+codec 4615
 zarr 7615
 store 6060
 base 1975

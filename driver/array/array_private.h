@@ -170,15 +170,12 @@ enum zs_status zs_shard_keep_object(struct zs_array *array, uint64_t shard, stru
 enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64_t version,
                                   struct zs_cache_entry **entry, bool *is_stale, struct zs_error *err);
 
-/* Whether a read found that the opened object of a level-0 chunk was replaced. */
-bool zs_shard_is_stale(struct zs_array *array, uint64_t shard);
+/* Whether the object of a level-0 chunk was replaced, as a read found, or changed while it was read, so that its bytes
+ * are a mixture (zs_object_is_changed()). */
+bool zs_shard_is_overtaken(struct zs_array *array, uint64_t shard);
 
 /* Whether another object of a level-0 chunk (NULL: none) was read before. */
 bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_object *object);
-
-/* Whether the object of a level-0 chunk changed while it was read, so that its bytes are a mixture
- * (zs_object_is_changed()). */
-bool zs_shard_is_changing(struct zs_array *array, uint64_t shard);
 
 /* Forgets the opened object and the index of a level-0 chunk, which others replaced: it is opened again. */
 void zs_shard_refresh(struct zs_array *array, uint64_t shard);

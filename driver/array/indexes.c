@@ -48,14 +48,15 @@ enum zs_status zs_shard_object_of(struct zs_array *array, uint64_t shard, uint64
     return zs_fail(err, ZS_IO, "the shard was replaced while it was read");
 }
 
-bool zs_shard_is_stale(struct zs_array *array, uint64_t shard)
+bool zs_shard_is_overtaken(struct zs_array *array, uint64_t shard)
 {
     struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
     if (entry == NULL)
         return false;
-    const bool is_stale = zs_object_is_stale(zs_cache_value(entry));
+    const struct zs_object *object = zs_cache_value(entry);
+    const bool is = zs_object_is_stale(object) || zs_object_is_changed(object, true);
     zs_cache_release(array->objects, entry);
-    return is_stale;
+    return is;
 }
 
 bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_object *object)
@@ -67,16 +68,6 @@ bool zs_shard_is_other(struct zs_array *array, uint64_t shard, const struct zs_o
     const bool is_other = object == NULL || !object->is_versioned || object->version != before->version;
     zs_cache_release(array->objects, entry);
     return is_other;
-}
-
-bool zs_shard_is_changing(struct zs_array *array, uint64_t shard)
-{
-    struct zs_cache_entry *entry = zs_cache_get(array->objects, (struct zs_cache_key){0, shard});
-    if (entry == NULL)
-        return false;
-    const bool is_changing = zs_object_is_changed(zs_cache_value(entry), true);
-    zs_cache_release(array->objects, entry);
-    return is_changing;
 }
 
 void zs_shard_refresh(struct zs_array *array, uint64_t shard)

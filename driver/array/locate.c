@@ -402,7 +402,7 @@ static enum zs_status locate(struct locator *locator, struct zs_location **locat
         locator->is_stale = false;
         const enum zs_status status = locate_in_shard(locator, 0, NULL, locations, n, err);
         if (status == ZS_OK || turn == ZS_STALE_RETRIES ||
-            (!locator->is_stale && !zs_shard_is_stale(array, locations[0]->shard)))
+            (!locator->is_stale && !zs_shard_is_overtaken(array, locations[0]->shard)))
             return status;
         zs_shard_refresh(array, locations[0]->shard);
     }

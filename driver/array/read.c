@@ -212,7 +212,7 @@ static enum zs_status run_request(struct zs_plan *plan, const struct zs_range_gr
         status = deliver_item(plan, &plan->items[ranges[i].tag], scratch,
                               fetched->data + (ranges[i].offset - request->offset), (size_t)ranges[i].size, err);
     decode_end(plan);
-    is_replaced = status == ZS_CORRUPT && zs_shard_is_changing(plan->array, where->shard);
+    is_replaced = status == ZS_CORRUPT && zs_shard_is_overtaken(plan->array, where->shard);
     return is_replaced ? leave(plan, where->shard, status) : status;
 }
 
@@ -346,7 +346,7 @@ static enum zs_status fill_gap(void *ctx, size_t item, struct zs_error *err)
 static size_t bytes_to_keep(const struct zs_plan *plan)
 {
     const uint64_t size = plan->array->innermost->decoded_size, room = zs_cache_budget(plan->array->chunks) / 4 * 3;
-    if (plan->array->innermost->texts != NULL)
+    if (plan->array->innermost->is_text)
         return 0; /* elements point into the scratch */
     if (plan->is_prefetch || plan->chunk_count <= room / (size + WHOLE_BYTES))
         return (size_t)size;

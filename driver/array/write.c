@@ -290,6 +290,8 @@ static enum zs_status decode_put(struct zs_array *array, struct zs_shard_writer 
 {
     struct zs_level room;
     const struct zs_level *level = zs_grid_level(&array->grid, array->chain.count - 1, chunk, &room);
+    if (level->is_text) /* its texts would not outlive the scratch; no request writes a chunk twice */
+        return zs_fail(err, ZS_UNSUPPORTED, "a chunk of texts is written once before it is flushed");
     struct zs_scratch *scratch = zs_scratch_acquire();
     ZS_TRY_MEMORY(scratch, err);
     struct zs_buffer *encoded = zs_scratch_buffer(scratch, ZS_SCRATCH_FETCHED);

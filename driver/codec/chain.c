@@ -50,7 +50,7 @@ static enum zs_status decode_packed(const struct zs_level *level, struct zs_scra
     struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
     ZS_TRY(zs_bytes_decode_up_to(level->bytes_codecs, level->bytes_codec_count, scratch, src, n,
                                  (size_t)level->stored_size, packed, err));
-    if (level->texts == NULL) /* the codec may look at what is behind */
+    if (!level->is_text) /* the codec may look at what is behind */
         ZS_TRY(zs_buffer_reserve(packed, (size_t)level->stored_size, err));
     const bool is_direct = level->stage_count == 1 && (uintptr_t)dst % packer->in.swap_unit == 0;
     struct zs_buffer *stored = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED);
@@ -71,7 +71,7 @@ static enum zs_status encode_packed(const struct zs_level *level, struct zs_scra
     const struct zs_stored_shape chunk = extent_of(level);
     const size_t count = (size_t)level->decoded_size / level->item_size;
     const void *data;
-    struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED);
+    struct zs_buffer *packed = zs_scratch_buffer(scratch, ZS_SCRATCH_STORED); /* texts may lie in the other one */
     ZS_TRY(zs_stages_encode(level->stages, level->stage_count - 1, count, scratch, src, &data, err));
     ZS_TRY(packer->codec->pack(packer, &chunk, scratch, data, packed, err));
     return zs_bytes_encode(level->bytes_codecs, level->bytes_codec_count, scratch, packed->data, packed->size, encoded,
@@ -234,8 +234,7 @@ static enum zs_status compile_level(const zs_json *codecs, const struct zs_array
         for (int i = 0; i < level->stage_count; i++)
             if (level->stages[i].codec->encode_array == NULL && level->stages[i].codec->pack == NULL)
                 level->only_read = level->stages[i].codec->name;
-        if (dtype->text != ZS_TEXT_NONE && (level->texts = zs_kept_texts_create()) == NULL)
-            return zs_fail_memory(err);
+        level->is_text = dtype->text != ZS_TEXT_NONE;
         return size_stages(level, err);
     }
     ZS_TRY(push_stages(level, meta->fill_value, err));
@@ -315,8 +314,6 @@ void zs_chain_clear(struct zs_chain *chain)
 {
     for (int i = 0; i < ZS_MAX_LEVELS; i++) {
         zs_lookup_free(chain->levels[i].lookup);
-        zs_texts_drop(chain->levels[i].texts);
-        free(chain->levels[i].texts);
         clear_stages(chain->levels[i].stages, chain->levels[i].stage_count);
         clear_stages(chain->levels[i].bytes_codecs, chain->levels[i].bytes_codec_count);
     }
@@ -460,9 +457,7 @@ enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct z
     const int count = level->stage_count - zs_chunk_is_packed(level);
     ZS_TRY(check_writable(level, err));
     ZS_TRY(zs_chunk_decode(level, scratch, src, n, dst, err));
-    if (level->texts != NULL)
-        return zs_texts_keep(level->texts, zs_scratch_buffer(scratch, ZS_SCRATCH_PACKED), err);
-    if (count == 0 || (count == 1 && level->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
+    if (count == 0 || level->is_text || (count == 1 && level->stages[0].codec->kind == ZS_ARRAY_TO_BYTES))
         return ZS_OK; /* exact */
     struct zs_buffer copy = {0}, again = {0};
     const void *encoded;

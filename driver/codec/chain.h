@@ -13,8 +13,6 @@
 #include "zarr/document.h"
 #include "zarr/node.h"
 
-struct zs_kept_texts;
-
 /* Shards in shards in shards: deeper than anyone has written, and each level is a round trip. */
 #define ZS_MAX_LEVELS 8
 
@@ -42,7 +40,7 @@ struct zs_level {
     bool keeps_fill;          /* the stages give the fill value back as it was; else the array cannot be written */
     const char *only_read;    /* the codec among the stages that does not encode, or NULL */
     size_t item_size;
-    struct zs_kept_texts *texts; /* of arrays of text: what zs_chunk_decode_for_update() keeps; else NULL */
+    bool is_text;             /* elements are texts (codec.h) */
     /* Both: */
     uint64_t decoded_size; /* bytes of a decoded chunk (of a shard: the sum of its innermost chunks) */
     uint64_t stored_size;  /* ... before the bytes_codecs of its innermost chunks */
@@ -78,7 +76,7 @@ enum zs_status zs_chunk_decode(const struct zs_level *level, struct zs_scratch *
 bool zs_chunk_is_plain(const struct zs_level *level, const void *src, size_t n);
 
 /* Like zs_chunk_decode(), for a chunk of which only some elements will be written. ZS_UNSUPPORTED where encoding the
- * others again would change them, as some roundings do. Elements of text stay valid until zs_texts_drop(). */
+ * others again would change them, as some roundings do. Elements of text can be encoded with the same scratch. */
 enum zs_status zs_chunk_decode_for_update(const struct zs_level *level, struct zs_scratch *scratch, const void *src,
                                           size_t n, void *dst, struct zs_error *err);
 

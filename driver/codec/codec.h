@@ -372,10 +372,3 @@ bool zs_text_equals(const struct zs_dtype *dtype, const unsigned char *a, const 
 /* Sets *codec to the one that encodes texts under the same name; transposes, shards and codecs of bytes stay.
  * ZS_UNSUPPORTED for codecs of numbers, ZS_INVALID for one that is not of this type of text. */
 enum zs_status zs_codec_of_texts(const struct zs_dtype *dtype, const struct zs_codec **codec, struct zs_error *err);
-
-/* What elements of decoded chunks point to. NULL without memory; freed with free() after zs_texts_drop(). */
-struct zs_kept_texts *zs_kept_texts_create(void);
-/* Takes over the memory of `bytes`. Thread-safe. */
-enum zs_status zs_texts_keep(struct zs_kept_texts *kept, struct zs_buffer *bytes, struct zs_error *err);
-/* Frees all; no such element is used any more. NULL is allowed. */
-void zs_texts_drop(struct zs_kept_texts *kept);

@@ -2,8 +2,6 @@
  * (zarr-extensions) for others, with the number of elements before them, and before each its length. */
 #include "codec/codec.h"
 
-#include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 extern const struct zs_codec zs_codec_bytes, zs_codec_vlen_utf8;
@@ -120,41 +118,4 @@ enum zs_status zs_codec_of_texts(const struct zs_dtype *dtype, const struct zs_c
     if (is_bytes)
         *codec = &bytes_of_texts;
     return ZS_OK;
-}
-
-/* ---- What is kept ---- */
-
-struct zs_kept_text {
-    struct zs_kept_text *next;
-    struct zs_buffer bytes;
-};
-
-struct zs_kept_texts {
-    _Atomic(struct zs_kept_text *) first;
-};
-
-struct zs_kept_texts *zs_kept_texts_create(void)
-{
-    return zs_calloc(1, sizeof(struct zs_kept_texts));
-}
-
-enum zs_status zs_texts_keep(struct zs_kept_texts *kept, struct zs_buffer *bytes, struct zs_error *err)
-{
-    struct zs_kept_text *text = malloc(sizeof *text);
-    ZS_TRY_MEMORY(text, err);
-    text->bytes = *bytes;
-    *bytes = (struct zs_buffer){0};
-    text->next = atomic_load(&kept->first);
-    while (!atomic_compare_exchange_weak(&kept->first, &text->next, text))
-        ;
-    return ZS_OK;
-}
-
-void zs_texts_drop(struct zs_kept_texts *kept)
-{
-    struct zs_kept_text *next = kept != NULL ? atomic_exchange(&kept->first, NULL) : NULL;
-    for (struct zs_kept_text *text; (text = next) != NULL; free(text)) {
-        next = text->next;
-        zs_buffer_free(&text->bytes);
-    }
 }

@@ -49,9 +49,9 @@ static void axes_to_hilbert(uint64_t *x, int n, int bits)
         x[i] ^= t;
 }
 
-/* Bit planes [first, last) of a chunk's position on the curve, most significant first: a plane holds one bit per
- * dimension. */
-static uint64_t key_of(const struct curve *curve, uint64_t number, int first, int last)
+/* A chunk's position on the curve, by its bit planes, the most significant first: a plane holds one bit per dimension.
+ * As many planes as fit. */
+static uint64_t key_of(const struct curve *curve, uint64_t number)
 {
     uint64_t at[ZS_MAX_NDIM], x[ZS_MAX_NDIM], key = 0;
     for (int j = curve->level->ndim - 1; j >= 0; j--) {
@@ -63,26 +63,10 @@ static uint64_t key_of(const struct curve *curve, uint64_t number, int first, in
         x[k] = at[curve->dims[k]];
     if (curve->is_hilbert)
         axes_to_hilbert(x, curve->n, curve->bits);
-    for (int p = first; p < last; p++)
+    for (int p = 0; p < curve->bits && p < 64 / curve->n; p++)
         for (int k = 0; k < curve->n; k++)
             key = key << 1 | (x[k] >> (curve->bits - 1 - p) & 1);
     return key;
-}
-
-/* Sorts chunks whose planes before `first` are equal; chunks that are equal in 64 bits are sorted by the planes
- * behind. */
-static void sort(const struct curve *curve, struct keyed *list, size_t count, int first)
-{
-    const int last = first + 64 / curve->n < curve->bits ? first + 64 / curve->n : curve->bits;
-    for (size_t i = 0; i < count; i++)
-        list[i].key = key_of(curve, list[i].number, first, last);
-    qsort(list, count, sizeof *list, by_key);
-    for (size_t i = 0, end; i < count && last < curve->bits; i = end) {
-        for (end = i + 1; end < count && list[end].key == list[i].key;)
-            end++;
-        if (end - i > 1)
-            sort(curve, list + i, end - i, last); /* as deep as there are planes at most */
-    }
 }
 
 enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_order order, uint64_t *numbers,
@@ -101,9 +85,9 @@ enum zs_status zs_chunk_order_list(const struct zs_level *level, enum zs_chunk_o
     if (is_curve && list == NULL)
         return zs_fail_memory(err);
     for (size_t i = 0; i < count && is_curve; i++)
-        list[i].number = i;
+        list[i] = (struct keyed){key_of(&curve, i), i};
     if (is_curve)
-        sort(&curve, list, count, 0);
+        qsort(list, count, sizeof *list, by_key);
     for (size_t i = 0; i < count; i++)
         numbers[i] = is_curve ? list[i].number : i;
     free(list);
