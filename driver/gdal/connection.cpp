@@ -521,30 +521,12 @@ static bool isRemoteRepository(const std::string &path)
     return false;
 }
 
-/* Whether the path is a repository, where nothing may be written. `isAbove`: the path is of a folder above; a remote
- * store is asked about it only if its name is Icechunk's. */
-static bool isProtected(const std::string &path, bool isAbove)
-{
-    if (!zsIsRemote(path))
-        return zsIsRepository(path);
-    return (!isAbove || isCalledRepository(path)) && isRemoteRepository(path);
-}
-
 bool zsIsNoRepository(const ZSConnection &connection)
 {
     const std::string &store = connection.store;
-    char *current = CPLGetCurrentDir();
-    std::string path = store[0] == '/' || current == nullptr ? store : std::string(current) + "/" + store;
-    CPLFree(current);
-    const size_t whole = path.size();
-    // Above a bucket there is only the name of GDAL's file system: "/vsis3/repo" would be another owner's bucket.
-    const auto isFolder = [&path]
-    { return path.size() > 1 && (!STARTS_WITH(path.c_str(), "/vsi") || path.rfind('/') > 0); };
-    while (isFolder() && connection.commit.empty() && !isProtected(path, path.size() < whole))
-        path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-    if (!isFolder())
-        return true;
-    return zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(path).c_str(), ZS_ICECHUNK_READ_ONLY);
+    const bool is = !connection.commit.empty() ||
+                    (zsIsRemote(store) ? isRemoteRepository(store) : zsIsRepository(store));
+    return !is || zsRefuse(CPLE_NotSupported, "%s: %s", zsShown(store).c_str(), ZS_ICECHUNK_READ_ONLY);
 }
 
 /* ---- Which commit ---- */

@@ -88,8 +88,7 @@ bool zsIsRepository(const std::string &store);
  * history is read before a zarr.json is looked for. */
 bool zsIsNamedRepository(const ZSConnection &connection);
 
-/* Checks that the name is neither a repository nor inside of one; else emits a CPLError. Asks a remote store for two
- * objects, and for those of each folder above that is named after Icechunk. */
+/* Checks that the name is no repository; else emits a CPLError. Asks a remote store for two objects. */
 bool zsIsNoRepository(const ZSConnection &connection);
 
 /* Adds the commit that open options ask for to the connection. False, with a reason, where the name has another. */
